@@ -1,0 +1,1 @@
+//! The rbuilder command.

@@ -1,0 +1,2 @@
+//! The rbuilder command.
+fn main() {}

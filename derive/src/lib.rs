@@ -1,0 +1,1 @@
+//! The procedural macros of rbuilder; the `rbuilder` crate re-exports and documents them.

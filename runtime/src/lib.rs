@@ -1,0 +1,1 @@
+//! The library that Kubernetes operators in Rust run on.

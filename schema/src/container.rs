@@ -1,0 +1,121 @@
+//! How serde writes one struct or enum: names, presence and representation decided, types left as slots.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Markers, Schema};
+
+/// One struct or enum. `derive(CrdSchema)` writes this value into the program as one JSON literal and the
+/// generator builds it from source text, so that both doors say the same by construction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Container {
+    /// The Rust identifier, for messages.
+    pub name: String,
+    /// The doc comment, by controller-gen's rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Markers on the type itself.
+    #[serde(default)]
+    pub markers: Markers,
+    /// What it is on the wire.
+    pub shape: Shape,
+}
+
+/// What a container is on the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Shape {
+    /// A struct with named fields.
+    Object(Vec<Field>),
+    /// A newtype, or `#[serde(transparent)]`: the value of its one slot.
+    Transparent(usize),
+    /// An enum.
+    Enum {
+        /// Which of serde's four representations.
+        tagging: Tagging,
+        /// The variants in source order.
+        variants: Vec<Variant>,
+    },
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Shape::Object(Vec::new())
+    }
+}
+
+/// One field that is on the wire; skipped fields are not listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Field {
+    /// The Rust identifier, without `r#`.
+    pub ident: String,
+    /// The name on the wire, after `rename` and `rename_all`.
+    pub name: String,
+    /// The doc comment, by controller-gen's rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Which slot holds the schema of its type.
+    pub slot: usize,
+    /// `#[serde(flatten)]`.
+    #[serde(default)]
+    pub flatten: bool,
+    /// What serde says about absence; markers can still override it.
+    pub presence: Presence,
+    /// Markers on the field.
+    #[serde(default)]
+    pub markers: Markers,
+}
+
+/// Whether serde accepts an object without the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Presence {
+    /// As the type says: an `Option` may be absent, anything else may not.
+    ByType,
+    /// `#[serde(default)]` on the field or the container: may be absent.
+    Defaulted,
+}
+
+/// serde's four enum representations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Tagging {
+    /// `{"Variant": …}`, and a plain string for unit variants.
+    External,
+    /// `#[serde(tag = "…")]`.
+    Internal(String),
+    /// `#[serde(tag = "…", content = "…")]`.
+    Adjacent(String, String),
+    /// `#[serde(untagged)]`.
+    Untagged,
+}
+
+/// One variant of an enum; skipped variants are not listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variant {
+    /// The Rust identifier, without `r#`.
+    pub ident: String,
+    /// The name on the wire.
+    pub name: String,
+    /// The doc comment, by controller-gen's rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What the variant carries.
+    pub content: Content,
+}
+
+/// What an enum variant carries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Content {
+    /// Nothing.
+    Unit,
+    /// One unnamed field: the slot.
+    Newtype(usize),
+    /// Named fields.
+    Object(Vec<Field>),
+}
+
+/// The schema of one mentioned type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Slot {
+    /// Its schema; of `T` where the type is `Option<T>`.
+    pub schema: Schema,
+    /// Whether the type is an `Option`, seen through aliases.
+    pub optional: bool,
+}

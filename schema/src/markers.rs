@@ -1,0 +1,199 @@
+//! What markers say, as values: the common vocabulary of both doors. DESIGN's marker table, parsed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+use crate::SchemaType;
+
+/// Everything `#[kube(…)]` and `#[crd(…)]` may say about one value: a field, a type, or a list's items.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Markers {
+    /// `validation(…)`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub validation: Validation,
+    /// `items(…)`: the same grammar for the items of a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Box<Markers>>,
+    /// `keys(…)`: the same grammar for the keys of a map, written as a CEL rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Box<Markers>>,
+    /// `values(…)`: the same grammar for the values of a map.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Box<Markers>>,
+    /// `cel(…)` and `validation = "…"`, in source order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cel: Vec<Cel>,
+    /// `exactly_one_of(…)`, `at_most_one_of(…)`, `at_least_one_of(…)`, in source order. Names are Rust
+    /// identifiers; [`assemble`](crate::assemble) writes the wire names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub one_of: Vec<OneOf>,
+    /// `immutable`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub immutable: bool,
+    /// `default = …`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// `example = …`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
+    /// `optional` (`Some(true)`) or `required` (`Some(false)`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+    /// `nullable`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub nullable: bool,
+    /// `list_type`, `list_map_keys`, `map_type`, `struct_type`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub topology: Topology,
+    /// `embedded_resource`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub embedded_resource: bool,
+    /// `preserve_unknown_fields`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub preserve_unknown_fields: bool,
+    /// `int_or_string`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub int_or_string: bool,
+    /// `schemaless`: the Rust type is not looked at; only markers and the description count.
+    #[serde(skip_serializing_if = "is_default")]
+    pub schemaless: bool,
+    /// `title = "…"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// `external_docs(url = "…", description = "…")`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_docs: Option<ExternalDocs>,
+}
+
+/// The keys of `validation(…)`: plain OpenAPI constraints.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs)] // each field is the OpenAPI keyword of the same name; see `Schema`
+pub struct Validation {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Number>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub exclusive_minimum: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    pub exclusive_maximum: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multiple_of: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_items: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_items: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_properties: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_properties: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub enumeration: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema_type: Option<SchemaType>,
+}
+
+/// One CEL rule: an item of `x-kubernetes-validations`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Cel {
+    /// Path of the field blamed in the refusal, relative to the value the rule is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_path: Option<String>,
+    /// What the refusal says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// A CEL expression that makes the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_expression: Option<String>,
+    /// Whether `oldSelf` is an optional, so that the rule also runs on create.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optional_old_self: Option<bool>,
+    /// The machine-readable reason of the refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// The expression; `self` is the value the rule is on.
+    pub rule: String,
+}
+
+/// The four reasons the API server accepts for a CEL rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, clippy::enum_variant_names)] // the API server's own words
+pub enum Reason {
+    FieldValueRequired,
+    FieldValueInvalid,
+    FieldValueForbidden,
+    FieldValueDuplicate,
+}
+
+/// A rule about how many of some fields are set, by Rust field identifiers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum OneOf {
+    /// `at_most_one_of(a, b)`.
+    AtMost(Vec<String>),
+    /// `exactly_one_of(a, b)`.
+    Exactly(Vec<String>),
+    /// `at_least_one_of(a, b)`.
+    AtLeast(Vec<String>),
+}
+
+/// How server-side apply merges a list or an object.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Topology {
+    /// `list_type = "map" | "set" | "atomic"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list_type: Option<ListType>,
+    /// `list_map_keys = ["…"]`, wire names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub list_map_keys: Vec<String>,
+    /// `map_type` of a map, or `struct_type` of a struct.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map_type: Option<MapType>,
+}
+
+/// `x-kubernetes-list-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ListType {
+    /// Replaced as a whole.
+    Atomic,
+    /// Scalars merged as a set.
+    Set,
+    /// Objects merged by key.
+    Map,
+}
+
+/// `x-kubernetes-map-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MapType {
+    /// Replaced as a whole.
+    Atomic,
+    /// Merged key by key.
+    Granular,
+}
+
+/// `externalDocs`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalDocs {
+    /// What is to be read there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The address.
+    pub url: String,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,147 @@
+//! The structural schema: what `spec.versions[].schema.openAPIV3Schema` may say, and nothing more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+use crate::{Cel, ExternalDocs, ListType, MapType};
+
+/// The six types an OpenAPI v3 schema may have; the API server refuses any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SchemaType {
+    /// A list.
+    Array,
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number.
+    Integer,
+    /// Any number.
+    Number,
+    /// A struct or a map.
+    Object,
+    /// Text.
+    String,
+}
+
+/// One node of a structural schema (`JSONSchemaProps` of `apiextensions.k8s.io/v1`).
+///
+/// There is no `$ref` and no `uniqueItems`: the API server refuses both, so they cannot be written.
+/// The field order is the alphabetical order in which manifests print it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Schema {
+    /// Schema of the values of a map; excludes `properties`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_properties: Option<Box<Schema>>,
+    /// Value validations that must all hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub all_of: Vec<Schema>,
+    /// Value validations of which at least one must hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub any_of: Vec<Schema>,
+    /// The value that the API server fills in when the field is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// The text `kubectl explain` shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The values allowed.
+    #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
+    pub enumeration: Vec<Value>,
+    /// A sample value, for readers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
+    /// Whether `maximum` itself is refused (the boolean form of OpenAPI 3.0).
+    #[serde(skip_serializing_if = "is_false")]
+    pub exclusive_maximum: bool,
+    /// Whether `minimum` itself is refused (the boolean form of OpenAPI 3.0).
+    #[serde(skip_serializing_if = "is_false")]
+    pub exclusive_minimum: bool,
+    /// Where to read more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_docs: Option<ExternalDocs>,
+    /// One of the formats the API server knows: `int32`, `date-time`, `byte`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Schema of the items of a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Box<Schema>>,
+    /// Most items a list may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_items: Option<u64>,
+    /// Most characters a string may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<u64>,
+    /// Most keys an object may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_properties: Option<u64>,
+    /// Largest number allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Number>,
+    /// Fewest items a list may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_items: Option<u64>,
+    /// Fewest characters a string may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<u64>,
+    /// Fewest keys an object may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_properties: Option<u64>,
+    /// Smallest number allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Number>,
+    /// The number must be a multiple of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multiple_of: Option<Number>,
+    /// A value validation that must not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not: Option<Box<Schema>>,
+    /// Whether `null` is kept as a value; without it the API server drops a `null`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub nullable: bool,
+    /// Value validations of which exactly one must hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub one_of: Vec<Schema>,
+    /// The regular expression (RE2) a string must match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// The fields of an object, by wire name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, Schema>,
+    /// The wire names that must be present.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub required: BTreeSet<String>,
+    /// A short name, for readers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The type; absent only under value validations and where `int-or-string` or preserved content allows it.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub schema_type: Option<SchemaType>,
+    /// The object is a whole Kubernetes object, with `apiVersion`, `kind` and `metadata`.
+    #[serde(rename = "x-kubernetes-embedded-resource", skip_serializing_if = "is_false")]
+    pub embedded_resource: bool,
+    /// The value is an integer or a string.
+    #[serde(rename = "x-kubernetes-int-or-string", skip_serializing_if = "is_false")]
+    pub int_or_string: bool,
+    /// The fields that identify an item of a list of type `map`, in the order written.
+    #[serde(rename = "x-kubernetes-list-map-keys", skip_serializing_if = "Vec::is_empty")]
+    pub list_map_keys: Vec<String>,
+    /// How server-side apply merges the list.
+    #[serde(rename = "x-kubernetes-list-type", skip_serializing_if = "Option::is_none")]
+    pub list_type: Option<ListType>,
+    /// How server-side apply merges the object.
+    #[serde(rename = "x-kubernetes-map-type", skip_serializing_if = "Option::is_none")]
+    pub map_type: Option<MapType>,
+    /// Fields the schema does not name are kept instead of pruned.
+    #[serde(rename = "x-kubernetes-preserve-unknown-fields", skip_serializing_if = "is_false")]
+    pub preserve_unknown_fields: bool,
+    /// CEL rules, in the order written.
+    #[serde(rename = "x-kubernetes-validations", skip_serializing_if = "Vec::is_empty")]
+    pub validations: Vec<Cel>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}

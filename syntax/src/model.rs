@@ -1,0 +1,118 @@
+//! What one item says, unresolved: owned values and [`SpanId`]s, no `syn` types beyond this point.
+
+use rbuilder_schema::Container;
+
+use crate::SpanId;
+
+/// A struct or enum that derives `CrdSchema` or `CustomResource`.
+#[derive(Clone, Debug)]
+pub struct Type {
+    /// The Rust identifier, without `r#`.
+    pub ident: String,
+    /// Where the identifier is.
+    pub span: SpanId,
+    /// Type parameters in order, with their default types.
+    pub generics: Vec<(String, Option<TypeRef>)>,
+    /// How serde writes it; slots index `slots`.
+    pub container: Container,
+    /// The types that the container mentions, as written.
+    pub slots: Vec<TypeRef>,
+    /// Where each `Site` of the container is: fields of a struct, or variants of an enum.
+    pub sites: Vec<SpanId>,
+    /// For each variant, where each of its named fields is.
+    pub variant_sites: Vec<Vec<SpanId>>,
+    /// `#[kube(group, version, kind, …)]`, when it derives `CustomResource`.
+    pub custom_resource: Option<CustomResource>,
+}
+
+/// A type as written in a field.
+#[derive(Clone, Debug)]
+pub struct TypeRef {
+    /// What it is.
+    pub kind: TypeKind,
+    /// Where it is.
+    pub span: SpanId,
+}
+
+/// The forms of a type that can have a schema.
+#[derive(Clone, Debug)]
+pub enum TypeKind {
+    /// `a::b::C<D, E>`: segments without `r#` (a leading `::` is an empty first segment) and the type
+    /// arguments of the last segment.
+    Path(Vec<String>, Vec<TypeRef>),
+    /// `[T; N]` with a literal length.
+    Array(Box<TypeRef>, Option<u64>),
+    /// `(A, B)`, and `()`.
+    Tuple(Vec<TypeRef>),
+    /// Anything else, as text, for the message.
+    Other(String),
+}
+
+/// kube-derive's container keys, read as kube-derive 5.0 reads them, and the keys of `#[crd(…)]`.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)] // each field is kube's key of the same name
+pub struct CustomResource {
+    pub span: SpanId,
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub kind_span: SpanId,
+    pub plural: Option<String>,
+    pub singular: Option<String>,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+    pub namespaced: bool,
+    /// The type of the status, as written.
+    pub status: Option<TypeRef>,
+    pub scale: Option<Scale>,
+    pub print_columns: Vec<PrintColumn>,
+    /// JSON paths of `selectable`.
+    pub selectable: Vec<String>,
+    /// Description of the root; kube's `doc`.
+    pub doc: Option<String>,
+    pub storage: bool,
+    pub served: bool,
+    /// `None`: not deprecated; `Some(None)`: deprecated without a warning of its own.
+    pub deprecated: Option<Option<String>>,
+    /// Root-level CEL rules.
+    pub validations: Vec<rbuilder_schema::Cel>,
+    pub annotations: Vec<(String, String)>,
+    pub labels: Vec<(String, String)>,
+}
+
+/// `scale(…)`, in either of kube's spellings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the fields of CustomResourceSubresourceScale
+pub struct Scale {
+    pub span: SpanId,
+    pub spec_replicas_path: String,
+    pub status_replicas_path: String,
+    pub label_selector_path: Option<String>,
+}
+
+/// `printcolumn(…)`, in either of kube's spellings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the fields of CustomResourceColumnDefinition
+pub struct PrintColumn {
+    pub span: SpanId,
+    pub name: String,
+    pub column_type: String,
+    pub json_path: String,
+    pub description: Option<String>,
+    pub format: Option<String>,
+    pub priority: Option<i32>,
+}
+
+/// One `#[rbac(…)]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // the marker's argument of the same name
+pub struct RbacRule {
+    pub span: SpanId,
+    pub groups: Vec<String>,
+    pub resources: Vec<String>,
+    pub resource_names: Vec<String>,
+    pub verbs: Vec<String>,
+    pub urls: Vec<String>,
+    pub namespace: Option<String>,
+    pub role_name: Option<String>,
+}

@@ -1,0 +1,1 @@
+//! What rbuilder scaffolds.
