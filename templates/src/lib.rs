@@ -1,1 +1,5 @@
 //! What rbuilder scaffolds.
+
+mod context;
+
+pub use context::{ApiContext, ProjectContext};

@@ -1,0 +1,98 @@
+//! The names a template may use.
+//!
+//! Every template sees `project`; templates of `create api` see `api` as well. A name that is not here is an
+//! error when the template is rendered, so this file is the whole vocabulary. Values are plain: whatever
+//! needs a decision (Cargo names, paths, labels) is decided once, by the command, and never by a template.
+
+use serde::Serialize;
+
+/// `project` in templates: what is true of the whole project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProjectContext {
+    /// Name of the project, a DNS label: namespace `<name>-system`, name prefix `<name>-`, labels.
+    pub name: String,
+    /// Name of the Cargo package; the project's name unless Cargo refuses that.
+    pub package: String,
+    /// The package's library as Rust code names it: `memcached_operator`.
+    pub crate_ident: String,
+    /// Domain that API groups end in: `example.com`.
+    pub domain: String,
+    /// Copyright holder; empty when none was given.
+    pub owner: String,
+    /// `apache2`, `mit` or `none`.
+    pub license: String,
+    /// SPDX expression for `Cargo.toml`; empty for `none`.
+    pub license_spdx: String,
+    /// First lines of every Rust file: comment lines with a final empty line, or empty. Write
+    /// `{{ project.rust_header }}` directly before the first character of the file.
+    pub rust_header: String,
+    /// Whether the manager watches one namespace and gets a Role, not a ClusterRole.
+    pub namespaced: bool,
+    /// Whether APIs live in `src/api/<group>/<version>/`.
+    pub multigroup: bool,
+    /// Name of the Lease for leader election: `1fc6f0d8.example.com`.
+    pub leader_election_id: String,
+    /// Where Cargo finds rbuilder, to stand in an inline table:
+    /// `rbuilder = { {{ project.rbuilder_source }} }` gives `rbuilder = { path = "../../runtime" }` or
+    /// `rbuilder = { version = "0.1.0" }`.
+    pub rbuilder_source: String,
+    /// Folder of the rbuilder checkout when the source is a path (an image build needs it beside the
+    /// project), else empty.
+    pub rbuilder_checkout: String,
+    /// Version of the command that scaffolds: `0.1.0`.
+    pub rbuilder_version: String,
+    /// Least Rust version of scaffolded projects: `1.89`.
+    pub rust_version: String,
+    /// Requirement on kube: `5.0`.
+    pub kube_version: String,
+    /// Requirement on k8s-openapi: `0.29`.
+    pub k8s_openapi_version: String,
+    /// Kubernetes minor that projects are built and tested against: `1.36`.
+    pub kubernetes_version: String,
+    /// The feature of k8s-openapi for that minor: `v1_36`.
+    pub k8s_openapi_feature: String,
+}
+
+/// `api` in templates: one kind in one version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ApiContext {
+    /// First part of the API group, as given: `cache`.
+    pub group: String,
+    /// The whole API group: `cache.example.com`.
+    pub qualified_group: String,
+    /// `v1alpha1`.
+    pub version: String,
+    /// `cache.example.com/v1alpha1`.
+    pub api_version: String,
+    /// `CronJob`.
+    pub kind: String,
+    /// The kind in lower case: `cronjob`; object names, RBAC file and role names.
+    pub singular: String,
+    /// `cronjobs`.
+    pub plural: String,
+    /// The kind as a Rust module, file and variable: `cron_job`.
+    pub module: String,
+    /// Rust path of the version's module: `api::v1alpha1`, or `api::cache::v1alpha1` with several groups.
+    /// Prefix it with `crate::` or `{{ project.crate_ident }}::`.
+    pub api_path: String,
+    /// Rust path of the controller's module: `controller::cron_job`, or `controller::cache::cron_job`.
+    pub controller_path: String,
+    /// Name of the integration test's file without `.rs`: `cron_job`; a further version or a second group has
+    /// its own (`cron_job_v1beta1`, `batch_cron_job`).
+    pub test_module: String,
+    /// Prefix of the helper roles' names: `cronjob`, or `batch-cronjob` with several groups.
+    pub role_prefix: String,
+    /// Whether the kind is namespaced.
+    pub namespaced: bool,
+    /// Whether this command writes the API types.
+    pub resource: bool,
+    /// Whether this command writes a controller.
+    pub controller: bool,
+    /// Whether this version is the one that is stored: true for the first version of a kind. Later versions
+    /// need `storage = false` in `#[kube(…)]`.
+    pub storage: bool,
+    /// The generated CRD, relative to the project: `config/crd/bases/cache.example.com_cronjobs.yaml`.
+    pub crd_file: String,
+    /// The sample, relative to the project: `config/samples/cache_v1alpha1_cronjob.yaml`.
+    pub sample_file: String,
+}
