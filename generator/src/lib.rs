@@ -3,6 +3,8 @@
 //! This crate reads no file, no clock and no environment: text comes in as a [`SourceSet`], text goes out as
 //! [`OutputFile`]s. Broken user code is ordinary input: it makes diagnostics, never a panic.
 
+pub mod yaml;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -40,7 +42,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { role_name: "manager-role".into(), features: Vec::new(), version: None }
+        Options {
+            role_name: "manager-role".into(),
+            features: Vec::new(),
+            version: None,
+        }
     }
 }
 

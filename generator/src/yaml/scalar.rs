@@ -1,0 +1,238 @@
+//! Text as a YAML scalar: which of plain, single-quoted, double-quoted and block it is written as, and how.
+
+mod resolve;
+
+/// Where a scalar stands.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// A key that fits on a line.
+    Key,
+    /// A value; its continuation lines are indented so far.
+    Value {
+        /// Spaces before each continuation line.
+        indent: usize,
+    },
+}
+
+/// Text is folded at the first space behind this column.
+const WIDTH: usize = 80;
+
+/// Whether `key` can be written as `key:`; a longer one needs `? key`.
+pub(super) fn is_simple_key(key: &str) -> bool {
+    key.len() <= 128 && !key.contains(['\n', '\r'])
+}
+
+/// Writes `text` in the style go-yaml gives it.
+pub(super) fn write(out: &mut String, text: &str, place: Place) {
+    let traits = Traits::of(text);
+    let resolves = resolve::is_not_a_string(text);
+    match place {
+        Place::Value { indent } if text.contains('\n') => {
+            if traits.block_allowed() {
+                write_block(out, text, indent)
+            } else {
+                write_double(out, text, place)
+            }
+        }
+        _ if resolves || text.contains('\n') => write_double(out, text, place),
+        _ if traits.plain_allowed() => write_folded(out, text, place, ""),
+        _ if traits.single_allowed() => write_folded(out, text, place, "'"),
+        _ => write_double(out, text, place),
+    }
+}
+
+/// What decides the style: where spaces and breaks stand, and which characters occur.
+#[derive(Default)]
+struct Traits {
+    outer_space: bool,
+    trailing_space: bool,
+    break_then_space: bool,
+    space_then_break: bool,
+    has_break: bool,
+    special: bool,
+    indicator: bool,
+}
+
+impl Traits {
+    fn of(text: &str) -> Traits {
+        let first = text.chars().next();
+        let last = text.chars().next_back();
+        let mut traits = Traits {
+            outer_space: [first, last].iter().flatten().any(|&c| c == ' ' || c == '\n'),
+            trailing_space: last == Some(' '),
+            indicator: starts_as_syntax(text) || text.contains(" #") || text.contains("\t#"),
+            ..Traits::default()
+        };
+        let mut previous = '\0';
+        let mut rest = text.chars();
+        while let Some(c) = rest.next() {
+            traits.special |= !is_printable(c);
+            traits.has_break |= c == '\n';
+            traits.break_then_space |= previous == '\n' && c == ' ';
+            traits.space_then_break |= previous == ' ' && c == '\n';
+            traits.indicator |= c == ':'
+                && rest
+                    .as_str()
+                    .chars()
+                    .next()
+                    .is_none_or(|next| matches!(next, ' ' | '\t'));
+            previous = c;
+        }
+        traits
+    }
+
+    fn plain_allowed(&self) -> bool {
+        !(self.outer_space || self.indicator || self.has_break) && self.single_allowed()
+    }
+
+    fn single_allowed(&self) -> bool {
+        !(self.break_then_space || self.space_then_break || self.special)
+    }
+
+    fn block_allowed(&self) -> bool {
+        !(self.trailing_space || self.space_then_break || self.special)
+    }
+}
+
+/// Whether the beginning of a plain scalar would be read as something else.
+fn starts_as_syntax(text: &str) -> bool {
+    let mut chars = text.chars();
+    let Some(first) = chars.next() else { return false };
+    let blank_follows = chars.next().is_none_or(|next| matches!(next, ' ' | '\t'));
+    text.starts_with("---")
+        || text.starts_with("...")
+        || "#,[]{}&*!|>'\"%@`".contains(first)
+        || "?:-".contains(first) && blank_follows
+}
+
+/// Whether go-yaml writes the character as itself; it escapes everything beyond the Basic Multilingual Plane.
+fn is_printable(c: char) -> bool {
+    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{fffd}')
+        && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Plain (`quote` empty) or single-quoted text, folded at single spaces.
+fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
+    out.push_str(quote);
+    let mut column = column(out);
+    let mut after_space = false;
+    let mut rest = text.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        let next = rest.peek().map(|(_, next)| *next);
+        let inside = quote.is_empty() || at > 0 && next.is_some();
+        match place {
+            Place::Value { indent }
+                if c == ' '
+                    && inside
+                    && !after_space
+                    && column > WIDTH
+                    && next.is_some_and(|next| next != ' ') =>
+            {
+                break_line(out, indent);
+                column = indent;
+            }
+            _ => {
+                out.push(c);
+                column += 1;
+                if c == '\'' && !quote.is_empty() {
+                    out.push(c);
+                    column += 1;
+                }
+            }
+        }
+        after_space = c == ' ';
+    }
+    out.push_str(quote);
+}
+
+fn write_double(out: &mut String, text: &str, place: Place) {
+    out.push('"');
+    let mut column = column(out);
+    let mut after_space = false;
+    let mut rest = text.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        let next = rest.peek().map(|(_, next)| *next);
+        match place {
+            Place::Value { indent }
+                if c == ' ' && at > 0 && next.is_some() && !after_space && column > WIDTH =>
+            {
+                break_line(out, indent);
+                column = indent;
+                // A second space would be taken for indentation.
+                if next == Some(' ') {
+                    out.push('\\');
+                    column += 1;
+                }
+            }
+            _ => {
+                let start = out.len();
+                write_escaped(out, c);
+                column += out[start..].chars().count();
+            }
+        }
+        after_space = c == ' ';
+    }
+    out.push('"');
+}
+
+fn write_escaped(out: &mut String, c: char) {
+    let short = match c {
+        '\0' => '0',
+        '\u{7}' => 'a',
+        '\u{8}' => 'b',
+        '\t' => 't',
+        '\n' => 'n',
+        '\u{b}' => 'v',
+        '\u{c}' => 'f',
+        '\r' => 'r',
+        '\u{1b}' => 'e',
+        '"' | '\\' => c,
+        '\u{85}' => 'N',
+        '\u{2028}' => 'L',
+        '\u{2029}' => 'P',
+        _ if is_printable(c) => return out.push(c),
+        _ => {
+            let code = u32::from(c);
+            let escape = match code {
+                0..=0xff => format!("\\x{code:02X}"),
+                0x100..=0xffff => format!("\\u{code:04X}"),
+                _ => format!("\\U{code:08X}"),
+            };
+            return out.push_str(&escape);
+        }
+    };
+    out.push('\\');
+    out.push(short);
+}
+
+/// `|`, a hint when the text begins with white space, and what becomes of the final line breaks.
+fn write_block(out: &mut String, text: &str, indent: usize) {
+    out.push('|');
+    if text.starts_with([' ', '\n']) {
+        out.push('2');
+    }
+    match text.strip_suffix('\n') {
+        None => out.push('-'),
+        Some(body) if body.is_empty() || body.ends_with('\n') => out.push('+'),
+        Some(_) => {}
+    }
+    // The caller ends the last line.
+    for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+        out.push('\n');
+        if !line.is_empty() {
+            out.extend(std::iter::repeat_n(' ', indent));
+            out.push_str(line);
+        }
+    }
+}
+
+fn break_line(out: &mut String, indent: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n(' ', indent));
+}
+
+/// How many characters the last line has.
+fn column(out: &str) -> usize {
+    let line = out.rfind('\n').map_or(0, |at| at + 1);
+    out[line..].chars().count()
+}
