@@ -71,6 +71,8 @@ pub enum Presence {
     ByType,
     /// `#[serde(default)]` on the field or the container: may be absent.
     Defaulted,
+    /// Must be present whatever the type: serde does not excuse an `Option` that is read `with` a function.
+    Required,
 }
 
 /// serde's four enum representations.
@@ -98,6 +100,9 @@ pub struct Variant {
     pub description: Option<String>,
     /// What the variant carries.
     pub content: Content,
+    /// Markers on the variant, or on its one unnamed field: they apply to what it carries.
+    #[serde(default)]
+    pub markers: Markers,
 }
 
 /// What an enum variant carries.

@@ -17,7 +17,5 @@ mod schema;
 pub use assemble::{Problem, Site, assemble};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use known::known;
-pub use markers::{
-    Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Reason, Topology, Validation,
-};
+pub use markers::{Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Reason, Topology, Validation};
 pub use schema::{Schema, SchemaType};

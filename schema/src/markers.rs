@@ -66,6 +66,42 @@ pub struct Markers {
     pub external_docs: Option<ExternalDocs>,
 }
 
+impl Markers {
+    /// These markers, filled up from others about the same value: a newtype and its field.
+    #[must_use]
+    pub fn or(self, other: Markers) -> Markers {
+        let mut joined = to_map(&self);
+        for (key, value) in to_map(&other) {
+            match (joined.get_mut(&key), value) {
+                // Rules add up; of anything else that is said twice, these markers win.
+                (Some(Value::Array(mine)), Value::Array(theirs)) if key == "cel" || key == "one_of" => {
+                    mine.extend(theirs);
+                }
+                (Some(Value::Object(mine)), Value::Object(theirs))
+                    if key == "validation" || key == "topology" =>
+                {
+                    for (key, value) in theirs {
+                        mine.entry(key).or_insert(value);
+                    }
+                }
+                (Some(_), _) => {}
+                (None, value) => {
+                    joined.insert(key, value);
+                }
+            }
+        }
+        serde_json::from_value(Value::Object(joined)).unwrap_or(self)
+    }
+}
+
+/// Only what is said is in the map: what has its default is left out.
+fn to_map(markers: &Markers) -> serde_json::Map<String, Value> {
+    match serde_json::to_value(markers) {
+        Ok(Value::Object(map)) => map,
+        _ => serde_json::Map::new(),
+    }
+}
+
 /// The keys of `validation(…)`: plain OpenAPI constraints.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

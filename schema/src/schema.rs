@@ -135,7 +135,10 @@ pub struct Schema {
     #[serde(rename = "x-kubernetes-map-type", skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
     /// Fields the schema does not name are kept instead of pruned.
-    #[serde(rename = "x-kubernetes-preserve-unknown-fields", skip_serializing_if = "is_false")]
+    #[serde(
+        rename = "x-kubernetes-preserve-unknown-fields",
+        skip_serializing_if = "is_false"
+    )]
     pub preserve_unknown_fields: bool,
     /// CEL rules, in the order written.
     #[serde(rename = "x-kubernetes-validations", skip_serializing_if = "Vec::is_empty")]

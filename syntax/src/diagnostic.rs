@@ -27,12 +27,22 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error at a place.
     pub fn error(span: SpanId, message: impl Into<String>) -> Self {
-        Diagnostic { span, severity: Severity::Error, message: message.into(), help: None }
+        Diagnostic {
+            span,
+            severity: Severity::Error,
+            message: message.into(),
+            help: None,
+        }
     }
 
     /// A warning at a place.
     pub fn warning(span: SpanId, message: impl Into<String>) -> Self {
-        Diagnostic { span, severity: Severity::Warning, message: message.into(), help: None }
+        Diagnostic {
+            span,
+            severity: Severity::Warning,
+            message: message.into(),
+            help: None,
+        }
     }
 
     /// Says what to write instead.
@@ -65,7 +75,17 @@ impl Diagnostics {
 
     /// Whether an error was added.
     pub fn has_errors(&self) -> bool {
-        self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.list
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// How many errors were added, so that a stage can tell its own from earlier ones.
+    pub fn error_count(&self) -> usize {
+        self.list
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == Severity::Error)
+            .count()
     }
 
     /// All of them, in the order they were found.

@@ -4,12 +4,32 @@
 //! accept the same items and complain in the same words. Nothing in this crate resolves a path to another
 //! item or opens a file: rules that need a second item live in `rbuilder-generator`.
 
+mod args;
+pub mod cfg;
+mod custom_resource;
+mod derives;
 mod diagnostic;
+mod docs;
+mod item;
+pub mod marker;
 mod model;
+pub mod names;
+mod rbac;
+mod serde;
+mod session;
 mod span;
+mod suggest;
+mod types;
 
+pub use derives::{derives, derives_named};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use model::{
-    CustomResource, PrintColumn, RbacRule, Scale, Type, TypeKind, TypeRef,
-};
+pub use item::{Item, parse_type};
+pub use model::{CustomResource, PrintColumn, RbacRule, Scale, Type, TypeKind, TypeRef};
+pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
+pub use session::Session;
 pub use span::{SpanId, Spans};
+
+/// Reads a type as written, for what is not a field: an alias, a type argument.
+pub fn parse_type_ref(ty: &syn::Type, session: &mut Session) -> TypeRef {
+    types::read(ty, session)
+}

@@ -40,7 +40,7 @@ pub enum TypeKind {
     /// `a::b::C<D, E>`: segments without `r#` (a leading `::` is an empty first segment) and the type
     /// arguments of the last segment.
     Path(Vec<String>, Vec<TypeRef>),
-    /// `[T; N]` with a literal length.
+    /// `[T; N]` with a literal length, or `[T]`.
     Array(Box<TypeRef>, Option<u64>),
     /// `(A, B)`, and `()`.
     Tuple(Vec<TypeRef>),

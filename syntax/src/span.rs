@@ -33,7 +33,8 @@ impl Spans {
         self.add_pair(span, span)
     }
 
-    fn add_pair(&mut self, first: Span, last: Span) -> SpanId {
+    /// Names the place from a first to a last token.
+    pub(crate) fn add_pair(&mut self, first: Span, last: Span) -> SpanId {
         let id = u32::try_from(self.table.len()).unwrap_or(u32::MAX);
         self.table.push((first, last));
         SpanId(id)
@@ -41,10 +42,13 @@ impl Spans {
 
     /// The spans of the first and last token of a place.
     pub fn get(&self, id: SpanId) -> (Span, Span) {
-        self.table.get(id.0 as usize).copied().unwrap_or_else(|| (Span::call_site(), Span::call_site()))
+        self.table
+            .get(id.0 as usize)
+            .copied()
+            .unwrap_or_else(|| (Span::call_site(), Span::call_site()))
     }
 
-    /// Joins with the table of another parse whose ids were given out after this one's.
+    /// How many places have been named.
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -59,6 +63,9 @@ impl Spans {
     /// `byte_range` is `proc_macro2::Span::byte_range`, which exists only where the `span-locations` feature
     /// is on; this crate leaves that choice to the caller.
     pub fn ranges(&self, byte_range: impl Fn(Span) -> Range<usize>) -> Vec<Range<usize>> {
-        self.table.iter().map(|(first, last)| byte_range(*first).start..byte_range(*last).end).collect()
+        self.table
+            .iter()
+            .map(|(first, last)| byte_range(*first).start..byte_range(*last).end)
+            .collect()
     }
 }

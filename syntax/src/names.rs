@@ -1,0 +1,177 @@
+//! Names as other tools derive them: serde's `rename_all` and kube-derive's plural.
+
+/// One of serde's `rename_all` rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // each is serde's rule of the same name
+pub enum Case {
+    Lower,
+    Upper,
+    Pascal,
+    Camel,
+    Snake,
+    ScreamingSnake,
+    Kebab,
+    ScreamingKebab,
+}
+
+/// serde's spelling of each rule.
+const CASES: [(&str, Case); 8] = [
+    ("lowercase", Case::Lower),
+    ("UPPERCASE", Case::Upper),
+    ("PascalCase", Case::Pascal),
+    ("camelCase", Case::Camel),
+    ("snake_case", Case::Snake),
+    ("SCREAMING_SNAKE_CASE", Case::ScreamingSnake),
+    ("kebab-case", Case::Kebab),
+    ("SCREAMING-KEBAB-CASE", Case::ScreamingKebab),
+];
+
+impl Case {
+    /// The rule by serde's spelling, such as `camelCase`.
+    pub fn parse(text: &str) -> Option<Case> {
+        CASES
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, case)| *case)
+    }
+
+    /// The wire name of a field. serde looks at `_` only: `http2_url` becomes `http2Url`, `iPv4` stays.
+    pub fn field(self, ident: &str) -> String {
+        match self {
+            Case::Lower | Case::Snake => ident.to_owned(),
+            Case::Upper | Case::ScreamingSnake => ident.to_ascii_uppercase(),
+            Case::Pascal => pascal(ident),
+            Case::Camel => lower_first(&pascal(ident)),
+            Case::Kebab => ident.replace('_', "-"),
+            Case::ScreamingKebab => ident.to_ascii_uppercase().replace('_', "-"),
+        }
+    }
+
+    /// The wire name of a variant. serde takes every upper-case letter for the start of a word:
+    /// `HTTPServer` in kebab-case is `h-t-t-p-server`.
+    pub fn variant(self, ident: &str) -> String {
+        match self {
+            Case::Lower => ident.to_ascii_lowercase(),
+            Case::Upper => ident.to_ascii_uppercase(),
+            Case::Pascal => ident.to_owned(),
+            Case::Camel => lower_first(ident),
+            Case::Snake => words(ident, '_'),
+            Case::ScreamingSnake => words(ident, '_').to_ascii_uppercase(),
+            Case::Kebab => words(ident, '_').replace('_', "-"),
+            Case::ScreamingKebab => words(ident, '_').to_ascii_uppercase().replace('_', "-"),
+        }
+    }
+}
+
+fn pascal(ident: &str) -> String {
+    let mut start = true;
+    let mut name = String::with_capacity(ident.len());
+    for letter in ident.chars() {
+        if letter == '_' {
+            start = true;
+        } else {
+            name.push(if start {
+                letter.to_ascii_uppercase()
+            } else {
+                letter
+            });
+            start = false;
+        }
+    }
+    name
+}
+
+fn lower_first(name: &str) -> String {
+    let mut letters = name.chars();
+    match letters.next() {
+        Some(first) => first.to_ascii_lowercase().to_string() + letters.as_str(),
+        None => String::new(),
+    }
+}
+
+fn words(ident: &str, separator: char) -> String {
+    let mut name = String::with_capacity(ident.len() + 4);
+    for (position, letter) in ident.char_indices() {
+        if position > 0 && letter.is_uppercase() {
+            name.push(separator);
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+/// The plural that kube-derive gives a kind without `plural`: the kind in lower case, with `es` after a hiss,
+/// `ies` for a `y` after a consonant, and `s` otherwise.
+pub fn plural(kind: &str) -> String {
+    let word = kind.to_lowercase();
+    if ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|ending| word.ends_with(ending))
+    {
+        return word + "es";
+    }
+    match word.strip_suffix('y') {
+        Some(stem) if !stem.is_empty() && !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => {
+            stem.to_owned() + "ies"
+        }
+        _ => word + "s",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_named_as_serde_names_them() {
+        for (case, ident, expected) in [
+            ("camelCase", "http2_url", "http2Url"),
+            ("camelCase", "iPv4", "iPv4"),
+            ("camelCase", "_lead", "lead"),
+            ("camelCase", "a__b", "aB"),
+            ("PascalCase", "size_wanted", "SizeWanted"),
+            ("lowercase", "size_Wanted", "size_Wanted"),
+            ("UPPERCASE", "size_wanted", "SIZE_WANTED"),
+            ("snake_case", "sizeWanted", "sizeWanted"),
+            ("SCREAMING_SNAKE_CASE", "size_wanted", "SIZE_WANTED"),
+            ("kebab-case", "size_wanted", "size-wanted"),
+            ("SCREAMING-KEBAB-CASE", "size_wanted", "SIZE-WANTED"),
+        ] {
+            let name = Case::parse(case).map(|case| case.field(ident));
+            assert_eq!(name.as_deref(), Some(expected), "{ident} in {case}");
+        }
+    }
+
+    #[test]
+    fn variants_are_named_as_serde_names_them() {
+        for (case, ident, expected) in [
+            ("camelCase", "HTTPServer", "hTTPServer"),
+            ("kebab-case", "HTTPServer", "h-t-t-p-server"),
+            ("snake_case", "IfNotPresent", "if_not_present"),
+            ("SCREAMING_SNAKE_CASE", "IfNotPresent", "IF_NOT_PRESENT"),
+            ("SCREAMING-KEBAB-CASE", "IfNotPresent", "IF-NOT-PRESENT"),
+            ("lowercase", "IfNotPresent", "ifnotpresent"),
+            ("UPPERCASE", "IfNotPresent", "IFNOTPRESENT"),
+            ("PascalCase", "IfNotPresent", "IfNotPresent"),
+        ] {
+            let name = Case::parse(case).map(|case| case.variant(ident));
+            assert_eq!(name.as_deref(), Some(expected), "{ident} in {case}");
+        }
+    }
+
+    #[test]
+    fn plurals_are_kube_derives() {
+        for (kind, expected) in [
+            ("Foo", "foos"),
+            ("Memcached", "memcacheds"),
+            ("Fox", "foxes"),
+            ("Ingress", "ingresses"),
+            ("Batch", "batches"),
+            ("Puppy", "puppies"),
+            ("Day", "days"),
+            ("Y", "ys"),
+        ] {
+            assert_eq!(plural(kind), expected);
+        }
+    }
+}

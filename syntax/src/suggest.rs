@@ -1,0 +1,70 @@
+//! "Did you mean …?" by edit distance.
+
+/// The candidate nearest to `word`, if one is near enough to be what was meant: a third of its letters wrong.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = normal(word);
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(&plain, &normal(candidate)), candidate))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `did you mean …?` when something is near, else the whole list.
+pub(crate) fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    match nearest(word, candidates.clone()) {
+        Some(candidate) => format!("did you mean `{candidate}`?"),
+        None => format!("known here: {}", list(candidates)),
+    }
+}
+
+/// Names in backticks, separated by commas.
+pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names
+        .into_iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// `minLength`, `MinLength` and `min_length` are the same word to a reader.
+fn normal(word: &str) -> Vec<char> {
+    word.chars()
+        .filter(|letter| *letter != '_')
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+fn distance(left: &[char], right: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.iter().enumerate() {
+            let cost = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_are_suggested() {
+        let known = ["minimum", "maximum", "min_length", "pattern"];
+        for (word, expected) in [
+            ("minimun", Some("minimum")),
+            ("minLength", Some("min_length")),
+            ("Pattern", Some("pattern")),
+            ("colour", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, known), expected, "{word}");
+        }
+    }
+}
