@@ -3,6 +3,7 @@
 //! This crate reads no file, no clock and no environment: text comes in as a [`SourceSet`], text goes out as
 //! [`OutputFile`]s. Broken user code is ordinary input: it makes diagnostics, never a panic.
 
+pub mod rbac;
 pub mod yaml;
 
 use std::collections::BTreeMap;

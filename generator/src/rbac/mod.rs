@@ -1,0 +1,72 @@
+//! `#[rbac(…)]` markers to roles.
+//!
+//! Reading a marker and judging it by itself is `rbuilder-syntax`; here the markers of a whole package become
+//! one ClusterRole, and one Role for every namespace that a marker names.
+
+mod normalize;
+
+use std::collections::BTreeMap;
+
+use rbuilder_syntax::RbacRule;
+use serde_json::{Map, Value, json};
+
+use crate::{OutputFile, yaml};
+
+pub use normalize::{PolicyRule, normalize};
+
+/// Which role a rule belongs to; the order is that of the documents: ClusterRoles first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RoleKey<'a> {
+    namespace: Option<&'a str>,
+    name: &'a str,
+}
+
+/// The file of all roles, or nothing when there is no marker.
+pub(crate) fn roles_file(rules: &[RbacRule], role_name: &str) -> Option<OutputFile> {
+    let mut roles: BTreeMap<RoleKey<'_>, Vec<&RbacRule>> = BTreeMap::new();
+    for rule in rules {
+        let key = RoleKey {
+            namespace: rule.namespace.as_deref(),
+            name: rule.role_name.as_deref().unwrap_or(role_name),
+        };
+        roles.entry(key).or_default().push(rule);
+    }
+    let documents: Vec<String> = roles
+        .iter()
+        .map(|(key, rules)| format!("---\n{}", yaml::to_string(&role(key, rules))))
+        .collect();
+    (!documents.is_empty()).then(|| OutputFile {
+        path: "rbac/role.yaml".into(),
+        text: documents.concat(),
+    })
+}
+
+fn role(key: &RoleKey<'_>, rules: &[&RbacRule]) -> Value {
+    let mut metadata = json!({ "name": key.name });
+    if let Some(namespace) = key.namespace {
+        metadata["namespace"] = namespace.into();
+    }
+    let rules: Vec<Value> = normalize(rules.iter().copied()).iter().map(policy_rule).collect();
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": if key.namespace.is_some() { "Role" } else { "ClusterRole" },
+        "metadata": metadata,
+        "rules": rules,
+    })
+}
+
+fn policy_rule(rule: &PolicyRule) -> Value {
+    let lists = [
+        ("apiGroups", &rule.groups),
+        ("nonResourceURLs", &rule.urls),
+        ("resourceNames", &rule.resource_names),
+        ("resources", &rule.resources),
+        ("verbs", &rule.verbs),
+    ];
+    let written = lists.into_iter().filter(|(_, list)| !list.is_empty());
+    Value::Object(
+        written
+            .map(|(key, list)| (key.to_owned(), json!(list)))
+            .collect::<Map<_, _>>(),
+    )
+}
