@@ -1,1 +1,76 @@
 //! The library that Kubernetes operators in Rust run on.
+//!
+//! A [`Manager`] runs [`Controller`]s: values made of a reconcile function and a state. A reconcile gets the
+//! object from a cache, and a [`Ctx`] with what it usually does to the cluster; an [`Action`] or an [`Error`]
+//! it returns decides when it runs again. kube's own types stay in sight: everything here can be left for
+//! [`kube`] at any point.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use clap::Parser;
+//! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+//! use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+//!
+//! struct State {
+//!     image: String,
+//! }
+//!
+//! async fn reconcile(web: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
+//!     ctx.apply_owned(&*web, deployment(&web, &ctx.image)).await?;
+//!     Ok(Action::await_change())
+//! }
+//! # fn deployment(_: &ConfigMap, _: &str) -> Deployment { Deployment::default() }
+//!
+//! #[derive(Parser)]
+//! struct Args {
+//!     #[command(flatten)]
+//!     manager: ManagerArgs,
+//!     #[arg(long, env)]
+//!     image: String,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     let args = Args::parse();
+//!     Manager::new("da1d9c86.example.com", args.manager)
+//!         .await?
+//!         .controller(Controller::new(reconcile, State { image: args.image }).owns::<Deployment>())
+//!         .start()
+//!         .await
+//! }
+//! ```
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`conditions`] | the conditions in a status |
+//! | `envtest` (feature of that name) | etcd and kube-apiserver for tests |
+
+#[cfg(feature = "envtest")]
+pub mod envtest;
+
+mod action;
+mod args;
+mod cache;
+pub mod conditions;
+mod controller;
+mod ctx;
+mod error;
+mod events;
+mod logging;
+mod manager;
+mod object;
+mod phase;
+mod queue;
+mod shutdown;
+mod signals;
+
+pub use action::Action;
+pub use args::{LogFormat, ManagerArgs};
+pub use controller::Controller;
+pub use ctx::Ctx;
+pub use error::{BoxError, Error, ManagerError, OwnershipError, Result};
+pub use manager::Manager;
+pub use object::{Object, Scope};
+
+pub use kube::runtime::reflector::ObjectRef;

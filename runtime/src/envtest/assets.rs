@@ -1,0 +1,108 @@
+//! Where the two binaries are. The variables and their order are those of controller-runtime's envtest.
+
+use std::path::{Path, PathBuf};
+
+use super::Error;
+
+/// Where `setup-envtest` and kubebuilder's old tarballs put the binaries when nobody says otherwise.
+const DEFAULT_FOLDER: &str = "/usr/local/kubebuilder/bin";
+
+/// The programs of a control plane.
+#[derive(Debug, PartialEq)]
+pub(super) struct Assets {
+    pub(super) etcd: PathBuf,
+    pub(super) kube_apiserver: PathBuf,
+}
+
+impl Assets {
+    /// Looks at `TEST_ASSET_*`, then `KUBEBUILDER_ASSETS`, then `folder`, then kubebuilder's own folder.
+    pub(super) fn find(folder: Option<&Path>) -> Result<Self, Error> {
+        Self::find_with(folder, |name| std::env::var_os(name).map(PathBuf::from))
+    }
+
+    fn find_with(folder: Option<&Path>, var: impl Fn(&str) -> Option<PathBuf>) -> Result<Self, Error> {
+        let var = |name: &str| var(name).filter(|value| !value.as_os_str().is_empty());
+        let folder = var("KUBEBUILDER_ASSETS").or_else(|| folder.map(Path::to_owned));
+        let folder = folder.unwrap_or_else(|| PathBuf::from(DEFAULT_FOLDER));
+        let find = |variable: &str, name: &str| {
+            let path = var(variable).unwrap_or_else(|| folder.join(name));
+            if path.is_file() {
+                Ok(path)
+            } else {
+                Err(missing(name, variable, &path))
+            }
+        };
+        Ok(Self {
+            etcd: find("TEST_ASSET_ETCD", "etcd")?,
+            kube_apiserver: find("TEST_ASSET_KUBE_APISERVER", "kube-apiserver")?,
+        })
+    }
+}
+
+fn missing(name: &str, variable: &str, path: &Path) -> Error {
+    let path = path.display();
+    Error::new(format!(
+        "there is no {name} at {path}: set KUBEBUILDER_ASSETS to the folder that holds etcd and kube-apiserver, \
+         or {variable} to the file"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(variables: &[(&str, &Path)], folder: Option<&Path>, expected: Result<(&Path, &Path), &str>) {
+        let var = |name: &str| {
+            variables
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, value)| value.to_path_buf())
+        };
+        match (Assets::find_with(folder, var), expected) {
+            (Ok(found), Ok((etcd, kube_apiserver))) => {
+                assert_eq!(
+                    (found.etcd.as_path(), found.kube_apiserver.as_path()),
+                    (etcd, kube_apiserver)
+                );
+            }
+            (Err(found), Err(expected)) => assert!(found.to_string().contains(expected), "{found}"),
+            (found, expected) => panic!("found {found:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn the_most_specific_variable_wins() {
+        let temp = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| temp.path().join(name));
+        for folder in [&a, &b] {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join("etcd"), "").unwrap();
+        }
+        std::fs::write(a.join("kube-apiserver"), "").unwrap();
+        let (etcd_a, etcd_b, api_a) = (a.join("etcd"), b.join("etcd"), a.join("kube-apiserver"));
+
+        check(&[("KUBEBUILDER_ASSETS", &a)], None, Ok((&etcd_a, &api_a)));
+        check(&[("KUBEBUILDER_ASSETS", &a)], Some(&b), Ok((&etcd_a, &api_a)));
+        check(&[], Some(&a), Ok((&etcd_a, &api_a)));
+        check(
+            &[("KUBEBUILDER_ASSETS", &a), ("TEST_ASSET_ETCD", &etcd_b)],
+            None,
+            Ok((&etcd_b, &api_a)),
+        );
+        check(
+            &[("KUBEBUILDER_ASSETS", Path::new(""))],
+            Some(&a),
+            Ok((&etcd_a, &api_a)),
+        );
+        check(
+            &[("KUBEBUILDER_ASSETS", &b)],
+            None,
+            Err("there is no kube-apiserver at"),
+        );
+        check(
+            &[("KUBEBUILDER_ASSETS", &b)],
+            None,
+            Err("TEST_ASSET_KUBE_APISERVER"),
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! Custom resource definitions from files into the API server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::Error;
+
+/// How long the API server may take to serve a new kind.
+const SERVED_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The name under which server-side apply records who wrote the CRD.
+const FIELD_MANAGER: &str = "rbuilder-envtest";
+
+pub(super) async fn install(client: &Client, path: &Path) -> Result<(), Error> {
+    let definitions = read(path)?;
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for definition in &definitions {
+        apply(&api, definition).await?;
+    }
+    let deadline = Instant::now() + SERVED_TIMEOUT;
+    for definition in &definitions {
+        wait_established(&api, definition, deadline).await?;
+        wait_served(client, definition, deadline).await?;
+    }
+    Ok(())
+}
+
+/// One definition as it was written, so that the API server judges every field of it.
+#[derive(Debug)]
+struct Definition {
+    name: String,
+    value: Value,
+    file: PathBuf,
+}
+
+fn read(path: &Path) -> Result<Vec<Definition>, Error> {
+    let mut definitions = Vec::new();
+    for file in files(path)? {
+        let text = fs::read_to_string(&file).map_err(|err| Error::file("cannot read", &file, err))?;
+        definitions.extend(parse(&file, &text)?);
+    }
+    if definitions.is_empty() {
+        return Err(Error::file(
+            "no CRD in",
+            path,
+            "run `rbuilder manifests` to generate the project's",
+        ));
+    }
+    Ok(definitions)
+}
+
+/// The file itself, or the manifests of a folder by name; not those of its subfolders.
+fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    let read = |err| Error::file("cannot read", path, err);
+    if fs::metadata(path).map_err(read)?.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(read)? {
+        let file = entry.map_err(read)?.path();
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("yaml" | "yml" | "json")) {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn parse(file: &Path, text: &str) -> Result<Vec<Definition>, Error> {
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(text).map_err(|err| Error::file("cannot read", file, err))?;
+    let crds = documents
+        .into_iter()
+        .filter(|document| document["kind"] == "CustomResourceDefinition");
+    crds.map(|value| definition(file, value)).collect()
+}
+
+fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
+    match value["metadata"]["name"].as_str() {
+        Some(name) => Ok(Definition {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            value,
+        }),
+        None => Err(Error::file(
+            "cannot use",
+            file,
+            "a CRD in it has no metadata.name",
+        )),
+    }
+}
+
+async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> Result<(), Error> {
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let applied = api
+        .patch(&definition.name, &params, &Patch::Apply(&definition.value))
+        .await;
+    let deed = || {
+        format!(
+            "cannot install {} from {}",
+            definition.name,
+            definition.file.display()
+        )
+    };
+    applied.map(drop).map_err(|err| Error::request(deed(), &err))
+}
+
+async fn wait_established(
+    api: &Api<CustomResourceDefinition>,
+    definition: &Definition,
+    deadline: Instant,
+) -> Result<(), Error> {
+    loop {
+        let found = api.get(&definition.name).await;
+        let found =
+            found.map_err(|err| Error::request(format!("cannot look at {}", definition.name), &err))?;
+        let conditions = found
+            .status
+            .and_then(|status| status.conditions)
+            .unwrap_or_default();
+        if conditions
+            .iter()
+            .any(|condition| condition.type_ == "Established" && condition.status == "True")
+        {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            let reasons: Vec<String> = conditions
+                .iter()
+                .filter(|condition| condition.status != "True")
+                .map(|condition| {
+                    format!(
+                        "{}: {}",
+                        condition.type_,
+                        condition.message.as_deref().unwrap_or("no message")
+                    )
+                })
+                .collect();
+            return Err(not_in_time(definition, &reasons.join("; ")));
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// `Established` is said before every handler is in place; only discovery shows that requests will be
+/// answered.
+async fn wait_served(client: &Client, definition: &Definition, deadline: Instant) -> Result<(), Error> {
+    let spec = &definition.value["spec"];
+    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    for version in versions.filter(|version| version["served"] == true) {
+        let api_version = format!("{group}/{}", text(&version["name"]));
+        while !is_served(client, &api_version, plural).await {
+            if Instant::now() >= deadline {
+                return Err(not_in_time(
+                    definition,
+                    &format!("{api_version} does not list {plural}"),
+                ));
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+    Ok(())
+}
+
+async fn is_served(client: &Client, api_version: &str, plural: &str) -> bool {
+    let resources = client.list_api_group_resources(api_version).await;
+    resources.is_ok_and(|list| list.resources.iter().any(|resource| resource.name == plural))
+}
+
+fn not_in_time(definition: &Definition, reason: &str) -> Error {
+    Error::new(format!(
+        "the API server does not serve {} within {SERVED_TIMEOUT:?}: {reason}",
+        definition.name
+    ))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CRD: &str = "kind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n";
+
+    /// `files` are names and contents of one folder; `expected` the names of the CRDs found, or words of
+    /// the error.
+    fn check(files: &[(&str, &str)], expected: Result<&[&str], &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        match (read(folder.path()), expected) {
+            (Ok(found), Ok(expected)) => {
+                let names: Vec<&str> = found.iter().map(|definition| definition.name.as_str()).collect();
+                assert_eq!(names, expected);
+            }
+            (Err(found), Err(expected)) => assert!(found.to_string().contains(expected), "{found}"),
+            (found, expected) => panic!("found {found:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn definitions_are_found_in_every_manifest_of_a_folder() {
+        let two = format!(
+            "---\n{CRD}---\nkind: Service\nmetadata: {{name: s}}\n---\n{}",
+            CRD.replace("foos", "bars")
+        );
+        let json = r#"{"kind": "CustomResourceDefinition", "metadata": {"name": "bazs.example.com"}}"#;
+        check(
+            &[
+                ("b.yaml", two.as_str()),
+                ("a.json", json),
+                ("readme.md", "kind: ["),
+            ],
+            Ok(&["bazs.example.com", "foos.example.com", "bars.example.com"]),
+        );
+        check(
+            &[("kustomization.yaml", "resources: [a.yaml]\n")],
+            Err("run `rbuilder manifests`"),
+        );
+        check(&[("a.yml", "kind: [")], Err("a.yml"));
+        check(
+            &[("a.yaml", "kind: CustomResourceDefinition\n")],
+            Err("has no metadata.name"),
+        );
+    }
+
+    #[test]
+    fn a_missing_path_is_named() {
+        let error = read(Path::new("no/such/folder")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read no/such/folder: "), "{error}");
+    }
+}

@@ -1,0 +1,120 @@
+//! Waiting for something that will be true soon.
+
+use std::fmt::Display;
+use std::panic::Location;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// How long to wait between two looks.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// What a look can find: `true`, `Some` and `Ok` are what was waited for; the rest says to look again.
+pub trait Outcome {
+    /// What [`eventually`] returns.
+    type Value;
+
+    /// The value, or why it is not there yet.
+    ///
+    /// # Errors
+    /// The words in which a timeout reports the last look.
+    fn outcome(self) -> Result<Self::Value, String>;
+}
+
+impl Outcome for bool {
+    type Value = ();
+
+    fn outcome(self) -> Result<(), String> {
+        if self {
+            Ok(())
+        } else {
+            Err("it was false".to_owned())
+        }
+    }
+}
+
+impl<T> Outcome for Option<T> {
+    type Value = T;
+
+    fn outcome(self) -> Result<T, String> {
+        self.ok_or_else(|| "it was None".to_owned())
+    }
+}
+
+impl<T, E: Display> Outcome for Result<T, E> {
+    type Value = T;
+
+    fn outcome(self) -> Result<T, String> {
+        self.map_err(|err| err.to_string())
+    }
+}
+
+/// Calls `look` again and again until it finds what is waited for, and returns that.
+///
+/// # Panics
+/// When `timeout` has passed, with what the last look found. The message names the caller's line.
+#[track_caller]
+pub fn eventually<O, F>(timeout: Duration, look: impl FnMut() -> F) -> impl Future<Output = O::Value>
+where
+    O: Outcome,
+    F: Future<Output = O>,
+{
+    wait(timeout, look, Location::caller())
+}
+
+async fn wait<O, F>(
+    timeout: Duration,
+    mut look: impl FnMut() -> F,
+    caller: &'static Location<'static>,
+) -> O::Value
+where
+    O: Outcome,
+    F: Future<Output = O>,
+{
+    let deadline = Instant::now() + timeout;
+    let mut last = "the first look did not end".to_owned();
+    loop {
+        match timeout_at(deadline, look()).await {
+            Ok(found) => match found.outcome() {
+                Ok(value) => return value,
+                Err(reason) => last = reason,
+            },
+            Err(_) => panic!("{caller}: not within {timeout:?}; when last looked at: {last}"),
+        }
+        sleep(INTERVAL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_looks_until_the_value_is_there() {
+        let looks = Cell::new(0);
+        let look = || {
+            looks.set(looks.get() + 1);
+            let found = looks.get();
+            async move { (found == 3).then_some(found) }
+        };
+        assert_eq!(eventually(SECOND, look).await, 3);
+        eventually(SECOND, || async { true }).await;
+        assert_eq!(eventually(SECOND, || async { Ok::<_, String>(7) }).await, 7);
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[should_panic(expected = "not within 1s; when last looked at: still empty")]
+    async fn a_timeout_tells_what_was_last_seen() {
+        eventually(SECOND, || async { Err::<(), _>("still empty") }).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[should_panic(expected = "the first look did not end")]
+    async fn a_look_that_hangs_is_cut_off() {
+        eventually(SECOND, || std::future::pending::<bool>()).await;
+    }
+}

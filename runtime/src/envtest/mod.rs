@@ -1,0 +1,248 @@
+//! A real Kubernetes API for tests: etcd and kube-apiserver as child processes of the test.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::Api;
+//! use rbuilder::envtest::{Environment, eventually};
+//!
+//! #[rbuilder::envtest::test]
+//! async fn a_config_map_appears(env: Environment) {
+//!     env.install_crds("config/crd/bases").await.unwrap();
+//!     let namespace = env.namespace("appears").await.unwrap();
+//!     let maps: Api<ConfigMap> = Api::namespaced(env.client(), &namespace);
+//!     // … start the operator, then:
+//!     eventually(Duration::from_secs(10), || async { maps.get("settings").await }).await;
+//! }
+//! ```
+//!
+//! # The binaries
+//! `KUBEBUILDER_ASSETS` names the folder that holds `etcd` and `kube-apiserver`, as `setup-envtest` prints
+//! it; `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` name one of them. Tests marked with
+//! [`#[rbuilder::envtest::test]`](test) count as ignored when they are built without these.
+//!
+//! # Other variables
+//! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: how long a start
+//!   (default 60 s) and a stop (default 20 s) may take, as Go writes durations: `90s`, `1m30s`.
+//! - `KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true`: the servers write to the test's own output.
+//!
+//! # What is not there
+//! Only the API runs: no controllers and no kubelet. Deployments get no pods, nothing is garbage collected
+//! through owner references, and a deleted namespace stays `Terminating`; a test sets such statuses itself.
+//!
+//! # After a crash
+//! The servers belong to the test process. They end when it ends, whichever way: a watchdog waits on a pipe
+//! that only the test process holds open. What a killed watchdog leaves behind is removed by the next
+//! start.
+
+mod assets;
+mod certificates;
+mod control_plane;
+mod crds;
+mod error;
+mod eventually;
+mod process;
+mod settings;
+mod workspace;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client, Config, config::Kubeconfig};
+use tokio::sync::OnceCell;
+
+pub use error::Error;
+pub use eventually::{Outcome, eventually};
+/// Marks an async function as a test that talks to a real API server.
+///
+/// The function takes nothing, or the [`Environment`] that all tests of the process share:
+///
+/// ```no_run
+/// use rbuilder::envtest::Environment;
+///
+/// #[rbuilder::envtest::test]
+/// async fn the_server_answers(env: Environment) {
+///     env.client().apiserver_version().await.unwrap();
+/// }
+/// ```
+///
+/// The test runs on a tokio runtime with several threads. When the compiler sees neither
+/// `KUBEBUILDER_ASSETS` nor both of `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER`, the test is built as
+/// ignored with the reason in its name's line, so that a run without the binaries never counts it as
+/// passed; setting the variable rebuilds it.
+pub use rbuilder_derive::envtest_test as test;
+
+use assets::Assets;
+use control_plane::ControlPlane;
+use settings::Settings;
+
+/// A running API server with its etcd. Clones are handles to the same one; dropping the last handle kills
+/// both.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    plane: Arc<ControlPlane>,
+    shared: bool,
+}
+
+/// What an [`Environment`] starts with.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    assets: Option<PathBuf>,
+    crds: Vec<PathBuf>,
+}
+
+impl Builder {
+    /// The folder of `etcd` and `kube-apiserver`, for when the environment variables do not say.
+    #[must_use]
+    pub fn assets(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.assets = Some(folder.into());
+        self
+    }
+
+    /// A file or folder of CRDs to install, as [`Environment::install_crds`] does. May be given several
+    /// times.
+    #[must_use]
+    pub fn crds(mut self, path: impl Into<PathBuf>) -> Self {
+        self.crds.push(path.into());
+        self
+    }
+
+    /// Starts etcd and kube-apiserver on free ports of 127.0.0.1, waits until the API is ready, and
+    /// installs the CRDs.
+    ///
+    /// # Errors
+    /// When a binary is missing or ends early, when the API is not ready in time (the error carries the
+    /// last lines of the server's log), or when a CRD cannot be installed. Nothing keeps running then.
+    pub async fn start(self) -> Result<Environment, Error> {
+        let settings = Settings::from_env()?;
+        let assets = Assets::find(self.assets.as_deref())?;
+        let plane = ControlPlane::start(&assets, &settings).await?;
+        let environment = Environment {
+            plane: Arc::new(plane),
+            shared: false,
+        };
+        for path in &self.crds {
+            environment.install_crds(path).await?;
+        }
+        Ok(environment)
+    }
+}
+
+impl Environment {
+    /// An environment to be described before it starts.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The control plane that all tests of this process share: started by the first call, ended with the
+    /// process.
+    ///
+    /// Tests keep out of each other's way with [`Environment::namespace`]. CRDs are common to all of them.
+    ///
+    /// # Errors
+    /// As [`Builder::start`]. A failed start is not tried again: every later call returns the same error at
+    /// once.
+    pub async fn shared() -> Result<Environment, Error> {
+        static SHARED: OnceCell<Result<Environment, Error>> = OnceCell::const_new();
+        let started = SHARED.get_or_init(|| async {
+            let environment = Environment::builder().start().await?;
+            Ok(Environment {
+                shared: true,
+                ..environment
+            })
+        });
+        started.await.clone()
+    }
+
+    /// A new client with the rights of `system:masters`.
+    ///
+    /// Each call makes a client of its own, since a client belongs to the tokio runtime that made it and
+    /// each test has its own runtime. It does not repeat refused requests, so that a test sees what the
+    /// server said.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::try_from(self.config()).expect("the same configuration made a client when the server started")
+    }
+
+    /// The configuration behind [`Environment::client`].
+    #[must_use]
+    pub fn config(&self) -> Config {
+        self.plane.config().clone()
+    }
+
+    /// The same access as a kubeconfig, for programs that the test starts.
+    #[must_use]
+    pub fn kubeconfig(&self) -> Kubeconfig {
+        self.plane.kubeconfig().clone()
+    }
+
+    /// A file that holds [`Environment::kubeconfig`], for `--kubeconfig` and `KUBECONFIG`. It goes with the
+    /// environment.
+    #[must_use]
+    pub fn kubeconfig_path(&self) -> &Path {
+        self.plane.kubeconfig_path()
+    }
+
+    /// Installs the CRDs in a file, or in the `.yaml`, `.yml` and `.json` files of a folder, by server-side
+    /// apply, and waits until the API serves them. Documents of other kinds are passed over; installing
+    /// twice changes nothing.
+    ///
+    /// # Errors
+    /// When the path cannot be read or holds no CRD, when a document is not YAML, when the API server
+    /// refuses a CRD, or when it does not serve one within ten seconds.
+    pub async fn install_crds(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        crds::install(&self.client(), path.as_ref()).await
+    }
+
+    /// Makes a namespace named `<prefix>-<something new>` and returns its name.
+    ///
+    /// # Errors
+    /// When the API server refuses, for example because the prefix is not a DNS label.
+    pub async fn namespace(&self, prefix: &str) -> Result<String, Error> {
+        let metadata = ObjectMeta {
+            generate_name: Some(format!("{prefix}-")),
+            ..ObjectMeta::default()
+        };
+        let namespace = Namespace {
+            metadata,
+            ..Namespace::default()
+        };
+        let made = Api::<Namespace>::all(self.client())
+            .create(&PostParams::default(), &namespace)
+            .await;
+        let made =
+            made.map_err(|err| Error::request(format!("cannot create namespace `{prefix}-…`"), &err))?;
+        Ok(made.metadata.name.unwrap_or_default())
+    }
+
+    /// Stops the servers now, also for other handles, and removes their files.
+    ///
+    /// # Errors
+    /// When the servers do not end within the stop timeout, and for [`Environment::shared`], which other
+    /// tests use.
+    pub async fn stop(self) -> Result<(), Error> {
+        if self.shared {
+            return Err(Error::new(
+                "the shared environment cannot be stopped: it serves all tests and ends with the process",
+            ));
+        }
+        self.plane.stop().await
+    }
+}
+
+/// Runs the body of a test on a runtime with several threads. For [`test`](macro@test), which writes the
+/// call.
+#[doc(hidden)]
+pub fn run<T>(body: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.expect("a tokio runtime can be made").block_on(body)
+}

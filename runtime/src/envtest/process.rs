@@ -1,0 +1,200 @@
+//! One server process: started under the watchdog's eye, its output kept for the error that may need it.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::workspace::Workspace;
+use super::{Error, settings::Settings};
+
+/// How many of the last log lines an error quotes.
+const TAIL: usize = 20;
+
+/// A running server. It does not kill itself: [`super::control_plane`] knows the order.
+#[derive(Debug)]
+pub(super) struct Process {
+    name: &'static str,
+    child: Child,
+    /// `None` when the output goes to the test's own.
+    log: Option<PathBuf>,
+}
+
+impl Process {
+    /// Starts `program`, but lets it run only after the watchdog knows it: until then a shell holds its
+    /// place, and a shell whose pipe ends before the word has come just ends.
+    pub(super) fn start(
+        name: &'static str,
+        program: &Path,
+        arguments: Vec<OsString>,
+        workspace: &Workspace,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
+            .arg(program)
+            .args(arguments);
+        // Ctrl-C in a terminal is for the test; the servers end with it in any case.
+        command
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .current_dir(workspace.path());
+        let log = (!settings.attach_output).then(|| workspace.path().join(format!("{name}.log")));
+        if let Some(path) = &log {
+            let (out, err) = log_files(path).map_err(|err| Error::file("cannot write", path, err))?;
+            command.stdout(out).stderr(err);
+        }
+        let child = command
+            .spawn()
+            .map_err(|err| Error::file("cannot start", program, err))?;
+        let mut process = Self { name, child, log };
+        match workspace
+            .watch(process.child.id())
+            .and_then(|()| process.let_go())
+        {
+            Ok(()) => Ok(process),
+            Err(err) => {
+                process.kill(workspace);
+                Err(err)
+            }
+        }
+    }
+
+    fn let_go(&mut self) -> Result<(), Error> {
+        let told = match self.child.stdin.take() {
+            Some(mut stdin) => stdin.write_all(b"go\n"),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        told.map_err(|err| Error::new(format!("cannot start {}: {err}", self.name)))
+    }
+
+    /// An error when the process has ended, which a server never does by itself.
+    pub(super) fn check_running(&mut self) -> Result<(), Error> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(self.error(&format!("ended with {status}"))),
+            Err(err) => Err(self.error(&format!("cannot be watched: {err}"))),
+        }
+    }
+
+    /// An error about this process, with the last lines of its log.
+    pub(super) fn error(&self, what: &str) -> Error {
+        let name = self.name;
+        let Some(path) = &self.log else {
+            return Error::new(format!("{name} {what}; its output is above"));
+        };
+        let log = fs::read(path).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        Error::new(format!("{name} {what}; its last lines:\n{}", tail(&log)))
+    }
+
+    /// Whether the server ended because another process was quicker to take its port.
+    pub(super) fn lost_its_port(&self) -> bool {
+        let log = self
+            .log
+            .as_ref()
+            .and_then(|path| fs::read(path).ok())
+            .unwrap_or_default();
+        String::from_utf8_lossy(&log).contains("address already in use")
+    }
+
+    /// Kills and waits. Nothing a test server keeps is worth a gentle end.
+    pub(super) fn kill(&mut self, workspace: &Workspace) {
+        // An error says that it has ended already.
+        let _ = self.child.kill();
+        if self.child.wait().is_ok() {
+            workspace.forget(self.child.id());
+        }
+    }
+
+    /// As [`Process::kill`], without holding up the runtime, and only until `deadline`.
+    pub(super) async fn kill_until(&mut self, workspace: &Workspace, deadline: Instant) -> Result<(), Error> {
+        let _ = self.child.kill();
+        while self.ended()?.is_none() {
+            if Instant::now() >= deadline {
+                return Err(self.error("did not end in time"));
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        workspace.forget(self.child.id());
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+        self.child
+            .try_wait()
+            .map_err(|err| self.error(&format!("cannot be waited for: {err}")))
+    }
+}
+
+fn log_files(path: &Path) -> io::Result<(File, File)> {
+    let file = File::create(path)?;
+    Ok((file.try_clone()?, file))
+}
+
+fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    let from = lines.len().saturating_sub(TAIL);
+    lines[from..]
+        .iter()
+        .map(|line| format!("  {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(script: &str, workspace: &Workspace) -> Process {
+        let settings = Settings {
+            start_timeout: Duration::from_secs(1),
+            stop_timeout: Duration::from_secs(1),
+            attach_output: false,
+        };
+        let arguments = vec!["-c".into(), script.into()];
+        Process::start("server", Path::new("/bin/sh"), arguments, workspace, &settings).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_server_that_ends_is_an_error_with_its_last_lines() {
+        let workspace = Workspace::create().unwrap();
+        let script =
+            "for i in $(seq 30); do echo line $i; done; echo bind: address already in use >&2; exit 3";
+        let mut process = start(script, &workspace);
+        let error = loop {
+            if let Err(err) = process.check_running() {
+                break err.to_string();
+            }
+            sleep(Duration::from_millis(10)).await;
+        };
+        assert!(
+            error.starts_with("server ended with exit status: 3; its last lines:\n  line 12\n"),
+            "{error}"
+        );
+        assert!(
+            error.ends_with("line 30\n  bind: address already in use"),
+            "{error}"
+        );
+        assert!(process.lost_its_port());
+    }
+
+    #[tokio::test]
+    async fn a_killed_server_is_gone() {
+        let workspace = Workspace::create().unwrap();
+        let mut process = start("exec sleep 600", &workspace);
+        process.check_running().unwrap();
+        process
+            .kill_until(&workspace, Instant::now() + Duration::from_secs(5))
+            .await
+            .unwrap();
+        let error = process.check_running().unwrap_err().to_string();
+        assert!(error.contains("signal: 9"), "{error}");
+    }
+}

@@ -1,0 +1,123 @@
+//! What the environment says about starting and stopping, under the names controller-runtime's envtest reads.
+
+use std::time::Duration;
+
+use super::Error;
+
+const START_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT";
+const STOP_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT";
+const ATTACH_OUTPUT: &str = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT";
+
+/// How a control plane is started and stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Settings {
+    /// How long one start may take. Three times controller-runtime's: a busy two-core machine needs 14 s.
+    pub(super) start_timeout: Duration,
+    pub(super) stop_timeout: Duration,
+    /// The servers write to the test's own output instead of a file.
+    pub(super) attach_output: bool,
+}
+
+impl Settings {
+    pub(super) fn from_env() -> Result<Self, Error> {
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    fn from_lookup(var: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let duration = |name: &str, default: u64| match var(name).filter(|text| !text.is_empty()) {
+            None => Ok(Duration::from_secs(default)),
+            Some(text) => parse_duration(&text).ok_or_else(|| {
+                Error::new(format!(
+                    "{name} is `{text}`: write a duration such as `60s`, `1m30s` or `500ms`"
+                ))
+            }),
+        };
+        Ok(Self {
+            start_timeout: duration(START_TIMEOUT, 60)?,
+            stop_timeout: duration(STOP_TIMEOUT, 20)?,
+            attach_output: var(ATTACH_OUTPUT).is_some_and(|text| is_true(&text)),
+        })
+    }
+}
+
+/// What Go's `strconv.ParseBool` calls true; anything else leaves the output where it is.
+fn is_true(text: &str) -> bool {
+    matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
+
+/// A duration as Go writes it: numbers with units from `h` to `ns`, largest first by habit, not by rule.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at(number_end);
+        let unit_end = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit_end);
+        total = total.checked_add(duration_of(number, unit)?)?;
+        rest = tail;
+    }
+    Some(total)
+}
+
+fn duration_of(number: &str, unit: &str) -> Option<Duration> {
+    let seconds = match unit {
+        "h" => 3600.0,
+        "m" => 60.0,
+        "s" => 1.0,
+        "ms" => 1e-3,
+        "us" | "µs" => 1e-6,
+        "ns" => 1e-9,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_writes_them() {
+        let check = |text: &str, millis: Option<u64>| {
+            assert_eq!(parse_duration(text), millis.map(Duration::from_millis), "{text}");
+        };
+        check("20s", Some(20_000));
+        check("1m30s", Some(90_000));
+        check("1h", Some(3_600_000));
+        check("1.5s", Some(1_500));
+        check("500ms", Some(500));
+        check("2000us", Some(2));
+        check("", None);
+        check("20", None);
+        check("s", None);
+        check("-1s", None);
+        check("1d", None);
+        check("1..s", None);
+        check("99999999999999999999999h", None);
+    }
+
+    #[test]
+    fn a_bad_timeout_names_its_variable() {
+        let found = Settings::from_lookup(|name| (name == START_TIMEOUT).then(|| "soon".to_owned()));
+        let message = found.unwrap_err().to_string();
+        assert!(
+            message.starts_with("KUBEBUILDER_CONTROLPLANE_START_TIMEOUT is `soon`: write"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn nothing_set_gives_the_defaults() {
+        let found = Settings::from_lookup(|_| None).unwrap();
+        let expected = Settings {
+            start_timeout: Duration::from_secs(60),
+            stop_timeout: Duration::from_secs(20),
+            attach_output: false,
+        };
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,306 @@
+//! The folder of one control plane, and the promise that nothing of it outlives the test process.
+//!
+//! Rust runs no destructor in a process that is killed, and asking the kernel to kill children with their
+//! parent needs unsafe code. So a small shell, the watchdog, waits on a pipe whose other end only this
+//! process holds: when the pipe ends, for whatever reason, it kills the servers and removes the folder. A
+//! server is told to the watchdog before it runs (see [`super::process`]), so that there is no moment in
+//! which it belongs to nobody.
+//!
+//! The folder also lists its processes. The next start goes through the folders whose owner is gone, for
+//! the case that somebody killed the watchdog too. A process is known by its id and its start time, since
+//! ids are used again.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Mutex;
+
+use tempfile::TempDir;
+
+use super::Error;
+
+const PREFIX: &str = "rbuilder-envtest-";
+/// The processes of a folder, one `<id> <start time>` a line; the first is the test process.
+const PROCESSES: &str = "processes";
+
+/// `watch <id>` and `forget <id>` keep the list of processes to kill; `done` ends the watchdog's work. The
+/// folder is removed twice since a dying etcd may still write.
+const WATCHDOG: &str = r#"
+folder=$1 ids=' '
+while read -r verb id; do
+  case $verb in
+    watch) ids="$ids$id " ;;
+    forget) case $ids in *" $id "*) ids="${ids%%" $id "*} ${ids#*" $id "}" ;; esac ;;
+    done) exit 0 ;;
+  esac
+done
+for id in $ids; do kill -KILL "$id"; done 2>/dev/null
+rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
+"#;
+
+/// A temporary folder with its watchdog.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    watchdog: Child,
+    orders: Mutex<ChildStdin>,
+    folder: TempDir,
+}
+
+impl Workspace {
+    /// Removes what dead test processes left, then makes a folder and starts its watchdog.
+    pub(super) fn create() -> Result<Self, Error> {
+        let parent = std::env::temp_dir();
+        sweep(&parent);
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent);
+        let folder = folder.map_err(|err| Error::file("cannot make a folder in", &parent, err))?;
+        record(folder.path(), std::process::id())?;
+        let (watchdog, orders) = watchdog(folder.path()).map_err(|err| {
+            Error::new(format!(
+                "cannot start `sh`, which ends the servers after a crash: {err}"
+            ))
+        })?;
+        Ok(Self {
+            watchdog,
+            orders: Mutex::new(orders),
+            folder,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file of the control plane. Only its owner may read it, for keys are among them.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
+        let path = self.path().join(name);
+        fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
+        Ok(path)
+    }
+
+    /// From here on the process dies with this one.
+    pub(super) fn watch(&self, id: u32) -> Result<(), Error> {
+        record(self.path(), id)?;
+        self.order(&format!("watch {id}\n"))
+            .map_err(|err| Error::new(format!("the watchdog is gone: {err}")))
+    }
+
+    /// The process has ended and its id may be given to another one.
+    pub(super) fn forget(&self, id: u32) {
+        // A watchdog that does not answer has nothing left to kill either.
+        let _ = self.order(&format!("forget {id}\n"));
+    }
+
+    fn order(&self, line: &str) -> io::Result<()> {
+        let mut orders = self
+            .orders
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        orders.write_all(line.as_bytes())
+    }
+}
+
+impl Drop for Workspace {
+    /// The folder itself goes after this, as the last field.
+    fn drop(&mut self) {
+        if self.order("done\n").is_err() {
+            let _ = self.watchdog.kill();
+        }
+        let _ = self.watchdog.wait();
+    }
+}
+
+/// A process group of its own keeps the watchdog alive when a terminal sends Ctrl-C to the test.
+fn watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", WATCHDOG, "rbuilder-envtest-watchdog"])
+        .arg(folder);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    let mut child = command.spawn()?;
+    let orders = child
+        .stdin
+        .take()
+        .ok_or_else(|| io::Error::other("its standard input is not a pipe"))?;
+    Ok((child, orders))
+}
+
+fn record(folder: &Path, id: u32) -> Result<(), Error> {
+    let path = folder.join(PROCESSES);
+    let line = format!("{id} {}\n", start_time(id).unwrap_or_default());
+    let file = fs::OpenOptions::new().create(true).append(true).open(&path);
+    let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    written.map_err(|err| Error::file("cannot write", &path, err))
+}
+
+/// Failures are left to the next sweep: they must not keep a test from running.
+fn sweep(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for folder in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
+        sweep_folder(&folder.path());
+    }
+}
+
+fn sweep_folder(folder: &Path) {
+    // A folder without its list is being made or being removed at this moment.
+    let Ok(text) = fs::read_to_string(folder.join(PROCESSES)) else {
+        return;
+    };
+    let mut processes = text.lines().filter_map(parse_process);
+    let Some((owner, owner_started)) = processes.next() else {
+        return;
+    };
+    if is_running(owner, owner_started) {
+        return;
+    }
+    let orphans: Vec<String> = processes
+        .filter(|(id, started)| is_running(*id, started))
+        .map(|(id, _)| id.to_string())
+        .collect();
+    if !orphans.is_empty() {
+        let kill = Command::new("sh")
+            .args(["-c", r#"kill -KILL "$@""#, "sh"])
+            .args(orphans)
+            .status();
+        if kill.is_err() {
+            return;
+        }
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+fn parse_process(line: &str) -> Option<(u32, &str)> {
+    let (id, started) = line.split_once(' ')?;
+    Some((id.parse().ok()?, started))
+}
+
+fn is_running(id: u32, started: &str) -> bool {
+    start_time(id).is_some_and(|now| now == started)
+}
+
+/// When a process started, in words that compare equal for the same process only; `None` when there is none.
+#[cfg(target_os = "linux")]
+fn start_time(id: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // Field 22 of proc_pid_stat(5), counted from behind the name, which may hold spaces and brackets itself.
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    let mut fields = after_name.split(' ');
+    let state = fields.next()?;
+    if state == "Z" {
+        None
+    } else {
+        fields.nth(18).map(str::to_owned)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_time(id: u32) -> Option<String> {
+    let output = Command::new("ps")
+        .args(["-o", "lstart=", "-p", &id.to_string()])
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn sleeper() -> Child {
+        Command::new("sleep")
+            .arg("600")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    fn exited_within(child: &mut Child, timeout: Duration) -> bool {
+        let start = std::time::Instant::now();
+        while start.elapsed() < timeout {
+            if child.try_wait().unwrap().is_some() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+
+    #[test]
+    fn the_watchdog_kills_what_it_watches_when_the_pipe_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut watchdog, mut orders) = watchdog(folder.path()).unwrap();
+        let [mut watched, mut forgotten] = [sleeper(), sleeper()];
+        for child in [&forgotten, &watched] {
+            writeln!(orders, "watch {}", child.id()).unwrap();
+        }
+        writeln!(orders, "forget {}", forgotten.id()).unwrap();
+        // What a SIGKILL of this process does to the pipe.
+        drop(orders);
+        assert!(exited_within(&mut watched, Duration::from_secs(5)));
+        assert!(watchdog.wait().unwrap().success());
+        assert!(!folder.path().exists());
+        assert!(
+            forgotten.try_wait().unwrap().is_none(),
+            "a forgotten process is left alone"
+        );
+        forgotten.kill().unwrap();
+        forgotten.wait().unwrap();
+    }
+
+    #[test]
+    fn a_workspace_leaves_nothing() {
+        let workspace = Workspace::create().unwrap();
+        let (folder, watchdog) = (workspace.path().to_owned(), workspace.watchdog.id());
+        assert!(folder.join(PROCESSES).is_file());
+        drop(workspace);
+        assert!(!folder.exists());
+        assert_eq!(start_time(watchdog), None);
+    }
+
+    #[test]
+    fn a_sweep_removes_only_the_folders_of_dead_owners() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = |name: &str| {
+            let path = parent.path().join(name);
+            fs::create_dir(&path).unwrap();
+            path
+        };
+        let [alive, dead, empty, foreign] = [
+            "rbuilder-envtest-a",
+            "rbuilder-envtest-d",
+            "rbuilder-envtest-e",
+            "other",
+        ]
+        .map(folder);
+        let mut orphan = sleeper();
+        let mut stranger = sleeper();
+        record(&alive, std::process::id()).unwrap();
+        record(&alive, stranger.id()).unwrap();
+        // This process's id, but started at another time: the id was given again.
+        fs::write(
+            dead.join(PROCESSES),
+            format!("{} 1\n{} 1\n", std::process::id(), stranger.id()),
+        )
+        .unwrap();
+        record(&dead, orphan.id()).unwrap();
+
+        sweep(parent.path());
+
+        assert!(exited_within(&mut orphan, Duration::from_secs(5)));
+        assert!(stranger.try_wait().unwrap().is_none());
+        assert_eq!(
+            [&alive, &dead, &empty, &foreign].map(|path| path.exists()),
+            [true, false, true, true]
+        );
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+}

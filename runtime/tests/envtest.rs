@@ -1,0 +1,170 @@
+//! The test environment against the real servers. Ignored, by name, where `KUBEBUILDER_ASSETS` does not say
+//! where they are.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{DynamicObject, GroupVersionKind, PostParams};
+use kube::core::ApiResource;
+use kube::{Api, ResourceExt};
+use rbuilder::envtest::{Environment, eventually};
+use serde_json::json;
+
+const CRDS: &str = "tests/envtest/crds";
+/// Set for the run of this program that [`the_servers_die_with_a_killed_test`] kills.
+const VICTIM: &str = "RBUILDER_ENVTEST_VICTIM";
+
+#[rbuilder::envtest::test]
+async fn the_shared_server_knows_installed_crds(env: Environment) {
+    env.install_crds(CRDS).await.unwrap();
+    env.install_crds(CRDS)
+        .await
+        .expect("a second installation changes nothing");
+    let namespace = env.namespace("crds").await.unwrap();
+    let kind =
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("envtest.example.com", "v1", "Cup"), "cups");
+    let cups: Api<DynamicObject> = Api::namespaced_with(env.client(), &namespace, &kind);
+
+    let cup =
+        |name: &str, size: i64| DynamicObject::new(name, &kind).data(json!({ "spec": { "size": size } }));
+    let made = cups
+        .create(&PostParams::default(), &cup("good", 3))
+        .await
+        .unwrap();
+    assert_eq!(
+        made.data["spec"],
+        json!({ "size": 3, "colour": "white" }),
+        "the schema's default is filled in"
+    );
+    let refused = cups
+        .create(&PostParams::default(), &cup("bad", 9))
+        .await
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("should be less than or equal to 5"),
+        "{refused}"
+    );
+}
+
+#[rbuilder::envtest::test]
+async fn a_crd_the_server_refuses_is_an_error_with_its_file(env: Environment) {
+    let error = env
+        .install_crds("tests/envtest/refused.yaml")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("cannot install wrongs.envtest.example.com from tests/envtest/refused.yaml: "),
+        "{error}"
+    );
+    assert!(error.contains("x-kubernetes-preserve-unknown-fields"), "{error}");
+}
+
+#[rbuilder::envtest::test]
+async fn namespaces_are_new_each_time(env: Environment) {
+    let (a, b) = (
+        env.namespace("same").await.unwrap(),
+        env.namespace("same").await.unwrap(),
+    );
+    assert_ne!(a, b);
+    let namespaces: Api<Namespace> = Api::all(env.client());
+    assert_eq!(namespaces.get(&a).await.unwrap().name_any(), a);
+    let error = env.namespace("Not_A_Label").await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot create namespace `Not_A_Label-…`: "),
+        "{error}"
+    );
+}
+
+#[rbuilder::envtest::test]
+async fn the_kubeconfig_file_gives_the_same_access(env: Environment) {
+    let kubeconfig = kube::config::Kubeconfig::read_from(env.kubeconfig_path()).unwrap();
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default());
+    let client = kube::Client::try_from(config.await.unwrap()).unwrap();
+    Api::<Namespace>::all(client).get("kube-system").await.unwrap();
+}
+
+#[rbuilder::envtest::test]
+async fn one_environment_can_be_stopped_and_the_shared_one_cannot() {
+    let env = Environment::builder().crds(CRDS).start().await.unwrap();
+    let folder = env.kubeconfig_path().parent().unwrap().to_owned();
+    let maps: Api<ConfigMap> = Api::namespaced(env.client(), "default");
+    maps.list(&Default::default()).await.unwrap();
+    env.stop().await.unwrap();
+    assert!(!folder.exists());
+    maps.list(&Default::default())
+        .await
+        .expect_err("the server is gone");
+
+    let error = Environment::shared()
+        .await
+        .unwrap()
+        .stop()
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("ends with the process"), "{error}");
+}
+
+/// SIGKILL leaves the victim, another run of this very test, no moment to clean up.
+#[rbuilder::envtest::test]
+async fn the_servers_die_with_a_killed_test() {
+    if let Some(report) = std::env::var_os(VICTIM) {
+        return wait_to_be_killed(Path::new(&report)).await;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let report = temp.path().join("folder");
+    let program = std::env::current_exe().unwrap();
+    let mut victim = Command::new(program)
+        .args(["--exact", "the_servers_die_with_a_killed_test"])
+        .env(VICTIM, &report)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let folder = eventually(Duration::from_secs(60), || async { read(&report) }).await;
+    let processes = processes_of(Path::new(&folder));
+    assert_eq!(processes.len(), 3, "the test, etcd and kube-apiserver");
+    assert!(processes.iter().all(|id| is_alive(id)));
+
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+
+    eventually(Duration::from_secs(5), || async {
+        !processes.iter().any(|id| is_alive(id))
+    })
+    .await;
+    eventually(Duration::from_secs(5), || async { !Path::new(&folder).exists() }).await;
+}
+
+/// Starts a control plane and says in the file `report` where it lives.
+async fn wait_to_be_killed(report: &Path) {
+    let env = Environment::shared().await.unwrap();
+    let folder = env.kubeconfig_path().parent().unwrap();
+    std::fs::write(report, folder.to_str().unwrap()).unwrap();
+    std::future::pending::<()>().await;
+}
+
+fn read(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok().filter(|text| !text.is_empty())
+}
+
+fn processes_of(folder: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.join("processes")).unwrap();
+    text.lines()
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .collect()
+}
+
+/// A zombie counts as dead: it only waits for its parent to look.
+fn is_alive(id: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
+    stat.is_ok_and(|stat| {
+        !stat
+            .rsplit_once(") ")
+            .is_some_and(|(_, rest)| rest.starts_with('Z'))
+    })
+}
