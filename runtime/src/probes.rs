@@ -1,0 +1,298 @@
+//! Health probes: what the kubelet asks to decide whether to restart a pod and whether to send it traffic.
+//!
+//! Paths, parameters and words are controller-runtime's. `/healthz` and `/readyz` answer 200 `ok`, or 500
+//! when a check fails; `?verbose` lists the checks, `?exclude=<name>` leaves one out, `/healthz/<name>`
+//! asks one alone.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::{FutureExt, future};
+use http::{Method, StatusCode};
+
+use crate::error::BoxError;
+use crate::server::{Reply, Server, text};
+
+/// What is asked; an error is the reason for "no", and goes to the log.
+type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync>;
+
+/// The named checks behind `/healthz` (is this process alive?) and `/readyz` (should it get traffic?).
+#[derive(Clone)]
+pub(crate) struct Probes {
+    endpoints: [Endpoint; 2],
+}
+
+#[derive(Clone)]
+struct Endpoint {
+    name: &'static str,
+    checks: Vec<(String, Check)>,
+}
+
+impl Default for Probes {
+    fn default() -> Self {
+        Self {
+            endpoints: ["healthz", "readyz"].map(|name| Endpoint {
+                name,
+                checks: Vec::new(),
+            }),
+        }
+    }
+}
+
+impl Probes {
+    /// Adds a check to `/healthz`. A liveness check must not depend on the cluster, or an outage restarts
+    /// every pod.
+    pub(crate) fn add_healthz<F, E>(
+        &mut self,
+        name: impl Into<String>,
+        check: impl Fn() -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        self.endpoints[0].add(name.into(), check);
+    }
+
+    /// Adds a check to `/readyz`.
+    pub(crate) fn add_readyz<F, E>(
+        &mut self,
+        name: impl Into<String>,
+        check: impl Fn() -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        self.endpoints[1].add(name.into(), check);
+    }
+
+    /// Answers probes until `shutdown` resolves.
+    pub(crate) async fn serve(self, server: Server, shutdown: impl Future<Output = ()>) {
+        let probes = Arc::new(self);
+        let handler = move |request: http::Request<_>| {
+            let probes = probes.clone();
+            async move {
+                let (parts, _) = request.into_parts();
+                probes
+                    .answer(
+                        &parts.method,
+                        parts.uri.path(),
+                        parts.uri.query().unwrap_or_default(),
+                    )
+                    .await
+            }
+        };
+        server.serve(None, handler, shutdown).await;
+    }
+
+    async fn answer(&self, method: &Method, path: &str, query: &str) -> Reply {
+        let path = path.trim_start_matches('/');
+        let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+        let Some(endpoint) = self.endpoints.iter().find(|endpoint| endpoint.name == first) else {
+            return text(StatusCode::NOT_FOUND, "404 page not found\n");
+        };
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here\n");
+        }
+        if rest.is_empty() {
+            endpoint.all(query).await
+        } else {
+            endpoint.one(rest).await
+        }
+    }
+}
+
+impl Endpoint {
+    fn add<F, E>(&mut self, name: String, check: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        let check = move || check().map(|outcome| outcome.map_err(Into::into)).boxed();
+        self.checks.push((name, Arc::new(check)));
+    }
+
+    /// Without checks of its own an endpoint has one that always passes: an answer at all is the point of it.
+    fn checks(&self) -> Vec<(String, Check)> {
+        if self.checks.is_empty() {
+            let ping: Check = Arc::new(|| future::ready(Ok(())).boxed());
+            return vec![("ping".to_owned(), ping)];
+        }
+        self.checks.clone()
+    }
+
+    async fn all(&self, query: &str) -> Reply {
+        let mut excluded: Vec<&str> = parameters(query, "exclude").collect();
+        let checks = self.checks();
+        let asked = checks.iter().map(|(name, check)| {
+            let skip = excluded.contains(&name.as_str());
+            async move { if skip { None } else { Some(check().await) } }
+        });
+        let outcomes = future::join_all(asked).await;
+        let mut report = String::new();
+        let mut failed = false;
+        for ((name, _), outcome) in checks.iter().zip(outcomes) {
+            let line = match outcome {
+                None => format!("[+]{name} excluded: ok"),
+                Some(Ok(())) => format!("[+]{name} ok"),
+                Some(Err(reason)) => {
+                    failed = true;
+                    tracing::info!(
+                        check = name,
+                        endpoint = self.name,
+                        "health check failed: {reason}"
+                    );
+                    format!("[-]{name} failed: reason withheld")
+                }
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(report, "{line}");
+        }
+        excluded.retain(|name| checks.iter().all(|(known, _)| known != name));
+        if !excluded.is_empty() {
+            let names: Vec<String> = excluded.iter().map(|name| format!("{name:?}")).collect();
+            let _ = writeln!(
+                report,
+                "warn: some health checks cannot be excluded: no matches for {}",
+                names.join(",")
+            );
+        }
+        self.reply(report, failed, parameters(query, "verbose").next().is_some())
+    }
+
+    fn reply(&self, report: String, failed: bool, verbose: bool) -> Reply {
+        let name = self.name;
+        match (failed, verbose) {
+            (true, _) => text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("{report}{name} check failed\n"),
+            ),
+            (false, true) => text(StatusCode::OK, format!("{report}{name} check passed\n")),
+            (false, false) => text(StatusCode::OK, "ok"),
+        }
+    }
+
+    async fn one(&self, name: &str) -> Reply {
+        let checks = self.checks();
+        let Some((_, check)) = checks.iter().find(|(known, _)| known == name) else {
+            return text(StatusCode::NOT_FOUND, "404 page not found\n");
+        };
+        match check().await {
+            Ok(()) => text(StatusCode::OK, "ok"),
+            Err(reason) => {
+                tracing::info!(
+                    check = name,
+                    endpoint = self.name,
+                    "health check failed: {reason}"
+                );
+                text(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    format!("internal server error: {reason}\n"),
+                )
+            }
+        }
+    }
+}
+
+/// The values of a query parameter. Names of checks need no percent signs, so none are decoded.
+fn parameters<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
+    query.split('&').filter_map(move |pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (key == name).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+    use crate::server;
+
+    /// `/healthz` has no checks; `/readyz` has `caches`, which passes, and `webhook`, which does not.
+    fn probes() -> Probes {
+        let mut probes = Probes::default();
+        probes.add_readyz("caches", || async { Ok::<_, String>(()) });
+        probes.add_readyz("webhook", || async { Err("no certificate") });
+        probes
+    }
+
+    async fn check(method: Method, target: &str, status: u16, body: &str) {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let reply = probes().answer(&method, path, query).await;
+        assert_eq!(reply.status(), status, "{target}");
+        let found = reply.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(String::from_utf8_lossy(&found), body, "{target}");
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_answers_for_all_its_checks() {
+        check(Method::GET, "/healthz", 200, "ok").await;
+        check(Method::HEAD, "/healthz/", 200, "ok").await;
+        check(
+            Method::GET,
+            "/healthz?verbose",
+            200,
+            "[+]ping ok\nhealthz check passed\n",
+        )
+        .await;
+        let failed = "[+]caches ok\n[-]webhook failed: reason withheld\nreadyz check failed\n";
+        check(Method::GET, "/readyz", 500, failed).await;
+        check(Method::GET, "/readyz?verbose=true", 500, failed).await;
+    }
+
+    #[tokio::test]
+    async fn a_check_can_be_excluded() {
+        check(Method::GET, "/readyz?exclude=webhook", 200, "ok").await;
+        let report = "[+]caches ok\n[+]webhook excluded: ok\nreadyz check passed\n";
+        check(Method::GET, "/readyz?verbose&exclude=webhook", 200, report).await;
+        let report = "[+]ping ok\nwarn: some health checks cannot be excluded: no matches for \"no\",\"such\"\n\
+                      healthz check passed\n";
+        check(
+            Method::GET,
+            "/healthz?exclude=no&exclude=such&verbose",
+            200,
+            report,
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_check_can_be_asked_alone() {
+        check(Method::GET, "/readyz/caches", 200, "ok").await;
+        check(
+            Method::GET,
+            "/readyz/webhook",
+            500,
+            "internal server error: no certificate\n",
+        )
+        .await;
+        check(Method::GET, "/healthz/ping", 200, "ok").await;
+        check(Method::GET, "/readyz/ping", 404, "404 page not found\n").await;
+    }
+
+    #[tokio::test]
+    async fn other_requests_are_refused() {
+        check(Method::GET, "/", 404, "404 page not found\n").await;
+        check(Method::GET, "/livez", 404, "404 page not found\n").await;
+        check(Method::POST, "/healthz", 405, "only GET is answered here\n").await;
+    }
+
+    #[tokio::test]
+    async fn probes_are_answered_over_http() {
+        let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+        let address = server.address().unwrap();
+        let serving = tokio::spawn(probes().serve(server, future::pending()));
+        let answer = server::tests::get(address, "/healthz").await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nok"),
+            "{answer}"
+        );
+        assert!(
+            server::tests::get(address, "/readyz")
+                .await
+                .starts_with("HTTP/1.1 500 ")
+        );
+        serving.abort();
+    }
+}
