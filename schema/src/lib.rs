@@ -12,10 +12,12 @@ mod assemble;
 mod container;
 mod known;
 mod markers;
+mod number;
 mod schema;
 
 pub use assemble::{Problem, Site, assemble};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use known::known;
 pub use markers::{Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Reason, Topology, Validation};
+pub use number::compare_numbers;
 pub use schema::{Schema, SchemaType};

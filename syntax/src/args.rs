@@ -127,10 +127,15 @@ fn value(input: ParseStream<'_>, spans: &mut Spans) -> syn::Result<ArgValue> {
         }
         // A block is never wanted here, so the complaint about a map is the better one.
         Err(error) if input.peek(syn::token::Brace) => Err(error),
-        _ => {
+        attempt => {
             let expr: Expr = input.parse()?;
-            let span = spans.add(&expr);
-            Ok(ArgValue::Expr(Box::new(expr), span))
+            match (attempt, &expr) {
+                (Err(error), Expr::Lit(_) | Expr::Array(_)) => Err(error),
+                _ => {
+                    let span = spans.add(&expr);
+                    Ok(ArgValue::Expr(Box::new(expr), span))
+                }
+            }
         }
     }
 }

@@ -1,8 +1,767 @@
-//! kube-derive's container keys, read as kube-derive 5.0 reads them.
-use crate::item::Item;
-use crate::{CustomResource, Session};
+//! The container keys of a kind: `#[kube(…)]` as kube-derive 5.0 reads it, and what `#[crd(…)]` adds.
 
+use serde::Deserialize;
+use syn::ext::IdentExt;
+
+use crate::args::{self, Arg, ArgValue, Literal};
+use crate::item::Item;
+use crate::{
+    CustomResource, PrintColumn, Scale, Session, SpanId, TypeRef, derives_named, marker, suggest, types,
+};
+
+/// One container key: a row of the reference page and what "did you mean" chooses from.
+pub struct ContainerKey {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says, one line.
+    pub doc: &'static str,
+    /// Whether it may be written more than once.
+    pub repeatable: bool,
+    read: fn(&Arg, &mut Draft, &mut Session),
+}
+
+/// kube-derive's container keys.
+pub const KUBE_KEYS: &[ContainerKey] = &[
+    once("group", "API group, a domain.", |arg, draft, session| {
+        draft.group = arg.text(session)
+    }),
+    once(
+        "version",
+        "API version: `v1`, `v1alpha1`, `v2beta3`.",
+        |arg, draft, session| {
+            draft.version = arg.text(session);
+        },
+    ),
+    once(
+        "kind",
+        "Name of the kind, UpperCamelCase; not the name of the struct.",
+        |arg, draft, session| {
+            draft.kind = arg.text(session);
+        },
+    ),
+    once(
+        "root",
+        "Name of the generated struct, in place of the kind.",
+        |arg, draft, session| {
+            draft.made.root = arg.text(session);
+        },
+    ),
+    once(
+        "plural",
+        "Plural in lower case; by kube's rule without it.",
+        |arg, draft, session| {
+            draft.made.plural = arg.text(session);
+        },
+    ),
+    once(
+        "singular",
+        "Singular in lower case; the kind without it.",
+        |arg, draft, session| {
+            draft.made.singular = arg.text(session);
+        },
+    ),
+    many("shortname", "A short name for kubectl.", |arg, draft, session| {
+        draft.made.short_names.extend(arg.text(session));
+    }),
+    many(
+        "category",
+        "A group of kinds that kubectl lists together, such as `all`.",
+        |arg, draft, session| {
+            draft.made.categories.extend(arg.text(session));
+        },
+    ),
+    once(
+        "namespaced",
+        "Objects live in namespaces; without it they are cluster-wide.",
+        |arg, draft, session| {
+            draft.made.namespaced = arg.truth(session).unwrap_or_default();
+        },
+    ),
+    once(
+        "no_spec",
+        "The fields stand beside `metadata`, with no `spec` between.",
+        |arg, draft, session| {
+            draft.made.no_spec = arg.truth(session).unwrap_or_default();
+        },
+    ),
+    once(
+        "cel",
+        "kube checks the CEL rules in the client too.",
+        |_, _, _| {},
+    ),
+    once(
+        "status",
+        "Type of the status; turns the status subresource on.",
+        |arg, draft, session| {
+            draft.made.status = type_path(arg, session);
+        },
+    ),
+    many("derive", "A derive for the generated struct.", |_, _, _| {}),
+    many("attr", "An attribute for the generated struct.", |_, _, _| {}),
+    once(
+        "schema",
+        "`derived`, `manual` or `disabled`: where kube's own schema comes from.",
+        |_, _, _| {},
+    ),
+    once(
+        "scale",
+        "Paths of the scale subresource.",
+        |arg, draft, session| {
+            draft.made.scale = scale(arg, session);
+        },
+    ),
+    many(
+        "printcolumn",
+        "A column for `kubectl get`.",
+        |arg, draft, session| {
+            draft.made.print_columns.extend(print_column(arg, session));
+        },
+    ),
+    many(
+        "selectable",
+        "JSON path of a field that a field selector may name.",
+        |arg, draft, session| {
+            if let Some(path) = arg.text(session) {
+                check_selectable(&path, arg.value_span(), &draft.made.selectable, session);
+                draft.made.selectable.push(path);
+            }
+        },
+    ),
+    once("doc", "Description of the kind.", |arg, draft, session| {
+        draft.made.doc = arg.text(session)
+    }),
+    many(
+        "annotation",
+        "An annotation, `annotation(\"key\", \"value\")`.",
+        |arg, draft, session| {
+            draft.made.annotations.extend(pair(arg, session));
+        },
+    ),
+    many(
+        "label",
+        "A label, `label(\"key\", \"value\")`.",
+        |arg, draft, session| {
+            draft.made.labels.extend(pair(arg, session));
+        },
+    ),
+    once(
+        "storage",
+        "Whether this version is the one stored; true without it.",
+        |arg, draft, session| {
+            draft.made.storage = arg.truth(session).unwrap_or(true);
+        },
+    ),
+    once(
+        "served",
+        "Whether the API server serves this version; true without it.",
+        |arg, draft, session| {
+            draft.made.served = arg.truth(session).unwrap_or(true);
+        },
+    ),
+    once(
+        "deprecated",
+        "The version is deprecated; a text is shown as the warning.",
+        |arg, draft, session| {
+            draft.made.deprecated = Some(deprecation(arg, session));
+        },
+    ),
+    many(
+        "validation",
+        "A CEL rule on the whole object.",
+        |arg, draft, session| {
+            draft.made.validations.extend(root_rule(arg, session));
+        },
+    ),
+    once(
+        "crates",
+        "Paths of the crates that the generated code names.",
+        |_, _, _| {},
+    ),
+];
+
+/// What `#[crd(…)]` may say on a kind and kube cannot: about the definition only, not about its objects.
+pub const CRD_KEYS: &[ContainerKey] = &[
+    many(
+        "annotation",
+        "An annotation on the CRD only.",
+        |arg, draft, session| {
+            draft.made.annotations.extend(pair(arg, session));
+        },
+    ),
+    many("label", "A label on the CRD only.", |arg, draft, session| {
+        draft.made.labels.extend(pair(arg, session));
+    }),
+];
+
+const fn once(
+    name: &'static str,
+    doc: &'static str,
+    read: fn(&Arg, &mut Draft, &mut Session),
+) -> ContainerKey {
+    ContainerKey {
+        name,
+        doc,
+        repeatable: false,
+        read,
+    }
+}
+
+const fn many(
+    name: &'static str,
+    doc: &'static str,
+    read: fn(&Arg, &mut Draft, &mut Session),
+) -> ContainerKey {
+    ContainerKey {
+        name,
+        doc,
+        repeatable: true,
+        read,
+    }
+}
+
+/// What has been read of a kind before it is known to be whole.
+struct Draft {
+    group: Option<String>,
+    version: Option<String>,
+    kind: Option<String>,
+    /// Where each key's value is.
+    places: Vec<(&'static str, SpanId)>,
+    /// The rest, in its final place.
+    made: CustomResource,
+}
+
+/// Reads the kind of an item that derives `CustomResource`.
 pub(crate) fn parse(item: &Item<'_>, session: &mut Session) -> Option<CustomResource> {
-    let _ = (item, session);
+    if !derives_named(item.attrs(), "CustomResource") {
+        return None;
+    }
+    let span = session.place(item.ident());
+    let mut draft = Draft {
+        group: None,
+        version: None,
+        kind: None,
+        places: Vec::new(),
+        made: empty(span),
+    };
+    for attr in item.attrs() {
+        if attr.path().is_ident("kube") {
+            for arg in args::of_attribute(attr, session) {
+                read_key(&arg, &mut draft, session);
+            }
+        } else if attr.path().is_ident("crd") {
+            for arg in args::of_attribute(attr, session) {
+                if let Some(key) = CRD_KEYS.iter().find(|key| key.name == arg.name) {
+                    (key.read)(&arg, &mut draft, session);
+                }
+            }
+        }
+    }
+    finish(draft, item, session)
+}
+
+fn empty(span: SpanId) -> CustomResource {
+    CustomResource {
+        span,
+        group: String::new(),
+        version: String::new(),
+        kind: String::new(),
+        kind_span: span,
+        root: None,
+        plural: None,
+        singular: None,
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        namespaced: false,
+        no_spec: false,
+        status: None,
+        scale: None,
+        print_columns: Vec::new(),
+        selectable: Vec::new(),
+        doc: None,
+        storage: true,
+        served: true,
+        deprecated: None,
+        validations: Vec::new(),
+        annotations: Vec::new(),
+        labels: Vec::new(),
+    }
+}
+
+fn read_key(arg: &Arg, draft: &mut Draft, session: &mut Session) {
+    let Some(key) = KUBE_KEYS.iter().find(|key| key.name == arg.name) else {
+        return unknown_key(arg, session);
+    };
+    if !key.repeatable && draft.places.iter().any(|(name, _)| *name == key.name) {
+        session.error(arg.span, format!("`{}` is written twice", key.name));
+        return;
+    }
+    draft.places.push((key.name, arg.value_span()));
+    (key.read)(arg, draft, session);
+}
+
+fn unknown_key(arg: &Arg, session: &mut Session) {
+    let help = if marker::exists(&arg.name) {
+        format!("kube takes no markers on a kind: write `#[crd({}…)]`", arg.name)
+    } else {
+        suggest::help(&arg.name, KUBE_KEYS.iter().map(|key| key.name))
+    };
+    session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
+}
+
+/// Checks what needs the whole kind.
+fn finish(draft: Draft, item: &Item<'_>, session: &mut Session) -> Option<CustomResource> {
+    let Draft {
+        group,
+        version,
+        kind,
+        places,
+        mut made,
+    } = draft;
+    let at = |name: &str| {
+        places
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map_or(made.span, |(_, span)| *span)
+    };
+    let wanted = [
+        ("group", &group, "example.com"),
+        ("version", &version, "v1alpha1"),
+        ("kind", &kind, "Memcached"),
+    ];
+    for (name, value, sample) in wanted {
+        if value.is_none() && !places.iter().any(|(key, _)| *key == name) {
+            let help = format!("add `{name} = \"{sample}\"` to `#[kube(…)]`");
+            session.error_help(made.span, format!("the kind has no {name}"), help);
+        }
+    }
+    let (group, version, kind) = (group?, version?, kind?);
+    check_group(&group, at("group"), session);
+    check_label(
+        "version",
+        &version,
+        "`v1`, `v1alpha1` or `v2beta3`",
+        at("version"),
+        session,
+    );
+    check_kind(&kind, &made, item, at("kind"), session);
+    for (name, value) in [("plural", &made.plural), ("singular", &made.singular)] {
+        if let Some(value) = value {
+            check_label(
+                name,
+                value,
+                "lower-case letters, digits and `-`",
+                at(name),
+                session,
+            );
+        }
+    }
+    for (name, values) in [("shortname", &made.short_names), ("category", &made.categories)] {
+        for value in values {
+            check_label(
+                name,
+                value,
+                "lower-case letters, digits and `-`",
+                at(name),
+                session,
+            );
+        }
+    }
+    if made.scale.is_some() && made.status.is_none() {
+        let help = "add `status = \"…\"` with the type of the status";
+        session.error_help(
+            at("scale"),
+            "`scale` has no effect without a status: kube leaves it out",
+            help,
+        );
+    }
+    made.kind_span = at("kind");
+    Some(CustomResource {
+        group,
+        version,
+        kind,
+        ..made
+    })
+}
+
+fn check_group(group: &str, at: SpanId, session: &mut Session) {
+    let labels = group.split('.').collect::<Vec<_>>();
+    if labels.len() < 2 || group.len() > 253 || !labels.iter().all(|label| is_label(label, false)) {
+        let help = "write a domain with a dot, as in `cache.example.com`";
+        session.error_help(at, format!("`{group}` is not an API group"), help);
+    }
+}
+
+fn check_label(what: &str, value: &str, help: &str, at: SpanId, session: &mut Session) {
+    if !is_label(value, true) {
+        session.error_help(
+            at,
+            format!("`{value}` cannot be the {what} of a kind"),
+            format!("write {help}"),
+        );
+    }
+}
+
+fn check_kind(kind: &str, made: &CustomResource, item: &Item<'_>, at: SpanId, session: &mut Session) {
+    let upper = kind
+        .chars()
+        .next()
+        .is_some_and(|first| first.is_ascii_uppercase());
+    if !upper || !kind.chars().all(|letter| letter.is_ascii_alphanumeric()) || kind.len() > 63 {
+        let help = "write it in UpperCamelCase, as in `CronJob`";
+        session.error_help(at, format!("`{kind}` cannot be a kind"), help);
+    }
+    if item.ident().unraw() == made.root.as_deref().unwrap_or(kind) {
+        let help = format!("name this struct `{kind}Spec`: kube makes the struct `{kind}` around it");
+        session.error_help(made.span, "the struct has the name of the kind", help);
+    }
+}
+
+/// A DNS label; with `letter_first` as RFC 1035 has it, else as RFC 1123.
+fn is_label(text: &str, letter_first: bool) -> bool {
+    let bytes = text.as_bytes();
+    let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+        return false;
+    };
+    bytes.len() <= 63
+        && bytes.iter().all(inner)
+        && *first != b'-'
+        && *last != b'-'
+        && (!letter_first || first.is_ascii_lowercase())
+}
+
+/// `status = "path::Status"`, or the path without quotes.
+fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
+    let span = arg.value_span();
+    let path = match &arg.value {
+        ArgValue::Expr(expr, _) => match &**expr {
+            syn::Expr::Path(path) => Some(path.path.clone()),
+            _ => None,
+        },
+        ArgValue::Literal(Literal {
+            value: serde_json::Value::String(text),
+            ..
+        }) => syn::parse_str(text).ok(),
+        _ => None,
+    };
+    match path {
+        Some(path) => Some(TypeRef {
+            kind: types::path(&path, session),
+            span,
+        }),
+        None => {
+            session.error_help(
+                span,
+                format!("`{}` wants a type", arg.name),
+                "write `status = \"MemcachedStatus\"`",
+            );
+            None
+        }
+    }
+}
+
+fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
+    if let ArgValue::List(items) = &arg.value
+        && let [key, value] = items.as_slice()
+        && key.name.is_empty()
+        && value.name.is_empty()
+    {
+        return Some((key.text(session)?, value.text(session)?));
+    }
+    let message = format!("`{}` wants a key and a value", arg.name);
+    session.error_help(
+        arg.span,
+        message,
+        format!("write `{}(\"key\", \"value\")`", arg.name),
+    );
     None
+}
+
+fn deprecation(arg: &Arg, session: &mut Session) -> Option<String> {
+    if matches!(arg.value, ArgValue::Flag) {
+        return None;
+    }
+    let warning = arg.text(session)?;
+    if warning.len() > 256 || warning.chars().any(char::is_control) {
+        let help = "write one line of at most 256 bytes";
+        session.error_help(
+            arg.value_span(),
+            "the API server refuses this deprecation warning",
+            help,
+        );
+    }
+    Some(warning)
+}
+
+fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
+    if matches!(arg.value, ArgValue::List(_)) {
+        session.error_help(
+            arg.span,
+            "`validation(…)` cannot constrain a whole kind",
+            "write a CEL rule, `validation = \"…\"`, or put the constraint on a field",
+        );
+        return None;
+    }
+    marker::cel_rule(arg, session)
+}
+
+/// `scale` in kube's JSON form; the parenthesised form has the same fields in snake case.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonScale {
+    spec_replicas_path: String,
+    status_replicas_path: String,
+    label_selector_path: Option<String>,
+}
+
+fn scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
+    let json: JsonScale = match &arg.value {
+        ArgValue::Literal(_) => from_json(arg, session)?,
+        _ => {
+            let names = [
+                "spec_replicas_path",
+                "status_replicas_path",
+                "label_selector_path",
+            ];
+            let args = named(arg, &names, session)?;
+            JsonScale {
+                spec_replicas_path: required(arg, args, names[0], session)?,
+                status_replicas_path: required(arg, args, names[1], session)?,
+                label_selector_path: optional(args, names[2], session),
+            }
+        }
+    };
+    let scale = Scale {
+        span: arg.span,
+        spec_replicas_path: json.spec_replicas_path,
+        status_replicas_path: json.status_replicas_path,
+        label_selector_path: json.label_selector_path,
+    };
+    check_scale(&scale, session);
+    Some(scale)
+}
+
+fn check_scale(scale: &Scale, session: &mut Session) {
+    let Scale {
+        span,
+        spec_replicas_path,
+        status_replicas_path,
+        label_selector_path,
+    } = scale;
+    for (path, key, prefixes) in [
+        (Some(spec_replicas_path), "spec_replicas_path", &[".spec."][..]),
+        (
+            Some(status_replicas_path),
+            "status_replicas_path",
+            &[".status."][..],
+        ),
+        (
+            label_selector_path.as_ref(),
+            "label_selector_path",
+            &[".spec.", ".status."][..],
+        ),
+    ] {
+        let Some(path) = path else { continue };
+        if !prefixes
+            .iter()
+            .any(|prefix| path.len() > prefix.len() && path.starts_with(prefix))
+        {
+            let help = format!("write a path under {}", suggest::list(prefixes.iter().copied()));
+            session.error_help(*span, format!("`{path}` cannot be the {key}"), help);
+        }
+    }
+}
+
+/// `printcolumn` in kube's JSON form.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonColumn {
+    name: String,
+    #[serde(rename = "type")]
+    column_type: String,
+    json_path: String,
+    description: Option<String>,
+    format: Option<String>,
+    priority: Option<i32>,
+}
+
+/// The types a column may have.
+const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
+/// The formats a column may have.
+const COLUMN_FORMATS: &[&str] = &[
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "date",
+    "date-time",
+    "password",
+];
+
+fn print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
+    let json: JsonColumn = match &arg.value {
+        ArgValue::Literal(_) => from_json(arg, session)?,
+        _ => {
+            let names = ["name", "type_", "json_path", "description", "format", "priority"];
+            let args = named(arg, &names, session)?;
+            JsonColumn {
+                name: required(arg, args, "name", session)?,
+                column_type: required(arg, args, "type_", session)?,
+                json_path: required(arg, args, "json_path", session)?,
+                description: optional(args, "description", session),
+                format: optional(args, "format", session),
+                priority: priority(args, session),
+            }
+        }
+    };
+    let JsonColumn {
+        name,
+        column_type,
+        json_path,
+        description,
+        format,
+        priority,
+    } = json;
+    let column = PrintColumn {
+        span: arg.span,
+        name,
+        column_type,
+        json_path,
+        description,
+        format,
+        priority,
+    };
+    check_column(&column, arg, session);
+    Some(column)
+}
+
+fn check_column(column: &PrintColumn, arg: &Arg, session: &mut Session) {
+    let args = match &arg.value {
+        ArgValue::List(args) => args.as_slice(),
+        _ => &[],
+    };
+    let at = |name: &str| {
+        args.iter()
+            .find(|arg| arg.name == name)
+            .map_or_else(|| arg.value_span(), Arg::value_span)
+    };
+    if !COLUMN_TYPES.contains(&column.column_type.as_str()) {
+        let message = format!("`{}` is not the type of a column", column.column_type);
+        session.error_help(
+            at("type_"),
+            message,
+            suggest::help(&column.column_type, COLUMN_TYPES.iter().copied()),
+        );
+    }
+    if let Some(format) = &column.format
+        && !COLUMN_FORMATS.contains(&format.as_str())
+    {
+        let message = format!("`{format}` is not the format of a column");
+        session.error_help(
+            at("format"),
+            message,
+            suggest::help(format, COLUMN_FORMATS.iter().copied()),
+        );
+    }
+    if !column.json_path.starts_with('.') {
+        let message = format!("`{}` is not a JSON path", column.json_path);
+        let path = column
+            .json_path
+            .trim_start_matches('$')
+            .trim_start_matches(['{', '.']);
+        session.error_help(
+            at("json_path"),
+            message,
+            format!("write `.{}`", path.trim_end_matches('}')),
+        );
+    }
+}
+
+fn priority(args: &[Arg], session: &mut Session) -> Option<i32> {
+    let arg = args.iter().find(|arg| arg.name == "priority")?;
+    let priority = match arg.literal().map(|literal| &literal.value) {
+        Some(serde_json::Value::Number(number)) => {
+            number.as_i64().and_then(|number| i32::try_from(number).ok())
+        }
+        Some(serde_json::Value::String(text)) => text.parse().ok(),
+        _ => None,
+    };
+    if priority.is_none() {
+        session.error_help(
+            arg.value_span(),
+            "`priority` wants a whole number",
+            "write `priority = 1`",
+        );
+    }
+    priority
+}
+
+/// The API server takes at most this many selectable fields.
+const MAX_SELECTABLE: usize = 8;
+
+fn check_selectable(path: &str, at: SpanId, earlier: &[String], session: &mut Session) {
+    if !path.starts_with('.') || path.len() < 2 {
+        let help = "write a path from the object, as in `.spec.size`";
+        session.error_help(at, format!("`{path}` is not a JSON path"), help);
+    } else if path == ".metadata" || path.starts_with(".metadata.") {
+        let help = "remove it: `metadata.name` and `metadata.namespace` can be selected by always";
+        session.error_help(at, "fields of `metadata` cannot be made selectable", help);
+    }
+    if earlier.iter().any(|earlier| earlier == path) {
+        session.error(at, format!("`{path}` is made selectable twice"));
+    }
+    if earlier.len() == MAX_SELECTABLE {
+        session.error(
+            at,
+            format!("a kind has at most {MAX_SELECTABLE} selectable fields"),
+        );
+    }
+}
+
+/// The arguments of `key(…)`, after checking that each is known and written once.
+fn named<'a>(arg: &'a Arg, names: &[&'static str], session: &mut Session) -> Option<&'a [Arg]> {
+    let args = arg.list(session)?;
+    for (position, inner) in args.iter().enumerate() {
+        if !names.contains(&inner.name.as_str()) {
+            let message = format!("unknown argument `{}` of `{}`", inner.name, arg.name);
+            session.error_help(
+                inner.span,
+                message,
+                suggest::help(&inner.name, names.iter().copied()),
+            );
+        } else if args[..position].iter().any(|earlier| earlier.name == inner.name) {
+            session.error(inner.span, format!("`{}` is written twice", inner.name));
+        }
+    }
+    Some(args)
+}
+
+fn required(outer: &Arg, args: &[Arg], name: &str, session: &mut Session) -> Option<String> {
+    match args.iter().find(|arg| arg.name == name) {
+        Some(arg) => arg.text(session),
+        None => {
+            let message = format!("`{}` needs `{name}`", outer.name);
+            session.error_help(outer.span, message, format!("add `{name} = \"…\"`"));
+            None
+        }
+    }
+}
+
+fn optional(args: &[Arg], name: &str, session: &mut Session) -> Option<String> {
+    args.iter().find(|arg| arg.name == name)?.text(session)
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(arg: &Arg, session: &mut Session) -> Option<T> {
+    let text = arg.text(session)?;
+    serde_json::from_str(&text)
+        .map_err(|error| {
+            let help = format!("write `{}(…)` with named arguments", arg.name);
+            session.error_help(
+                arg.value_span(),
+                format!("the JSON of `{}` is wrong: {error}", arg.name),
+                help,
+            );
+        })
+        .ok()
 }

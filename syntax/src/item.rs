@@ -4,9 +4,12 @@ use rbuilder_schema::{Container, Content, Field, Markers, Presence, Shape, Varia
 use syn::ext::IdentExt;
 use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, ItemEnum, ItemStruct};
 
-use crate::marker::{self, Place};
-use crate::serde::{ContainerAttrs, FieldAttrs};
-use crate::{Session, SpanId, Type, TypeKind, TypeRef, custom_resource, docs, names, serde, types};
+use crate::marker::{self, Kind, Place};
+use crate::serde_attrs::{ContainerAttrs, FieldAttrs};
+use crate::{
+    Session, SpanId, Type, TypeKind, TypeRef, custom_resource, derives_named, docs, names, serde_attrs,
+    suggest, types,
+};
 
 /// A struct or enum, wherever `syn` found it.
 pub struct Item<'a> {
@@ -20,6 +23,27 @@ enum Body<'a> {
     Struct(&'a Fields),
     Enum(Vec<&'a syn::Variant>),
     Union,
+}
+
+impl<'a> Item<'a> {
+    pub(crate) fn attrs(&self) -> &'a [Attribute] {
+        self.attrs
+    }
+
+    /// What the type certainly is on the wire.
+    fn kind(&self) -> Kind {
+        match &self.body {
+            Body::Struct(Fields::Named(_)) => Kind::Object,
+            Body::Struct(Fields::Unnamed(fields)) if fields.unnamed.len() == 1 => {
+                Kind::of(&fields.unnamed[0].ty)
+            }
+            _ => Kind::Unknown,
+        }
+    }
+
+    pub(crate) fn ident(&self) -> &'a Ident {
+        self.ident
+    }
 }
 
 impl<'a> From<&'a DeriveInput> for Item<'a> {
@@ -74,10 +98,13 @@ pub fn parse_type<'a>(item: impl Into<Item<'a>>, session: &mut Session) -> Optio
         sites: Vec::new(),
         variant_sites: Vec::new(),
     };
-    let serde = serde::container(item.attrs, reader.session);
+    let serde = serde_attrs::container(item.attrs, reader.session);
     let custom_resource = custom_resource::parse(&item, reader.session);
-    let mut markers = marker::parse_container(item.attrs, custom_resource.is_some(), reader.session);
+    let is_root = derives_named(item.attrs, "CustomResource");
+    let read = marker::parse_container(item.attrs, is_root, item.kind(), reader.session);
+    let mut markers = read.markers;
     let shape = reader.shape(&item, &serde, span, &mut markers)?;
+    check_one_of(&read.one_of_fields, &shape, reader.session);
     let Reader {
         slots,
         sites,
@@ -193,7 +220,7 @@ impl Reader<'_> {
     fn transparent(&mut self, fields: &Fields, span: SpanId, markers: &mut Markers) -> Option<Shape> {
         let mut kept = fields
             .iter()
-            .map(|field| (field, serde::field(&field.attrs, self.session)));
+            .map(|field| (field, serde_attrs::field(&field.attrs, self.session)));
         let Some((field, attrs)) = kept.find(|(_, attrs)| !attrs.skip) else {
             self.session
                 .error(span, "a transparent struct needs a field that is not skipped");
@@ -217,7 +244,7 @@ impl Reader<'_> {
     }
 
     fn field(&mut self, field: &syn::Field, rules: FieldRules) -> Option<(Field, SpanId)> {
-        let attrs = serde::field(&field.attrs, self.session);
+        let attrs = serde_attrs::field(&field.attrs, self.session);
         if attrs.skip {
             return None;
         }
@@ -302,7 +329,7 @@ impl Reader<'_> {
     fn enumeration(&mut self, variants: &[&syn::Variant], serde: &ContainerAttrs) -> Option<Shape> {
         let mut read = Vec::with_capacity(variants.len());
         for variant in variants {
-            let attrs = serde::variant(&variant.attrs, self.session);
+            let attrs = serde_attrs::variant(&variant.attrs, self.session);
             if attrs.skip {
                 continue;
             }
@@ -319,7 +346,7 @@ impl Reader<'_> {
     fn variant(
         &mut self,
         variant: &syn::Variant,
-        attrs: &serde::VariantAttrs,
+        attrs: &serde_attrs::VariantAttrs,
         serde: &ContainerAttrs,
         site: SpanId,
     ) -> Option<Variant> {
@@ -363,7 +390,7 @@ impl Reader<'_> {
             }
             Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
                 let field = &fields.unnamed[0];
-                let attrs = serde::field(&field.attrs, self.session);
+                let attrs = serde_attrs::field(&field.attrs, self.session);
                 let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
                 let slot = self.slot(field, &attrs, &read);
                 markers = markers.or(read.markers);
@@ -388,6 +415,22 @@ impl Reader<'_> {
             content,
             markers,
         })
+    }
+}
+
+/// The fields that a rule about several fields names must be there.
+fn check_one_of(names: &[(String, SpanId)], shape: &Shape, session: &mut Session) {
+    let fields: &[Field] = match shape {
+        Shape::Object(fields) => fields,
+        _ => &[],
+    };
+    for (name, at) in names {
+        if fields.is_empty() {
+            session.error(*at, "only a struct with named fields has fields to choose from");
+        } else if !fields.iter().any(|field| field.ident == *name) {
+            let help = suggest::help(name, fields.iter().map(|field| field.ident.as_str()));
+            session.error_help(*at, format!("there is no field `{name}`"), help);
+        }
     }
 }
 

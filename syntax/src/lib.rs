@@ -15,12 +15,13 @@ pub mod marker;
 mod model;
 pub mod names;
 mod rbac;
-mod serde;
+mod serde_attrs;
 mod session;
 mod span;
 mod suggest;
 mod types;
 
+pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use derives::{derives, derives_named};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use item::{Item, parse_type};

@@ -57,11 +57,15 @@ pub struct CustomResource {
     pub version: String,
     pub kind: String,
     pub kind_span: SpanId,
+    /// Name of the struct that kube makes; the kind without it.
+    pub root: Option<String>,
     pub plural: Option<String>,
     pub singular: Option<String>,
     pub short_names: Vec<String>,
     pub categories: Vec<String>,
     pub namespaced: bool,
+    /// The fields stand at the root of the object, with no `spec` between.
+    pub no_spec: bool,
     /// The type of the status, as written.
     pub status: Option<TypeRef>,
     pub scale: Option<Scale>,

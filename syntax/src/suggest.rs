@@ -1,13 +1,14 @@
 //! "Did you mean …?" by edit distance.
 
-/// The candidate nearest to `word`, if one is near enough to be what was meant: a third of its letters wrong.
+/// The candidate nearest to `word`, if one is near enough to be what was meant: a third of its letters wrong, two
+/// that changed places counting as one.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = normal(word);
     candidates
         .into_iter()
         .map(|candidate| (distance(&plain, &normal(candidate)), candidate))
         .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
+        .filter(|(distance, candidate)| *distance <= (candidate.chars().count() + 2) / 3)
         .map(|(_, candidate)| candidate)
 }
 
@@ -37,17 +38,22 @@ fn normal(word: &str) -> Vec<char> {
 }
 
 fn distance(left: &[char], right: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let cost = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    for i in 0..left.len() {
+        let mut row = vec![i + 1];
+        for j in 0..right.len() {
+            let mut cost = (above[j] + usize::from(left[i] != right[j]))
+                .min(above[j + 1] + 1)
+                .min(row[j] + 1);
+            if i > 0 && j > 0 && left[i] == right[j - 1] && left[i - 1] == right[j] {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            row.push(cost);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[right.len()]
+    above[right.len()]
 }
 
 #[cfg(test)]
@@ -61,6 +67,7 @@ mod tests {
             ("minimun", Some("minimum")),
             ("minLength", Some("min_length")),
             ("Pattern", Some("pattern")),
+            ("pattren", Some("pattern")),
             ("colour", None),
             ("", None),
         ] {

@@ -1,9 +1,31 @@
 //! `#[kube(…)]` and `#[crd(…)]` on types, fields and variants: the marker table and its reader.
+//!
+//! A family of markers is a file here with its rows; a new marker is a row. What a marker does to a schema
+//! is `rbuilder-schema`'s to know.
+
+mod about;
+mod cel;
+mod check;
+mod constraint;
+mod kind;
+mod nested;
+mod one_of;
+mod override_type;
+mod pattern;
+mod presence;
+mod topology;
+mod value;
 
 use rbuilder_schema::Markers;
-use syn::{Attribute, GenericArgument, PathArguments};
+use syn::Attribute;
 
-use crate::{Session, SpanId};
+use crate::args::{self, Arg};
+use crate::custom_resource::CRD_KEYS;
+use crate::{Session, SpanId, suggest};
+
+pub(crate) use cel::rule as cel_rule;
+pub use constraint::{CONSTRAINTS, Constraint};
+pub(crate) use kind::{Kind, is_option};
 
 /// Where a marker stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +42,171 @@ pub enum Place {
     Value,
 }
 
+impl Place {
+    fn noun(self) -> &'static str {
+        match self {
+            Place::Type => "a type",
+            Place::Field => "a field",
+            Place::Newtype => "the field of a newtype",
+            Place::Variant => "a variant",
+            Place::Value => "items, keys or values",
+        }
+    }
+}
+
+/// One marker: a row of the reference page, and all that the reader knows of it.
+pub struct Marker {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is written.
+    pub form: &'static str,
+    /// What it says, one line.
+    pub doc: &'static str,
+    /// Where it may stand.
+    pub places: &'static [Place],
+    /// Whether it may be written more than once in one place.
+    pub repeatable: bool,
+    read: fn(&Arg, &mut Reading, &mut Session),
+}
+
+const ANYWHERE: &[Place] = &[
+    Place::Type,
+    Place::Field,
+    Place::Newtype,
+    Place::Variant,
+    Place::Value,
+];
+const FIELD: &[Place] = &[Place::Field];
+const TYPE: &[Place] = &[Place::Type];
+
+/// Every marker, by family.
+const FAMILIES: &[&[Marker]] = &[
+    constraint::MARKERS,
+    nested::MARKERS,
+    cel::MARKERS,
+    one_of::MARKERS,
+    value::MARKERS,
+    presence::MARKERS,
+    topology::MARKERS,
+    override_type::MARKERS,
+    about::MARKERS,
+];
+
+/// Every marker, in the order of the reference page.
+pub fn markers() -> impl Iterator<Item = &'static Marker> + Clone {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+/// Whether there is a marker of this name.
+pub(crate) fn exists(name: &str) -> bool {
+    find(name).is_some()
+}
+
+fn find(name: &str) -> Option<&'static Marker> {
+    markers().find(|marker| marker.name == name)
+}
+
+/// What the markers of one place have said so far.
+struct Reading {
+    place: Place,
+    kind: Kind,
+    markers: Markers,
+    /// Each marker and constraint read, with the place of its value.
+    places: Vec<(String, SpanId)>,
+    /// The fields that `exactly_one_of` and its kin name.
+    one_of_fields: Vec<(String, SpanId)>,
+    schema_type: Option<syn::Type>,
+}
+
+impl Reading {
+    fn new(place: Place, kind: Kind) -> Self {
+        Reading {
+            place,
+            kind,
+            markers: Markers::default(),
+            places: Vec::new(),
+            one_of_fields: Vec::new(),
+            schema_type: None,
+        }
+    }
+
+    fn is_read(&self, name: &str) -> bool {
+        self.places.iter().any(|(read, _)| read == name)
+    }
+
+    /// Where the value of a marker or constraint is.
+    fn at(&self, name: &str) -> SpanId {
+        self.places
+            .iter()
+            .find(|(read, _)| read == name)
+            .map_or_else(SpanId::default, |(_, span)| *span)
+    }
+
+    fn read(&mut self, args: &[Arg], session: &mut Session) {
+        for arg in args {
+            let Some(marker) = find(&arg.name) else {
+                unknown(arg, self.place, session);
+                continue;
+            };
+            if !marker.places.contains(&self.place) {
+                misplaced(arg, marker, self.place, session);
+                continue;
+            }
+            // `validation(…)` and `validation = "…"` are two things; the constraints inside guard themselves.
+            if !marker.repeatable && self.is_read(marker.name) {
+                session.error(arg.span, format!("`{}` is written twice", marker.name));
+                continue;
+            }
+            self.places.push((marker.name.to_owned(), arg.value_span()));
+            (marker.read)(arg, self, session);
+        }
+    }
+
+    fn finish(self, session: &mut Session) -> Reading {
+        check::reading(&self, session);
+        self
+    }
+}
+
+fn unknown(arg: &Arg, place: Place, session: &mut Session) {
+    let name = &arg.name;
+    if name.is_empty() {
+        session.error_help(
+            arg.span,
+            "a marker begins with its name",
+            "write `name`, `name = value` or `name(…)`",
+        );
+        return;
+    }
+    // The constraints are what people coming from other tools forget to wrap.
+    let help = if CONSTRAINTS.iter().any(|constraint| constraint.name == *name) {
+        format!("write `validation({name} = …)`")
+    } else {
+        let here = markers()
+            .filter(|marker| marker.places.contains(&place))
+            .map(|marker| marker.name);
+        suggest::help(name, here)
+    };
+    session.error_help(arg.span, format!("unknown marker `{name}`"), help);
+}
+
+fn misplaced(arg: &Arg, marker: &Marker, place: Place, session: &mut Session) {
+    let places: Vec<_> = marker.places.iter().map(|place| place.noun()).collect();
+    session.error_help(
+        arg.span,
+        format!("`{}` has no meaning on {}", marker.name, place.noun()),
+        format!("it can stand on {}", places.join(", ")),
+    );
+}
+
+/// What the markers of one container say.
+#[derive(Default)]
+pub(crate) struct ContainerMarkers {
+    pub(crate) markers: Markers,
+    /// The fields that `exactly_one_of` and its kin name, to be looked up among the container's.
+    pub(crate) one_of_fields: Vec<(String, SpanId)>,
+}
+
 /// What the markers of one field say.
 #[derive(Default)]
 pub(crate) struct FieldMarkers {
@@ -29,43 +216,84 @@ pub(crate) struct FieldMarkers {
     pub(crate) schema_type_span: SpanId,
 }
 
-pub(crate) fn parse_container(attrs: &[Attribute], is_root: bool, session: &mut Session) -> Markers {
-    let _ = (attrs, is_root, session);
-    Markers::default()
+/// Reads the markers on a type. On a kind, `#[kube(…)]` holds kube's own keys, so only `#[crd(…)]` is read.
+pub(crate) fn parse_container(
+    attrs: &[Attribute],
+    is_root: bool,
+    kind: Kind,
+    session: &mut Session,
+) -> ContainerMarkers {
+    let mut reading = Reading::new(Place::Type, kind);
+    for attr in attrs {
+        if attr.path().is_ident("crd") || (attr.path().is_ident("kube") && !is_root) {
+            let mut args = args::of_attribute(attr, session);
+            args.retain(|arg| !is_container_key(arg, is_root));
+            reading.read(&args, session);
+        } else {
+            refuse_foreign(attr, session);
+        }
+    }
+    let Reading {
+        markers,
+        one_of_fields,
+        ..
+    } = reading.finish(session);
+    ContainerMarkers {
+        markers,
+        one_of_fields,
+    }
 }
 
+/// `#[crd(crate = "…")]` is for the derive, and a kind's keys are read with the kind.
+fn is_container_key(arg: &Arg, is_root: bool) -> bool {
+    arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
+}
+
+/// Reads the markers on a field.
 pub(crate) fn parse_field(
     attrs: &[Attribute],
     ty: &syn::Type,
     place: Place,
     session: &mut Session,
 ) -> FieldMarkers {
-    let _ = (attrs, ty, place, session);
-    FieldMarkers::default()
+    let reading = read(attrs, Reading::new(place, Kind::of(ty)), session);
+    let schema_type_span = reading.at("schema_type");
+    FieldMarkers {
+        markers: reading.markers,
+        schema_type: reading.schema_type,
+        schema_type_span,
+    }
 }
 
+/// Reads the markers on a variant.
 pub(crate) fn parse_variant(attrs: &[Attribute], session: &mut Session) -> Markers {
-    let _ = (attrs, session);
-    Markers::default()
+    read(attrs, Reading::new(Place::Variant, Kind::Unknown), session).markers
 }
 
-/// Whether a type is written as an `Option`.
-pub(crate) fn is_option(ty: &syn::Type) -> bool {
-    argument_of(ty, "Option").is_some()
+fn read(attrs: &[Attribute], mut reading: Reading, session: &mut Session) -> Reading {
+    for attr in attrs {
+        if attr.path().is_ident("crd") || attr.path().is_ident("kube") {
+            let args = args::of_attribute(attr, session);
+            reading.read(&args, session);
+        } else {
+            refuse_foreign(attr, session);
+        }
+    }
+    reading.finish(session)
 }
 
-fn argument_of<'t>(ty: &'t syn::Type, name: &str) -> Option<&'t syn::Type> {
-    let syn::Type::Path(path) = ty else { return None };
-    let last = path
-        .path
-        .segments
-        .last()
-        .filter(|segment| segment.ident == name)?;
-    let PathArguments::AngleBracketed(args) = &last.arguments else {
-        return None;
-    };
-    args.args.iter().find_map(|arg| match arg {
-        GenericArgument::Type(ty) => Some(ty),
-        _ => None,
-    })
+/// `#[schemars(…)]` and `#[x_kube(…)]` mean nothing to rbuilder; to pass them over would drop a constraint
+/// in silence.
+fn refuse_foreign(attr: &Attribute, session: &mut Session) {
+    for name in ["schemars", "x_kube"] {
+        if attr.path().is_ident(name) {
+            let span = session.place(attr.path());
+            session.error_help(
+                span,
+                format!("`#[{name}(…)]` has no effect under `CrdSchema`"),
+                "write `#[kube(…)]`: `validation(…)` for constraints, `validation = \"…\"` for CEL, \
+                 `schema_type = \"…\"` for `with`",
+            );
+        }
+    }
 }

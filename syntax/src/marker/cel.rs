@@ -1,0 +1,212 @@
+//! `cel(…)`: rules in the Common Expression Language.
+
+use rbuilder_schema::{Cel, Reason};
+use syn::{Expr, ExprLit, Lit};
+
+use super::{ANYWHERE, Marker};
+use crate::args::{Arg, ArgValue};
+use crate::{Session, SpanId, suggest};
+
+pub(super) const MARKERS: &[Marker] = &[Marker {
+    name: "cel",
+    form: "cel(rule = \"…\", message = \"…\", …)",
+    doc: "A CEL rule that every value satisfies.",
+    places: ANYWHERE,
+    repeatable: true,
+    read: |arg, reading, session| {
+        if let Some(args) = arg.list(session) {
+            reading.markers.cel.extend(named(arg, args, session));
+        }
+    },
+}];
+
+const ARGS: &[&str] = &[
+    "rule",
+    "message",
+    "message_expression",
+    "reason",
+    "field_path",
+    "optional_old_self",
+];
+
+const REASONS: &[(&str, Reason)] = &[
+    ("FieldValueRequired", Reason::FieldValueRequired),
+    ("FieldValueInvalid", Reason::FieldValueInvalid),
+    ("FieldValueForbidden", Reason::FieldValueForbidden),
+    ("FieldValueDuplicate", Reason::FieldValueDuplicate),
+];
+
+fn named(outer: &Arg, args: &[Arg], session: &mut Session) -> Option<Cel> {
+    let mut cel = Cel::default();
+    for (position, arg) in args.iter().enumerate() {
+        if args[..position].iter().any(|earlier| earlier.name == arg.name) {
+            session.error(arg.span, format!("`{}` is written twice", arg.name));
+            continue;
+        }
+        match arg.name.as_str() {
+            "rule" => cel.rule = arg.text(session)?,
+            "message" => cel.message = arg.text(session),
+            "message_expression" => cel.message_expression = arg.text(session),
+            "reason" => {
+                cel.reason = arg
+                    .text(session)
+                    .and_then(|text| reason(&text, arg.value_span(), session))
+            }
+            "field_path" => cel.field_path = arg.text(session),
+            "optional_old_self" => cel.optional_old_self = arg.truth(session),
+            name => {
+                let help = suggest::help(name, ARGS.iter().copied());
+                session.error_help(arg.span, format!("unknown argument `{name}` of `cel`"), help);
+            }
+        }
+    }
+    if !args.iter().any(|arg| arg.name == "rule") {
+        session.error_help(outer.span, "`cel` needs `rule`", "add `rule = \"…\"`");
+        return None;
+    }
+    let at = |name: &str| {
+        args.iter()
+            .find(|arg| arg.name == name)
+            .map_or(outer.span, Arg::value_span)
+    };
+    check(&cel, &at, session);
+    Some(cel)
+}
+
+fn reason(text: &str, at: SpanId, session: &mut Session) -> Option<Reason> {
+    let known = REASONS
+        .iter()
+        .find(|(name, _)| *name == text)
+        .map(|(_, reason)| *reason);
+    if known.is_none() {
+        let help = suggest::help(text, REASONS.iter().map(|(name, _)| *name));
+        session.error_help(at, format!("unknown reason `{text}`"), help);
+    }
+    known
+}
+
+/// What the API server refuses without looking into the expression.
+fn check(cel: &Cel, at: &dyn Fn(&str) -> SpanId, session: &mut Session) {
+    if cel.rule.trim().is_empty() {
+        session.error_help(
+            at("rule"),
+            "the rule is empty",
+            "write an expression about `self`",
+        );
+    }
+    if let Some(message) = &cel.message
+        && (message.trim().is_empty() || message.contains('\n'))
+    {
+        session.error_help(
+            at("message"),
+            "a message is one line of text",
+            "write what the value must be",
+        );
+    }
+    if cel.rule.trim().contains('\n') && cel.message.is_none() {
+        let help = "add `message = \"…\"`: a rule of one line is its own message, one of several is not";
+        session.error_help(at("rule"), "a rule of several lines needs a message", help);
+    }
+    if let Some(path) = &cel.field_path
+        && !path.starts_with(['.', '['])
+    {
+        let help = format!("write `.{path}`: the path starts at the value the rule is on");
+        session.error_help(at("field_path"), format!("`{path}` is not a field path"), help);
+    }
+    if cel.optional_old_self.is_some() && !cel.rule.contains("oldSelf") {
+        let help = "remove it, or compare with `oldSelf`";
+        session.error_help(
+            at("optional_old_self"),
+            "`optional_old_self` needs a rule about `oldSelf`",
+            help,
+        );
+    }
+}
+
+/// `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
+pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
+    let cel = match &arg.value {
+        ArgValue::Expr(expr, _) => match chain(expr, arg.value_span(), session) {
+            Some(cel) => cel,
+            None => {
+                session.error_help(
+                    arg.value_span(),
+                    "this rule cannot be read without running it",
+                    "write `Rule::new(\"…\")` with `.message(\"…\")`, `.reason(Reason::…)`, `.field_path(\"…\")`, or `cel(…)`",
+                );
+                return None;
+            }
+        },
+        _ => Cel {
+            rule: arg.text(session)?,
+            ..Cel::default()
+        },
+    };
+    check(&cel, &|_| arg.value_span(), session);
+    Some(cel)
+}
+
+fn chain(expr: &Expr, at: SpanId, session: &mut Session) -> Option<Cel> {
+    match expr {
+        Expr::Group(inner) => chain(&inner.expr, at, session),
+        Expr::Paren(inner) => chain(&inner.expr, at, session),
+        Expr::Call(call) => {
+            let [argument] = call.args.iter().collect::<Vec<_>>()[..] else {
+                return None;
+            };
+            Some(Cel {
+                rule: text(argument)?,
+                ..Cel::default()
+            })
+        }
+        Expr::MethodCall(call) => {
+            let mut cel = chain(&call.receiver, at, session)?;
+            let [argument] = call.args.iter().collect::<Vec<_>>()[..] else {
+                return None;
+            };
+            match call.method.to_string().as_str() {
+                "message" => match argument {
+                    Expr::Call(message) => {
+                        let value = Some(text(message.args.first()?)?);
+                        match last_segment(&message.func)?.as_str() {
+                            "Expression" => cel.message_expression = value,
+                            _ => cel.message = value,
+                        }
+                    }
+                    _ => cel.message = Some(text(argument)?),
+                },
+                "reason" => cel.reason = reason(&last_segment(argument)?, at, session),
+                "field_path" => cel.field_path = Some(text(argument)?),
+                "optional_old_self" => match argument {
+                    Expr::Lit(ExprLit {
+                        lit: Lit::Bool(truth),
+                        ..
+                    }) => cel.optional_old_self = Some(truth.value),
+                    _ => return None,
+                },
+                _ => return None,
+            }
+            Some(cel)
+        }
+        _ => None,
+    }
+}
+
+fn text(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text), ..
+        }) => Some(text.value()),
+        Expr::Group(inner) => text(&inner.expr),
+        // `"…".to_string()` and `"…".into()`
+        Expr::MethodCall(call) if call.args.is_empty() => text(&call.receiver),
+        _ => None,
+    }
+}
+
+fn last_segment(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Path(path) => Some(path.path.segments.last()?.ident.to_string()),
+        _ => None,
+    }
+}

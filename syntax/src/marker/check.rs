@@ -1,0 +1,341 @@
+//! Checks on the markers of one place, as far as they need nothing but the place itself.
+
+use rbuilder_schema::{ListType, Markers, Validation};
+use serde_json::{Number, Value};
+
+use super::constraint::{CONSTRAINTS, Subject};
+use super::{Kind, Reading, pattern};
+use crate::{Diagnostic, Session, suggest};
+
+/// The formats that the API server checks or knows; it warns about any other on every apply.
+const FORMATS: &[&str] = &[
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "date-time",
+    "datetime",
+    "double",
+    "duration",
+    "email",
+    "float",
+    "hexcolor",
+    "hostname",
+    "int32",
+    "int64",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "k8s-long-name",
+    "k8s-short-name",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+];
+
+/// Checks everything that one place says.
+pub(super) fn reading(reading: &Reading, session: &mut Session) {
+    bounds(reading, session);
+    subjects(reading, session);
+    whole_numbers(reading, session);
+    texts(reading, session);
+    values(reading, session);
+    topology(reading, session);
+}
+
+/// The kind that constraints must fit: the type's own, unless a marker puts another in its place.
+fn effective_kind(reading: &Reading) -> &Kind {
+    let Markers {
+        validation,
+        int_or_string,
+        schemaless,
+        ..
+    } = &reading.markers;
+    let replaced = *int_or_string || *schemaless || reading.schema_type.is_some();
+    if replaced || validation.schema_type.is_some() {
+        &Kind::Unknown
+    } else {
+        &reading.kind
+    }
+}
+
+fn bounds(reading: &Reading, session: &mut Session) {
+    let Validation {
+        minimum,
+        maximum,
+        min_length,
+        max_length,
+        min_items,
+        max_items,
+        min_properties,
+        max_properties,
+        exclusive_minimum,
+        exclusive_maximum,
+        multiple_of,
+        ..
+    } = &reading.markers.validation;
+    if let (Some(low), Some(high)) = (minimum, maximum) {
+        let empty = *exclusive_minimum || *exclusive_maximum;
+        if exceeds(low, high) || (empty && !exceeds(high, low)) {
+            crossed(reading, "minimum", low, "maximum", high, session);
+        }
+    }
+    for (low_name, low, high_name, high) in [
+        ("min_length", min_length, "max_length", max_length),
+        ("min_items", min_items, "max_items", max_items),
+        ("min_properties", min_properties, "max_properties", max_properties),
+    ] {
+        if let (Some(low), Some(high)) = (low, high)
+            && low > high
+        {
+            crossed(reading, low_name, low, high_name, high, session);
+        }
+    }
+    for (exclusive, name, bound_name, bound) in [
+        (*exclusive_minimum, "exclusive_minimum", "minimum", minimum),
+        (*exclusive_maximum, "exclusive_maximum", "maximum", maximum),
+    ] {
+        if exclusive && bound.is_none() {
+            let help = format!("add `{bound_name} = …`: `{name}` says that this bound itself is refused");
+            session.error_help(reading.at(name), format!("`{name}` needs `{bound_name}`"), help);
+        }
+    }
+    if let Some(factor) = multiple_of
+        && factor.as_f64().is_some_and(|factor| factor <= 0.0)
+    {
+        let help = "write a number greater than 0";
+        session.error_help(
+            reading.at("multiple_of"),
+            format!("nothing is a multiple of {factor}"),
+            help,
+        );
+    }
+}
+
+fn crossed(
+    reading: &Reading,
+    low_name: &str,
+    low: &dyn std::fmt::Display,
+    high_name: &str,
+    high: &dyn std::fmt::Display,
+    session: &mut Session,
+) {
+    let message = format!("no value fits: `{low_name}` is {low} and `{high_name}` is {high}");
+    session.error(reading.at(low_name), message);
+}
+
+fn exceeds(left: &Number, right: &Number) -> bool {
+    rbuilder_schema::compare_numbers(left, right) == std::cmp::Ordering::Greater
+}
+
+/// Each constraint constrains one sort of value.
+fn subjects(reading: &Reading, session: &mut Session) {
+    let kind = effective_kind(reading);
+    if *kind == Kind::Unknown {
+        return;
+    }
+    for constraint in CONSTRAINTS {
+        let name = constraint.name;
+        // `type` shares its name with no marker, but `default` and the like are not constraints.
+        if !reading.is_read(name) || fits(constraint.subject, kind) {
+            continue;
+        }
+        let message = format!(
+            "`{name}` is about {}, and this is {}",
+            noun(constraint.subject),
+            kind.noun()
+        );
+        let diagnostic = Diagnostic::error(reading.at(name), message);
+        session.report(match instead(name, kind) {
+            Some(other) => diagnostic.help(format!("write `{other}`")),
+            None => diagnostic,
+        });
+    }
+}
+
+fn fits(subject: Subject, kind: &Kind) -> bool {
+    match subject {
+        Subject::Any => true,
+        Subject::Number => matches!(kind, Kind::Integer | Kind::Number),
+        Subject::Text => *kind == Kind::Text,
+        Subject::List => matches!(kind, Kind::List(_)),
+        Subject::Object => matches!(kind, Kind::Map(_) | Kind::Object),
+    }
+}
+
+fn noun(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Number => "numbers",
+        Subject::Text => "text",
+        Subject::List => "lists",
+        Subject::Object => "maps and structs",
+        Subject::Any => "anything",
+    }
+}
+
+/// The constraint that says about this kind what another says about its own.
+fn instead(name: &str, kind: &Kind) -> Option<&'static str> {
+    let low = matches!(name, "minimum" | "min_length" | "min_items" | "min_properties");
+    let high = matches!(name, "maximum" | "max_length" | "max_items" | "max_properties");
+    let (least, most) = match kind {
+        Kind::Text => ("min_length", "max_length"),
+        Kind::Integer | Kind::Number => ("minimum", "maximum"),
+        Kind::List(_) => ("min_items", "max_items"),
+        Kind::Map(_) | Kind::Object => ("min_properties", "max_properties"),
+        Kind::Boolean | Kind::Unknown => return None,
+    };
+    low.then_some(least).or(high.then_some(most))
+}
+
+fn whole_numbers(reading: &Reading, session: &mut Session) {
+    if *effective_kind(reading) != Kind::Integer {
+        return;
+    }
+    let Validation {
+        minimum,
+        maximum,
+        multiple_of,
+        ..
+    } = &reading.markers.validation;
+    for (name, number) in [
+        ("minimum", minimum),
+        ("maximum", maximum),
+        ("multiple_of", multiple_of),
+    ] {
+        if let Some(number) = number
+            && number.as_f64().is_some_and(|value| value.fract() != 0.0)
+        {
+            let message = format!("`{name} = {number}` on a whole number");
+            session.error_help(reading.at(name), message, "write a whole number");
+        }
+    }
+}
+
+fn texts(reading: &Reading, session: &mut Session) {
+    if let Some(text) = &reading.markers.validation.pattern
+        && let Err(reason) = pattern::check(text)
+    {
+        let help = "patterns are Go's RE2: https://github.com/google/re2/wiki/Syntax";
+        session.error_help(
+            reading.at("pattern"),
+            format!("the pattern cannot be used: {reason}"),
+            help,
+        );
+    }
+    if let Some(format) = &reading.markers.validation.format
+        && !FORMATS.contains(&format.as_str())
+    {
+        let help = match suggest::nearest(format, FORMATS.iter().copied()) {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => "it is passed on and has no effect".to_owned(),
+        };
+        let message = format!("the API server does not know the format `{format}`");
+        session.report(Diagnostic::warning(reading.at("format"), message).help(help));
+    }
+}
+
+/// Values as literals must be of the kind they are values of.
+fn values(reading: &Reading, session: &mut Session) {
+    let Markers {
+        validation,
+        default,
+        example,
+        ..
+    } = &reading.markers;
+    let kind = effective_kind(reading);
+    for (name, value) in [("default", default), ("example", example)] {
+        if let Some(value) = value
+            && !is(value, kind)
+        {
+            session.error(
+                reading.at(name),
+                format!("this {name} is {}, and the type is {}", sort(value), kind.noun()),
+            );
+        }
+    }
+    let allowed = &validation.enumeration;
+    if allowed.is_empty() && reading.is_read("enum") {
+        session.error_help(
+            reading.at("enum"),
+            "an empty `enum` allows nothing",
+            "name the values allowed",
+        );
+    }
+    for (position, value) in allowed.iter().enumerate() {
+        if allowed[..position].contains(value) {
+            session.error(reading.at("enum"), format!("`enum` holds {value} twice"));
+        } else if !is(value, kind) {
+            session.error(
+                reading.at("enum"),
+                format!("`enum` holds {value}, and the type is {}", kind.noun()),
+            );
+        }
+    }
+}
+
+fn is(value: &Value, kind: &Kind) -> bool {
+    match kind {
+        Kind::Unknown => true,
+        Kind::Text => value.is_string(),
+        Kind::Integer => value.is_i64() || value.is_u64(),
+        Kind::Number => value.is_number(),
+        Kind::Boolean => value.is_boolean(),
+        Kind::List(item) => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(|value| is(value, item))),
+        Kind::Map(item) => value
+            .as_object()
+            .is_some_and(|map| map.values().all(|value| is(value, item))),
+        Kind::Object => value.is_object(),
+    }
+}
+
+fn sort(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "`null`",
+        Value::Bool(_) => "`true` or `false`",
+        Value::Number(number) if number.is_f64() => "a fraction",
+        Value::Number(_) => "a whole number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+fn topology(reading: &Reading, session: &mut Session) {
+    let topology = &reading.markers.topology;
+    match (topology.list_type, topology.list_map_keys.as_slice()) {
+        (Some(ListType::Map), []) => {
+            let help = "add `list_map_keys = [\"name\"]`: the fields that tell items apart";
+            session.error_help(reading.at("list_type"), "a list of type `map` needs keys", help);
+        }
+        (Some(ListType::Map), keys) => {
+            for (position, key) in keys.iter().enumerate() {
+                if keys[..position].contains(key) {
+                    session.error(
+                        reading.at("list_map_keys"),
+                        format!("the key `{key}` is named twice"),
+                    );
+                }
+            }
+        }
+        (_, [_, ..]) => {
+            let help = "add `list_type = \"map\"`";
+            session.error_help(
+                reading.at("list_map_keys"),
+                "keys belong to a list of type `map`",
+                help,
+            );
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,225 @@
+//! `validation(…)`: plain OpenAPI constraints. `validation = "…"` is kube's short form of a CEL rule.
+
+use rbuilder_schema::{SchemaType, Validation};
+use serde_json::Value;
+
+use super::{ANYWHERE, Marker, Reading, cel};
+use crate::args::{Arg, ArgValue};
+use crate::{Session, suggest};
+
+pub(super) const MARKERS: &[Marker] = &[Marker {
+    name: "validation",
+    form: "validation(minimum = 1, pattern = \"…\", …) or validation = \"CEL\"",
+    doc: "Constraints on the value; a text is a CEL rule.",
+    places: ANYWHERE,
+    repeatable: true,
+    read: |arg, reading, session| match &arg.value {
+        ArgValue::List(args) => args.iter().for_each(|arg| read(arg, reading, session)),
+        _ => reading.markers.cel.extend(cel::rule(arg, session)),
+    },
+}];
+
+/// What a constraint can constrain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Whole numbers and others.
+    Number,
+    /// Strings.
+    Text,
+    /// Lists.
+    List,
+    /// Structs and maps.
+    Object,
+    /// Any value.
+    Any,
+}
+
+/// One key of `validation(…)`.
+pub struct Constraint {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says, one line.
+    pub doc: &'static str,
+    /// What it can constrain.
+    pub subject: Subject,
+    read: fn(&Arg, &mut Validation, &mut Session),
+}
+
+const fn row(
+    name: &'static str,
+    subject: Subject,
+    doc: &'static str,
+    read: fn(&Arg, &mut Validation, &mut Session),
+) -> Constraint {
+    Constraint {
+        name,
+        doc,
+        subject,
+        read,
+    }
+}
+
+/// Every key of `validation(…)`.
+pub const CONSTRAINTS: &[Constraint] = &[
+    row(
+        "minimum",
+        Subject::Number,
+        "Smallest number allowed.",
+        |arg, to, session| {
+            to.minimum = arg.number(session);
+        },
+    ),
+    row(
+        "maximum",
+        Subject::Number,
+        "Largest number allowed.",
+        |arg, to, session| {
+            to.maximum = arg.number(session);
+        },
+    ),
+    row(
+        "exclusive_minimum",
+        Subject::Number,
+        "Refuses `minimum` itself.",
+        |arg, to, session| {
+            to.exclusive_minimum = arg.truth(session).unwrap_or_default();
+        },
+    ),
+    row(
+        "exclusive_maximum",
+        Subject::Number,
+        "Refuses `maximum` itself.",
+        |arg, to, session| {
+            to.exclusive_maximum = arg.truth(session).unwrap_or_default();
+        },
+    ),
+    row(
+        "multiple_of",
+        Subject::Number,
+        "The number is a multiple of this one.",
+        |arg, to, session| {
+            to.multiple_of = arg.number(session);
+        },
+    ),
+    row(
+        "min_length",
+        Subject::Text,
+        "Fewest characters.",
+        |arg, to, session| {
+            to.min_length = arg.count(session);
+        },
+    ),
+    row(
+        "max_length",
+        Subject::Text,
+        "Most characters.",
+        |arg, to, session| {
+            to.max_length = arg.count(session);
+        },
+    ),
+    row(
+        "pattern",
+        Subject::Text,
+        "Regular expression (RE2) that the text matches.",
+        |arg, to, session| {
+            to.pattern = arg.text(session);
+        },
+    ),
+    row("min_items", Subject::List, "Fewest items.", |arg, to, session| {
+        to.min_items = arg.count(session)
+    }),
+    row("max_items", Subject::List, "Most items.", |arg, to, session| {
+        to.max_items = arg.count(session)
+    }),
+    row(
+        "min_properties",
+        Subject::Object,
+        "Fewest keys.",
+        |arg, to, session| {
+            to.min_properties = arg.count(session);
+        },
+    ),
+    row(
+        "max_properties",
+        Subject::Object,
+        "Most keys.",
+        |arg, to, session| {
+            to.max_properties = arg.count(session);
+        },
+    ),
+    row(
+        "enum",
+        Subject::Any,
+        "The values allowed.",
+        |arg, to, session| match arg.any(session) {
+            Some(Value::Array(values)) => to.enumeration = values,
+            Some(_) => session.error_help(
+                arg.value_span(),
+                "`enum` wants a list",
+                "write `enum = [\"A\", \"B\"]`",
+            ),
+            None => {}
+        },
+    ),
+    row(
+        "format",
+        Subject::Any,
+        "A format that the API server checks, such as `date-time`.",
+        |arg, to, session| {
+            to.format = arg.text(session);
+        },
+    ),
+    row(
+        "type",
+        Subject::Any,
+        "The type, in place of the Rust type's.",
+        |arg, to, session| {
+            to.schema_type = schema_type(arg, session);
+        },
+    ),
+];
+
+fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
+    let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == arg.name) else {
+        let help = match arg.name.as_str() {
+            "unique_items" => "the API server refuses it; write `list_type = \"set\"`".to_owned(),
+            name => suggest::help(name, CONSTRAINTS.iter().map(|constraint| constraint.name)),
+        };
+        session.error_help(arg.span, format!("unknown validation `{}`", arg.name), help);
+        return;
+    };
+    if reading.is_read(constraint.name) {
+        session.error(arg.span, format!("`{}` is written twice", constraint.name));
+        return;
+    }
+    reading
+        .places
+        .push((constraint.name.to_owned(), arg.value_span()));
+    (constraint.read)(arg, &mut reading.markers.validation, session);
+}
+
+const TYPES: &[(&str, SchemaType)] = &[
+    ("array", SchemaType::Array),
+    ("boolean", SchemaType::Boolean),
+    ("integer", SchemaType::Integer),
+    ("number", SchemaType::Number),
+    ("object", SchemaType::Object),
+    ("string", SchemaType::String),
+];
+
+fn schema_type(arg: &Arg, session: &mut Session) -> Option<SchemaType> {
+    let text = arg.text(session)?;
+    let known = TYPES
+        .iter()
+        .find(|(name, _)| *name == text)
+        .map(|(_, schema_type)| *schema_type);
+    if known.is_none() {
+        let help = suggest::help(&text, TYPES.iter().map(|(name, _)| *name));
+        session.error_help(
+            arg.value_span(),
+            format!("`{text}` is not a type of OpenAPI"),
+            help,
+        );
+    }
+    known
+}

@@ -1,0 +1,58 @@
+//! `exactly_one_of(…)` and its kin: how many of some fields are set.
+
+use rbuilder_schema::OneOf;
+
+use super::{Marker, Reading, TYPE};
+use crate::Session;
+use crate::args::{Arg, ArgValue};
+
+pub(super) const MARKERS: &[Marker] = &[
+    Marker {
+        name: "exactly_one_of",
+        form: "exactly_one_of(a, b)",
+        doc: "Exactly one of these fields is set.",
+        places: TYPE,
+        repeatable: true,
+        read: |arg, reading, session| read(arg, OneOf::Exactly, reading, session),
+    },
+    Marker {
+        name: "at_most_one_of",
+        form: "at_most_one_of(a, b)",
+        doc: "At most one of these fields is set.",
+        places: TYPE,
+        repeatable: true,
+        read: |arg, reading, session| read(arg, OneOf::AtMost, reading, session),
+    },
+    Marker {
+        name: "at_least_one_of",
+        form: "at_least_one_of(a, b)",
+        doc: "At least one of these fields is set.",
+        places: TYPE,
+        repeatable: true,
+        read: |arg, reading, session| read(arg, OneOf::AtLeast, reading, session),
+    },
+];
+
+fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, session: &mut Session) {
+    let Some(args) = arg.list(session) else { return };
+    let mut names: Vec<String> = Vec::with_capacity(args.len());
+    for field in args {
+        if !matches!(field.value, ArgValue::Flag) {
+            let help = format!("write the fields as they are named in Rust: `{}(a, b)`", arg.name);
+            session.error_help(field.span, format!("`{}` names fields", arg.name), help);
+        } else if names.contains(&field.name) {
+            session.error(field.span, format!("the field `{}` is named twice", field.name));
+        } else {
+            names.push(field.name.clone());
+            reading.one_of_fields.push((field.name.clone(), field.span));
+        }
+    }
+    if args.len() < 2 {
+        session.error_help(
+            arg.span,
+            format!("`{}` needs two fields or more", arg.name),
+            "name them: `(a, b)`",
+        );
+    }
+    reading.markers.one_of.push(make(names));
+}

@@ -1,0 +1,57 @@
+//! Markers that say what the Rust type cannot: open content, whole objects, another type.
+
+use super::{ANYWHERE, FIELD, Marker, Place};
+
+const FIELD_OR_NEWTYPE: &[Place] = &[Place::Field, Place::Newtype];
+
+pub(super) const MARKERS: &[Marker] = &[
+    Marker {
+        name: "embedded_resource",
+        form: "embedded_resource",
+        doc: "The value is a whole Kubernetes object, with `apiVersion`, `kind` and `metadata`.",
+        places: ANYWHERE,
+        repeatable: false,
+        read: |arg, reading, session| reading.markers.embedded_resource = arg.flag(session),
+    },
+    Marker {
+        name: "preserve_unknown_fields",
+        form: "preserve_unknown_fields",
+        doc: "Fields that the schema does not name are kept instead of pruned.",
+        places: ANYWHERE,
+        repeatable: false,
+        read: |arg, reading, session| reading.markers.preserve_unknown_fields = arg.flag(session),
+    },
+    Marker {
+        name: "int_or_string",
+        form: "int_or_string",
+        doc: "The value is a whole number or a text.",
+        places: ANYWHERE,
+        repeatable: false,
+        read: |arg, reading, session| reading.markers.int_or_string = arg.flag(session),
+    },
+    Marker {
+        name: "schemaless",
+        form: "schemaless",
+        doc: "The Rust type is not looked at: only markers and the description count.",
+        places: FIELD,
+        repeatable: false,
+        read: |arg, reading, session| reading.markers.schemaless = arg.flag(session),
+    },
+    Marker {
+        name: "schema_type",
+        form: "schema_type = \"path::Type\"",
+        doc: "The schema is that of this type, which has the same form on the wire.",
+        places: FIELD_OR_NEWTYPE,
+        repeatable: false,
+        read: |arg, reading, session| {
+            let Some(text) = arg.text(session) else { return };
+            match syn::parse_str(&text) {
+                Ok(ty) => reading.schema_type = Some(ty),
+                Err(_) => {
+                    let help = "write a path, as in `schema_type = \"String\"`";
+                    session.error_help(arg.value_span(), format!("`{text}` is not a type"), help);
+                }
+            }
+        },
+    },
+];

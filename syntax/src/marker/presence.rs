@@ -1,0 +1,46 @@
+//! `optional`, `required`, `nullable`, `immutable`: whether a field is there, and whether it may change.
+
+use super::{ANYWHERE, FIELD, Marker, Reading};
+use crate::Session;
+use crate::args::Arg;
+
+pub(super) const MARKERS: &[Marker] = &[
+    Marker {
+        name: "optional",
+        form: "optional",
+        doc: "The field may be absent, whatever its type says.",
+        places: FIELD,
+        repeatable: false,
+        read: |arg, reading, session| presence(arg, true, reading, session),
+    },
+    Marker {
+        name: "required",
+        form: "required",
+        doc: "The field must be present, whatever its type says.",
+        places: FIELD,
+        repeatable: false,
+        read: |arg, reading, session| presence(arg, false, reading, session),
+    },
+    Marker {
+        name: "nullable",
+        form: "nullable",
+        doc: "`null` is kept as a value.",
+        places: ANYWHERE,
+        repeatable: false,
+        read: |arg, reading, session| reading.markers.nullable = arg.flag(session),
+    },
+    Marker {
+        name: "immutable",
+        form: "immutable",
+        doc: "Once set, the value cannot be changed or removed.",
+        places: FIELD,
+        repeatable: false,
+        read: |arg, reading, session| reading.markers.immutable = arg.flag(session),
+    },
+];
+
+fn presence(arg: &Arg, optional: bool, reading: &mut Reading, session: &mut Session) {
+    if arg.flag(session) && reading.markers.optional.replace(optional).is_some() {
+        session.error(arg.span, "a field is `optional` or `required`, not both");
+    }
+}
