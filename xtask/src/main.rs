@@ -1,2 +1,63 @@
-//! Automation.
-fn main() {}
+//! The automation of this repository: `cargo xtask <task>`. CI runs the same tasks as people do.
+//!
+//! A task is a file with a `run` function and a line in [`Task`]. Tasks drive the `rbuilder` command as a process, the
+//! way its users do, so this crate stays light to build and tests what is shipped. A task whose result is committed
+//! takes `--check`, which changes nothing and fails when the committed result is stale.
+
+mod assets;
+mod bench;
+mod repo;
+mod scaffold;
+mod sh;
+mod testdata;
+mod tidy;
+mod tour;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Automation of the rbuilder repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(clap::Subcommand)]
+enum Task {
+    /// Finds or builds kube-apiserver and etcd and prints their folder, for KUBEBUILDER_ASSETS
+    Assets,
+    /// Measures `rbuilder manifests` on projects with 1, 10 and 200 kinds
+    Bench(bench::Args),
+    /// Scaffolds projects outside the tree and builds, lints and tests them as their users would
+    Scaffold(scaffold::Args),
+    /// Makes the projects in testdata/ again with the real command
+    Testdata(testdata::Args),
+    /// Checks conventions that no compiler checks
+    Tidy,
+    /// Shows the way from an empty folder to an operator's manifests
+    Tour(tour::Args),
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &Task) -> anyhow::Result<()> {
+    match task {
+        Task::Assets => assets::run(),
+        Task::Bench(args) => bench::run(args),
+        Task::Scaffold(args) => scaffold::run(args),
+        Task::Testdata(args) => testdata::run(args),
+        Task::Tidy => tidy::run(),
+        Task::Tour(args) => tour::run(args),
+    }
+}

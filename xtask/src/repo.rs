@@ -1,0 +1,84 @@
+//! Where things are in this repository, and the `rbuilder` command built from it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::sh::Cmd;
+
+/// The root of the checkout that this binary was built from.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask/ stands in the root of the workspace")
+}
+
+/// Builds the `rbuilder` command and returns the folder that holds it, to be put in front of `PATH`.
+///
+/// # Errors
+///
+/// The build failed, or cargo did not say where it put the binary.
+pub(crate) fn build_rbuilder() -> Result<PathBuf> {
+    build(&[])
+}
+
+/// The same, as it is shipped.
+///
+/// # Errors
+///
+/// As [`build_rbuilder`].
+pub(crate) fn build_rbuilder_release() -> Result<PathBuf> {
+    build(&["--release"])
+}
+
+fn build(profile: &[&str]) -> Result<PathBuf> {
+    let messages = Cmd::new("cargo")
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "rbuilder-cli",
+            "--bin",
+            "rbuilder",
+        ])
+        .args(["--message-format", "json-render-diagnostics"])
+        .args(profile)
+        .dir(root())
+        .read()?;
+    let binary = messages
+        .lines()
+        .find_map(executable)
+        .context("cargo built no binary named `rbuilder`")?;
+    let folder = binary.parent().context("the binary has no folder")?;
+    Ok(folder.to_owned())
+}
+
+/// The value of `"executable":"…"` in one of cargo's JSON messages.
+///
+/// Paths that JSON must escape are none of this repository's targets, so no JSON parser is needed.
+fn executable(message: &str) -> Option<PathBuf> {
+    let (_, rest) = message.split_once(r#""executable":""#)?;
+    let (path, _) = rest.split_once('"')?;
+    Some(PathBuf::from(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_executable_in_a_message() {
+        let check = |message: &str, expected: Option<&str>| {
+            assert_eq!(executable(message), expected.map(PathBuf::from), "{message}");
+        };
+        check(
+            r#"{"reason":"compiler-artifact","executable":"/t/debug/rbuilder","fresh":true}"#,
+            Some("/t/debug/rbuilder"),
+        );
+        check(
+            r#"{"reason":"compiler-artifact","executable":null,"fresh":true}"#,
+            None,
+        );
+        check("", None);
+    }
+}

@@ -1,0 +1,220 @@
+//! `cargo xtask scaffold`: what a user has right after each command compiles, is formatted, passes clippy and its tests.
+//!
+//! Projects are made outside the checkout, where nothing of this workspace can help them, and share one target folder,
+//! so that their dependencies compile once. They start from this workspace's Cargo.lock: a new release of a dependency
+//! must not break this task on the day it appears. `--fresh` resolves as a user would.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::repo;
+use crate::sh::Cmd;
+
+/// A way through the commands; after each one the project is checked.
+struct Journey {
+    /// The folder, and the project's name.
+    name: &'static str,
+    commands: &'static [&'static [&'static str]],
+}
+
+const JOURNEYS: &[Journey] = &[
+    Journey {
+        name: "plain-operator",
+        commands: &[
+            &["init", "--domain", "example.com"],
+            &[
+                "create",
+                "api",
+                "--group",
+                "cache",
+                "--version",
+                "v1alpha1",
+                "--kind",
+                "Memcached",
+            ],
+        ],
+    },
+    Journey {
+        name: "grouped-operator",
+        commands: &[
+            &[
+                "init",
+                "--domain",
+                "example.com",
+                "--multigroup",
+                "--license",
+                "none",
+            ],
+            &[
+                "create",
+                "api",
+                "--group",
+                "crew",
+                "--version",
+                "v1",
+                "--kind",
+                "Captain",
+                "--namespaced=false",
+            ],
+            &[
+                "create",
+                "api",
+                "--group",
+                "ship",
+                "--version",
+                "v2beta1",
+                "--kind",
+                "HTTPFrigate",
+                "--controller=false",
+            ],
+        ],
+    },
+    Journey {
+        name: "namespaced-operator",
+        commands: &[
+            &[
+                "init",
+                "--domain",
+                "example.com",
+                "--namespaced",
+                "--owner",
+                "The Crew",
+            ],
+            &[
+                "create",
+                "api",
+                "--group",
+                "crew",
+                "--version",
+                "v1",
+                "--kind",
+                "Sailor",
+            ],
+        ],
+    },
+];
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only the journeys whose name contains this
+    filter: Option<String>,
+    /// Take the newest dependencies instead of those of this workspace's Cargo.lock
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// Walks every journey.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let chosen = |journey: &&Journey| {
+        args.filter
+            .as_ref()
+            .is_none_or(|filter| journey.name.contains(filter))
+    };
+    let journeys: Vec<_> = JOURNEYS.iter().filter(chosen).collect();
+    if journeys.is_empty() {
+        let names: Vec<_> = JOURNEYS.iter().map(|journey| journey.name).collect();
+        bail!("no journey matches; there are {}", names.join(", "));
+    }
+    for journey in journeys {
+        walk(journey, &bin, args.fresh)?;
+    }
+    Ok(())
+}
+
+fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
+    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
+    let folder = parent.path().join(journey.name);
+    fs_err::create_dir(&folder)?;
+    for (done, command) in journey.commands.iter().enumerate() {
+        println!();
+        Cmd::new("rbuilder")
+            .args(*command)
+            .dir(&folder)
+            .path_first(bin)?
+            .echo()
+            .run()?;
+        if done == 0 && !fresh {
+            fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        }
+        check(&folder, bin)?;
+    }
+    Ok(())
+}
+
+/// Everything a scaffolded project promises.
+fn check(folder: &Path, bin: &Path) -> Result<()> {
+    Cmd::new("rbuilder")
+        .args(["manifests", "--check"])
+        .dir(folder)
+        .path_first(bin)?
+        .echo()
+        .run()?;
+    cargo(folder).args(["fmt", "--check"]).echo().run()?;
+    // Warnings are errors here; the lint's own group of complaints comes with the build, so one build serves both.
+    cargo(folder)
+        .args(["clippy", "--quiet", "--all-targets", "--", "--deny", "warnings"])
+        .echo()
+        .run()?;
+    cargo(folder).args(["test", "--quiet"]).echo().run()?;
+    render(folder)
+}
+
+/// Cargo as a user runs it: without what `cargo xtask` and this workspace put into the environment.
+fn cargo(folder: &Path) -> Cmd {
+    Cmd::new("cargo")
+        .dir(folder)
+        .env("CARGO_TARGET_DIR", target_dir())
+        .env_remove("K8S_OPENAPI_ENABLED_VERSION")
+}
+
+fn target_dir() -> PathBuf {
+    match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
+        Some(folder) => folder.into(),
+        None => repo::root().join("target/scaffold"),
+    }
+}
+
+/// `kubectl kustomize` renders every folder that a Makefile target applies.
+fn render(folder: &Path) -> Result<()> {
+    if !Cmd::new("kubectl").args(["version", "--client"]).succeeds() {
+        if std::env::var_os("CI").is_some() {
+            bail!("kubectl is not on the path, and CI must render config/");
+        }
+        println!("skipped: config/ is not rendered, for kubectl is not on the path");
+        return Ok(());
+    }
+    for target in ["config/default", "config/crd", "config/samples"] {
+        let text = Cmd::new("kubectl")
+            .args(["kustomize", target])
+            .dir(folder)
+            .echo()
+            .read()?;
+        if target == "config/default" {
+            check_default(&text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Names that deployments, dashboards and NetworkPolicies of kubebuilder's users rely on.
+fn check_default(text: &str) -> Result<()> {
+    let expected = [
+        "kind: Namespace",
+        "control-plane: controller-manager",
+        "controller-manager-metrics-service",
+        "image: controller:latest",
+        "--leader-elect",
+        "--metrics-bind-address=:8443",
+        "--health-probe-bind-address=:8081",
+        "runAsNonRoot: true",
+        "readOnlyRootFilesystem: true",
+        "leader-election-rolebinding",
+    ];
+    let missing: Vec<_> = expected.into_iter().filter(|part| !text.contains(part)).collect();
+    if !missing.is_empty() {
+        bail!("config/default renders without {}", missing.join(", "));
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! Running other programs: what is run is shown, and a failure names it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// A program to run, in the manner of [`std::process::Command`], with errors that say what was run and where.
+pub(crate) struct Cmd {
+    inner: Command,
+    words: Vec<String>,
+    dir: Option<PathBuf>,
+    echo: bool,
+}
+
+impl Cmd {
+    /// A program looked up on `PATH`, without arguments.
+    pub(crate) fn new(program: &str) -> Self {
+        Self {
+            inner: Command::new(program),
+            words: vec![program.to_owned()],
+            dir: None,
+            echo: false,
+        }
+    }
+
+    /// Adds one argument.
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.words.push(quoted(&arg.as_ref().to_string_lossy()));
+        self.inner.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    pub(crate) fn args<S: AsRef<OsStr>>(self, args: impl IntoIterator<Item = S>) -> Self {
+        args.into_iter().fold(self, Self::arg)
+    }
+
+    /// Sets the working directory.
+    pub(crate) fn dir(mut self, dir: &Path) -> Self {
+        self.inner.current_dir(dir);
+        self.dir = Some(dir.to_owned());
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.inner.env(name, value);
+        self
+    }
+
+    /// Takes a variable out of the environment.
+    pub(crate) fn env_remove(mut self, name: &str) -> Self {
+        self.inner.env_remove(name);
+        self
+    }
+
+    /// Puts a folder in front of `PATH`, for this program and for what it starts.
+    pub(crate) fn path_first(self, folder: &Path) -> Result<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders).context("cannot extend PATH")?;
+        // The program itself is looked up on the parent's PATH, so it is named by its full path where it is in `folder`.
+        let program = folder.join(self.inner.get_program());
+        if !program.is_file() {
+            return Ok(self.env("PATH", path));
+        }
+        let mut inner = Command::new(program);
+        inner.args(self.inner.get_args());
+        if let Some(dir) = &self.dir {
+            inner.current_dir(dir);
+        }
+        Ok(Self { inner, ..self }.env("PATH", path))
+    }
+
+    /// Shows the command line as a user would type it, before it runs.
+    pub(crate) fn echo(mut self) -> Self {
+        self.echo = true;
+        self
+    }
+
+    /// Runs the program with this process's output.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started, or it failed.
+    pub(crate) fn run(mut self) -> Result<()> {
+        if self.echo {
+            println!("$ {}", self.line());
+        }
+        let status = self
+            .inner
+            .status()
+            .with_context(|| format!("cannot run `{}`", self.line()))?;
+        if !status.success() {
+            bail!("{} failed ({status})", self.described());
+        }
+        Ok(())
+    }
+
+    /// Runs the program and returns what it wrote to its standard output.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started, it failed, or its output is not UTF-8.
+    pub(crate) fn read(mut self) -> Result<String> {
+        let output = self
+            .inner
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("cannot run `{}`", self.line()))?;
+        if !output.status.success() {
+            bail!("{} failed ({})", self.described(), output.status);
+        }
+        String::from_utf8(output.stdout).with_context(|| format!("`{}` did not print UTF-8", self.line()))
+    }
+
+    /// Whether the program can be started and succeeds; its output is dropped.
+    pub(crate) fn succeeds(mut self) -> bool {
+        self.inner
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+
+    fn line(&self) -> String {
+        self.words.join(" ")
+    }
+
+    fn described(&self) -> String {
+        match &self.dir {
+            Some(dir) => format!("`{}` in {}", self.line(), dir.display()),
+            None => format!("`{}`", self.line()),
+        }
+    }
+}
+
+/// An argument as a shell wants it typed.
+fn quoted(arg: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !arg.is_empty() && arg.chars().all(plain) {
+        arg.to_owned()
+    } else {
+        format!("'{}'", arg.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_arguments_as_a_shell_wants_them() {
+        let check = |arg: &str, expected: &str| assert_eq!(quoted(arg), expected);
+        check("--kind=Memcached", "--kind=Memcached");
+        check("", "''");
+        check("two words", "'two words'");
+        check("it's", r"'it'\''s'");
+    }
+
+    #[test]
+    fn a_failure_names_the_command() {
+        let error = Cmd::new("false").arg("x y").run().unwrap_err().to_string();
+        assert!(error.starts_with("`false 'x y'` failed"), "{error}");
+        let error = Cmd::new("no-such-program").run().unwrap_err().to_string();
+        assert_eq!(error, "cannot run `no-such-program`");
+    }
+}

@@ -1,0 +1,249 @@
+//! `cargo xtask testdata`: whole projects, made by the real command and committed.
+//!
+//! A project is made again from nothing in a scratch folder, its hand-written files (the table below) are laid over,
+//! its manifests are generated, and the result is compared with the committed tree file by file. So a change of a
+//! template or of the generator shows in review as the change of a project.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use similar::TextDiff;
+
+use crate::repo;
+use crate::sh::Cmd;
+
+/// One committed project.
+pub(crate) struct Project {
+    /// The folder in testdata/, and the project's name.
+    pub(crate) name: &'static str,
+    /// What a user types, in order.
+    pub(crate) commands: &'static [&'static [&'static str]],
+    /// What is written by hand after the scaffold: kept from the committed tree.
+    pub(crate) kept: &'static [&'static str],
+}
+
+/// The committed projects.
+pub(crate) const PROJECTS: &[Project] = &[Project {
+    name: "memcached-operator",
+    commands: &[
+        &["init", "--domain", "example.com"],
+        &[
+            "create",
+            "api",
+            "--group",
+            "cache",
+            "--version",
+            "v1alpha1",
+            "--kind",
+            "Memcached",
+        ],
+    ],
+    kept: &[
+        "Cargo.lock",
+        "config/samples/cache_v1alpha1_memcached.yaml",
+        "src/api/v1alpha1/memcached.rs",
+        "src/controller/memcached.rs",
+        "tests/memcached.rs",
+    ],
+}];
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing; fail, with the differences, when a committed project is stale
+    #[arg(long)]
+    check: bool,
+}
+
+/// Relative paths with `/`, and contents.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Makes every project again; writes the result or compares it.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let mut stale = Vec::new();
+    for project in PROJECTS {
+        let committed = repo::root().join("testdata").join(project.name);
+        let old = read_tree(&committed)?;
+        let new = generate(project, &bin, &old)?;
+        let differences = differences(&old, &new);
+        if differences.is_empty() {
+            println!("testdata/{} is up to date", project.name);
+            continue;
+        }
+        if args.check {
+            print!("{differences}");
+            stale.push(project.name);
+        } else {
+            write_tree(&committed, &old, &new)?;
+            println!("testdata/{} was brought up to date", project.name);
+        }
+    }
+    if !stale.is_empty() {
+        bail!(
+            "stale: testdata/{}; run `cargo xtask testdata` and read the diff",
+            stale.join(", testdata/")
+        );
+    }
+    Ok(())
+}
+
+/// What the commands make today, with the hand-written files of `committed` laid over.
+fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
+    // As deep as testdata/<name>: the path of the `rbuilder` dependency is relative inside this checkout.
+    let folder = repo::root().join("target").join(project.name);
+    if folder.exists() {
+        fs_err::remove_dir_all(&folder)?;
+    }
+    fs_err::create_dir_all(&folder)?;
+    for command in project.commands {
+        rbuilder(bin, &folder, command)?;
+    }
+    for path in project.kept {
+        if let Some(content) = committed.get(*path) {
+            write_file(&folder.join(path), content)?;
+        }
+    }
+    rbuilder(bin, &folder, &["manifests"])?;
+    let files = read_tree(&folder)?;
+    fs_err::remove_dir_all(&folder)?;
+    Ok(files)
+}
+
+fn rbuilder(bin: &Path, folder: &Path, args: &[&str]) -> Result<()> {
+    Cmd::new("rbuilder")
+        .args(args)
+        .dir(folder)
+        .path_first(bin)?
+        .read()
+        .map(drop)
+}
+
+/// Every file below a folder but build output; none when the folder does not exist.
+fn read_tree(folder: &Path) -> Result<Files> {
+    let mut files = Files::new();
+    if !folder.exists() {
+        return Ok(files);
+    }
+    let entries = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .filter_entry(|entry| entry.depth() != 1 || entry.file_name() != "target");
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type().is_file() {
+            let path = entry.path().strip_prefix(folder)?;
+            let path = path
+                .components()
+                .map(|part| part.as_os_str().to_string_lossy())
+                .collect::<Vec<_>>();
+            files.insert(path.join("/"), fs_err::read(entry.path())?);
+        }
+    }
+    Ok(files)
+}
+
+/// Unified diffs from `old` to `new`; empty when they are the same.
+fn differences(old: &Files, new: &Files) -> String {
+    let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let text = |files: &Files, path: &String| {
+        files
+            .get(path)
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            .unwrap_or_default()
+    };
+    let name = |files: &Files, path: &String| {
+        if files.contains_key(path) {
+            path.clone()
+        } else {
+            "/dev/null".to_owned()
+        }
+    };
+    paths
+        .into_iter()
+        .filter(|path| old.get(*path) != new.get(*path))
+        .map(|path| {
+            let (before, after) = (text(old, path), text(new, path));
+            let header = format!("--- {}\n+++ {}\n", name(old, path), name(new, path));
+            let diff = TextDiff::from_lines(&before, &after);
+            header + &diff.unified_diff().context_radius(3).to_string()
+        })
+        .collect()
+}
+
+fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> {
+    for (path, content) in new
+        .iter()
+        .filter(|(path, content)| old.get(*path) != Some(content))
+    {
+        write_file(&folder.join(path), content)?;
+    }
+    for path in old.keys().filter(|path| !new.contains_key(*path)) {
+        fs_err::remove_file(folder.join(path))?;
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, content: &[u8]) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    fs_err::write(path, content)?;
+    Ok(())
+}
+
+/// The committed copies of a project's hand-written files: where they go in the project, and where they are here.
+pub(crate) fn kept_files(project: &Project) -> impl Iterator<Item = (&'static str, PathBuf)> {
+    let folder = repo::root().join("testdata").join(project.name);
+    project
+        .kept
+        .iter()
+        .map(move |path| (*path, folder.join(path)))
+        .filter(|(_, source)| source.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(entries: &[(&str, &str)]) -> Files {
+        entries
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+            .collect()
+    }
+
+    #[test]
+    fn differences_name_each_changed_file() {
+        let check = |old: &[(&str, &str)], new: &[(&str, &str)], expected: &str| {
+            assert_eq!(differences(&files(old), &files(new)), expected);
+        };
+        check(&[("a", "1\n")], &[("a", "1\n")], "");
+        check(
+            &[("a", "1\n")],
+            &[("a", "2\n")],
+            "--- a\n+++ a\n@@ -1 +1 @@\n-1\n+2\n",
+        );
+        check(&[], &[("a", "1\n")], "--- /dev/null\n+++ a\n@@ -0,0 +1 @@\n+1\n");
+        check(&[("a", "1\n")], &[], "--- a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n");
+    }
+
+    #[test]
+    fn an_empty_file_that_appears_is_a_difference() {
+        assert_eq!(
+            differences(&files(&[]), &files(&[("a", "")])),
+            "--- /dev/null\n+++ a\n"
+        );
+    }
+
+    #[test]
+    fn a_written_tree_reads_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = files(&[("gone", "x"), ("same", "y")]);
+        write_tree(folder.path(), &Files::new(), &old).unwrap();
+        let new = files(&[("same", "y"), ("deep/er/new", "z")]);
+        write_tree(folder.path(), &old, &new).unwrap();
+        fs_err::create_dir(folder.path().join("target")).unwrap();
+        fs_err::write(folder.path().join("target/ignored"), "").unwrap();
+        assert_eq!(read_tree(folder.path()).unwrap(), new);
+    }
+}
