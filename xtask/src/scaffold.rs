@@ -176,18 +176,18 @@ fn target_dir() -> PathBuf {
     }
 }
 
-/// `kubectl kustomize` renders every folder that a Makefile target applies.
+/// Every folder that a Makefile target applies renders.
 fn render(folder: &Path) -> Result<()> {
-    if !Cmd::new("kubectl").args(["version", "--client"]).succeeds() {
+    let Some(kustomize) = kustomize() else {
         if std::env::var_os("CI").is_some() {
-            bail!("kubectl is not on the path, and CI must render config/");
+            bail!("neither kubectl nor kustomize is on the path, and CI must render config/");
         }
-        println!("skipped: config/ is not rendered, for kubectl is not on the path");
+        println!("skipped: config/ is not rendered, for neither kubectl nor kustomize is on the path");
         return Ok(());
-    }
+    };
     for target in ["config/default", "config/crd", "config/samples"] {
-        let text = Cmd::new("kubectl")
-            .args(["kustomize", target])
+        let text = Cmd::new(kustomize[0])
+            .args([kustomize[1], target])
             .dir(folder)
             .echo()
             .read()?;
@@ -196,6 +196,17 @@ fn render(folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The command that renders, in the two forms in which people have it.
+fn kustomize() -> Option<[&'static str; 2]> {
+    if Cmd::new("kubectl").args(["version", "--client"]).succeeds() {
+        Some(["kubectl", "kustomize"])
+    } else if Cmd::new("kustomize").arg("version").succeeds() {
+        Some(["kustomize", "build"])
+    } else {
+        None
+    }
 }
 
 /// Names that deployments, dashboards and NetworkPolicies of kubebuilder's users rely on.

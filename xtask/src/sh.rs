@@ -105,6 +105,9 @@ impl Cmd {
     ///
     /// It could not be started, it failed, or its output is not UTF-8.
     pub(crate) fn read(mut self) -> Result<String> {
+        if self.echo {
+            println!("$ {}", self.line());
+        }
         let output = self
             .inner
             .stderr(Stdio::inherit())
