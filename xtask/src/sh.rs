@@ -50,12 +50,6 @@ impl Cmd {
         self
     }
 
-    /// Takes a variable out of the environment.
-    pub(crate) fn env_remove(mut self, name: &str) -> Self {
-        self.inner.env_remove(name);
-        self
-    }
-
     /// Puts a folder in front of `PATH`, for this program and for what it starts.
     pub(crate) fn path_first(self, folder: &Path) -> Result<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
