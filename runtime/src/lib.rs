@@ -44,6 +44,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`conditions`] | the conditions in a status |
+//! | [`metrics`] | what is counted, and metrics of the operator's own |
 //! | `envtest` (feature of that name) | etcd and kube-apiserver for tests |
 
 #[cfg(feature = "envtest")]
@@ -59,11 +60,16 @@ mod error;
 mod events;
 mod logging;
 mod manager;
+pub mod metrics;
 mod object;
 mod phase;
+mod probes;
 mod queue;
+mod server;
 mod shutdown;
 mod signals;
+pub mod testing;
+mod tls;
 
 pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};

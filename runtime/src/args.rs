@@ -1,0 +1,231 @@
+//! The manager's flags, with kubebuilder's names, so that its manifests and patches fit.
+//!
+//! Each flag can also be given as the environment variable named in its help. Flatten [`ManagerArgs`] into the
+//! operator's own arguments:
+//!
+//! ```
+//! #[derive(clap::Parser)]
+//! struct Args {
+//!     #[command(flatten)]
+//!     manager: rbuilder::ManagerArgs,
+//! }
+//! ```
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+/// How the manager runs: addresses, certificates, leader election, namespaces, logs.
+///
+/// `Default` is what an empty command line gives, whatever the environment says.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[command(next_help_heading = "Manager")]
+#[non_exhaustive]
+pub struct ManagerArgs {
+    /// Run controllers in one process at a time, the one that holds the lease.
+    #[arg(long, env, default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set)]
+    pub leader_elect: bool,
+
+    /// Namespace of the lease; by default the one the process runs in.
+    #[arg(long, env, value_name = "NAMESPACE")]
+    pub leader_election_namespace: Option<String>,
+
+    /// Namespaces to watch, separated by commas; all of them when empty.
+    #[arg(
+        long,
+        env = "WATCH_NAMESPACE",
+        value_name = "NAMESPACES",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub watch_namespace: String,
+
+    /// Address of the metrics endpoint, such as `:8443`; `0` for none.
+    #[arg(long, env, value_name = "ADDRESS", default_value = "0")]
+    pub metrics_bind_address: String,
+
+    /// Serve metrics over HTTPS, to clients that Kubernetes lets read them.
+    #[arg(long, env, default_value = "true", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set)]
+    pub metrics_secure: bool,
+
+    /// Folder with the metrics endpoint's certificate; without one it signs its own.
+    #[arg(long, env, value_name = "FOLDER")]
+    pub metrics_cert_path: Option<PathBuf>,
+
+    /// File name of the metrics endpoint's certificate.
+    #[arg(long, env, value_name = "FILE", default_value = "tls.crt")]
+    pub metrics_cert_name: String,
+
+    /// File name of the metrics endpoint's key.
+    #[arg(long, env, value_name = "FILE", default_value = "tls.key")]
+    pub metrics_cert_key: String,
+
+    /// Address of the health probes, such as `:8081`; `0` for none.
+    #[arg(long, env, value_name = "ADDRESS", default_value = ":8081")]
+    pub health_probe_bind_address: String,
+
+    /// Folder with the webhook server's certificate.
+    #[arg(long, env, value_name = "FOLDER")]
+    pub webhook_cert_path: Option<PathBuf>,
+
+    /// File name of the webhook server's certificate.
+    #[arg(long, env, value_name = "FILE", default_value = "tls.crt")]
+    pub webhook_cert_name: String,
+
+    /// File name of the webhook server's key.
+    #[arg(long, env, value_name = "FILE", default_value = "tls.key")]
+    pub webhook_cert_key: String,
+
+    /// Port of the webhook server.
+    #[arg(long, env, value_name = "PORT", default_value_t = 9443)]
+    pub webhook_port: u16,
+
+    /// Offer HTTP/2 on the metrics and webhook servers.
+    #[arg(long, env = "ENABLE_HTTP2", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set)]
+    pub enable_http2: bool,
+
+    /// What to log: a level, or a filter such as `info,kube=debug`; `RUST_LOG` goes first.
+    #[arg(
+        long,
+        alias = "zap-log-level",
+        env,
+        value_name = "LEVEL",
+        default_value = "info"
+    )]
+    pub log_level: String,
+
+    /// How to log: lines for people, or JSON.
+    #[arg(
+        long,
+        alias = "zap-encoder",
+        env,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t
+    )]
+    pub log_format: LogFormat,
+}
+
+/// The shape of log lines.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Lines for people.
+    #[default]
+    #[value(alias = "console")]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+impl ManagerArgs {
+    /// The namespaces to watch; empty for all.
+    pub fn namespaces(&self) -> Vec<String> {
+        let names = self
+            .watch_namespace
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The defaults, with nothing bound to a port: several managers can run side by side in a test.
+    pub fn for_tests() -> Self {
+        Self {
+            health_probe_bind_address: "0".to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Default for ManagerArgs {
+    // `tests::defaults_are_those_of_an_empty_command_line` holds this to the attributes above.
+    fn default() -> Self {
+        Self {
+            leader_elect: false,
+            leader_election_namespace: None,
+            watch_namespace: String::new(),
+            metrics_bind_address: "0".to_owned(),
+            metrics_secure: true,
+            metrics_cert_path: None,
+            metrics_cert_name: "tls.crt".to_owned(),
+            metrics_cert_key: "tls.key".to_owned(),
+            health_probe_bind_address: ":8081".to_owned(),
+            webhook_cert_path: None,
+            webhook_cert_name: "tls.crt".to_owned(),
+            webhook_cert_key: "tls.key".to_owned(),
+            webhook_port: 9443,
+            enable_http2: false,
+            log_level: "info".to_owned(),
+            log_format: LogFormat::Text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Operator {
+        #[command(flatten)]
+        manager: ManagerArgs,
+    }
+
+    fn parse(line: &str) -> ManagerArgs {
+        let words = std::iter::once("manager").chain(line.split_whitespace());
+        Operator::try_parse_from(words)
+            .unwrap_or_else(|error| panic!("{line}: {error}"))
+            .manager
+    }
+
+    #[test]
+    fn defaults_are_those_of_an_empty_command_line() {
+        assert_eq!(parse(""), ManagerArgs::default());
+    }
+
+    #[test]
+    fn flags_are_written_as_in_kubebuilders_manifests() {
+        let args = parse(
+            "--leader-elect --metrics-bind-address=:8443 --health-probe-bind-address=:8081 \
+             --webhook-cert-path=/tmp/k8s-webhook-server/serving-certs --metrics-secure=false \
+             --enable-http2=true --zap-log-level=debug --zap-encoder=json",
+        );
+        let expected = ManagerArgs {
+            leader_elect: true,
+            metrics_bind_address: ":8443".to_owned(),
+            webhook_cert_path: Some("/tmp/k8s-webhook-server/serving-certs".into()),
+            metrics_secure: false,
+            enable_http2: true,
+            log_level: "debug".to_owned(),
+            log_format: LogFormat::Json,
+            ..ManagerArgs::default()
+        };
+        assert_eq!(args, expected);
+    }
+
+    #[test]
+    fn a_switch_does_not_swallow_the_next_word() {
+        assert_eq!(
+            parse("--metrics-secure --leader-elect=false"),
+            ManagerArgs::default()
+        );
+    }
+
+    #[test]
+    fn namespaces_are_none_one_or_several() {
+        for (flag, expected) in [("", vec![]), ("a", vec!["a"]), ("b,a,,a", vec!["a", "b"])] {
+            assert_eq!(
+                parse(&format!("--watch-namespace={flag}")).namespaces(),
+                expected,
+                "{flag:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The manager: one process's controllers and what they share, from start to stop.
+//!
+//! Start: health probes, caches, leader election, controllers; each waits for the one before. Stop: the
+//! reverse, in a grace period that reconciles may use to end. A part that fails on the way stops all, with an
+//! error that names it.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use kube::{Client, Config};
+use tokio::time::Instant;
+
+use crate::args::ManagerArgs;
+use crate::cache::Caches;
+use crate::controller::{AnyController, Controller, Surroundings, Wired};
+use crate::error::{Error, ManagerError};
+use crate::logging;
+use crate::object::Object;
+use crate::phase::Phase;
+use crate::shutdown::{self, Stop};
+use crate::signals::Signals;
+
+/// How long reconciles may go on after the manager was asked to stop.
+const GRACE_PERIOD: Duration = Duration::from_secs(30);
+/// How long a cache may take to deliver its first list.
+const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long events that are still waiting may take to be sent at the end.
+const EVENTS_GRACE: Duration = Duration::from_secs(5);
+
+/// Runs controllers until the process is asked to end.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+/// # async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<()>) -> Result { Ok(Action::await_change()) }
+/// # async fn run() -> Result<()> {
+/// Manager::new("da1d9c86.example.com", ManagerArgs::default())
+///     .await?
+///     .controller(Controller::new(reconcile, ()))
+///     .start()
+///     .await
+/// # }
+/// ```
+#[must_use = "a manager does nothing until it is started"]
+pub struct Manager {
+    id: String,
+    client: Client,
+    /// How to reach the cluster, for clients of other tempers; absent when a client was given.
+    config: Option<Config>,
+    args: ManagerArgs,
+    controllers: Vec<Box<dyn AnyController>>,
+    grace: Duration,
+    sync_timeout: Duration,
+}
+
+impl Manager {
+    /// A manager for the cluster that the kubeconfig or the pod's service account names.
+    ///
+    /// `id` names the lease of the leader election; it must differ between operators in a namespace. Logs go
+    /// to standard error as the arguments say, unless a tracing subscriber is installed already.
+    ///
+    /// # Errors
+    /// When there is no usable cluster configuration, or `--log-level` is not one.
+    pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
+        logging::init(&args)?;
+        let config = Config::infer().await?;
+        let client = Client::try_from(config.clone())?;
+        Ok(Self {
+            config: Some(config),
+            ..Self::with_client(id, client, args)
+        })
+    }
+
+    /// A manager that uses this client, and leaves logging alone; for tests.
+    pub fn with_client(id: impl Into<String>, client: Client, args: ManagerArgs) -> Self {
+        Self {
+            id: id.into(),
+            client,
+            config: None,
+            args,
+            controllers: Vec::new(),
+            grace: GRACE_PERIOD,
+            sync_timeout: CACHE_SYNC_TIMEOUT,
+        }
+    }
+
+    /// Adds a controller.
+    pub fn controller<K: Object, S: Send + Sync + 'static>(mut self, controller: Controller<K, S>) -> Self {
+        self.controllers.push(Box::new(controller));
+        self
+    }
+
+    /// How long reconciles may go on after the manager was asked to stop; 30 s unless said otherwise.
+    pub fn grace_period(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// How long a cache may take to deliver its first list; 2 min unless said otherwise.
+    ///
+    /// Until then a watch that fails, for want of a CRD or a permission, is tried again.
+    pub fn cache_sync_timeout(mut self, timeout: Duration) -> Self {
+        self.sync_timeout = timeout;
+        self
+    }
+
+    /// The manager's client.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Runs until SIGTERM or SIGINT, and then until running reconciles have ended.
+    ///
+    /// A second signal ends the process at once, with status 1.
+    ///
+    /// # Errors
+    /// See [`ManagerError`]. The caller should let the process end with a status that says so.
+    pub async fn start(self) -> Result<(), Error> {
+        let mut signals = Signals::install()?;
+        let (stop, shutdown) = shutdown::channel();
+        let told_twice = async {
+            let signal = signals.next().await;
+            tracing::info!("{signal} received: stopping; send it again to stop at once");
+            stop.now();
+            signals.next().await
+        };
+        tokio::select! {
+            ended = self.start_until(shutdown.requested()) => ended,
+            signal = told_twice => {
+                tracing::warn!("{signal} received again: stopping at once");
+                std::process::exit(1)
+            }
+        }
+    }
+
+    /// Runs until `stop` resolves, and then until running reconciles have ended.
+    ///
+    /// # Errors
+    /// See [`ManagerError`].
+    pub async fn start_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        self.check_names()?;
+        let grace = self.grace;
+        let mut run = Run::prepare(self);
+        let ended = tokio::select! {
+            failure = run.up() => Err(failure),
+            () = stop => Ok(()),
+        };
+        let grace = match &ended {
+            // Another process may be reconciling already.
+            Err(ManagerError::LeaderElectionLost(_)) => Duration::ZERO,
+            _ => grace,
+        };
+        let stopped = run.down(grace).await;
+        Ok(ended.and(stopped)?)
+    }
+
+    fn check_names(&self) -> Result<(), ManagerError> {
+        let mut names: Vec<&str> = self
+            .controllers
+            .iter()
+            .map(|controller| controller.name())
+            .collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(ManagerError::DuplicateController(pair[0].to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A manager at work: what there is to start, and what was started.
+struct Run {
+    client: Client,
+    args: ManagerArgs,
+    sync_timeout: Duration,
+    caches: Caches,
+    waiting: Vec<Wired>,
+    close_queues: Vec<Box<dyn Fn() + Send + Sync>>,
+    stop_events: Stop,
+    phases: Phases,
+}
+
+/// The phases, in the order in which they start.
+#[derive(Default)]
+struct Phases {
+    events: Phase,
+    watches: Phase,
+    controllers: Phase,
+}
+
+impl Phases {
+    /// Resolves when any part ends, none of which should before it is asked to.
+    async fn failed(&mut self) -> ManagerError {
+        tokio::select! {
+            failure = self.events.failed() => failure,
+            failure = self.watches.failed() => failure,
+            failure = self.controllers.failed() => failure,
+        }
+    }
+}
+
+impl Run {
+    fn prepare(manager: Manager) -> Self {
+        let Manager {
+            id: _,
+            client,
+            config: _,
+            args,
+            controllers,
+            grace: _,
+            sync_timeout,
+        } = manager;
+        let (stop_events, events_stopped) = shutdown::channel();
+        let mut caches = Caches::default();
+        let mut waiting = Vec::new();
+        for controller in controllers {
+            waiting.push(controller.wire(&mut Surroundings {
+                client: client.clone(),
+                caches: &mut caches,
+                stop_events: events_stopped.clone(),
+            }));
+        }
+        let (close_queues, phases) = (Vec::new(), Phases::default());
+        Self {
+            client,
+            args,
+            sync_timeout,
+            caches,
+            waiting,
+            close_queues,
+            stop_events,
+            phases,
+        }
+    }
+
+    /// Starts one phase after the other, and returns only when a part has failed.
+    async fn up(&mut self) -> ManagerError {
+        if let Err(failure) = self.fill_caches().await {
+            return failure;
+        }
+        self.start_controllers();
+        self.phases.failed().await
+    }
+
+    /// Starts the watches, and waits until each has delivered its first list to all controllers.
+    async fn fill_caches(&mut self) -> Result<(), ManagerError> {
+        for (name, watch) in self.caches.watches(&self.client, &self.args.namespaces()) {
+            self.phases.watches.spawn(name, watch.map(Ok));
+        }
+        let timeout = self.sync_timeout;
+        tokio::select! {
+            filled = tokio::time::timeout(timeout, self.caches.synced()) => match filled {
+                Ok(()) => Ok(()),
+                Err(_) => {
+                    let (kind, last_error) = self.caches.first_unsynced().unwrap_or_default();
+                    Err(ManagerError::CacheSync { kind, timeout, last_error })
+                }
+            },
+            failure = self.phases.failed() => Err(failure),
+        }
+    }
+
+    fn start_controllers(&mut self) {
+        for Wired {
+            name,
+            workers,
+            close_queue,
+            events,
+        } in self.waiting.drain(..)
+        {
+            tracing::info!(controller = name, workers = workers.len(), "starting controller");
+            self.close_queues.push(close_queue);
+            self.phases
+                .events
+                .spawn(format!("the event publisher of {name}"), events.map(Ok));
+            for worker in workers {
+                self.phases
+                    .controllers
+                    .spawn(format!("controller {name}"), worker.map(Ok));
+            }
+        }
+    }
+
+    /// Stops one phase after the other, in the reverse order.
+    async fn down(&mut self, grace: Duration) -> Result<(), ManagerError> {
+        let deadline = Instant::now() + grace;
+        for close in &self.close_queues {
+            close();
+        }
+        let drained = self.phases.controllers.finish(deadline, grace).await;
+        self.phases.watches.abort().await;
+        self.stop_events.now();
+        if let Err(error) = self
+            .phases
+            .events
+            .finish(deadline.min(Instant::now() + EVENTS_GRACE), EVENTS_GRACE)
+            .await
+        {
+            tracing::warn!("some events were not sent: {error}");
+        }
+        drained
+    }
+}

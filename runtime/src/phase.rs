@@ -1,0 +1,149 @@
+//! Groups of tasks that start and stop together.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+
+use crate::error::{Error, ManagerError};
+
+/// The tasks of one phase, by name. Dropping it ends them where they stand.
+#[derive(Default)]
+pub(crate) struct Phase {
+    tasks: JoinSet<Result<(), Error>>,
+    names: HashMap<Id, String>,
+}
+
+impl Phase {
+    pub(crate) fn spawn(
+        &mut self,
+        name: impl Into<String>,
+        task: impl Future<Output = Result<(), Error>> + Send + 'static,
+    ) {
+        let id = self.tasks.spawn(task).id();
+        self.names.insert(id, name.into());
+    }
+
+    /// Resolves when a task ends, none of which should before it is asked to; never, while all run.
+    pub(crate) async fn failed(&mut self) -> ManagerError {
+        match self.tasks.join_next_with_id().await {
+            Some(ended) => self.why(ended).unwrap_or_else(|part| ManagerError::Part {
+                part,
+                reason: "it ended although nobody asked it to".to_owned(),
+            }),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for tasks that have been asked to end, until `deadline`; then ends those that have not.
+    ///
+    /// # Errors
+    /// The first failure of a task, or else the names of those that had to be ended.
+    pub(crate) async fn finish(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
+        let mut first = Ok(());
+        loop {
+            match tokio::time::timeout_at(deadline, self.tasks.join_next_with_id()).await {
+                Ok(None) => return first,
+                Ok(Some(ended)) => {
+                    if let Ok(error) = self.why(ended) {
+                        first = first.and(Err(error));
+                    }
+                }
+                Err(_) => {
+                    self.tasks.shutdown().await;
+                    return first.and(Err(ManagerError::GracePeriod {
+                        parts: self.running(),
+                        grace,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Ends the tasks where they stand, and waits until they are gone.
+    pub(crate) async fn abort(&mut self) {
+        self.tasks.shutdown().await;
+    }
+
+    /// The failure with which a task ended, or the name of one that ended well.
+    fn why(&mut self, ended: Result<(Id, Result<(), Error>), JoinError>) -> Result<ManagerError, String> {
+        let (id, reason) = match ended {
+            Ok((id, Ok(()))) => (id, None),
+            Ok((id, Err(error))) => (id, Some(format!("{error:#}"))),
+            Err(error) => (error.id(), Some(error.to_string())),
+        };
+        let part = self
+            .names
+            .remove(&id)
+            .unwrap_or_else(|| "a part of the manager".to_owned());
+        match reason {
+            Some(reason) => Ok(ManagerError::Part { part, reason }),
+            None => Err(part),
+        }
+    }
+
+    fn running(&self) -> String {
+        let mut names: Vec<&str> = self.names.values().map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn failure_of(task: impl Future<Output = Result<(), Error>> + Send + 'static) -> String {
+        let mut phase = Phase::default();
+        phase.spawn("idle", std::future::pending());
+        phase.spawn("probes", task);
+        phase.failed().await.to_string()
+    }
+
+    #[tokio::test]
+    async fn a_part_that_ends_is_named() {
+        assert_eq!(
+            failure_of(async { Ok(()) }).await,
+            "probes stopped: it ended although nobody asked it to"
+        );
+        assert_eq!(
+            failure_of(async { Err(Error::new("no port")) }).await,
+            "probes stopped: no port"
+        );
+        let panicked = failure_of(async { panic!("oops") }).await;
+        assert!(
+            panicked.starts_with("probes stopped: task ") && panicked.contains("oops"),
+            "{panicked}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hanging_part_is_ended_after_the_grace_period_and_named() {
+        let grace = Duration::from_secs(30);
+        let mut phase = Phase::default();
+        phase.spawn("controller b", std::future::pending());
+        phase.spawn("controller b", std::future::pending());
+        phase.spawn("controller a", async { Ok(()) });
+        let started = Instant::now();
+        let error = phase.finish(started + grace, grace).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "controller b did not end within the grace period of 30 s"
+        );
+        assert_eq!(started.elapsed(), grace);
+        assert!(phase.tasks.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn parts_that_end_in_time_end_well() {
+        let mut phase = Phase::default();
+        phase.spawn("a", async {
+            tokio::time::sleep(Duration::from_secs(29)).await;
+            Ok(())
+        });
+        let grace = Duration::from_secs(30);
+        assert!(phase.finish(Instant::now() + grace, grace).await.is_ok());
+    }
+}

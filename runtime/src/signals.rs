@@ -1,0 +1,46 @@
+//! The signals that ask a process to end.
+
+use std::io;
+
+/// SIGTERM and SIGINT, counted from the moment this is made.
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    pub(crate) fn install() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The next signal's name.
+    pub(crate) async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    pub(crate) fn install() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// The next signal's name.
+    pub(crate) async fn next(&mut self) -> &'static str {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // Without a handler there is nothing to wait for.
+            std::future::pending::<()>().await;
+        }
+        "Ctrl-C"
+    }
+}
