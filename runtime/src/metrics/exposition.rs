@@ -1,0 +1,161 @@
+//! The words and numbers of Prometheus' text format, version 0.0.4.
+
+use std::fmt;
+
+/// The `Content-Type` of the text.
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The label part of a line, `{name="value",…}`; nothing when there are no labels.
+#[derive(Clone, Copy, Debug)]
+pub struct Labels<'a> {
+    names: &'a [String],
+    values: &'a [String],
+    extra: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> Labels<'a> {
+    pub(super) fn new(names: &'a [String], values: &'a [String]) -> Self {
+        Self {
+            names,
+            values,
+            extra: None,
+        }
+    }
+
+    /// With one more label at the end.
+    pub(super) fn and(self, name: &'a str, value: &'a str) -> Self {
+        Self {
+            extra: Some((name, value)),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Labels<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own = self
+            .names
+            .iter()
+            .map(String::as_str)
+            .zip(self.values.iter().map(String::as_str));
+        let mut separator = '{';
+        for (name, value) in own.chain(self.extra) {
+            write!(f, "{separator}{name}=\"{}\"", escape_value(value))?;
+            separator = ',';
+        }
+        if separator == ',' {
+            f.write_str("}")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn escape_value(value: &str) -> String {
+    escape_help(value).replace('"', "\\\"")
+}
+
+/// Help ends at the line's end, so a line break in it is spelled.
+pub(super) fn escape_help(help: &str) -> String {
+    help.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
+/// A number as Go's client prints it: the shortest digits that read back the same, with an exponent from a million on
+/// and below a ten-thousandth. The bounds of histograms are labels, which dashboards compare as text.
+pub(super) fn number(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let scientific = format!("{value:e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
+    match exponent.parse::<i32>() {
+        Ok(exponent) if exponent < -4 => format!("{digits}e-{:02}", -exponent),
+        Ok(exponent) if exponent > 5 => format!("{digits}e+{exponent:02}"),
+        _ => value.to_string(),
+    }
+}
+
+/// Whether Prometheus takes `name` for a metric.
+pub(super) fn is_metric_name(name: &str) -> bool {
+    is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_' | ':'))
+}
+
+/// Whether Prometheus takes `name` for a label and leaves it to its user: names that begin with two underscores are its
+/// own, and histograms need `le`.
+pub(super) fn is_label_name(name: &str) -> bool {
+    is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_')) && !name.starts_with("__") && name != "le"
+}
+
+fn is_name(name: &str, is_letter: impl Fn(char) -> bool) -> bool {
+    name.chars()
+        .enumerate()
+        .all(|(at, c)| is_letter(c) || (at > 0 && c.is_ascii_digit()))
+        && !name.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_look_as_go_prints_them() {
+        let cases = [
+            (0.0, "0"),
+            (1.0, "1"),
+            (-2.5, "-2.5"),
+            (0.005, "0.005"),
+            (1e-8, "1e-08"),
+            (9.999999999999999e-6, "9.999999999999999e-06"),
+            (0.0001, "0.0001"),
+            (999999.5, "999999.5"),
+            (1e6, "1e+06"),
+            (1234567.0, "1.234567e+06"),
+            (1e100, "1e+100"),
+            (f64::INFINITY, "+Inf"),
+            (f64::NEG_INFINITY, "-Inf"),
+            (f64::NAN, "NaN"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(number(value), expected);
+        }
+    }
+
+    #[test]
+    fn label_values_may_hold_anything() {
+        let names = ["a".to_owned(), "b".to_owned()];
+        let values = ["say \"\\\"\n".to_owned(), String::new()];
+        let labels = Labels::new(&names, &values);
+        assert_eq!(labels.to_string(), r#"{a="say \"\\\"\n",b=""}"#);
+        assert_eq!(
+            labels.and("le", "+Inf").to_string(),
+            r#"{a="say \"\\\"\n",b="",le="+Inf"}"#
+        );
+        assert_eq!(Labels::new(&[], &[]).to_string(), "");
+    }
+
+    #[test]
+    fn names_are_those_prometheus_reads() {
+        for (name, metric, label) in [
+            ("requests_total", true, true),
+            ("job:rate5m", true, false),
+            ("_x9", true, true),
+            ("9x", false, false),
+            ("", false, false),
+            ("größe", false, false),
+            ("with-dash", false, false),
+            ("__name__", true, false),
+            ("le", true, false),
+        ] {
+            assert_eq!(
+                (is_metric_name(name), is_label_name(name)),
+                (metric, label),
+                "{name:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What Linux and tokio know about the process: `process_*` as Prometheus' clients name it, and `tokio_*`.
+//!
+//! Elsewhere than on Linux there is no `/proc`, and the `process_*` metrics are missing.
+
+use std::fs;
+
+use super::registry::Registry;
+use super::{Counter, Gauge};
+
+/// What the kernel counts processor time and start times in. Fixed for programs since long, whatever the kernel's own
+/// rate is.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Registers the metrics, to be read anew for each scrape.
+pub(super) fn register(registry: &Registry) {
+    register_process(registry);
+    register_tokio(registry);
+}
+
+fn register_process(registry: &Registry) {
+    if Reading::take().is_none() {
+        return;
+    }
+    let gauge = |name, help| registry.own::<Gauge, 0>(name, help, [], &[]).with([]);
+    let cpu = registry.own::<Counter, 0>(
+        "process_cpu_seconds_total",
+        "Processor time used, in seconds.",
+        [],
+        &[],
+    );
+    let cpu = cpu.with([]);
+    let resident = gauge("process_resident_memory_bytes", "Memory in use, in bytes.");
+    let virtual_memory = gauge("process_virtual_memory_bytes", "Address space in use, in bytes.");
+    let start_time = gauge(
+        "process_start_time_seconds",
+        "When the process started, in seconds since 1970.",
+    );
+    let threads = gauge("process_threads", "Threads of the operating system.");
+    let open_files = gauge("process_open_fds", "Open file descriptors.");
+    let most_files = gauge("process_max_fds", "Open file descriptors that are allowed.");
+    registry.before_scrape(move || {
+        let Some(reading) = Reading::take() else { return };
+        cpu.set(reading.cpu_seconds);
+        for (gauge, value) in [
+            (&resident, reading.resident_bytes),
+            (&virtual_memory, reading.virtual_bytes),
+            (&start_time, reading.start_time),
+            (&threads, reading.threads),
+            (&open_files, reading.open_files),
+            (&most_files, reading.most_files),
+        ] {
+            gauge.set(value);
+        }
+    });
+}
+
+fn register_tokio(registry: &Registry) {
+    let gauge = |name, help| registry.own::<Gauge, 0>(name, help, [], &[]).with([]);
+    let workers = gauge("tokio_workers", "Threads that run tasks.");
+    let tasks = gauge("tokio_alive_tasks", "Tasks that have not ended.");
+    let queue = gauge(
+        "tokio_global_queue_depth",
+        "Tasks ready to run that no thread has taken.",
+    );
+    registry.before_scrape(move || {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let runtime = runtime.metrics();
+        workers.set(runtime.num_workers() as f64);
+        tasks.set(runtime.num_alive_tasks() as f64);
+        queue.set(runtime.global_queue_depth() as f64);
+    });
+}
+
+/// One look into `/proc`.
+#[derive(Debug, PartialEq)]
+struct Reading {
+    cpu_seconds: f64,
+    resident_bytes: f64,
+    virtual_bytes: f64,
+    start_time: f64,
+    threads: f64,
+    open_files: f64,
+    /// Infinite when there is no limit.
+    most_files: f64,
+}
+
+impl Reading {
+    /// `None` where there is no `/proc` that says all of it.
+    fn take() -> Option<Self> {
+        let open_files = fs::read_dir("/proc/self/fd").ok()?.count();
+        let text = |path| fs::read_to_string(path).ok();
+        Self::parse(
+            &text("/proc/self/stat")?,
+            &text("/proc/self/status")?,
+            &text("/proc/self/limits")?,
+            &text("/proc/stat")?,
+            // The folder was itself open while it was read.
+            open_files.saturating_sub(1) as f64,
+        )
+    }
+
+    fn parse(stat: &str, status: &str, limits: &str, system: &str, open_files: f64) -> Option<Self> {
+        // The second field is the program's name in brackets, and may hold spaces and brackets itself.
+        let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
+        // Fields count from the third one here: see proc_pid_stat(5).
+        let ticks = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
+        let boot = after(system, "btime ")?.parse::<f64>().ok()?;
+        let kib = |name| {
+            Some(
+                after(status, name)?
+                    .split_whitespace()
+                    .next()?
+                    .parse::<f64>()
+                    .ok()?
+                    * 1024.0,
+            )
+        };
+        let most_files = match after(limits, "Max open files")?.split_whitespace().next()? {
+            "unlimited" => f64::INFINITY,
+            number => number.parse().ok()?,
+        };
+        Some(Self {
+            cpu_seconds: (ticks(14)? + ticks(15)?) / TICKS_PER_SECOND,
+            resident_bytes: kib("VmRSS:")?,
+            virtual_bytes: kib("VmSize:")?,
+            start_time: boot + ticks(22)? / TICKS_PER_SECOND,
+            threads: ticks(20)?,
+            open_files,
+            most_files,
+        })
+    }
+}
+
+/// The rest of the line that begins with `start`.
+fn after<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(start))
+        .map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proc_is_read_by_name_and_number() {
+        let stat = "41 (a) (b c) S 1 41 41 0 -1 4194560 9 0 0 0 250 50 0 0 20 0 7 0 12345 9 9 9";
+        let status = "Name:\ta\nVmSize:\t  2048 kB\nVmRSS:\t  1024 kB\nThreads:\t7\n";
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+                      Max open files            1024                 unlimited            files\n";
+        let expected = Reading {
+            cpu_seconds: 3.0,
+            resident_bytes: 1048576.0,
+            virtual_bytes: 2097152.0,
+            start_time: 1123.45,
+            threads: 7.0,
+            open_files: 5.0,
+            most_files: 1024.0,
+        };
+        assert_eq!(
+            Reading::parse(stat, status, limits, "cpu 1 2\nbtime 1000\n", 5.0),
+            Some(expected)
+        );
+        assert_eq!(
+            Reading::parse("41 (a) S", status, limits, "btime 1000\n", 5.0),
+            None
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_memory_files_and_a_past() {
+        let reading = Reading::take().expect("Linux has /proc");
+        assert!(
+            reading.resident_bytes > 1e5 && reading.virtual_bytes >= reading.resident_bytes,
+            "{reading:?}"
+        );
+        assert!(
+            reading.open_files >= 3.0 && reading.most_files > reading.open_files,
+            "{reading:?}"
+        );
+        assert!(
+            reading.start_time > 1.5e9 && reading.threads >= 1.0,
+            "{reading:?}"
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Certificates of the servers that operators run, and the TLS they speak with them.
+//!
+//! A certificate comes from files, which are read again when they change, or is made here and signed by itself. What
+//! is said over the connection is `server`'s.
+
+mod self_signed;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::{self, ServerConfig};
+
+use crate::metrics::Metrics;
+
+/// How often the files are looked at. A mounted Secret changes by a link to another folder, which the kubelet makes up
+/// to a minute late anyway; watching for that link is not worth its trouble.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Why there is no certificate to serve with.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CertificateError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{} holds no {what} in PEM: {reason}", path.display())]
+    Parse {
+        path: PathBuf,
+        what: &'static str,
+        reason: String,
+    },
+    #[error("{} and {} cannot be used together: {reason}", certificate.display(), key.display())]
+    Pair {
+        certificate: PathBuf,
+        key: PathBuf,
+        reason: rustls::Error,
+    },
+    #[error("cannot make a self-signed certificate: {0}")]
+    SelfSigned(&'static str),
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Where a certificate and its key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Files {
+    /// The certificate and those that vouch for it, PEM.
+    pub(crate) certificate: PathBuf,
+    /// The private key, PEM.
+    pub(crate) key: PathBuf,
+}
+
+impl Files {
+    fn read(&self) -> Result<Contents, CertificateError> {
+        let read = |path: &Path| {
+            std::fs::read(path).map_err(|source| CertificateError::Read {
+                path: path.to_owned(),
+                source,
+            })
+        };
+        Ok(Contents {
+            certificate: read(&self.certificate)?,
+            key: read(&self.key)?,
+        })
+    }
+
+    fn parse(&self, contents: &Contents) -> Result<Arc<CertifiedKey>, CertificateError> {
+        let parse_error = |path: &Path, what, reason: String| {
+            let path = path.to_owned();
+            Err(CertificateError::Parse { path, what, reason })
+        };
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&contents.certificate).collect();
+        let chain = match chain {
+            Ok(chain) if chain.is_empty() => {
+                return parse_error(
+                    &self.certificate,
+                    "certificate",
+                    "there is no section of that kind".to_owned(),
+                );
+            }
+            Ok(chain) => chain,
+            Err(error) => return parse_error(&self.certificate, "certificate", error.to_string()),
+        };
+        let key = match PrivateKeyDer::from_pem_slice(&contents.key) {
+            Ok(key) => key,
+            Err(error) => return parse_error(&self.key, "private key", error.to_string()),
+        };
+        let pair = CertifiedKey::from_der(chain, key, &ring::default_provider());
+        pair.map(Arc::new).map_err(|reason| CertificateError::Pair {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            reason,
+        })
+    }
+}
+
+/// What the files held when they were read last.
+#[derive(PartialEq, Eq)]
+struct Contents {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// The certificate that new connections get; it may change while they last.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    current: RwLock<Arc<CertifiedKey>>,
+}
+
+impl Certificates {
+    /// A certificate for `localhost` that nobody vouches for: the connection is private, but the client cannot know
+    /// with whom.
+    pub(crate) fn self_signed() -> Result<Arc<Self>, CertificateError> {
+        let (certificate, key) =
+            self_signed::generate(&["localhost"]).map_err(CertificateError::SelfSigned)?;
+        let pair = CertifiedKey::from_der(vec![certificate], key, &ring::default_provider())?;
+        Ok(Self::new(Arc::new(pair)))
+    }
+
+    /// The certificate in these files, and what keeps it up to date: a future that never resolves.
+    ///
+    /// When the files change, connections from then on get what they hold. What cannot be used is logged and counted,
+    /// and what was there before stays.
+    pub(crate) fn from_files(
+        files: Files,
+        metrics: Metrics,
+    ) -> Result<(Arc<Self>, impl Future<Output = ()> + Send), CertificateError> {
+        let first = files.read().and_then(|contents| {
+            let pair = files.parse(&contents)?;
+            Ok((contents, pair))
+        });
+        metrics.certificate_read(first.is_ok());
+        let (contents, pair) = first?;
+        let certificates = Self::new(pair);
+        let watched = Arc::clone(&certificates);
+        Ok((certificates, async move {
+            watched.watch(&files, contents, &metrics).await
+        }))
+    }
+
+    fn new(pair: Arc<CertifiedKey>) -> Arc<Self> {
+        Arc::new(Self {
+            current: RwLock::new(pair),
+        })
+    }
+
+    /// TLS 1.2 and 1.3 with this certificate, HTTP/1.1 inside.
+    pub(crate) fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor, CertificateError> {
+        let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+
+    /// The contents are compared rather than the files' times: they are small, and links have times of their own.
+    async fn watch(&self, files: &Files, mut known: Contents, metrics: &Metrics) {
+        loop {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            let read = files.read().and_then(|contents| {
+                let changed = contents != known;
+                let pair = if changed {
+                    Some(files.parse(&contents)?)
+                } else {
+                    None
+                };
+                Ok((contents, pair))
+            });
+            metrics.certificate_read(read.is_ok());
+            match read {
+                Ok((contents, Some(pair))) => {
+                    *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
+                    known = contents;
+                    tracing::info!(certificate = %files.certificate.display(), "the certificate has changed");
+                }
+                Ok((_, None)) => {}
+                // Files that are not links change one after the other; the next look finds them both new.
+                Err(error) => tracing::error!("the certificate in use stays: {error}"),
+            }
+        }
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(
+            &self.current.read().unwrap_or_else(PoisonError::into_inner),
+        ))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,222 @@
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::*;
+
+/// A client that trusts these certificates and no others.
+pub(crate) fn connector(trusted: &CertificateDer<'static>) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).expect("a certificate can be parsed");
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions().unwrap();
+    TlsConnector::from(Arc::new(
+        config.with_root_certificates(roots).with_no_client_auth(),
+    ))
+}
+
+pub(crate) fn certificate(certificates: &Certificates) -> CertificateDer<'static> {
+    certificates.current.read().unwrap().cert[0].clone()
+}
+
+/// A connection to a server with these certificates, as seen by a client that trusts `trusted`.
+async fn connect(
+    certificates: &Arc<Certificates>,
+    trusted: &CertificateDer<'static>,
+    name: &'static str,
+) -> io::Result<TlsStream<TcpStream>> {
+    let acceptor = certificates.acceptor().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let server = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await?;
+        let mut stream = acceptor.accept(stream).await?;
+        let mut word = [0; 5];
+        stream.read_exact(&mut word).await?;
+        stream.write_all(&word).await?;
+        stream.shutdown().await
+    });
+    let stream = TcpStream::connect(address).await?;
+    let mut stream = connector(trusted)
+        .connect(ServerName::try_from(name).unwrap(), stream)
+        .await?;
+    stream.write_all(b"hello").await?;
+    let mut echo = String::new();
+    stream.read_to_string(&mut echo).await?;
+    assert_eq!(echo, "hello");
+    server.await.unwrap()?;
+    Ok(stream)
+}
+
+#[tokio::test]
+async fn a_client_that_trusts_the_self_signed_certificate_can_verify_it() {
+    let certificates = Certificates::self_signed().unwrap();
+    let trusted = certificate(&certificates);
+    connect(&certificates, &trusted, "localhost").await.unwrap();
+
+    let error = connect(&certificates, &trusted, "elsewhere.example.com")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("not valid for name"), "{error}");
+    let other = certificate(&Certificates::self_signed().unwrap());
+    connect(&certificates, &other, "localhost")
+        .await
+        .expect_err("another key has not signed it");
+}
+
+/// A folder as the kubelet mounts a Secret: the files are links into `..data`, which is a link to a folder that is
+/// replaced as a whole.
+pub(crate) struct Secret {
+    folder: TempDir,
+    version: u32,
+}
+
+impl Secret {
+    pub(crate) fn mount(certificate: &str, key: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["tls.crt", "tls.key"] {
+            std::os::unix::fs::symlink(format!("..data/{file}"), folder.path().join(file)).unwrap();
+        }
+        let mut secret = Self { folder, version: 0 };
+        secret.update(certificate, key);
+        secret
+    }
+
+    pub(crate) fn update(&mut self, certificate: &str, key: &str) {
+        self.version += 1;
+        let (data, next) = (
+            format!("..{}", self.version),
+            self.folder.path().join("..data_tmp"),
+        );
+        let path = self.folder.path().join(&data);
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("tls.crt"), certificate).unwrap();
+        std::fs::write(path.join("tls.key"), key).unwrap();
+        std::os::unix::fs::symlink(&data, &next).unwrap();
+        std::fs::rename(next, self.folder.path().join("..data")).unwrap();
+    }
+
+    pub(crate) fn files(&self) -> Files {
+        Files {
+            certificate: self.folder.path().join("tls.crt"),
+            key: self.folder.path().join("tls.key"),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Certificate and key of `localhost`, PEM.
+pub(crate) fn pem() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+fn parsed(pem: &str) -> CertificateDer<'static> {
+    CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
+}
+
+/// The certificates in the Secret's files, kept up to date in the background.
+fn watched(secret: &Secret, metrics: &Metrics) -> Arc<Certificates> {
+    let (certificates, watch) = Certificates::from_files(secret.files(), metrics.clone()).unwrap();
+    tokio::spawn(watch);
+    certificates
+}
+
+fn reads(metrics: &Metrics) -> (String, String) {
+    let text = metrics.text();
+    let value = |name: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+    };
+    (
+        value("certwatcher_read_certificate_total"),
+        value("certwatcher_read_certificate_errors_total"),
+    )
+}
+
+/// Time passes by itself while nothing else is to be done, as the clock is paused.
+async fn next_poll() {
+    tokio::time::sleep(POLL_INTERVAL + Duration::from_secs(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replaced_secret_is_served_without_a_restart() {
+    let ((old, old_key), (new, new_key)) = (pem(), pem());
+    let mut secret = Secret::mount(&old, &old_key);
+    let metrics = Metrics::new();
+    let certificates = watched(&secret, &metrics);
+    assert_eq!(certificate(&certificates), parsed(&old));
+    connect(&certificates, &parsed(&old), "localhost").await.unwrap();
+
+    secret.update(&new, &new_key);
+    next_poll().await;
+    assert_eq!(certificate(&certificates), parsed(&new));
+    connect(&certificates, &parsed(&new), "localhost").await.unwrap();
+    assert_eq!(reads(&metrics).1, "0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_used_is_counted_and_what_was_there_stays() {
+    let ((old, old_key), (new, new_key)) = (pem(), pem());
+    let mut secret = Secret::mount(&old, &old_key);
+    let metrics = Metrics::new();
+    let certificates = watched(&secret, &metrics);
+    for (certificate_text, key) in [("", &*new_key), (&*new, &*old_key), (&*new, "no key")] {
+        let before = reads(&metrics).1.parse::<u32>().unwrap();
+        secret.update(certificate_text, key);
+        next_poll().await;
+        assert_eq!(certificate(&certificates), parsed(&old));
+        assert!(reads(&metrics).1.parse::<u32>().unwrap() > before);
+    }
+    secret.update(&new, &new_key);
+    next_poll().await;
+    assert_eq!(certificate(&certificates), parsed(&new));
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_used_at_start_are_an_error_that_names_them() {
+    let check = |certificate: &str, key: &str, expected: &str| {
+        let secret = Secret::mount(certificate, key);
+        let error = Certificates::from_files(secret.files(), Metrics::new())
+            .map(drop)
+            .unwrap_err()
+            .to_string();
+        let error = error.replace(secret.path().to_str().unwrap(), "DIR");
+        assert!(error.starts_with(expected), "{error}");
+    };
+    let ((certificate, key), (_, other_key)) = (pem(), pem());
+    check(
+        "",
+        &key,
+        "DIR/tls.crt holds no certificate in PEM: there is no section of that kind",
+    );
+    check(&certificate, "", "DIR/tls.key holds no private key in PEM: ");
+    check(
+        &certificate,
+        &other_key,
+        "DIR/tls.crt and DIR/tls.key cannot be used together: ",
+    );
+
+    let missing = Files {
+        certificate: "/no/such/tls.crt".into(),
+        key: "/no/such/tls.key".into(),
+    };
+    let error = Certificates::from_files(missing, Metrics::new())
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("cannot read /no/such/tls.crt: No such file"),
+        "{error}"
+    );
+}
