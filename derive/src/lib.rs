@@ -1,11 +1,22 @@
 //! The procedural macros of rbuilder; the `rbuilder` crate re-exports and documents them.
+//!
+//! What an item says is read by `rbuilder-syntax`; here it becomes tokens. The code that is emitted names the
+//! runtime by path and this crate does not depend on it.
 
-mod envtest;
+mod crd_schema;
+mod rbac;
+mod report;
 
 use proc_macro::TokenStream;
 
-/// `#[rbuilder::envtest::test]`; documented there.
+/// Implements `schemars::JsonSchema` from the type, its serde attributes and its markers.
+#[proc_macro_derive(CrdSchema, attributes(kube, crd, schemars, x_kube))]
+pub fn crd_schema(item: TokenStream) -> TokenStream {
+    crd_schema::expand(item.into()).into()
+}
+
+/// Says which permissions the item needs; `rbuilder manifests` reads it. The item stays as it is.
 #[proc_macro_attribute]
-pub fn envtest_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    envtest::expand(arguments.into(), item.into()).into()
+pub fn rbac(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    rbac::expand(arguments.into(), item.into()).into()
 }

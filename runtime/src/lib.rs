@@ -71,6 +71,44 @@ mod signals;
 pub mod testing;
 mod tls;
 
+/// What the code that [`CrdSchema`] writes calls.
+#[doc(hidden)]
+pub use rbuilder_schema::private as __private;
+
+/// Implements [`schemars::JsonSchema`] for an API type, as a structural schema that the API server accepts.
+///
+/// It stands in the place of `schemars::JsonSchema` among the derives of a kind and of every type in it. Names
+/// and presence are serde's; what a value may be, markers say:
+///
+/// ```
+/// use rbuilder::CrdSchema;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(CrdSchema, Serialize, Deserialize)]
+/// #[serde(rename_all = "camelCase")]
+/// struct Size {
+///     /// Number of instances to run.
+///     #[kube(validation(minimum = 1, maximum = 5), default = 1)]
+///     pub max_replicas: i32,
+/// }
+/// ```
+///
+/// A marker that is unknown, misplaced or contradicts the type is a compile error at its place; `rbuilder
+/// manifests` says the same in the same words. What only the finished schema can show (a type that contains
+/// itself, a field that is too narrow for its default) panics when the schema is asked for.
+pub use rbuilder_derive::CrdSchema;
+
+/// Says which permissions the code it stands on needs; `rbuilder manifests` makes the roles of it.
+///
+/// ```
+/// #[rbuilder::rbac(groups = "apps", resources = "deployments", verbs = "get;list;watch;create;patch")]
+/// #[rbuilder::rbac(groups = "", resources = ["events"], verbs = ["create", "patch"])]
+/// async fn reconcile() {}
+/// ```
+///
+/// The item stays as it is. A rule that the API server would refuse, or that allows nothing, is a compile error.
+pub use rbuilder_derive::rbac;
+
 pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use controller::Controller;

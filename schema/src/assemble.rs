@@ -1,6 +1,10 @@
 //! Container and slots to schema.
 
-use crate::{Container, Schema, Slot};
+use crate::apply::apply;
+use crate::build::any;
+use crate::enumeration::{enumeration, variant_docs};
+use crate::object::{object, one_of_rules};
+use crate::{Container, Schema, Shape, Slot, Tagging};
 
 /// Where in a container a problem is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +35,62 @@ pub struct Problem {
 /// # Errors
 /// All problems found, in source order.
 pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Problem>> {
-    let _ = (container, slots);
-    Ok(Schema::default())
+    let mut problems = Vec::new();
+    let mut schema = shape(container, slots, &mut problems);
+    if let Some(description) = describe(container) {
+        schema.description = Some(description);
+    }
+    let mut complaints = Vec::new();
+    apply(&container.markers, &mut schema, &mut complaints);
+    if let Shape::Object(fields) = &container.shape {
+        let rules = one_of_rules(&container.markers.one_of, fields, slots, &mut complaints);
+        schema.validations.extend(rules);
+    }
+    problems.extend(
+        complaints
+            .into_iter()
+            .map(|complaint| complaint.at(Site::Container)),
+    );
+    if problems.is_empty() {
+        Ok(schema)
+    } else {
+        Err(problems)
+    }
+}
+
+fn shape(container: &Container, slots: &[Slot], problems: &mut Vec<Problem>) -> Schema {
+    match &container.shape {
+        Shape::Object(fields) => {
+            let mut complaints = Vec::new();
+            let schema = object(fields, slots, &mut complaints);
+            problems.extend(
+                complaints
+                    .into_iter()
+                    .map(|(field, complaint)| complaint.at(Site::Field(field))),
+            );
+            schema
+        }
+        Shape::Transparent(slot) => slots
+            .get(*slot)
+            .map(|slot| slot.schema.clone())
+            .unwrap_or_default(),
+        // The way out of an enum that has no schema, as the help about it says.
+        Shape::Enum {
+            tagging: Tagging::Untagged,
+            ..
+        } if container.markers.preserve_unknown_fields => any(),
+        Shape::Enum { tagging, variants } => enumeration(tagging, variants, slots, problems),
+    }
+}
+
+/// The container's own words, and what the doc comments of unit variants add to them.
+fn describe(container: &Container) -> Option<String> {
+    let variants = match &container.shape {
+        Shape::Enum { variants, .. } => variant_docs(variants),
+        Shape::Object(_) | Shape::Transparent(_) => None,
+    };
+    match (&container.description, variants) {
+        (Some(own), Some(variants)) => Some(format!("{own}\n\n{variants}")),
+        (own, variants) => own.clone().or(variants),
+    }
 }

@@ -8,16 +8,33 @@
 //! This crate knows no Rust syntax, resolves no names and does no I/O. Reading markers and serde attributes
 //! is `rbuilder-syntax`; finding types is `rbuilder-generator`.
 
+mod apply;
 mod assemble;
+mod build;
+mod cel_name;
 mod container;
+mod enumeration;
+mod format;
+#[cfg(feature = "schemars")]
+mod import;
 mod known;
 mod markers;
 mod number;
+mod object;
+#[cfg(feature = "schemars")]
+#[doc(hidden)]
+pub mod private;
 mod schema;
+mod structural;
+mod validate;
 
 pub use assemble::{Problem, Site, assemble};
+pub use build::{any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, set_of};
+pub use cel_name::cel_name;
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
+pub use format::FORMATS;
 pub use known::known;
 pub use markers::{Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Reason, Topology, Validation};
 pub use number::compare_numbers;
 pub use schema::{Schema, SchemaType};
+pub use structural::{Breach, check_structural};

@@ -18,7 +18,10 @@ pub(crate) fn is_integral(number: &Number) -> bool {
 }
 
 fn integer(number: &Number) -> Option<i128> {
-    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+    number
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| number.as_u64().map(i128::from))
 }
 
 pub(crate) fn float(number: &Number) -> f64 {
@@ -39,7 +42,11 @@ mod tests {
             ("1", "1.0", Ordering::Equal),
             ("0.5", "0", Ordering::Greater),
         ] {
-            assert_eq!(compare_numbers(&number(left), &number(right)), expected, "{left} {right}");
+            assert_eq!(
+                compare_numbers(&number(left), &number(right)),
+                expected,
+                "{left} {right}"
+            );
         }
     }
 }

@@ -25,6 +25,20 @@ pub enum SchemaType {
     String,
 }
 
+impl SchemaType {
+    /// How a message calls a value of this type.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            SchemaType::Array => "a list",
+            SchemaType::Boolean => "`true` or `false`",
+            SchemaType::Integer => "a whole number",
+            SchemaType::Number => "a number",
+            SchemaType::Object => "an object",
+            SchemaType::String => "text",
+        }
+    }
+}
+
 /// One node of a structural schema (`JSONSchemaProps` of `apiextensions.k8s.io/v1`).
 ///
 /// There is no `$ref` and no `uniqueItems`: the API server refuses both, so they cannot be written.

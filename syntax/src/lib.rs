@@ -34,3 +34,28 @@ pub use span::{SpanId, Spans};
 pub fn parse_type_ref(ty: &syn::Type, session: &mut Session) -> TypeRef {
     types::read(ty, session)
 }
+
+/// The path of `#[crd(crate = "…")]`: where the derive's code finds rbuilder, in place of `::rbuilder`.
+///
+/// Read it before the markers of the item, which pass `crate` over.
+pub fn crate_path(attrs: &[syn::Attribute], session: &mut Session) -> Option<syn::Path> {
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("crd")) {
+        // Reading an attribute twice would say its mistakes twice; the markers' reader says them.
+        let mut scratch = Session::default();
+        let args = args::of_attribute(attr, &mut scratch);
+        let Some(arg) = args.iter().find(|arg| arg.name == "crate") else {
+            continue;
+        };
+        let path = arg.text(&mut scratch).and_then(|text| syn::parse_str(&text).ok());
+        if path.is_none() {
+            let span = session.place(attr);
+            session.error_help(
+                span,
+                "`crate` wants a path",
+                "write `#[crd(crate = \"my_crate::rbuilder\")]`",
+            );
+        }
+        return path;
+    }
+    None
+}

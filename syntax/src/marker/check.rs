@@ -1,46 +1,11 @@
 //! Checks on the markers of one place, as far as they need nothing but the place itself.
 
-use rbuilder_schema::{ListType, Markers, Validation};
+use rbuilder_schema::{FORMATS, ListType, Markers, Validation};
 use serde_json::{Number, Value};
 
 use super::constraint::{CONSTRAINTS, Subject};
 use super::{Kind, Reading, pattern};
 use crate::{Diagnostic, Session, suggest};
-
-/// The formats that the API server checks or knows; it warns about any other on every apply.
-const FORMATS: &[&str] = &[
-    "bsonobjectid",
-    "byte",
-    "cidr",
-    "creditcard",
-    "date",
-    "date-time",
-    "datetime",
-    "double",
-    "duration",
-    "email",
-    "float",
-    "hexcolor",
-    "hostname",
-    "int32",
-    "int64",
-    "ipv4",
-    "ipv6",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "k8s-long-name",
-    "k8s-short-name",
-    "mac",
-    "password",
-    "rgbcolor",
-    "ssn",
-    "uri",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-];
 
 /// Checks everything that one place says.
 pub(super) fn reading(reading: &Reading, session: &mut Session) {

@@ -24,7 +24,7 @@ use crate::custom_resource::CRD_KEYS;
 use crate::{Session, SpanId, suggest};
 
 pub(crate) use cel::rule as cel_rule;
-pub use constraint::{CONSTRAINTS, Constraint};
+pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option};
 
 /// Where a marker stands.

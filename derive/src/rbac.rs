@@ -1,0 +1,53 @@
+//! `#[rbac(…)]`: checks its arguments and leaves the item alone.
+
+use proc_macro2::TokenStream;
+use rbuilder_syntax::{Session, parse_rbac};
+
+use crate::report::compile_errors;
+
+/// The item, after what is wrong with the arguments.
+pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let mut session = Session::default();
+    parse_rbac(arguments, &mut session);
+    let mut tokens = compile_errors(session);
+    tokens.extend(item);
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::*;
+
+    #[test]
+    fn a_correct_rule_leaves_only_the_item() {
+        let arguments = quote!(groups = "apps", resources = "deployments", verbs = "get;list");
+        assert_eq!(
+            expand(
+                arguments,
+                quote!(
+                    fn f() {}
+                )
+            )
+            .to_string(),
+            quote!(
+                fn f() {}
+            )
+            .to_string()
+        );
+    }
+
+    #[test]
+    fn a_wrong_rule_keeps_the_item() {
+        let text = expand(
+            quote!(verb = "get"),
+            quote!(
+                fn f() {}
+            ),
+        )
+        .to_string();
+        assert!(text.contains("unknown rbac argument `verb`"), "{text}");
+        assert!(text.ends_with("fn f () { }"), "{text}");
+    }
+}

@@ -1,0 +1,525 @@
+//! Markers onto a schema: what each marker means.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+use crate::build::int_or_string;
+use crate::number::is_integral;
+use crate::structural::check_list_map;
+use crate::validate::validate;
+use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation, compare_numbers};
+
+/// What is wrong with a marker on the schema it was put on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl Complaint {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Complaint {
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Puts markers onto the schema of the value they are about. Where both constrain the same thing the tighter
+/// one holds, whichever side it comes from.
+pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    // Destructured, so that a new marker cannot be forgotten here. What is about a field in its parent
+    // (`immutable`, `optional`) and about several fields (`one_of`) is for the assembly of the parent.
+    let Markers {
+        validation,
+        items,
+        keys,
+        values,
+        cel,
+        one_of: _,
+        immutable: _,
+        default,
+        example,
+        optional: _,
+        nullable,
+        topology,
+        embedded_resource,
+        preserve_unknown_fields,
+        int_or_string,
+        schemaless: _,
+        title,
+        external_docs,
+    } = markers;
+    retype(validation.schema_type, *int_or_string, schema);
+    constrain(validation, schema, complaints);
+    schema.preserve_unknown_fields |= preserve_unknown_fields;
+    schema.nullable |= nullable;
+    if *embedded_resource {
+        embed(schema, complaints);
+    }
+    apply_inner(
+        items.as_deref(),
+        schema.items.as_deref_mut(),
+        "items",
+        "a list",
+        complaints,
+    );
+    apply_inner(
+        values.as_deref(),
+        schema.additional_properties.as_deref_mut(),
+        "values",
+        "a map",
+        complaints,
+    );
+    if let Some(keys) = keys {
+        schema.validations.splice(0..0, key_rules(keys, complaints));
+    }
+    // As controller-gen merges: the rules of a field come before those of its type.
+    schema.validations.splice(0..0, cel.iter().cloned());
+    merge_as(topology, schema, complaints);
+    override_with(&mut schema.title, title.as_ref());
+    override_with(&mut schema.external_docs, external_docs.as_ref());
+    override_with(&mut schema.example, example.as_ref());
+    override_with(&mut schema.default, default.as_ref());
+    if let Some(default) = default
+        && let Err(reason) = validate(default, schema)
+    {
+        complaints.push(Complaint::new(format!("the default does not fit: {reason}")));
+    }
+}
+
+fn override_with<T: Clone>(value: &mut Option<T>, written: Option<&T>) {
+    if let Some(written) = written {
+        *value = Some(written.clone());
+    }
+}
+
+/// `type = "…"` and `int_or_string` put another type in the place of the Rust type's; what was said about the
+/// old one has no meaning for the new one.
+fn retype(schema_type: Option<SchemaType>, is_int_or_string: bool, schema: &mut Schema) {
+    if is_int_or_string && !schema.int_or_string {
+        *schema = Schema {
+            description: schema.description.take(),
+            ..int_or_string()
+        };
+    } else if schema_type.is_some() && schema.schema_type != schema_type {
+        *schema = Schema {
+            schema_type,
+            description: schema.description.take(),
+            ..Schema::default()
+        };
+    }
+}
+
+fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    let Validation {
+        minimum,
+        maximum,
+        exclusive_minimum,
+        exclusive_maximum,
+        multiple_of,
+        min_length,
+        max_length,
+        pattern,
+        min_items,
+        max_items,
+        min_properties,
+        max_properties,
+        enumeration,
+        format,
+        schema_type: _,
+    } = validation;
+    let numbers = [
+        ("minimum", minimum),
+        ("maximum", maximum),
+        ("multiple_of", multiple_of),
+    ];
+    let numbers = numbers
+        .into_iter()
+        .filter_map(|(name, number)| Some((name, number.as_ref()?)));
+    if fits(
+        numbers.clone().map(|(name, _)| name),
+        Subject::Number,
+        schema,
+        complaints,
+    ) {
+        check_whole(numbers, schema, complaints);
+        tighten(
+            &mut schema.minimum,
+            &mut schema.exclusive_minimum,
+            minimum,
+            *exclusive_minimum,
+            Ordering::Greater,
+        );
+        tighten(
+            &mut schema.maximum,
+            &mut schema.exclusive_maximum,
+            maximum,
+            *exclusive_maximum,
+            Ordering::Less,
+        );
+        multiple(&mut schema.multiple_of, multiple_of.as_ref(), &mut schema.all_of);
+    }
+    let named = |name, set: bool| set.then_some(name);
+    let texts = [
+        named("min_length", min_length.is_some()),
+        named("max_length", max_length.is_some()),
+        named("pattern", pattern.is_some()),
+    ];
+    if fits(texts.into_iter().flatten(), Subject::Text, schema, complaints) {
+        raise(&mut schema.min_length, *min_length);
+        lower(&mut schema.max_length, *max_length);
+        match_pattern(pattern.as_ref(), schema);
+    }
+    let lists = [
+        named("min_items", min_items.is_some()),
+        named("max_items", max_items.is_some()),
+    ];
+    if fits(lists.into_iter().flatten(), Subject::List, schema, complaints) {
+        raise(&mut schema.min_items, *min_items);
+        lower(&mut schema.max_items, *max_items);
+    }
+    let objects = [
+        named("min_properties", min_properties.is_some()),
+        named("max_properties", max_properties.is_some()),
+    ];
+    if fits(objects.into_iter().flatten(), Subject::Object, schema, complaints) {
+        raise(&mut schema.min_properties, *min_properties);
+        lower(&mut schema.max_properties, *max_properties);
+    }
+    restrict(enumeration, schema, complaints);
+    override_with(&mut schema.format, format.as_ref());
+    check_bounds(validation, schema, complaints);
+}
+
+#[derive(Clone, Copy)]
+enum Subject {
+    Number,
+    Text,
+    List,
+    Object,
+}
+
+/// Whether constraints of this sort have a meaning here; complains about each that has none.
+fn fits<'a>(
+    names: impl Iterator<Item = &'a str>,
+    subject: Subject,
+    schema: &Schema,
+    complaints: &mut Vec<Complaint>,
+) -> bool {
+    let (fits, noun) = match subject {
+        Subject::Number => (
+            matches!(schema.schema_type, Some(SchemaType::Integer | SchemaType::Number)),
+            "numbers",
+        ),
+        Subject::Text => (
+            schema.schema_type == Some(SchemaType::String) || schema.int_or_string,
+            "text",
+        ),
+        Subject::List => (schema.schema_type == Some(SchemaType::Array), "lists"),
+        Subject::Object => (schema.schema_type == Some(SchemaType::Object), "maps and structs"),
+    };
+    if !fits {
+        let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+        complaints.extend(
+            names.map(|name| Complaint::new(format!("`{name}` is about {noun}, and this is {this}"))),
+        );
+    }
+    fits
+}
+
+fn check_whole<'a>(
+    numbers: impl Iterator<Item = (&'a str, &'a Number)>,
+    schema: &Schema,
+    complaints: &mut Vec<Complaint>,
+) {
+    if schema.schema_type == Some(SchemaType::Integer) {
+        for (name, number) in numbers.filter(|(_, number)| !is_integral(number)) {
+            let complaint = Complaint::new(format!("`{name} = {number}` on a whole number"));
+            complaints.push(complaint.help("write a whole number"));
+        }
+    }
+}
+
+/// Takes the new bound when it is the tighter one; of two equal ones the exclusive.
+fn tighten(
+    bound: &mut Option<Number>,
+    exclusive: &mut bool,
+    new: &Option<Number>,
+    new_exclusive: bool,
+    tighter: Ordering,
+) {
+    let Some(new) = new else { return };
+    let order = bound
+        .as_ref()
+        .map_or(tighter, |bound| compare_numbers(new, bound));
+    if order == tighter {
+        *bound = Some(new.clone());
+        *exclusive = new_exclusive;
+    } else if order == Ordering::Equal {
+        *exclusive |= new_exclusive;
+    }
+}
+
+/// Two factors have no tighter one in general, so both are kept.
+fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<Schema>) {
+    let Some(new) = new else { return };
+    match factor {
+        None => *factor = Some(new.clone()),
+        Some(old) if old == new => {}
+        Some(_) => all_of.push(Schema {
+            multiple_of: Some(new.clone()),
+            ..Schema::default()
+        }),
+    }
+}
+
+fn raise(least: &mut Option<u64>, new: Option<u64>) {
+    *least = (*least).max(new);
+}
+
+fn lower(most: &mut Option<u64>, new: Option<u64>) {
+    *most = match (*most, new) {
+        (Some(old), Some(new)) => Some(old.min(new)),
+        (old, new) => old.or(new),
+    };
+}
+
+/// A value that two patterns must match has both; there is no one pattern that says so.
+fn match_pattern(pattern: Option<&String>, schema: &mut Schema) {
+    match (&schema.pattern, pattern) {
+        (_, None) => {}
+        (None, Some(new)) => schema.pattern = Some(new.clone()),
+        (Some(old), Some(new)) if old == new => {}
+        (Some(_), Some(new)) => {
+            schema.all_of.push(Schema {
+                pattern: Some(new.clone()),
+                ..Schema::default()
+            });
+        }
+    }
+}
+
+fn restrict(allowed: &[Value], schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    if allowed.is_empty() {
+        return;
+    }
+    for value in allowed {
+        let type_only = Schema {
+            schema_type: schema.schema_type,
+            int_or_string: schema.int_or_string,
+            preserve_unknown_fields: true,
+            ..Schema::default()
+        };
+        if let Err(reason) = validate(value, &type_only) {
+            complaints.push(Complaint::new(format!("`enum` holds a wrong value: {reason}")));
+        }
+    }
+    if schema.enumeration.is_empty() {
+        schema.enumeration = allowed.to_vec();
+        return;
+    }
+    let both: Vec<_> = schema
+        .enumeration
+        .iter()
+        .filter(|value| allowed.contains(value))
+        .cloned()
+        .collect();
+    if both.is_empty() {
+        let of_type: Vec<_> = schema.enumeration.iter().map(Value::to_string).collect();
+        let complaint = Complaint::new("this `enum` and that of the type have no value in common");
+        complaints.push(complaint.help(format!("the type allows {}", of_type.join(", "))));
+        return;
+    }
+    schema.enumeration = both;
+}
+
+/// Bounds from the type and from the marker can cross even where each pair alone does not.
+fn check_bounds(validation: &Validation, schema: &Schema, complaints: &mut Vec<Complaint>) {
+    let crossed = |low: &dyn std::fmt::Display, high: &dyn std::fmt::Display| {
+        Complaint::new(format!(
+            "no value fits: the least is {low} and the most is {high}"
+        ))
+        .help("the bounds of the type count too")
+    };
+    if let (Some(low), Some(high)) = (&schema.minimum, &schema.maximum)
+        && (validation.minimum.is_some() || validation.maximum.is_some())
+    {
+        let exclusive = schema.exclusive_minimum || schema.exclusive_maximum;
+        match compare_numbers(low, high) {
+            Ordering::Greater => complaints.push(crossed(low, high)),
+            Ordering::Equal if exclusive => complaints.push(crossed(low, high)),
+            _ => {}
+        }
+    }
+    for (low, high) in [
+        (schema.min_length, schema.max_length),
+        (schema.min_items, schema.max_items),
+        (schema.min_properties, schema.max_properties),
+    ] {
+        if let (Some(low), Some(high)) = (low, high)
+            && low > high
+        {
+            complaints.push(crossed(&low, &high));
+        }
+    }
+}
+
+fn embed(schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    if schema.schema_type != Some(SchemaType::Object) {
+        complaints.push(
+            Complaint::new("`embedded_resource` is about objects")
+                .help("use it on `RawExtension` or a struct"),
+        );
+    } else if schema.properties.is_empty() && !schema.preserve_unknown_fields {
+        let complaint = Complaint::new("an embedded resource needs fields, or leave to have any");
+        complaints.push(complaint.help("add `preserve_unknown_fields`"));
+    } else {
+        schema.embedded_resource = true;
+    }
+}
+
+fn apply_inner(
+    markers: Option<&Markers>,
+    inner: Option<&mut Schema>,
+    name: &str,
+    wanted: &str,
+    complaints: &mut Vec<Complaint>,
+) {
+    match (markers, inner) {
+        (None, _) => {}
+        (Some(markers), Some(inner)) => apply(markers, inner, complaints),
+        (Some(_), None) => complaints.push(Complaint::new(format!(
+            "`{name}` is about {wanted}, and this is none"
+        ))),
+    }
+}
+
+/// The constraints on keys as CEL rules: OpenAPI has no word for them that a CRD may use.
+fn key_rules(keys: &Markers, complaints: &mut Vec<Complaint>) -> Vec<Cel> {
+    let Validation {
+        min_length,
+        max_length,
+        pattern,
+        enumeration,
+        ..
+    } = &keys.validation;
+    let mut rules = Vec::new();
+    let mut rule = |condition: String, message: String| {
+        let rule = format!("self.all(key, {condition})");
+        rules.push(Cel {
+            rule,
+            message: Some(message),
+            ..Cel::default()
+        });
+    };
+    if let Some(least) = min_length {
+        rule(
+            format!("size(key) >= {least}"),
+            format!("keys must have at least {least} characters"),
+        );
+    }
+    if let Some(most) = max_length {
+        rule(
+            format!("size(key) <= {most}"),
+            format!("keys must have at most {most} characters"),
+        );
+    }
+    if let Some(pattern) = pattern {
+        rule(
+            format!("key.matches({})", cel_text(pattern)),
+            "keys must match the pattern".to_owned() + " " + &one_line(pattern),
+        );
+    }
+    if !enumeration.is_empty() {
+        let names: Vec<_> = enumeration.iter().filter_map(Value::as_str).collect();
+        let list: Vec<_> = names.iter().map(|name| cel_text(name)).collect();
+        rule(
+            format!("key in [{}]", list.join(", ")),
+            format!("keys must be one of {}", one_line(&names.join(", "))),
+        );
+    }
+    let said = Markers {
+        validation: Validation {
+            min_length: *min_length,
+            max_length: *max_length,
+            pattern: pattern.clone(),
+            enumeration: enumeration.clone(),
+            ..Validation::default()
+        },
+        cel: keys.cel.clone(),
+        ..Markers::default()
+    };
+    if *keys != said {
+        let complaint = Complaint::new("`keys` can say less than that");
+        complaints.push(complaint.help("keys take `min_length`, `max_length`, `pattern`, `enum` and `cel`"));
+    }
+    for cel in &keys.cel {
+        // `self` in the rule is the key.
+        rules.push(Cel {
+            rule: format!("self.all(key, [key].all(self, {}))", cel.rule),
+            ..cel.clone()
+        });
+    }
+    rules
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+/// A text as a CEL literal.
+fn cel_text(text: &str) -> String {
+    let escaped = text
+        .replace('\\', "\\\\")
+        .replace('\'', "\\'")
+        .replace('\n', "\\n")
+        .replace('\r', "\\r");
+    format!("'{escaped}'")
+}
+
+fn merge_as(topology: &Topology, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    let Topology {
+        list_type,
+        list_map_keys,
+        map_type,
+    } = topology;
+    if let Some(list_type) = list_type {
+        if schema.schema_type == Some(SchemaType::Array) {
+            schema.list_type = Some(*list_type);
+            schema.list_map_keys = list_map_keys.clone();
+            check_list(*list_type, schema, complaints);
+        } else {
+            complaints.push(Complaint::new("`list_type` is about lists, and this is none"));
+        }
+    }
+    if let Some(map_type) = map_type {
+        if schema.schema_type == Some(SchemaType::Object) {
+            schema.map_type = Some(*map_type);
+        } else {
+            complaints.push(Complaint::new(
+                "`map_type` and `struct_type` are about objects, and this is none",
+            ));
+        }
+    }
+}
+
+fn check_list(list_type: ListType, schema: &Schema, complaints: &mut Vec<Complaint>) {
+    complaints.extend(
+        check_list_map(list_type, schema)
+            .into_iter()
+            .map(|(message, help)| {
+                let complaint = Complaint::new(message);
+                match help {
+                    Some(help) => complaint.help(help),
+                    None => complaint,
+                }
+            }),
+    );
+}

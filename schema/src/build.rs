@@ -1,0 +1,88 @@
+//! Schemas of std's containers and of open content: what both doors build from the schemas of parts.
+
+use crate::{ListType, Schema, SchemaType};
+
+/// A value of one type, with nothing else said.
+pub fn of_type(schema_type: SchemaType) -> Schema {
+    Schema {
+        schema_type: Some(schema_type),
+        ..Schema::default()
+    }
+}
+
+/// Any value at all, kept as it is: `serde_json::Value`.
+pub fn any() -> Schema {
+    Schema {
+        preserve_unknown_fields: true,
+        ..Schema::default()
+    }
+}
+
+/// Any object, kept as it is: `serde_json::Map`, `RawExtension`.
+pub fn any_object() -> Schema {
+    Schema {
+        preserve_unknown_fields: true,
+        ..of_type(SchemaType::Object)
+    }
+}
+
+/// A whole number or a text.
+pub fn int_or_string() -> Schema {
+    Schema {
+        any_of: vec![of_type(SchemaType::Integer), of_type(SchemaType::String)],
+        int_or_string: true,
+        ..Schema::default()
+    }
+}
+
+/// `Vec<T>`, `VecDeque<T>`, `[T]`.
+pub fn array_of(items: Schema) -> Schema {
+    Schema {
+        items: Some(Box::new(items)),
+        ..of_type(SchemaType::Array)
+    }
+}
+
+/// `[T; N]`.
+pub fn array_of_length(items: Schema, length: u64) -> Schema {
+    Schema {
+        min_items: Some(length),
+        max_items: Some(length),
+        ..array_of(items)
+    }
+}
+
+/// `HashSet<T>`, `BTreeSet<T>`. The API server holds lists of type `set` to scalar items; a set of anything
+/// else is a plain list.
+pub fn set_of(items: Schema) -> Schema {
+    let list_type = is_scalar(&items).then_some(ListType::Set);
+    Schema {
+        list_type,
+        ..array_of(items)
+    }
+}
+
+/// `BTreeMap<K, V>`, `HashMap<K, V>`. JSON has no keys but strings; an enum of unit variants gives a fixed
+/// set of them.
+pub fn map_of(keys: &Schema, values: Schema) -> Schema {
+    let names: Option<Vec<&str>> = keys.enumeration.iter().map(serde_json::Value::as_str).collect();
+    match names {
+        Some(names) if !names.is_empty() => Schema {
+            properties: names
+                .into_iter()
+                .map(|name| (name.to_owned(), values.clone()))
+                .collect(),
+            ..of_type(SchemaType::Object)
+        },
+        _ => Schema {
+            additional_properties: Some(Box::new(values)),
+            ..of_type(SchemaType::Object)
+        },
+    }
+}
+
+/// Whether values are single, as items of a set and keys of a list of type `map` must be.
+pub(crate) fn is_scalar(schema: &Schema) -> bool {
+    use SchemaType::{Boolean, Integer, Number, String};
+    schema.int_or_string || matches!(schema.schema_type, Some(Boolean | Integer | Number | String))
+}

@@ -1,0 +1,76 @@
+//! Field names inside CEL expressions.
+
+/// CEL's own words; a field of that name is written between double underscores.
+const RESERVED: &[&str] = &[
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// The name by which a CEL rule reaches a field, or nothing when no rule can: names are made of letters,
+/// digits, `_`, `.`, `-` and `/`, and begin with a letter or `_`.
+pub fn cel_name(wire_name: &str) -> Option<String> {
+    if RESERVED.contains(&wire_name) {
+        return Some(format!("__{wire_name}__"));
+    }
+    let mut letters = wire_name.chars().peekable();
+    if !letters
+        .peek()
+        .is_some_and(|first| first.is_ascii_alphabetic() || *first == '_')
+    {
+        return None;
+    }
+    let mut escaped = String::with_capacity(wire_name.len());
+    while let Some(letter) = letters.next() {
+        match letter {
+            '_' if letters.next_if_eq(&'_').is_some() => escaped.push_str("__underscores__"),
+            '.' => escaped.push_str("__dot__"),
+            '-' => escaped.push_str("__dash__"),
+            '/' => escaped.push_str("__slash__"),
+            '_' => escaped.push('_'),
+            letter if letter.is_ascii_alphanumeric() => escaped.push(letter),
+            _ => return None,
+        }
+    }
+    Some(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (name, expected) in [
+            ("size", Some("size")),
+            ("namespace", Some("__namespace__")),
+            ("a-b", Some("a__dash__b")),
+            ("a__b", Some("a__underscores__b")),
+            ("x.y/z", Some("x__dot__y__slash__z")),
+            ("_a", Some("_a")),
+            ("1a", None),
+            ("$ref", None),
+            ("", None),
+        ] {
+            assert_eq!(cel_name(name).as_deref(), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! The schema that `schemars` makes for a leaf type to a structural one.
+//!
+//! `schemars` writes JSON Schema: references, `null`, formats of its own. What has a structural form gets it;
+//! what has none is an error that says why.
+
+use serde_json::{Map, Value};
+
+use crate::build::{any, any_object, array_of, int_or_string, map_of, of_type, set_of};
+use crate::known::{self, known};
+use crate::{FORMATS, Schema, SchemaType, compare_numbers};
+
+/// Marks a schema that is structural already, because rbuilder made it.
+pub(crate) const OWN: &str = "x-rbuilder";
+
+/// Why a type has no structural schema.
+pub(crate) type Refusal = String;
+
+/// Reads one schema with the definitions that its references name.
+pub(crate) fn import(value: &Value, definitions: &Map<String, Value>) -> Result<Schema, Refusal> {
+    Import {
+        definitions,
+        path: Vec::new(),
+    }
+    .schema(value)
+}
+
+struct Import<'d> {
+    definitions: &'d Map<String, Value>,
+    /// The references being followed, to see a cycle.
+    path: Vec<String>,
+}
+
+impl Import<'_> {
+    fn schema(&mut self, value: &Value) -> Result<Schema, Refusal> {
+        let mut map = match value {
+            Value::Bool(true) => return Ok(any()),
+            Value::Object(map) => map.clone(),
+            _ => return Err("it accepts nothing".into()),
+        };
+        strip_null(&mut map);
+        if map.remove(OWN).is_some() {
+            return serde_json::from_value(Value::Object(map)).map_err(|error| error.to_string());
+        }
+        let mut schema = self.body(&map)?;
+        if let Some(description) = map.get("description").and_then(Value::as_str) {
+            schema.description = Some(description.to_owned());
+        }
+        Ok(schema)
+    }
+
+    fn body(&mut self, map: &Map<String, Value>) -> Result<Schema, Refusal> {
+        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+            return self.reference(reference);
+        }
+        if map.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+            return Ok(int_or_string());
+        }
+        for key in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(parts)) = map.get(key) {
+                return self.alternatives(parts);
+            }
+        }
+        if let Some(Value::Array(parts)) = map.get("allOf") {
+            return match parts.as_slice() {
+                [only] => self.schema(only),
+                _ => Err("it is made of several schemas that must all hold".into()),
+            };
+        }
+        self.typed(map)
+    }
+
+    fn reference(&mut self, reference: &str) -> Result<Schema, Refusal> {
+        let name = reference.rsplit('/').next().unwrap_or(reference);
+        if let Some(schema) = kubernetes_path(name).and_then(|path| known(&path)) {
+            return Ok(schema);
+        }
+        if self.path.iter().any(|earlier| earlier == name) {
+            return Err(format!(
+                "it contains itself: {} -> {name}",
+                self.path.join(" -> ")
+            ));
+        }
+        let Some(definition) = self.definitions.get(name) else {
+            return Err(format!("its part `{name}` is not defined"));
+        };
+        self.path.push(name.to_owned());
+        let schema = self.schema(definition);
+        self.path.pop();
+        schema
+    }
+
+    /// Alternatives have a structural form when they are all texts, or all objects.
+    fn alternatives(&mut self, parts: &[Value]) -> Result<Schema, Refusal> {
+        let parts: Vec<Schema> = parts
+            .iter()
+            .map(|part| self.schema(part))
+            .collect::<Result<_, _>>()?;
+        if let [only] = parts.as_slice() {
+            return Ok(only.clone());
+        }
+        let is = |schema_type| move |part: &Schema| part.schema_type == Some(schema_type);
+        if parts
+            .iter()
+            .all(|part| is(SchemaType::String)(part) && !part.enumeration.is_empty())
+        {
+            let enumeration = parts.into_iter().flat_map(|part| part.enumeration).collect();
+            return Ok(Schema {
+                enumeration,
+                ..of_type(SchemaType::String)
+            });
+        }
+        if parts.iter().all(is(SchemaType::Object)) {
+            return hoist(parts);
+        }
+        if parts
+            .iter()
+            .all(|part| is(SchemaType::Integer)(part) || is(SchemaType::String)(part))
+        {
+            return Ok(int_or_string());
+        }
+        Err("it has alternatives of different types".into())
+    }
+
+    fn typed(&mut self, map: &Map<String, Value>) -> Result<Schema, Refusal> {
+        let Some(schema_type) = map.get("type") else {
+            return untyped(map);
+        };
+        let mut schema = match schema_type.as_str() {
+            Some("null") => return Err("it is `null` on the wire, which a CRD cannot hold".into()),
+            Some("boolean") => of_type(SchemaType::Boolean),
+            Some("integer") => integer(map)?,
+            Some("number") => number(map),
+            Some("string") => text(map),
+            Some("array") => self.array(map)?,
+            Some("object") => self.object(map)?,
+            _ => return several_types(schema_type),
+        };
+        if let Some(Value::Array(allowed)) = map.get("enum") {
+            schema.enumeration = allowed.clone();
+        } else if let Some(only) = map.get("const") {
+            schema.enumeration = vec![only.clone()];
+        }
+        keep_extensions(map, &mut schema);
+        Ok(schema)
+    }
+
+    fn array(&mut self, map: &Map<String, Value>) -> Result<Schema, Refusal> {
+        if map.contains_key("prefixItems") || map.get("items").is_some_and(Value::is_array) {
+            return Err("it is a tuple, and a list in a CRD has items of one type".into());
+        }
+        let items = map
+            .get("items")
+            .map_or_else(|| Ok(any()), |items| self.schema(items))?;
+        let unique = map.get("uniqueItems") == Some(&Value::Bool(true));
+        let list = if unique { set_of(items) } else { array_of(items) };
+        let count = |key: &str| map.get(key).and_then(Value::as_u64);
+        Ok(Schema {
+            min_items: count("minItems"),
+            max_items: count("maxItems"),
+            ..list
+        })
+    }
+
+    fn object(&mut self, map: &Map<String, Value>) -> Result<Schema, Refusal> {
+        let any_key = of_type(SchemaType::String);
+        let mut schema = match (map.get("additionalProperties"), map.get("patternProperties")) {
+            (Some(Value::Bool(true)), _) => any_object(),
+            (Some(values @ Value::Object(_)), _) => map_of(&any_key, self.schema(values)?),
+            // Keys of JSON are texts; a number as a key is a text of digits.
+            (_, Some(Value::Object(patterns))) if !patterns.is_empty() => {
+                let values = patterns.values().next().unwrap_or(&Value::Null);
+                map_of(&any_key, self.schema(values)?)
+            }
+            _ => of_type(SchemaType::Object),
+        };
+        if let Some(Value::Object(properties)) = map.get("properties") {
+            for (name, property) in properties {
+                let property = self
+                    .schema(property)
+                    .map_err(|reason| format!("at `{name}`: {reason}"))?;
+                schema.properties.insert(name.clone(), property);
+            }
+        }
+        if let Some(Value::Array(required)) = map.get("required") {
+            schema
+                .required
+                .extend(required.iter().filter_map(Value::as_str).map(str::to_owned));
+        }
+        if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
+            schema.preserve_unknown_fields = true;
+        }
+        let count = |key: &str| map.get(key).and_then(Value::as_u64);
+        schema.min_properties = count("minProperties");
+        schema.max_properties = count("maxProperties");
+        Ok(schema)
+    }
+}
+
+/// Takes `null` out: in a CRD an optional value is absent.
+fn strip_null(map: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = map.get_mut("type") {
+        let had = types.len();
+        types.retain(|name| name != "null");
+        let stripped = types.len() != had;
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            map.insert("type".into(), only);
+        }
+        if stripped && let Some(Value::Array(allowed)) = map.get_mut("enum") {
+            allowed.retain(|value| !value.is_null());
+        }
+    }
+    for key in ["anyOf", "oneOf"] {
+        let Some(Value::Array(parts)) = map.get_mut(key) else {
+            continue;
+        };
+        let had = parts.len();
+        parts.retain(|part| part.get("type") != Some(&Value::String("null".into())));
+        if parts.len() != had
+            && let [Value::Object(only)] = parts.as_slice()
+        {
+            let only = only.clone();
+            map.remove(key);
+            for (key, value) in only {
+                map.entry(key).or_insert(value);
+            }
+            // What was inside may have been an option itself.
+            return strip_null(map);
+        }
+    }
+}
+
+/// `io.k8s.api.core.v1.Pod` is `k8s_openapi::api::core::v1::Pod`.
+fn kubernetes_path(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("io.k8s.")?;
+    Some(format!(
+        "k8s_openapi::{}",
+        rest.replace('-', "_").replace('.', "::")
+    ))
+}
+
+fn untyped(map: &Map<String, Value>) -> Result<Schema, Refusal> {
+    match (map.get("enum"), map.get("const")) {
+        (Some(Value::Array(allowed)), _) if allowed.iter().all(Value::is_string) => Ok(Schema {
+            enumeration: allowed.clone(),
+            ..of_type(SchemaType::String)
+        }),
+        (_, Some(only @ Value::String(_))) => Ok(Schema {
+            enumeration: vec![only.clone()],
+            ..of_type(SchemaType::String)
+        }),
+        (None, None) => Ok(any()),
+        _ => Err("its type cannot be told from its values".into()),
+    }
+}
+
+fn several_types(schema_type: &Value) -> Result<Schema, Refusal> {
+    let names: Vec<_> = schema_type
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    match names.as_slice() {
+        ["integer", "string"] | ["string", "integer"] => Ok(int_or_string()),
+        ["integer", "number"] | ["number", "integer"] => Ok(of_type(SchemaType::Number)),
+        _ => Err(format!("it can be of several types: {}", names.join(", "))),
+    }
+}
+
+/// `schemars` names the formats of integers after Rust's types.
+fn integer(map: &Map<String, Value>) -> Result<Schema, Refusal> {
+    let rust = match map.get("format").and_then(Value::as_str) {
+        Some("int8") => "i8",
+        Some("int16") => "i16",
+        Some("int32") => "i32",
+        Some("int64" | "int") => "i64",
+        Some("uint8") => "u8",
+        Some("uint16") => "u16",
+        Some("uint32") => "u32",
+        Some("uint64" | "uint") => "u64",
+        Some("int128" | "uint128") => return Err("128 bits fit into no format of a CRD; use a text".into()),
+        _ => "",
+    };
+    let mut schema = known::integer(rust).unwrap_or_else(|| of_type(SchemaType::Integer));
+    bound(map, &mut schema);
+    Ok(schema)
+}
+
+fn number(map: &Map<String, Value>) -> Schema {
+    let mut schema = of_type(SchemaType::Number);
+    schema.format = known_format(map);
+    bound(map, &mut schema);
+    schema
+}
+
+/// Bounds, of which the tighter one holds.
+fn bound(map: &Map<String, Value>, schema: &mut Schema) {
+    let number = |key: &str| map.get(key).and_then(Value::as_number).cloned();
+    let exclusive_minimum = number("exclusiveMinimum");
+    let exclusive_maximum = number("exclusiveMaximum");
+    if let Some(low) = exclusive_minimum.clone().or_else(|| number("minimum"))
+        && schema
+            .minimum
+            .as_ref()
+            .is_none_or(|old| compare_numbers(&low, old).is_gt())
+    {
+        schema.minimum = Some(low);
+        schema.exclusive_minimum = exclusive_minimum.is_some();
+    }
+    if let Some(high) = exclusive_maximum.clone().or_else(|| number("maximum"))
+        && schema
+            .maximum
+            .as_ref()
+            .is_none_or(|old| compare_numbers(&high, old).is_lt())
+    {
+        schema.maximum = Some(high);
+        schema.exclusive_maximum = exclusive_maximum.is_some();
+    }
+    schema.multiple_of = number("multipleOf");
+    if let Some(Value::Object(not)) = map.get("not") {
+        let refused = not.get("const").cloned().map(|only| vec![only]);
+        let refused = refused.or_else(|| not.get("enum").and_then(Value::as_array).cloned());
+        schema.not = refused.map(|enumeration| {
+            Box::new(Schema {
+                enumeration,
+                ..Schema::default()
+            })
+        });
+    }
+}
+
+fn text(map: &Map<String, Value>) -> Schema {
+    let count = |key: &str| map.get(key).and_then(Value::as_u64);
+    Schema {
+        format: known_format(map),
+        min_length: count("minLength"),
+        max_length: count("maxLength"),
+        pattern: map.get("pattern").and_then(Value::as_str).map(str::to_owned),
+        ..of_type(SchemaType::String)
+    }
+}
+
+/// A format that the API server does not know would make it warn on every apply.
+fn known_format(map: &Map<String, Value>) -> Option<String> {
+    let format = map.get("format").and_then(Value::as_str)?;
+    FORMATS.contains(&format).then(|| format.to_owned())
+}
+
+/// What somebody else's `JsonSchema` says about Kubernetes, as kube's derives let it.
+fn keep_extensions(map: &Map<String, Value>, schema: &mut Schema) {
+    let on = |key: &str| map.get(key) == Some(&Value::Bool(true));
+    let read = |key: &str| map.get(key).cloned();
+    schema.preserve_unknown_fields |= on("x-kubernetes-preserve-unknown-fields");
+    schema.embedded_resource |= on("x-kubernetes-embedded-resource");
+    if let Some(value) = read("x-kubernetes-validations") {
+        schema.validations = serde_json::from_value(value).unwrap_or_default();
+    }
+    if let Some(value) = read("x-kubernetes-list-type") {
+        schema.list_type = serde_json::from_value(value).ok();
+    }
+    if let Some(value) = read("x-kubernetes-list-map-keys") {
+        schema.list_map_keys = serde_json::from_value(value).unwrap_or_default();
+    }
+    if let Some(value) = read("x-kubernetes-map-type") {
+        schema.map_type = serde_json::from_value(value).ok();
+    }
+}
+
+/// Alternatives that are all objects: the fields of all of them, and which go together.
+fn hoist(parts: Vec<Schema>) -> Result<Schema, Refusal> {
+    let mut schema = of_type(SchemaType::Object);
+    for part in &parts {
+        for (name, property) in &part.properties {
+            match schema.properties.get(name) {
+                Some(other) if other != property => {
+                    return Err(format!("its alternatives differ in what `{name}` is"));
+                }
+                _ => schema.properties.insert(name.clone(), property.clone()),
+            };
+        }
+    }
+    if parts.iter().all(|part| !part.required.is_empty()) {
+        let requires = |part: Schema| Schema {
+            required: part.required,
+            ..Schema::default()
+        };
+        schema.any_of = parts.into_iter().map(requires).collect();
+    }
+    Ok(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(schemars: Value, expected: Result<Value, &str>) {
+        let definitions = json!({
+            "Leaf": {"type": "string", "minLength": 1},
+            "Node": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}}},
+        });
+        let imported = import(&schemars, definitions.as_object().expect("a map"));
+        let imported = imported.map(|schema| serde_json::to_value(schema).expect("JSON"));
+        assert_eq!(imported, expected.map_err(str::to_owned), "{schemars}");
+    }
+
+    #[test]
+    fn structural_forms() {
+        check(
+            json!(true),
+            Ok(json!({"x-kubernetes-preserve-unknown-fields": true})),
+        );
+        check(
+            json!({"type": ["string", "null"], "enum": ["A", null]}),
+            Ok(json!({"type": "string", "enum": ["A"]})),
+        );
+        check(
+            json!({"anyOf": [{"$ref": "#/$defs/Leaf"}, {"type": "null"}]}),
+            Ok(json!({"type": "string", "minLength": 1})),
+        );
+        check(
+            json!({"type": "integer", "format": "uint8", "minimum": 0, "maximum": 255}),
+            Ok(json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": 255})),
+        );
+        check(
+            json!({"type": "integer", "format": "uint32", "minimum": 1}),
+            Ok(json!({"type": "integer", "format": "int64", "minimum": 1, "maximum": u32::MAX})),
+        );
+        check(
+            json!({"type": "string", "format": "ip"}),
+            Ok(json!({"type": "string"})),
+        );
+        check(
+            json!({"type": "object", "additionalProperties": true}),
+            Ok(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})),
+        );
+        check(
+            json!({"type": "object", "additionalProperties": false, "patternProperties": {"^\\d+$": {"type": "boolean"}}}),
+            Ok(json!({"type": "object", "additionalProperties": {"type": "boolean"}})),
+        );
+        check(
+            json!({"type": "object", "additionalProperties": false, "properties": {"A": {"type": "boolean"}}}),
+            Ok(json!({"type": "object", "properties": {"A": {"type": "boolean"}}})),
+        );
+        check(
+            json!({"type": "array", "uniqueItems": true, "items": {"type": "string"}}),
+            Ok(json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"})),
+        );
+        check(
+            json!({"$ref": "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.Time"}),
+            Ok(json!({"type": "string", "format": "date-time"})),
+        );
+        check(
+            json!({"oneOf": [{"type": "string", "enum": ["A"]}, {"type": "string", "const": "B"}]}),
+            Ok(json!({"type": "string", "enum": ["A", "B"]})),
+        );
+    }
+
+    #[test]
+    fn what_is_structural_stays_as_it_is() {
+        let own = json!({
+            "type": "object", "description": "d", "default": {}, "x-kubernetes-map-type": "atomic",
+            "properties": {"a": {"type": "integer", "format": "int64", "minimum": 0}},
+            "oneOf": [{"required": ["a"]}],
+        });
+        let mut tagged = own.clone();
+        tagged[OWN] = json!(true);
+        check(tagged.clone(), Ok(own.clone()));
+        check(json!({"anyOf": [tagged, {"type": "null"}]}), Ok(own));
+    }
+
+    #[test]
+    fn refusals() {
+        check(
+            json!({"type": "null"}),
+            Err("it is `null` on the wire, which a CRD cannot hold"),
+        );
+        check(
+            json!({"type": "array", "prefixItems": [true]}),
+            Err("it is a tuple, and a list in a CRD has items of one type"),
+        );
+        check(
+            json!({"type": "integer", "format": "uint128"}),
+            Err("128 bits fit into no format of a CRD; use a text"),
+        );
+        check(
+            json!({"$ref": "#/$defs/Node"}),
+            Err("at `next`: it contains itself: Node -> Node"),
+        );
+    }
+}

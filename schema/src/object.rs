@@ -1,0 +1,234 @@
+//! Fields to the schema of an object.
+
+use crate::apply::{Complaint, apply};
+use crate::build::of_type;
+use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Slot, cel_name};
+
+/// A problem with one field, by its position in the list.
+pub(crate) type FieldComplaint = (usize, Complaint);
+
+/// Builds the schema of an object from its fields.
+pub(crate) fn object(fields: &[Field], slots: &[Slot], complaints: &mut Vec<FieldComplaint>) -> Schema {
+    let mut schema = of_type(SchemaType::Object);
+    for (position, field) in fields.iter().enumerate() {
+        let mut found = Vec::new();
+        match slots.get(field.slot) {
+            Some(slot) if field.flatten => flatten(field, slot, &mut schema, &mut found),
+            Some(slot) => add(field, slot, &mut schema, &mut found),
+            None => found.push(Complaint::new("the type of the field was not read")),
+        }
+        complaints.extend(found.into_iter().map(|complaint| (position, complaint)));
+    }
+    close_map(&mut schema);
+    schema
+}
+
+/// Whether an object may be without the field.
+pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
+    field.markers.optional.unwrap_or(match field.presence {
+        Presence::ByType => slot.optional,
+        Presence::Defaulted => true,
+        Presence::Required => false,
+    })
+}
+
+fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    let mut property = if field.markers.schemaless {
+        Schema::default()
+    } else {
+        slot.schema.clone()
+    };
+    if field.description.is_some() {
+        property.description = field.description.clone();
+    }
+    apply(&field.markers, &mut property, complaints);
+    let optional = is_optional(field, slot);
+    if field.markers.immutable {
+        let rule = "self == oldSelf".into();
+        property.validations.push(Cel {
+            rule,
+            message: Some("field is immutable".into()),
+            ..Cel::default()
+        });
+        if optional {
+            schema.validations.extend(once_set(&field.name, complaints));
+        }
+    }
+    if schema.properties.insert(field.name.clone(), property).is_some() {
+        complaints.push(Complaint::new(format!(
+            "two fields are called \"{}\" on the wire",
+            field.name
+        )));
+    }
+    if !optional {
+        schema.required.insert(field.name.clone());
+    }
+}
+
+/// The rule by which an optional field, once set, stays: it is the parent's, for an absent field has no rules.
+fn once_set(name: &str, complaints: &mut Vec<Complaint>) -> Option<Cel> {
+    let Some(path) = cel_name(name) else {
+        complaints.push(Complaint::new(format!(
+            "no CEL rule can name the field \"{name}\""
+        )));
+        return None;
+    };
+    Some(Cel {
+        rule: format!("!has(oldSelf.{path}) || has(self.{path})"),
+        message: Some(format!("field {name} is immutable once set")),
+        ..Cel::default()
+    })
+}
+
+/// Puts the fields of a flattened value among the parent's.
+fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    if (Markers {
+        optional: None,
+        ..field.markers.clone()
+    }) != Markers::default()
+    {
+        let complaint =
+            Complaint::new("a flattened field is not on the wire, so markers on it have no effect");
+        complaints.push(complaint.help("put the markers on the fields of its type"));
+    }
+    let inner = &slot.schema;
+    if inner.preserve_unknown_fields && inner.properties.is_empty() {
+        schema.preserve_unknown_fields = true;
+        return;
+    }
+    if inner.schema_type != Some(SchemaType::Object) && !inner.preserve_unknown_fields {
+        let complaint = Complaint::new("only a struct, an enum of structs or a map can be flattened");
+        complaints.push(complaint.help("remove `#[serde(flatten)]`"));
+        return;
+    }
+    let optional = is_optional(field, slot);
+    hoist(inner, optional, schema, complaints);
+}
+
+/// Joins the fields of one object schema with those of another.
+fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    for (name, property) in &inner.properties {
+        if schema.properties.insert(name.clone(), property.clone()).is_some() {
+            complaints.push(Complaint::new(format!(
+                "two fields are called \"{name}\" on the wire"
+            )));
+        }
+    }
+    if let Some(values) = &inner.additional_properties {
+        schema.additional_properties = Some(values.clone());
+    }
+    schema.preserve_unknown_fields |= inner.preserve_unknown_fields;
+    schema.validations.extend(inner.validations.iter().cloned());
+    // Of a value that may be absent nothing can be demanded.
+    if optional {
+        return;
+    }
+    schema.required.extend(inner.required.iter().cloned());
+    schema.all_of.extend(inner.all_of.iter().cloned());
+    join_alternatives(&inner.one_of, &inner.any_of, schema);
+    schema.min_properties = schema.min_properties.max(inner.min_properties);
+}
+
+/// A schema holds one list of alternatives of each sort; further ones go side by side under `allOf`.
+fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) {
+    if schema.one_of.is_empty() {
+        schema.one_of = one_of.to_vec();
+    } else if !one_of.is_empty() {
+        schema.all_of.push(Schema {
+            one_of: one_of.to_vec(),
+            ..Schema::default()
+        });
+    }
+    if schema.any_of.is_empty() {
+        schema.any_of = any_of.to_vec();
+    } else if !any_of.is_empty() {
+        schema.all_of.push(Schema {
+            any_of: any_of.to_vec(),
+            ..Schema::default()
+        });
+    }
+}
+
+/// A flattened map beside fields: the API server takes fields or a map, so the map's keys are kept unchecked.
+fn close_map(schema: &mut Schema) {
+    if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
+        schema.preserve_unknown_fields = true;
+    }
+}
+
+/// The rules about several fields, in controller-gen's words and order: at most, exactly, at least.
+pub(crate) fn one_of_rules(
+    rules: &[OneOf],
+    fields: &[Field],
+    slots: &[Slot],
+    complaints: &mut Vec<Complaint>,
+) -> Vec<Cel> {
+    let mut sorted: Vec<&OneOf> = rules.iter().collect();
+    sorted.sort_by_key(|rule| match rule {
+        OneOf::AtMost(_) => 0,
+        OneOf::Exactly(_) => 1,
+        OneOf::AtLeast(_) => 2,
+    });
+    sorted
+        .into_iter()
+        .filter_map(|rule| one_of_rule(rule, fields, slots, complaints))
+        .collect()
+}
+
+fn one_of_rule(
+    rule: &OneOf,
+    fields: &[Field],
+    slots: &[Slot],
+    complaints: &mut Vec<Complaint>,
+) -> Option<Cel> {
+    let (OneOf::AtMost(idents) | OneOf::Exactly(idents) | OneOf::AtLeast(idents)) = rule;
+    let mut names = Vec::with_capacity(idents.len());
+    for ident in idents {
+        let Some(field) = fields.iter().find(|field| field.ident == *ident) else {
+            complaints.push(Complaint::new(format!("there is no field `{ident}`")));
+            continue;
+        };
+        if !slots.get(field.slot).is_some_and(|slot| is_optional(field, slot)) {
+            let complaint = Complaint::new(format!("the field `{ident}` is required, so it is always set"));
+            complaints.push(complaint.help("make it an `Option`, or give it `#[serde(default)]`"));
+        }
+        match cel_name(&field.name) {
+            Some(path) => names.push((field.name.as_str(), path)),
+            None => complaints.push(Complaint::new(format!(
+                "no CEL rule can name the field \"{}\"",
+                field.name
+            ))),
+        }
+    }
+    if names.len() != idents.len() {
+        return None;
+    }
+    let list = names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
+    let join = |term: &dyn Fn(&str) -> String, between: &str| {
+        names
+            .iter()
+            .map(|(_, path)| term(path))
+            .collect::<Vec<_>>()
+            .join(between)
+    };
+    let count = || join(&|path| format!("(has(self.{path})?1:0)"), "+");
+    let (rule, message) = match rule {
+        OneOf::AtMost(_) => (
+            format!("{} <= 1", count()),
+            format!("at most one of the fields in [{list}] may be set"),
+        ),
+        OneOf::Exactly(_) => (
+            format!("{} == 1", count()),
+            format!("exactly one of the fields in [{list}] must be set"),
+        ),
+        OneOf::AtLeast(_) => (
+            join(&|path| format!("has(self.{path})"), "||"),
+            format!("at least one of the fields in [{list}] must be set"),
+        ),
+    };
+    Some(Cel {
+        rule,
+        message: Some(message),
+        ..Cel::default()
+    })
+}

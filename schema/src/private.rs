@@ -1,0 +1,132 @@
+//! What `derive(CrdSchema)` calls. Not for use by hand: it changes with the derive.
+
+use std::cell::RefCell;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use crate::import::{OWN, import};
+use crate::{Container, Problem, Shape, Site, Slot, assemble};
+
+/// The crate whose trait the derive implements: the user's program need not depend on it.
+pub use schemars;
+
+thread_local! {
+    /// The types whose schema is being made, outermost first.
+    static STACK: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes the innermost type off the stack, on a panic too.
+struct Entered;
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        STACK.with_borrow_mut(|stack| stack.pop());
+    }
+}
+
+/// The schema of a type that derives `CrdSchema`.
+///
+/// `container` is the JSON of its [`Container`]; `slots` gives the schemas of the types it mentions.
+///
+/// # Panics
+/// When the type has no structural schema: it contains itself, or a marker does not fit the type it is on.
+/// `JsonSchema` has no way to return an error; `rbuilder manifests` reports the same at its place in the source.
+pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>) -> schemars::Schema {
+    let container: Container = match serde_json::from_str(container) {
+        Ok(container) => container,
+        Err(error) => panic!("rbuilder and rbuilder-derive are of different versions: {error}"),
+    };
+    let (_entered, depth) = enter(std::any::type_name::<T>());
+    let schema = match assemble(&container, &slots()) {
+        Ok(schema) => schema,
+        Err(problems) => panic!("{}", report(&container, &problems)),
+    };
+    let mut map = match serde_json::to_value(&schema) {
+        Ok(Value::Object(map)) => map,
+        other => panic!("the schema of `{}` is no JSON object: {other:?}", container.name),
+    };
+    if depth > 0 {
+        // Read by another type's slot, which need not guess that it is structural.
+        map.insert(OWN.to_owned(), Value::Bool(true));
+    }
+    schemars::Schema::from(map)
+}
+
+/// Puts a type on the stack; says how many were there.
+fn enter(name: &'static str) -> (Entered, usize) {
+    STACK.with_borrow_mut(|stack| {
+        if let Some(start) = stack.iter().position(|earlier| *earlier == name) {
+            let cycle: Vec<_> = stack[start..].iter().chain([&name]).copied().collect();
+            let cycle = cycle.join("` -> `");
+            // The stack is left as it was: the guards of the outer types take them off.
+            panic!(
+                "`{name}` contains itself, and a CRD cannot say that: `{cycle}`\n\
+                 help: put `#[kube(schemaless, preserve_unknown_fields)]` on the field that closes the cycle"
+            );
+        }
+        stack.push(name);
+        (Entered, stack.len() - 1)
+    })
+}
+
+fn report(container: &Container, problems: &[Problem]) -> String {
+    let lines = problems.iter().map(|problem| {
+        let help = problem
+            .help
+            .as_ref()
+            .map(|help| format!("\n    help: {help}"))
+            .unwrap_or_default();
+        format!(
+            "\n  {}: {}{help}",
+            place(container, &problem.site),
+            problem.message
+        )
+    });
+    format!(
+        "`{}` has no structural schema:{}",
+        container.name,
+        lines.collect::<String>()
+    )
+}
+
+fn place(container: &Container, site: &Site) -> String {
+    let variant = |position: usize| match &container.shape {
+        Shape::Enum { variants, .. } => variants.get(position),
+        _ => None,
+    };
+    let name = match (site, &container.shape) {
+        (Site::Field(position), Shape::Object(fields)) => fields
+            .get(*position)
+            .map(|field| format!("{}.{}", container.name, field.ident)),
+        (Site::Variant(position) | Site::VariantField(position, _), _) => {
+            variant(*position).map(|variant| format!("{}::{}", container.name, variant.ident))
+        }
+        _ => None,
+    };
+    name.unwrap_or_else(|| container.name.clone())
+}
+
+/// The schema of a type that a container mentions, from its `JsonSchema`.
+///
+/// # Panics
+/// When that schema has no structural form.
+pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let schema = generator.subschema_for::<T>();
+    let definitions = generator.take_definitions(true);
+    match import(schema.as_value(), &definitions) {
+        // Asked of the trait, so that an alias of `Option` is one too.
+        Ok(schema) => Slot {
+            schema,
+            optional: T::_schemars_private_is_option(),
+        },
+        Err(reason) => panic!(
+            "`{}` has no structural schema: {reason}\n\
+             help: say it with markers: `#[kube(schema_type = \"…\")]` names a type with the same wire form, \
+             `#[kube(schemaless)]` leaves all to the markers",
+            std::any::type_name::<T>()
+        ),
+    }
+}

@@ -1,0 +1,150 @@
+//! Whether a literal value fits a schema, as the API server will ask about a default.
+
+use serde_json::Value;
+
+use crate::number::{float, is_integral};
+use crate::{Schema, SchemaType, compare_numbers};
+use std::cmp::Ordering;
+
+/// Says why a value does not fit. Patterns, formats and CEL rules are left to the API server.
+pub(crate) fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
+    if value.is_null() {
+        return if schema.nullable {
+            Ok(())
+        } else {
+            Err("`null` is not allowed".into())
+        };
+    }
+    check_type(value, schema)?;
+    if !schema.enumeration.is_empty() && !schema.enumeration.contains(value) {
+        return Err(format!("{value} is not one of the values allowed"));
+    }
+    match value {
+        Value::Number(number) => check_number(number, schema)?,
+        Value::String(text) => check_size(
+            text.chars().count(),
+            schema.min_length,
+            schema.max_length,
+            "characters",
+        )?,
+        Value::Array(items) => {
+            check_size(items.len(), schema.min_items, schema.max_items, "items")?;
+            if let Some(inner) = &schema.items {
+                items.iter().try_for_each(|item| validate(item, inner))?;
+            }
+        }
+        Value::Object(fields) => check_object(fields, schema)?,
+        Value::Null | Value::Bool(_) => {}
+    }
+    check_alternatives(value, schema)
+}
+
+fn check_type(value: &Value, schema: &Schema) -> Result<(), String> {
+    let fits = match schema.schema_type {
+        None => !schema.int_or_string || value.is_string() || value.is_i64() || value.is_u64(),
+        Some(SchemaType::Array) => value.is_array(),
+        Some(SchemaType::Boolean) => value.is_boolean(),
+        Some(SchemaType::Integer) => value.as_number().is_some_and(is_integral),
+        Some(SchemaType::Number) => value.is_number(),
+        Some(SchemaType::Object) => value.is_object(),
+        Some(SchemaType::String) => value.is_string(),
+    };
+    if fits {
+        return Ok(());
+    }
+    let wanted = schema
+        .schema_type
+        .map_or("a whole number or a text", SchemaType::noun);
+    Err(format!("{value} is not {wanted}"))
+}
+
+fn check_number(number: &serde_json::Number, schema: &Schema) -> Result<(), String> {
+    let below = |bound: &serde_json::Number, exclusive: bool| match compare_numbers(number, bound) {
+        Ordering::Less => true,
+        Ordering::Equal => exclusive,
+        Ordering::Greater => false,
+    };
+    let above = |bound: &serde_json::Number, exclusive: bool| match compare_numbers(number, bound) {
+        Ordering::Greater => true,
+        Ordering::Equal => exclusive,
+        Ordering::Less => false,
+    };
+    if let Some(bound) = schema
+        .minimum
+        .as_ref()
+        .filter(|bound| below(bound, schema.exclusive_minimum))
+    {
+        return Err(format!("{number} is below the minimum, {bound}"));
+    }
+    if let Some(bound) = schema
+        .maximum
+        .as_ref()
+        .filter(|bound| above(bound, schema.exclusive_maximum))
+    {
+        return Err(format!("{number} is above the maximum, {bound}"));
+    }
+    if let Some(factor) = &schema.multiple_of {
+        let quotient = float(number) / float(factor);
+        if (quotient - quotient.round()).abs() > 1e-9 {
+            return Err(format!("{number} is not a multiple of {factor}"));
+        }
+    }
+    if schema.format.as_deref() == Some("int32") && number.as_i64().is_none_or(|n| i32::try_from(n).is_err())
+    {
+        return Err(format!("{number} does not fit into 32 bits"));
+    }
+    Ok(())
+}
+
+fn check_size(size: usize, least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), String> {
+    let size = size as u64;
+    match (least, most) {
+        (Some(least), _) if size < least => Err(format!("it has {size} {what}, and the least is {least}")),
+        (_, Some(most)) if size > most => Err(format!("it has {size} {what}, and the most is {most}")),
+        _ => Ok(()),
+    }
+}
+
+fn check_object(fields: &serde_json::Map<String, Value>, schema: &Schema) -> Result<(), String> {
+    check_size(fields.len(), schema.min_properties, schema.max_properties, "keys")?;
+    for name in &schema.required {
+        // What has a default of its own is filled in before anything is asked.
+        let filled = schema
+            .properties
+            .get(name)
+            .is_some_and(|property| property.default.is_some());
+        if !filled && !fields.contains_key(name) {
+            return Err(format!("the field `{name}` is missing"));
+        }
+    }
+    for (name, value) in fields {
+        match (schema.properties.get(name), &schema.additional_properties) {
+            (Some(inner), _) => validate(value, inner).map_err(|reason| format!("at `{name}`: {reason}"))?,
+            (None, Some(inner)) => {
+                validate(value, inner).map_err(|reason| format!("at `{name}`: {reason}"))?
+            }
+            (None, None) if schema.preserve_unknown_fields || schema.embedded_resource => {}
+            (None, None) => return Err(format!("there is no field `{name}`")),
+        }
+    }
+    Ok(())
+}
+
+fn check_alternatives(value: &Value, schema: &Schema) -> Result<(), String> {
+    let holds = |part: &Schema| holds(value, part);
+    if schema.all_of.iter().any(|part| !holds(part))
+        || (!schema.any_of.is_empty() && !schema.any_of.iter().any(holds))
+        || (!schema.one_of.is_empty() && schema.one_of.iter().filter(|part| holds(part)).count() != 1)
+        || schema.not.as_deref().is_some_and(holds)
+    {
+        return Err(format!("{value} matches none, or several, of the alternatives"));
+    }
+    Ok(())
+}
+
+/// Value validations look at what they name and at nothing else.
+fn holds(value: &Value, part: &Schema) -> bool {
+    let mut open = part.clone();
+    open.preserve_unknown_fields = true;
+    validate(value, &open).is_ok()
+}
