@@ -4,6 +4,7 @@
 //! runtime by path and this crate does not depend on it.
 
 mod crd_schema;
+mod envtest;
 mod rbac;
 mod report;
 
@@ -19,4 +20,10 @@ pub fn crd_schema(item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn rbac(arguments: TokenStream, item: TokenStream) -> TokenStream {
     rbac::expand(arguments.into(), item.into()).into()
+}
+
+/// `#[rbuilder::envtest::test]`; documented there.
+#[proc_macro_attribute]
+pub fn envtest_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    envtest::expand(arguments.into(), item.into()).into()
 }
