@@ -110,7 +110,9 @@ mod tests {
     use super::*;
 
     fn check_error(arguments: &str, item: &str, expected: &str) {
-        let found = parse(arguments.parse().unwrap(), item.parse().unwrap()).unwrap_err();
+        let found = parse(arguments.parse().unwrap(), item.parse().unwrap())
+            .err()
+            .unwrap();
         assert_eq!(found.to_string(), expected);
         let expanded = expand(arguments.parse().unwrap(), item.parse().unwrap()).to_string();
         assert!(expanded.contains("compile_error"), "{expanded}");

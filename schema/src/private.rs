@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::import::{OWN, import};
-use crate::{Container, Problem, Shape, Site, Slot, assemble};
+use crate::{Container, Problem, Schema, Shape, Site, Slot, assemble};
 
 /// The crate whose trait the derive implements: the user's program need not depend on it.
 pub use schemars;
@@ -39,10 +39,13 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
         Err(error) => panic!("rbuilder and rbuilder-derive are of different versions: {error}"),
     };
     let (_entered, depth) = enter(std::any::type_name::<T>());
-    let schema = match assemble(&container, &slots()) {
+    let mut schema = match assemble(&container, &slots()) {
         Ok(schema) => schema,
         Err(problems) => panic!("{}", report(&container, &problems)),
     };
+    if depth == 0 {
+        shield(&mut schema);
+    }
     let mut map = match serde_json::to_value(&schema) {
         Ok(Value::Object(map)) => map,
         other => panic!("the schema of `{}` is no JSON object: {other:?}", container.name),
@@ -52,6 +55,27 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
         map.insert(OWN.to_owned(), Value::Bool(true));
     }
     schemars::Schema::from(map)
+}
+
+/// Says the same in a form that kube's own rewriting (5.0) leaves whole.
+///
+/// It moves the `properties` of the members of `oneOf` and `anyOf` up, and panics where two of them say
+/// something else about one field, as the tag of an enum must; it does not look into `allOf`. And it takes
+/// the `type` off the members that spell out `x-kubernetes-int-or-string`, which is complete without them.
+fn shield(schema: &mut Schema) {
+    if schema.int_or_string {
+        schema.any_of.clear();
+    }
+    for member in schema.one_of.iter_mut().chain(&mut schema.any_of) {
+        if !member.properties.is_empty() {
+            let whole = std::mem::take(member);
+            member.all_of = vec![whole];
+        }
+    }
+    let inner = schema.properties.values_mut().chain(schema.items.as_deref_mut());
+    inner
+        .chain(schema.additional_properties.as_deref_mut())
+        .for_each(shield);
 }
 
 /// Puts a type on the stack; says how many were there.

@@ -1,6 +1,7 @@
 //! The container keys of a kind: `#[kube(…)]` as kube-derive 5.0 reads it, and what `#[crd(…)]` adds.
 
 use serde::Deserialize;
+use syn::Attribute;
 use syn::ext::IdentExt;
 
 use crate::args::{self, Arg, ArgValue, Literal};
@@ -230,9 +231,23 @@ struct Draft {
     made: CustomResource,
 }
 
+/// Whether a type is a kind: it derives `CustomResource`, or has the keys that only a kind has. The compiler
+/// takes `#[derive(…)]` away before a derive sees the item, so there the keys must tell.
+pub(crate) fn is_kind(attrs: &[Attribute]) -> bool {
+    derives_named(attrs, "CustomResource")
+        || attrs
+            .iter()
+            .filter(|attr| attr.path().is_ident("kube"))
+            .any(|attr| {
+                let args = args::of_attribute(attr, &mut Session::default());
+                args.iter()
+                    .any(|arg| matches!(arg.name.as_str(), "group" | "version" | "kind"))
+            })
+}
+
 /// Reads the kind of an item that derives `CustomResource`.
 pub(crate) fn parse(item: &Item<'_>, session: &mut Session) -> Option<CustomResource> {
-    if !derives_named(item.attrs(), "CustomResource") {
+    if !is_kind(item.attrs()) {
         return None;
     }
     let span = session.place(item.ident());

@@ -7,8 +7,7 @@ use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, ItemEnum, ItemS
 use crate::marker::{self, Kind, Place};
 use crate::serde_attrs::{ContainerAttrs, FieldAttrs};
 use crate::{
-    Session, SpanId, Type, TypeKind, TypeRef, custom_resource, derives_named, docs, names, serde_attrs,
-    suggest, types,
+    Session, SpanId, Type, TypeKind, TypeRef, custom_resource, docs, names, serde_attrs, suggest, types,
 };
 
 /// A struct or enum, wherever `syn` found it.
@@ -100,7 +99,7 @@ pub fn parse_type<'a>(item: impl Into<Item<'a>>, session: &mut Session) -> Optio
     };
     let serde = serde_attrs::container(item.attrs, reader.session);
     let custom_resource = custom_resource::parse(&item, reader.session);
-    let is_root = derives_named(item.attrs, "CustomResource");
+    let is_root = custom_resource::is_kind(item.attrs);
     let read = marker::parse_container(item.attrs, is_root, item.kind(), reader.session);
     let mut markers = read.markers;
     let shape = reader.shape(&item, &serde, span, &mut markers)?;

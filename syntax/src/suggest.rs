@@ -8,7 +8,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .into_iter()
         .map(|candidate| (distance(&plain, &normal(candidate)), candidate))
         .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, candidate)| *distance <= (candidate.chars().count() + 2) / 3)
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().div_ceil(3))
         .map(|(_, candidate)| candidate)
 }
 

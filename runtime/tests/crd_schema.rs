@@ -1,0 +1,277 @@
+//! `derive(CrdSchema)` under kube's `CustomResource`: what `Kind::crd()` says.
+
+use std::collections::{BTreeMap, HashSet};
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::{CustomResource, CustomResourceExt};
+use rbuilder::CrdSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// An alias is seen through by the compiler, so it is seen through by the derive.
+type Maybe<T> = Option<T>;
+
+/// The spec.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(
+    group = "example.com",
+    version = "v1",
+    kind = "Rich",
+    namespaced,
+    status = "RichStatus"
+)]
+#[kube(validation = "self.metadata.name != 'bad'")]
+#[serde(rename_all = "camelCase")]
+pub struct RichSpec {
+    /// How many.
+    #[kube(validation(minimum = 1, maximum = 5), default = 1)]
+    pub size_wanted: i32,
+    pub small: u8,
+    pub maybe: Maybe<String>,
+    #[kube(list_type = "map", list_map_keys = ["name"], validation(max_items = 16))]
+    #[serde(default)]
+    pub items: Vec<Item>,
+    pub shared: Option<Box<Item>>,
+    #[kube(values(validation(max_length = 9)))]
+    pub labels: BTreeMap<String, String>,
+    pub ports: BTreeMap<u16, bool>,
+    pub per_mode: BTreeMap<Mode, u32>,
+    pub tags: HashSet<String>,
+    pub pair: [i64; 2],
+    pub source: Source,
+    pub memory: Option<Quantity>,
+    pub port: IntOrString,
+    pub at: Option<Time>,
+    pub raw: Value,
+    pub object: serde_json::Map<String, Value>,
+    #[serde(flatten)]
+    pub tuning: Tuning,
+    pub page: Page<Page<i32>>,
+}
+
+/// The status.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct RichStatus {
+    #[kube(list_type = "map", list_map_keys = ["type"])]
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+}
+
+/// An item.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Item {
+    #[kube(validation(max_length = 63))]
+    pub name: String,
+}
+
+/// A mode.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    On,
+    Off,
+}
+
+/// A source.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum Source {
+    Git { url: String },
+    Oci { image: String, mode: Option<Mode> },
+}
+
+/// Tuning.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(default)]
+pub struct Tuning {
+    #[kube(default = 4)]
+    pub threads: u32,
+}
+
+/// A generic type, nested in itself with another argument: no recursion.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Page<T> {
+    pub entries: Vec<T>,
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    let mut generator = schemars::SchemaGenerator::default();
+    T::json_schema(&mut generator).to_value()
+}
+
+/// One property of the spec, as the derive writes it.
+fn check(property: &str, expected: &Value) {
+    let schema = schema_of::<RichSpec>();
+    assert_eq!(&schema["properties"][property], expected, "{property}");
+}
+
+#[test]
+fn every_type_has_its_schema() {
+    let item = json!({"type": "object", "description": "An item.", "required": ["name"],
+        "properties": {"name": {"type": "string", "maxLength": 63}}});
+    let page = |entries: Value| {
+        json!({"type": "object", "required": ["entries"],
+            "description": "A generic type, nested in itself with another argument: no recursion.",
+            "properties": {"entries": {"type": "array", "items": entries}}})
+    };
+    for (property, expected) in [
+        (
+            "sizeWanted",
+            json!({"type": "integer", "format": "int32", "description": "How many.", "minimum": 1, "maximum": 5, "default": 1}),
+        ),
+        (
+            "small",
+            json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": 255}),
+        ),
+        ("maybe", json!({"type": "string"})),
+        (
+            "items",
+            json!({"type": "array", "items": item, "maxItems": 16, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
+        ),
+        ("shared", item.clone()),
+        (
+            "labels",
+            json!({"type": "object", "additionalProperties": {"type": "string", "maxLength": 9}}),
+        ),
+        (
+            "ports",
+            json!({"type": "object", "additionalProperties": {"type": "boolean"}}),
+        ),
+        (
+            "perMode",
+            json!({"type": "object", "properties": {
+                "On": {"type": "integer", "format": "int64", "minimum": 0, "maximum": u32::MAX},
+                "Off": {"type": "integer", "format": "int64", "minimum": 0, "maximum": u32::MAX},
+            }}),
+        ),
+        (
+            "tags",
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
+        ),
+        (
+            "pair",
+            json!({"type": "array", "items": {"type": "integer", "format": "int64"}, "minItems": 2, "maxItems": 2}),
+        ),
+        (
+            "source",
+            json!({"type": "object", "description": "A source.", "required": ["type"],
+            "properties": {
+                "type": {"type": "string", "enum": ["git", "oci"]},
+                "url": {"type": "string"},
+                "image": {"type": "string"},
+                "mode": {"type": "string", "enum": ["On", "Off"], "description": "A mode."},
+            },
+            "oneOf": [
+                {"allOf": [{"properties": {"type": {"enum": ["git"]}}, "required": ["url"]}]},
+                {"allOf": [{"properties": {"type": {"enum": ["oci"]}}, "required": ["image"]}]},
+            ]}),
+        ),
+        ("port", json!({"x-kubernetes-int-or-string": true})),
+        ("at", json!({"type": "string", "format": "date-time"})),
+        ("raw", json!({"x-kubernetes-preserve-unknown-fields": true})),
+        (
+            "object",
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        ),
+        (
+            "threads",
+            json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": u32::MAX, "default": 4}),
+        ),
+        ("page", page(page(json!({"type": "integer", "format": "int32"})))),
+    ] {
+        check(property, &expected);
+    }
+}
+
+#[test]
+fn options_and_defaults_are_not_required() {
+    let required = schema_of::<RichSpec>()["required"].take();
+    let expected = [
+        "labels",
+        "object",
+        "page",
+        "pair",
+        "perMode",
+        "port",
+        "ports",
+        "raw",
+        "sizeWanted",
+        "small",
+        "source",
+        "tags",
+    ];
+    assert_eq!(required, json!(expected));
+}
+
+#[test]
+fn kube_makes_a_crd_of_it() {
+    let crd = serde_json::to_value(Rich::crd()).expect("JSON");
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    let spec = &schema["spec"]["properties"];
+    assert_eq!(spec["sizeWanted"]["minimum"], json!(1.0));
+    assert_eq!(spec["items"]["x-kubernetes-list-map-keys"], json!(["name"]));
+    assert_eq!(spec["memory"]["x-kubernetes-int-or-string"], json!(true));
+    assert_eq!(spec["raw"]["x-kubernetes-preserve-unknown-fields"], json!(true));
+    assert_eq!(
+        spec["source"]["properties"]["type"]["enum"],
+        json!(["git", "oci"])
+    );
+    assert_eq!(spec["source"]["oneOf"][0]["allOf"][0]["required"], json!(["url"]));
+    let condition = &schema["status"]["properties"]["conditions"];
+    assert_eq!(condition["x-kubernetes-list-type"], json!("map"));
+    assert_eq!(condition["items"]["properties"]["type"]["maxLength"], json!(316));
+    assert!(
+        !crd.to_string().contains("x-rbuilder"),
+        "the mark of nested schemas is out"
+    );
+}
+
+/// A type that contains itself.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Node {
+    pub children: Vec<Node>,
+}
+
+/// The way out that the panic names.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct OpenNode {
+    #[kube(schemaless, preserve_unknown_fields)]
+    pub children: Vec<OpenNode>,
+}
+
+#[test]
+fn recursion_is_refused_with_its_path() {
+    let panic = std::panic::catch_unwind(schema_of::<Node>).expect_err("a panic");
+    let text = panic.downcast_ref::<String>().expect("a text");
+    assert!(
+        text.contains("contains itself") && text.contains("crd_schema::Node` -> `"),
+        "{text}"
+    );
+    assert_eq!(
+        schema_of::<OpenNode>()["properties"]["children"],
+        json!({"x-kubernetes-preserve-unknown-fields": true})
+    );
+    // The panic left no trace for the next type.
+    assert_eq!(schema_of::<Mode>()["enum"], json!(["On", "Off"]));
+}
+
+/// `minimum` on a type that only the compiler sees to be text.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Hidden {
+    #[kube(validation(minimum = 1))]
+    pub name: Name,
+}
+
+type Name = String;
+
+#[test]
+fn a_marker_that_does_not_fit_names_its_field() {
+    let panic = std::panic::catch_unwind(schema_of::<Hidden>).expect_err("a panic");
+    let text = panic.downcast_ref::<String>().expect("a text");
+    assert!(
+        text.contains("Hidden.name: `minimum` is about numbers, and this is text"),
+        "{text}"
+    );
+}

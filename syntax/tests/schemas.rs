@@ -1,0 +1,338 @@
+//! From an item as written to its schema: what serde's attributes and the markers come to.
+
+use rbuilder_schema::{Schema, Slot, array_of, assemble, known, map_of};
+use rbuilder_syntax::{Session, TypeKind, TypeRef, parse_type};
+use serde_json::{Value, json};
+
+/// Resolves the types that the cases here mention; finding others is not this crate's business.
+fn slot(ty: &TypeRef) -> Slot {
+    let TypeKind::Path(segments, args) = &ty.kind else {
+        panic!("{ty:?}")
+    };
+    let inner = |position: usize| slot(&args[position]).schema;
+    let schema = match segments.last().map(String::as_str) {
+        Some("Option") => {
+            return Slot {
+                schema: inner(0),
+                optional: true,
+            };
+        }
+        Some("Vec") => array_of(inner(0)),
+        Some("BTreeMap") => map_of(&inner(0), inner(1)),
+        Some("String") => known("std::string::String").expect("known"),
+        Some("Value") => known("serde_json::Value").expect("known"),
+        Some("Item") => item(
+            json!({"name": {"type": "string"}, "note": {"type": "string"}}),
+            &["name"],
+        ),
+        Some("Other") => item(json!({"other": {"type": "boolean"}}), &["other"]),
+        Some("Narrow") => from(json!({"type": "integer", "minimum": 2, "maximum": 8, "enum": [2, 4, 6]})),
+        Some(name) => known(name).unwrap_or_else(|| panic!("{name}")),
+        None => panic!("{ty:?}"),
+    };
+    Slot {
+        schema,
+        optional: false,
+    }
+}
+
+fn from(value: Value) -> Schema {
+    serde_json::from_value(value).expect("a schema")
+}
+
+fn item(properties: Value, required: &[&str]) -> Schema {
+    from(json!({"type": "object", "properties": properties, "required": required}))
+}
+
+fn build(source: &str) -> Result<Value, Vec<String>> {
+    let mut session = Session::default();
+    let item: syn::DeriveInput = syn::parse_str(source).unwrap_or_else(|error| panic!("{source}: {error}"));
+    let parsed = parse_type(&item, &mut session);
+    let complaints = session.diagnostics.into_vec();
+    assert!(complaints.is_empty(), "{source}: {complaints:?}");
+    let parsed = parsed.expect("a type");
+    // The derive carries the container as JSON; nothing may be lost on the way.
+    let carried = serde_json::to_string(&parsed.container).expect("JSON");
+    assert_eq!(
+        parsed.container,
+        serde_json::from_str(&carried).expect("a container"),
+        "{source}"
+    );
+    let slots: Vec<_> = parsed.slots.iter().map(slot).collect();
+    assemble(&parsed.container, &slots)
+        .map(|schema| serde_json::to_value(schema).expect("JSON"))
+        .map_err(|problems| {
+            problems
+                .into_iter()
+                .map(|problem| format!("{:?}: {}", problem.site, problem.message))
+                .collect()
+        })
+}
+
+fn check(source: &str, expected: Value) {
+    assert_eq!(build(source), Ok(expected), "{source}");
+}
+
+fn refused(source: &str, expected: &[&str]) {
+    assert_eq!(
+        build(source),
+        Err(expected.iter().map(|text| (*text).to_owned()).collect()),
+        "{source}"
+    );
+}
+
+/// The schema of one field, in a struct.
+fn field(source: &str, expected: Value) {
+    let schema = build(&format!("struct S {{ {source} }}"));
+    let mut properties =
+        schema.unwrap_or_else(|problems| panic!("{source}: {problems:?}"))["properties"].take();
+    let name = properties
+        .as_object()
+        .expect("fields")
+        .keys()
+        .next()
+        .expect("a field")
+        .clone();
+    assert_eq!(properties[&name].take(), expected, "{source}");
+}
+
+#[test]
+fn names_presence_and_words() {
+    check(
+        r#"
+        /// A spec.
+        #[serde(rename_all = "camelCase")]
+        struct S {
+            /// How many.
+            size_wanted: i32,
+            node_name: Option<String>,
+            #[serde(rename = "type")] kind: String,
+            #[serde(default)] list: Vec<String>,
+            #[serde(skip)] cache: String,
+            #[kube(required)] must: Option<bool>,
+            #[kube(optional)] may: bool,
+            #[serde(skip_deserializing)] seen: bool,
+        }"#,
+        json!({
+            "type": "object", "description": "A spec.", "required": ["must", "sizeWanted", "type"],
+            "properties": {
+                "sizeWanted": {"type": "integer", "format": "int32", "description": "How many."},
+                "nodeName": {"type": "string"},
+                "type": {"type": "string"},
+                "list": {"type": "array", "items": {"type": "string"}},
+                "must": {"type": "boolean"},
+                "may": {"type": "boolean"},
+                "seen": {"type": "boolean"},
+            },
+        }),
+    );
+    check(
+        "#[serde(default)] struct S { a: bool }",
+        json!({"type": "object", "properties": {"a": {"type": "boolean"}}}),
+    );
+    check(
+        "struct Percent(#[kube(validation(maximum = 100))] u8);",
+        json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": 100}),
+    );
+    check(
+        "#[serde(transparent)] struct S { #[serde(skip)] x: i32, a: String }",
+        json!({"type": "string"}),
+    );
+    check(
+        "#[serde(try_from = \"String\")] struct S { a: i32 }",
+        json!({"type": "string"}),
+    );
+}
+
+#[test]
+fn markers() {
+    field(
+        "#[kube(validation(minimum = 1, maximum = 5), default = 1)] a: i32",
+        json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": 5, "default": 1}),
+    );
+    field(
+        "#[kube(validation(minimum = 1, maximum = 6, enum = [4, 6, 9]))] a: Narrow",
+        json!({"type": "integer", "minimum": 2, "maximum": 6, "enum": [4, 6]}),
+    );
+    field(
+        "#[kube(items(validation(max_length = 3)), validation(max_items = 2), list_type = \"set\")] a: Vec<String>",
+        json!({"type": "array", "items": {"type": "string", "maxLength": 3}, "maxItems": 2, "x-kubernetes-list-type": "set"}),
+    );
+    field(
+        "#[kube(list_type = \"map\", list_map_keys = [\"name\"])] a: Vec<Item>",
+        json!({"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "note": {"type": "string"}}, "required": ["name"]}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
+    );
+    field(
+        "#[kube(values(validation(minimum = 1)), keys(validation(pattern = \"^a'\")))] a: BTreeMap<String, i64>",
+        json!({"type": "object", "additionalProperties": {"type": "integer", "format": "int64", "minimum": 1}, "x-kubernetes-validations": [{"rule": "self.all(key, key.matches('^a\\''))", "message": "keys must match the pattern ^a'"}]}),
+    );
+    field(
+        "#[kube(validation = \"self > 0\", cel(rule = \"self < 9\", message = \"m\"))] a: i64",
+        json!({"type": "integer", "format": "int64", "x-kubernetes-validations": [{"rule": "self > 0"}, {"rule": "self < 9", "message": "m"}]}),
+    );
+    field(
+        "#[kube(schemaless, validation(type = \"string\"))] a: Foreign",
+        json!({"type": "string"}),
+    );
+    field(
+        "#[kube(schema_type = \"i32\")] a: Foreign",
+        json!({"type": "integer", "format": "int32"}),
+    );
+    field(
+        "#[kube(int_or_string)] a: String",
+        json!({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": true}),
+    );
+    field(
+        "#[kube(nullable, title = \"T\", example = { \"b\": [1] })] a: Value",
+        json!({"nullable": true, "title": "T", "example": {"b": [1]}, "x-kubernetes-preserve-unknown-fields": true}),
+    );
+}
+
+#[test]
+fn rules_about_fields() {
+    check(
+        r#"
+        #[crd(exactly_one_of(alpha, namespace), at_least_one_of(alpha, beta_value))]
+        #[serde(rename_all = "camelCase")]
+        struct S { alpha: Option<bool>, namespace: Option<bool>, #[kube(immutable)] beta_value: Option<bool> }"#,
+        json!({
+            "type": "object",
+            "properties": {
+                "alpha": {"type": "boolean"},
+                "namespace": {"type": "boolean"},
+                "betaValue": {"type": "boolean", "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "field is immutable"}]},
+            },
+            "x-kubernetes-validations": [
+                {"rule": "!has(oldSelf.betaValue) || has(self.betaValue)", "message": "field betaValue is immutable once set"},
+                {"rule": "(has(self.alpha)?1:0)+(has(self.__namespace__)?1:0) == 1", "message": "exactly one of the fields in [alpha namespace] must be set"},
+                {"rule": "has(self.alpha)||has(self.betaValue)", "message": "at least one of the fields in [alpha betaValue] must be set"},
+            ],
+        }),
+    );
+}
+
+#[test]
+fn flattening() {
+    check(
+        "struct S { a: bool, #[serde(flatten)] item: Item, #[serde(flatten)] other: Option<Other> }",
+        json!({"type": "object", "required": ["a", "name"], "properties": {
+            "a": {"type": "boolean"}, "name": {"type": "string"}, "note": {"type": "string"}, "other": {"type": "boolean"},
+        }}),
+    );
+    check(
+        "struct S { a: bool, #[serde(flatten)] rest: BTreeMap<String, String> }",
+        json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "boolean"}}, "x-kubernetes-preserve-unknown-fields": true}),
+    );
+}
+
+#[test]
+fn enums() {
+    check(
+        "/// How.\n#[serde(rename_all = \"lowercase\")] enum E { /// The first.\n Alpha, Beta }",
+        json!({"type": "string", "enum": ["alpha", "beta"], "description": "How.\n\n- alpha: The first."}),
+    );
+    check(
+        "enum E { A(Item), B { #[kube(validation(minimum = 1))] x: i32 } }",
+        json!({"type": "object", "oneOf": [{"required": ["A"]}, {"required": ["B"]}], "properties": {
+            "A": {"type": "object", "properties": {"name": {"type": "string"}, "note": {"type": "string"}}, "required": ["name"]},
+            "B": {"type": "object", "properties": {"x": {"type": "integer", "format": "int32", "minimum": 1}}, "required": ["x"]},
+        }}),
+    );
+    check(
+        "enum E { Off, On(Item) }",
+        json!({"x-kubernetes-preserve-unknown-fields": true, "anyOf": [{"enum": ["Off"]}, {"required": ["On"]}]}),
+    );
+    check(
+        "#[serde(tag = \"type\")] enum E { A { x: bool }, B(Other), C }",
+        json!({"type": "object", "required": ["type"],
+            "properties": {"type": {"type": "string", "enum": ["A", "B", "C"]}, "x": {"type": "boolean"}, "other": {"type": "boolean"}},
+            "oneOf": [
+                {"properties": {"type": {"enum": ["A"]}}, "required": ["x"]},
+                {"properties": {"type": {"enum": ["B"]}}, "required": ["other"]},
+                {"properties": {"type": {"enum": ["C"]}}},
+            ],
+        }),
+    );
+    check(
+        "#[serde(tag = \"t\", content = \"c\")] enum E { A(bool), B(i32) }",
+        json!({"type": "object", "required": ["c", "t"], "properties": {
+            "t": {"type": "string", "enum": ["A", "B"]}, "c": {"x-kubernetes-preserve-unknown-fields": true},
+        }}),
+    );
+    check(
+        "#[serde(tag = \"t\", content = \"c\")] enum E { A(bool), B }",
+        json!({"type": "object", "required": ["t"],
+            "properties": {"t": {"type": "string", "enum": ["A", "B"]}, "c": {"type": "boolean"}},
+            "oneOf": [{"properties": {"t": {"enum": ["A"]}}, "required": ["c"]}, {"properties": {"t": {"enum": ["B"]}}}],
+        }),
+    );
+    check(
+        "#[serde(untagged)] enum E { A { x: bool }, B(Other) }",
+        json!({"type": "object", "properties": {"x": {"type": "boolean"}, "other": {"type": "boolean"}},
+            "anyOf": [{"required": ["x"]}, {"required": ["other"]}]}),
+    );
+    check(
+        "#[serde(untagged)] enum E { A(i32), B(String) }",
+        json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    refused(
+        "struct S { #[kube(validation(minimum = 9))] a: Narrow }",
+        &["Field(0): no value fits: the least is 9 and the most is 8"],
+    );
+    refused(
+        "struct S { #[kube(validation(enum = [3]))] a: Narrow }",
+        &["Field(0): this `enum` and that of the type have no value in common"],
+    );
+    refused(
+        "struct S { #[kube(default = 9)] a: Narrow }",
+        &["Field(0): the default does not fit: 9 is not one of the values allowed"],
+    );
+    refused(
+        "struct S { #[kube(validation(minimum = 1))] a: Item }",
+        &["Field(0): `minimum` is about numbers, and this is an object"],
+    );
+    refused(
+        "struct S { #[kube(default = { \"nam\": \"x\" })] a: Item }",
+        &["Field(0): the default does not fit: the field `name` is missing"],
+    );
+    refused(
+        "struct S { #[kube(list_type = \"map\", list_map_keys = [\"note\"])] a: Vec<Item> }",
+        &["Field(0): items can be without the key `note`"],
+    );
+    refused(
+        "struct S { #[kube(list_type = \"set\")] a: Vec<Item> }",
+        &["Field(0): items of a set are single values, and these are objects"],
+    );
+    refused(
+        "struct S { a: i32, #[serde(rename = \"a\")] b: i32 }",
+        &["Field(1): two fields are called \"a\" on the wire"],
+    );
+    refused(
+        "struct S { #[serde(flatten)] a: String }",
+        &["Field(0): only a struct, an enum of structs or a map can be flattened"],
+    );
+    refused(
+        "#[crd(exactly_one_of(a, b))] struct S { a: i32, b: Option<i32> }",
+        &["Container: the field `a` is required, so it is always set"],
+    );
+    refused(
+        "#[serde(untagged)] enum E { A { x: bool }, B { x: i32 } }",
+        &["Variant(1): the field \"x\" is of another type, or otherwise constrained, in an earlier variant"],
+    );
+    refused(
+        "#[serde(untagged)] enum E { A(Vec<String>), B(Item) }",
+        &["Container: the variants of this untagged enum are of different types on the wire"],
+    );
+    refused(
+        "#[serde(untagged)] enum E { A, B(Item) }",
+        &["Variant(0): a unit variant of an untagged enum is `null`, which a CRD cannot hold"],
+    );
+    refused(
+        "#[serde(tag = \"t\")] enum E { A(String) }",
+        &["Variant(0): this variant carries no object, so its tag has no place"],
+    );
+}
