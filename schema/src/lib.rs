@@ -36,5 +36,8 @@ pub use format::FORMATS;
 pub use known::known;
 pub use markers::{Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Reason, Topology, Validation};
 pub use number::compare_numbers;
+#[cfg(feature = "schemars")]
+#[doc(hidden)]
+pub use private as __private;
 pub use schema::{Schema, SchemaType};
 pub use structural::{Breach, check_structural};
