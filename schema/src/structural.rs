@@ -128,3 +128,84 @@ fn check_key(key: &str, items: &Schema) -> Option<(String, Option<String>)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check(schema: Value, expected: &[&str]) {
+        let breaches = check_structural(&serde_json::from_value(schema.clone()).expect("a schema"));
+        let texts: Vec<_> = breaches
+            .iter()
+            .map(|breach| format!("{}: {}", breach.path, breach.message))
+            .collect();
+        assert_eq!(texts, expected, "{schema}");
+    }
+
+    /// A list of type `map` with the key `k`, whose items have this field `k`.
+    fn keyed(key: Value, required: bool) -> Value {
+        let required = if required { json!(["k"]) } else { json!([]) };
+        let items = json!({"type": "object", "properties": {"k": key}, "required": required});
+        json!({"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]})
+    }
+
+    #[test]
+    fn types_are_everywhere() {
+        check(json!({}), &[": the value has no type"]);
+        check(
+            json!({"type": "object", "properties": {"a": {"type": "array", "items": {}}}}),
+            &[".a[]: the value has no type"],
+        );
+        check(
+            json!({"type": "object", "additionalProperties": {"type": "array"}}),
+            &[".*: the list says nothing about its items"],
+        );
+        check(json!({"x-kubernetes-preserve-unknown-fields": true}), &[]);
+        check(json!({"x-kubernetes-int-or-string": true}), &[]);
+        check(
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}),
+            &[": an object has fields or is a map, not both"],
+        );
+        check(
+            json!({"type": "object", "x-kubernetes-embedded-resource": true}),
+            &[": an embedded resource needs fields, or leave to have any"],
+        );
+    }
+
+    #[test]
+    fn lists_can_be_merged() {
+        check(keyed(json!({"type": "string"}), true), &[]);
+        check(keyed(json!({"type": "string", "default": "x"}), false), &[]);
+        check(
+            keyed(json!({"type": "string"}), false),
+            &[": items can be without the key `k`"],
+        );
+        check(
+            keyed(json!({"type": "string", "nullable": true}), true),
+            &[": the key `k` can be `null`"],
+        );
+        check(
+            keyed(json!({"type": "object"}), true),
+            &[": the key `k` is not a single value"],
+        );
+        let mut other = keyed(json!({"type": "string"}), true);
+        other["x-kubernetes-list-map-keys"] = json!(["j"]);
+        check(other, &[": the items have no field `j`"]);
+        let set = |items: Value| json!({"type": "array", "items": items, "x-kubernetes-list-type": "set"});
+        check(set(json!({"type": "string"})), &[]);
+        check(
+            set(json!({"type": "object"})),
+            &[": items of a set are single values, and these are objects"],
+        );
+        check(
+            set(json!({"type": "object", "x-kubernetes-map-type": "atomic"})),
+            &[],
+        );
+        check(
+            set(json!({"type": "string", "nullable": true})),
+            &[": items of a set or map cannot be `null`"],
+        );
+    }
+}

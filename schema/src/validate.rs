@@ -148,3 +148,110 @@ fn holds(value: &Value, part: &Schema) -> bool {
     open.preserve_unknown_fields = true;
     validate(value, &open).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(value: Value, schema: Value, expected: Result<(), &str>) {
+        let read: Schema = serde_json::from_value(schema.clone()).expect("a schema");
+        assert_eq!(
+            validate(&value, &read),
+            expected.map_err(str::to_owned),
+            "{value} against {schema}"
+        );
+    }
+
+    #[test]
+    fn values() {
+        check(json!(1), json!({"type": "integer"}), Ok(()));
+        check(json!(1.0), json!({"type": "integer"}), Ok(()));
+        check(
+            json!(1.5),
+            json!({"type": "integer"}),
+            Err("1.5 is not a whole number"),
+        );
+        check(
+            json!(null),
+            json!({"type": "integer"}),
+            Err("`null` is not allowed"),
+        );
+        check(json!(null), json!({"type": "integer", "nullable": true}), Ok(()));
+        check(json!(2), json!({"type": "integer", "minimum": 2}), Ok(()));
+        check(
+            json!(2),
+            json!({"type": "integer", "minimum": 2, "exclusiveMinimum": true}),
+            Err("2 is below the minimum, 2"),
+        );
+        check(
+            json!(2),
+            json!({"type": "integer", "maximum": 2, "exclusiveMaximum": true}),
+            Err("2 is above the maximum, 2"),
+        );
+        check(
+            json!(5),
+            json!({"type": "integer", "multipleOf": 2}),
+            Err("5 is not a multiple of 2"),
+        );
+        check(
+            json!(1_u64 << 32),
+            json!({"type": "integer", "format": "int32"}),
+            Err("4294967296 does not fit into 32 bits"),
+        );
+        check(
+            json!(true),
+            json!({"x-kubernetes-int-or-string": true}),
+            Err("true is not a whole number or a text"),
+        );
+        check(
+            json!({"any": [1]}),
+            json!({"x-kubernetes-preserve-unknown-fields": true}),
+            Ok(()),
+        );
+        check(
+            json!(["é"]),
+            json!({"type": "array", "items": {"type": "string", "maxLength": 1}}),
+            Ok(()),
+        );
+        check(
+            json!([1, 2]),
+            json!({"type": "array", "maxItems": 1}),
+            Err("it has 2 items, and the most is 1"),
+        );
+        check(
+            json!({"a": "x"}),
+            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+            Err("at `a`: \"x\" is not a whole number"),
+        );
+        check(
+            json!({"b": 1}),
+            json!({"type": "object", "properties": {"a": {"type": "integer"}}}),
+            Err("there is no field `b`"),
+        );
+        check(
+            json!({}),
+            json!({"type": "object", "properties": {"a": {"type": "integer", "default": 1}}, "required": ["a"]}),
+            Ok(()),
+        );
+    }
+
+    #[test]
+    fn alternatives() {
+        let either = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
+        let refusal = |value: &str| format!("{value} matches none, or several, of the alternatives");
+        check(json!({"a": 1}), either.clone(), Ok(()));
+        check(json!({}), either.clone(), Err(&refusal("{}")));
+        check(
+            json!({"a": 1, "b": 1}),
+            either,
+            Err(&refusal("{\"a\":1,\"b\":1}")),
+        );
+        check(
+            json!(0),
+            json!({"type": "integer", "not": {"enum": [0]}}),
+            Err(&refusal("0")),
+        );
+    }
+}

@@ -115,7 +115,18 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "printcolumn",
         "A column for `kubectl get`.",
         |arg, draft, session| {
-            draft.made.print_columns.extend(print_column(arg, session));
+            let Some(column) = print_column(arg, session) else {
+                return;
+            };
+            if draft
+                .made
+                .print_columns
+                .iter()
+                .any(|earlier| earlier.name == column.name)
+            {
+                session.error(arg.span, format!("two columns are called `{}`", column.name));
+            }
+            draft.made.print_columns.push(column);
         },
     ),
     many(

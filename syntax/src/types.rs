@@ -83,3 +83,43 @@ fn has_const_argument(path: &syn::Path) -> bool {
 fn text(ty: &Type) -> String {
     ty.to_token_stream().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A short form of the model, for the cases.
+    fn shown(ty: &TypeRef) -> String {
+        let list = |types: &[TypeRef]| types.iter().map(shown).collect::<Vec<_>>().join(",");
+        match &ty.kind {
+            TypeKind::Path(segments, args) => format!("{}<{}>", segments.join("::"), list(args)),
+            TypeKind::Array(item, length) => format!("[{};{length:?}]", shown(item)),
+            TypeKind::Tuple(types) => format!("({})", list(types)),
+            TypeKind::Other(text) => format!("other {text}"),
+        }
+    }
+
+    fn check(ty: &str, expected: &str) {
+        let parsed = syn::parse_str(ty).expect("a type");
+        assert_eq!(shown(&read(&parsed, &mut Session::default())), expected, "{ty}");
+    }
+
+    #[test]
+    fn forms() {
+        check("i32", "i32<>");
+        check("::std::string::String", "::std::string::String<>");
+        check("r#type::T", "type::T<>");
+        check("Option<Vec<a::B>>", "Option<Vec<a::B<>>>");
+        check("Cow<'static, str>", "Cow<str<>>");
+        check("&'static str", "str<>");
+        check("(i32)", "i32<>");
+        check("[u8; 4]", "[u8<>;Some(4)]");
+        check("Box<[u8]>", "Box<[u8<>;None]>");
+        check("()", "()");
+        check("(A, B)", "(A<>,B<>)");
+        check("[u8; N]", "other [u8 ; N]");
+        check("Ring<4>", "other Ring < 4 >");
+        check("<T as X>::Y", "other < T as X > :: Y");
+        check("fn()", "other fn ()");
+    }
+}

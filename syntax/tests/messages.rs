@@ -381,3 +381,64 @@ fn kinds_are_checked() {
         &["Foo: the kind has no version | add `version = \"v1alpha1\"` to `#[kube(…)]`"],
     );
 }
+
+/// Broken attributes are ordinary input: they make complaints, never a panic, wherever they break off.
+#[test]
+fn no_attribute_makes_the_reader_panic() {
+    let tokens = [
+        "validation",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "=",
+        ",",
+        "-",
+        "1",
+        "1.5",
+        "\"x\"",
+        "minimum",
+        "enum",
+        "items",
+        "cel",
+        "rule",
+        "default",
+        "exactly_one_of",
+        "list_type",
+        "schema_type",
+        "::",
+        "printcolumn",
+        "scale",
+        "kind",
+        "group",
+        "external_docs",
+        "true",
+        "'c'",
+        "b\"x\"",
+    ];
+    // A small generator, so that the cases are the same in every run.
+    let mut state: u32 = 1;
+    let mut read = 0;
+    for _ in 0..8_000 {
+        let mut text = String::new();
+        for _ in 0..(state >> 7) % 9 + 1 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            text += tokens[(state >> 16) as usize % tokens.len()];
+            text += " ";
+        }
+        for item in [
+            format!("#[crd({text})] #[kube({text})] struct S {{ #[kube({text})] #[serde({text})] a: i32 }}"),
+            format!(
+                "#[serde({text})] enum E {{ #[crd({text})] A, #[serde({text})] B(#[kube({text})] Vec<String>) }}"
+            ),
+        ] {
+            if let Ok(item) = syn::parse_str::<syn::DeriveInput>(&item) {
+                parse_type(&item, &mut Session::default());
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 1000, "only {read} cases were Rust");
+}

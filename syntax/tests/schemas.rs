@@ -112,6 +112,7 @@ fn names_presence_and_words() {
             #[kube(required)] must: Option<bool>,
             #[kube(optional)] may: bool,
             #[serde(skip_deserializing)] seen: bool,
+            #[serde(skip_serializing, skip_deserializing)] gone: bool,
         }"#,
         json!({
             "type": "object", "description": "A spec.", "required": ["must", "sizeWanted", "type"],
@@ -236,6 +237,12 @@ fn enums() {
         json!({"type": "object", "oneOf": [{"required": ["A"]}, {"required": ["B"]}], "properties": {
             "A": {"type": "object", "properties": {"name": {"type": "string"}, "note": {"type": "string"}}, "required": ["name"]},
             "B": {"type": "object", "properties": {"x": {"type": "integer", "format": "int32", "minimum": 1}}, "required": ["x"]},
+        }}),
+    );
+    check(
+        "#[serde(rename_all = \"UPPERCASE\", rename_all_fields = \"camelCase\")] enum E { A { x_y: bool } }",
+        json!({"type": "object", "required": ["A"], "properties": {
+            "A": {"type": "object", "properties": {"xY": {"type": "boolean"}}, "required": ["xY"]},
         }}),
     );
     check(
