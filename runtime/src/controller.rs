@@ -24,6 +24,7 @@ use crate::cache::{Cache, Caches, Change};
 use crate::ctx::Ctx;
 use crate::error::{BoxError, Error};
 use crate::events;
+use crate::metrics::Metrics;
 use crate::object::{Key, Object};
 use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 use crate::shutdown::Shutdown;
@@ -225,6 +226,7 @@ pub(crate) trait AnyController: Send {
 pub(crate) struct Surroundings<'a> {
     pub(crate) client: Client,
     pub(crate) caches: &'a mut Caches,
+    pub(crate) metrics: Metrics,
     /// Asks event publishers to finish.
     pub(crate) stop_events: Shutdown,
 }
@@ -260,11 +262,18 @@ impl<K: Object, S: Send + Sync + 'static> AnyController for Controller<K, S> {
         );
         let worker = Arc::new(Worker {
             ctx: Ctx::with_events(surroundings.client.clone(), name.clone(), state, sender),
-            queue: Arc::new(Workqueue::new()),
+            queue: Arc::new(Workqueue::new(surroundings.metrics.queue(&name))),
             cache: surroundings.caches.of::<K>(),
             gone: Arc::default(),
             timeout,
             handlers,
+            metrics: surroundings.metrics.controller(&name, concurrency),
+        });
+        let counted = Arc::downgrade(&worker.queue);
+        surroundings.metrics.before_scrape(move || {
+            if let Some(queue) = counted.upgrade() {
+                queue.refresh_metrics();
+            }
         });
         worker.watch_primary();
         let mut wiring = Wiring {

@@ -158,6 +158,15 @@ pub enum ManagerError {
         reason: String,
     },
 
+    /// A server that the flags ask for cannot be started.
+    #[error("cannot start {server}: {reason}")]
+    Server {
+        /// Which one, such as `the metrics server`.
+        server: &'static str,
+        /// Why; names the flag, and the address or file.
+        reason: String,
+    },
+
     /// A watch never delivered its first list.
     #[error(
         "the cache of {kind} did not fill within {} s, so no controller was started; last error: {last_error}",

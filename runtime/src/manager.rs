@@ -15,9 +15,10 @@ use crate::cache::Caches;
 use crate::controller::{AnyController, Controller, Surroundings, Wired};
 use crate::error::{Error, ManagerError};
 use crate::logging;
+use crate::metrics::{Endpoint, Metrics};
 use crate::object::Object;
 use crate::phase::Phase;
-use crate::shutdown::{self, Stop};
+use crate::shutdown::{self, Shutdown, Stop};
 use crate::signals::Signals;
 
 /// How long reconciles may go on after the manager was asked to stop.
@@ -26,6 +27,8 @@ const GRACE_PERIOD: Duration = Duration::from_secs(30);
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long events that are still waiting may take to be sent at the end.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
+/// How long requests to the process may take to be answered at the end.
+const SERVERS_GRACE: Duration = Duration::from_secs(5);
 
 /// Runs controllers until the process is asked to end.
 ///
@@ -50,6 +53,7 @@ pub struct Manager {
     config: Option<Config>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
+    metrics: Metrics,
     grace: Duration,
     sync_timeout: Duration,
 }
@@ -80,6 +84,7 @@ impl Manager {
             config: None,
             args,
             controllers: Vec::new(),
+            metrics: Metrics::new(),
             grace: GRACE_PERIOD,
             sync_timeout: CACHE_SYNC_TIMEOUT,
         }
@@ -108,6 +113,11 @@ impl Manager {
     /// The manager's client.
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// What is counted, to add metrics of the operator's own.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Runs until SIGTERM or SIGINT, and then until running reconciles have ended.
@@ -173,17 +183,21 @@ impl Manager {
 struct Run {
     client: Client,
     args: ManagerArgs,
+    metrics: Metrics,
     sync_timeout: Duration,
     caches: Caches,
     waiting: Vec<Wired>,
     close_queues: Vec<Box<dyn Fn() + Send + Sync>>,
     stop_events: Stop,
+    stop_servers: Stop,
+    servers_stopped: Shutdown,
     phases: Phases,
 }
 
 /// The phases, in the order in which they start.
 #[derive(Default)]
 struct Phases {
+    servers: Phase,
     events: Phase,
     watches: Phase,
     controllers: Phase,
@@ -193,6 +207,7 @@ impl Phases {
     /// Resolves when any part ends, none of which should before it is asked to.
     async fn failed(&mut self) -> ManagerError {
         tokio::select! {
+            failure = self.servers.failed() => failure,
             failure = self.events.failed() => failure,
             failure = self.watches.failed() => failure,
             failure = self.controllers.failed() => failure,
@@ -208,16 +223,19 @@ impl Run {
             config: _,
             args,
             controllers,
+            metrics,
             grace: _,
             sync_timeout,
         } = manager;
         let (stop_events, events_stopped) = shutdown::channel();
+        let (stop_servers, servers_stopped) = shutdown::channel();
         let mut caches = Caches::default();
         let mut waiting = Vec::new();
         for controller in controllers {
             waiting.push(controller.wire(&mut Surroundings {
                 client: client.clone(),
                 caches: &mut caches,
+                metrics: metrics.clone(),
                 stop_events: events_stopped.clone(),
             }));
         }
@@ -225,22 +243,44 @@ impl Run {
         Self {
             client,
             args,
+            metrics,
             sync_timeout,
             caches,
             waiting,
             close_queues,
             stop_events,
+            stop_servers,
+            servers_stopped,
             phases,
         }
     }
 
     /// Starts one phase after the other, and returns only when a part has failed.
     async fn up(&mut self) -> ManagerError {
+        if let Err(failure) = self.start_servers().await {
+            return failure;
+        }
         if let Err(failure) = self.fill_caches().await {
             return failure;
         }
         self.start_controllers();
         self.phases.failed().await
+    }
+
+    /// Starts what answers from outside; it has something to say as long as the process runs.
+    async fn start_servers(&mut self) -> Result<(), ManagerError> {
+        const METRICS: &str = "the metrics server";
+        let endpoint = Endpoint::bind(&self.args, self.metrics.clone(), self.client.clone()).await;
+        let endpoint = endpoint.map_err(|error| ManagerError::Server {
+            server: METRICS,
+            reason: error.to_string(),
+        });
+        if let Some(endpoint) = endpoint? {
+            tracing::info!(address = self.args.metrics_bind_address, "serving metrics");
+            let serving = endpoint.serve(self.servers_stopped.clone().requested());
+            self.phases.servers.spawn(METRICS, serving.map(Ok));
+        }
+        Ok(())
     }
 
     /// Starts the watches, and waits until each has delivered its first list to all controllers.
@@ -298,6 +338,15 @@ impl Run {
             .await
         {
             tracing::warn!("some events were not sent: {error}");
+        }
+        self.stop_servers.now();
+        let servers = self
+            .phases
+            .servers
+            .finish(Instant::now() + SERVERS_GRACE, SERVERS_GRACE)
+            .await;
+        if let Err(error) = servers {
+            tracing::warn!("some requests were cut off: {error}");
         }
         drained
     }

@@ -16,6 +16,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::metrics::QueueMetrics;
+
 /// The delay after a key's first failure.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 /// The longest delay between two tries of a failing key.
@@ -44,6 +46,7 @@ struct State<T> {
     failures: HashMap<T, u32>,
     next_seq: u64,
     closed: bool,
+    metrics: QueueMetrics,
 }
 
 /// The order in which ready keys come out, smallest first: the time added, put off by the lack of priority.
@@ -55,15 +58,38 @@ struct Rank {
     seq: u64,
 }
 
+/// A key's turn: what decides it, and what is counted of it.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    rank: Rank,
+    since: Instant,
+    priority: Priority,
+}
+
+impl Turn {
+    fn new(since: Instant, priority: Priority, seq: u64, epoch: Instant) -> Self {
+        let rank = Rank {
+            due_ms: due_ms(since, epoch, priority),
+            seq,
+        };
+        Self {
+            rank,
+            since,
+            priority,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Ready(Rank),
+    Ready(Turn),
     Waiting {
         at: Instant,
         seq: u64,
         priority: Priority,
     },
     Processing {
+        since: Instant,
         again: Option<Again>,
     },
 }
@@ -86,7 +112,7 @@ impl Again {
 }
 
 impl<T: Clone + Eq + Hash> Workqueue<T> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(metrics: QueueMetrics) -> Self {
         Self {
             state: Mutex::new(State {
                 ready: BTreeMap::new(),
@@ -95,6 +121,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
                 failures: HashMap::new(),
                 next_seq: 0,
                 closed: false,
+                metrics,
             }),
             changed: Notify::new(),
             epoch: Instant::now(),
@@ -111,6 +138,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         let asked = if delay.is_zero() {
             Again::Now(priority)
         } else {
+            self.lock().metrics.retried();
             Again::At(Instant::now() + delay, priority)
         };
         self.schedule(key, asked);
@@ -148,7 +176,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
                 }
                 let now = Instant::now();
                 state.promote_due(self.epoch, now);
-                if let Some(key) = state.take() {
+                if let Some(key) = state.take(now) {
                     if !state.ready.is_empty() || !state.waiting.is_empty() {
                         self.changed.notify_one();
                     }
@@ -169,8 +197,9 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     /// Gives `key` back: it may be handed out again, and is if it was added meanwhile.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
-        if let Some(Place::Processing { again }) = state.places.get(key).copied() {
+        if let Some(Place::Processing { since, again }) = state.places.get(key).copied() {
             state.places.remove(key);
+            state.metrics.done(since);
             if let Some(again) = again {
                 state.schedule(key.clone(), again, self.epoch);
                 drop(state);
@@ -183,6 +212,11 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();
+    }
+
+    /// Counts the keys whose time has come while all workers were busy.
+    pub(crate) fn refresh_metrics(&self) {
+        self.lock().promote_due(self.epoch, Instant::now());
     }
 
     /// How many keys are ready for a worker.
@@ -207,19 +241,23 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
 impl<T: Clone + Eq + Hash> State<T> {
     fn schedule(&mut self, key: T, asked: Again, epoch: Instant) {
         match self.places.get(&key).copied() {
-            Some(Place::Processing { again }) => {
+            Some(Place::Processing { since, again }) => {
                 let again = Some(again.map_or(asked, |before| before.merge(asked)));
-                self.places.insert(key, Place::Processing { again });
+                self.places.insert(key, Place::Processing { since, again });
             }
-            Some(Place::Ready(rank)) => {
+            Some(Place::Ready(turn)) => {
                 let (Again::Now(priority) | Again::At(_, priority)) = asked;
-                let better = Rank {
-                    due_ms: due_ms(Instant::now(), epoch, priority),
-                    seq: rank.seq,
-                };
-                if matches!(asked, Again::Now(_)) && better < rank {
-                    self.ready.remove(&rank);
-                    self.insert_ready(key, better);
+                let better = Turn::new(Instant::now(), priority, turn.rank.seq, epoch);
+                if matches!(asked, Again::Now(_)) && better.rank < turn.rank {
+                    self.ready.remove(&turn.rank);
+                    self.metrics.moved(turn.priority, priority);
+                    self.insert_ready(
+                        key,
+                        Turn {
+                            since: turn.since,
+                            ..better
+                        },
+                    );
                 }
             }
             Some(Place::Waiting { at, seq, priority }) => {
@@ -235,13 +273,8 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.next_seq += 1;
         match asked {
             Again::Now(priority) => {
-                self.insert_ready(
-                    key,
-                    Rank {
-                        due_ms: due_ms(Instant::now(), epoch, priority),
-                        seq,
-                    },
-                );
+                self.metrics.added(priority);
+                self.insert_ready(key, Turn::new(Instant::now(), priority, seq, epoch));
             }
             Again::At(at, priority) => {
                 self.waiting.insert((at, seq), key.clone());
@@ -250,9 +283,9 @@ impl<T: Clone + Eq + Hash> State<T> {
         }
     }
 
-    fn insert_ready(&mut self, key: T, rank: Rank) {
-        self.ready.insert(rank, key.clone());
-        self.places.insert(key, Place::Ready(rank));
+    fn insert_ready(&mut self, key: T, turn: Turn) {
+        self.ready.insert(turn.rank, key.clone());
+        self.places.insert(key, Place::Ready(turn));
     }
 
     /// Makes the keys ready whose time has come; they have been waiting since then.
@@ -267,19 +300,21 @@ impl<T: Clone + Eq + Hash> State<T> {
                 Some(Place::Waiting { priority, .. }) => *priority,
                 _ => NORMAL,
             };
-            self.insert_ready(
-                key,
-                Rank {
-                    due_ms: due_ms(at, epoch, priority),
-                    seq,
-                },
-            );
+            self.metrics.added(priority);
+            self.insert_ready(key, Turn::new(at, priority, seq, epoch));
         }
     }
 
-    fn take(&mut self) -> Option<T> {
+    fn take(&mut self, now: Instant) -> Option<T> {
         let (_, key) = self.ready.pop_first()?;
-        self.places.insert(key.clone(), Place::Processing { again: None });
+        if let Some(Place::Ready(turn)) = self.places.get(&key) {
+            self.metrics.taken(turn.priority, turn.since, now);
+        }
+        let place = Place::Processing {
+            since: now,
+            again: None,
+        };
+        self.places.insert(key.clone(), place);
         Some(key)
     }
 }
@@ -301,6 +336,12 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    use crate::metrics::Metrics;
+
+    fn queue() -> Workqueue<&'static str> {
+        Workqueue::new(Metrics::new().queue("test"))
+    }
+
     /// The next key if one is due now.
     async fn poll(queue: &Workqueue<&'static str>) -> Option<&'static str> {
         tokio::time::timeout(Duration::ZERO, queue.next())
@@ -320,7 +361,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn keys_come_out_in_the_order_they_were_added() {
-        let queue = Workqueue::new();
+        let queue = queue();
         for key in ["c", "a", "b"] {
             queue.add(key, NORMAL);
         }
@@ -329,7 +370,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_added_often_comes_out_once() {
-        let queue = Workqueue::new();
+        let queue = queue();
         for _ in 0..10 {
             queue.add("a", NORMAL);
             queue.add_after("a", Duration::from_secs(1), NORMAL);
@@ -342,7 +383,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn higher_priority_first_and_adding_again_keeps_the_highest() {
-        let queue = Workqueue::new();
+        let queue = queue();
         queue.add("low", LOW);
         queue.add("raised", LOW);
         queue.add("normal", NORMAL);
@@ -353,7 +394,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn waiting_makes_up_for_low_priority() {
-        let queue = Workqueue::new();
+        let queue = queue();
         queue.add("old", LOW);
         tokio::time::advance(Duration::from_secs(99)).await;
         queue.add("ahead", NORMAL);
@@ -364,7 +405,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_in_work_is_not_handed_out_and_comes_back_once_when_added_meanwhile() {
-        let queue = Workqueue::new();
+        let queue = queue();
         queue.add("a", NORMAL);
         assert_eq!(poll(&queue).await, Some("a"));
         queue.add("a", NORMAL);
@@ -376,7 +417,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_delayed_key_keeps_its_earliest_time() {
-        let queue = Workqueue::new();
+        let queue = queue();
         queue.add_after("a", Duration::from_secs(5), NORMAL);
         queue.add_after("a", Duration::from_secs(2), NORMAL);
         queue.add_after("a", Duration::from_secs(9), NORMAL);
@@ -390,7 +431,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_immediate_add_overtakes_a_delay_also_while_in_work() {
-        let queue = Workqueue::new();
+        let queue = queue();
         queue.add_after("a", Duration::from_secs(5), NORMAL);
         queue.add("a", NORMAL);
         assert_eq!(poll(&queue).await, Some("a"));
@@ -402,7 +443,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn failures_back_off_per_key_and_success_resets() {
-        let queue = Workqueue::new();
+        let queue = queue();
         let delays: Vec<_> = (0..20).map(|_| queue.add_failed("a", NORMAL)).collect();
         let expected = |ms| Duration::from_millis(ms);
         assert_eq!(
@@ -418,7 +459,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_sleeping_worker_wakes_when_a_delayed_key_is_due() {
-        let queue = Arc::new(Workqueue::new());
+        let queue = Arc::new(queue());
         queue.add_after("a", Duration::from_secs(60), NORMAL);
         let started = Instant::now();
         assert_eq!(queue.next().await, Some("a"));
@@ -427,7 +468,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn closing_wakes_every_worker_and_hands_out_nothing_more() {
-        let queue = Arc::new(Workqueue::new());
+        let queue = Arc::new(queue());
         let workers: Vec<_> = (0..3)
             .map(|_| {
                 let queue = Arc::clone(&queue);
@@ -447,7 +488,7 @@ mod tests {
     async fn many_workers_never_share_a_key_and_lose_none() {
         use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
         const KEYS: usize = 20;
-        let queue = Arc::new(Workqueue::<usize>::new());
+        let queue = Arc::new(Workqueue::<usize>::new(Metrics::new().queue("test")));
         let busy: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
         let last_seen: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
         let written: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
@@ -486,5 +527,44 @@ mod tests {
         for worker in workers {
             worker.await.unwrap();
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_are_counted_when_they_become_due_and_while_they_wait() {
+        let metrics = Metrics::new();
+        let queue = Workqueue::new(metrics.queue("test"));
+        let value = |name: &str| {
+            let start = format!("workqueue_{name}{{controller=\"test\",name=\"test\"");
+            let text = metrics.text();
+            let found: Vec<&str> = text
+                .lines()
+                .filter_map(|line| line.strip_prefix(&start))
+                .collect();
+            found.join(" ")
+        };
+        queue.add("a", LOW);
+        queue.add("b", NORMAL);
+        queue.add("b", NORMAL);
+        queue.add_after("c", Duration::from_secs(2), NORMAL);
+        assert_eq!(value("depth"), ",priority=\"-100\"} 1 ,priority=\"0\"} 1");
+        assert_eq!(
+            (value("adds_total"), value("retries_total")),
+            ("} 2".to_owned(), "} 1".to_owned())
+        );
+        queue.add("a", NORMAL);
+        assert_eq!(value("depth"), ",priority=\"-100\"} 0 ,priority=\"0\"} 2");
+
+        tokio::time::advance(Duration::from_secs(3)).await;
+        queue.refresh_metrics();
+        assert_eq!(value("depth"), ",priority=\"-100\"} 0 ,priority=\"0\"} 3");
+        assert_eq!(drain(&queue).await, ["a", "b", "c"]);
+        assert_eq!(value("depth"), ",priority=\"-100\"} 0 ,priority=\"0\"} 0");
+        assert_eq!(value("adds_total"), "} 3");
+        assert_eq!(
+            value("queue_duration_seconds_sum"),
+            "} 7",
+            "3 s for a and b, 1 s for c"
+        );
+        assert_eq!(value("work_duration_seconds_count"), "} 3");
     }
 }

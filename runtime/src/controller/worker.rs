@@ -10,9 +10,11 @@ use futures::FutureExt;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::*;
+use crate::metrics::{ControllerMetrics, Reconciled};
 
 /// What the workers of one controller share.
 pub(super) struct Worker<K: Object, S> {
@@ -23,6 +25,7 @@ pub(super) struct Worker<K: Object, S> {
     pub(super) gone: Arc<Mutex<HashSet<Key>>>,
     pub(super) timeout: Option<Duration>,
     pub(super) handlers: Handlers<K, S>,
+    pub(super) metrics: ControllerMetrics,
 }
 
 /// How a reconcile ended.
@@ -32,6 +35,20 @@ enum Outcome {
     Failed(Error),
     Panicked(String),
     TimedOut(Duration),
+}
+
+impl Outcome {
+    /// What it counts as.
+    fn counted(&self) -> Reconciled {
+        match self {
+            Self::Done(action) if action.requeue_after().is_some() => Reconciled::RequeueAfter,
+            Self::Done(_) => Reconciled::Success,
+            Self::Failed(error) if error.is_terminal() => Reconciled::TerminalError,
+            Self::Failed(_) => Reconciled::Error,
+            Self::Panicked(_) => Reconciled::Panic,
+            Self::TimedOut(_) => Reconciled::Timeout,
+        }
+    }
 }
 
 impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
@@ -47,7 +64,11 @@ impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
                 reconcile_id = %reconcile_id(),
             );
             async {
+                let active = self.metrics.active();
+                let started = Instant::now();
                 let outcome = self.run(&key).await;
+                self.metrics.reconciled(outcome.counted(), started.elapsed());
+                drop(active);
                 self.settle(&key, outcome);
             }
             .instrument(span)

@@ -42,7 +42,7 @@ pub use instruments::{Counter, Gauge, Histogram, Instrument};
 pub use registry::{Family, MetricError};
 
 pub(crate) use controller::{ControllerMetrics, QueueMetrics, Reconciled};
-pub(crate) use endpoint::{Endpoint, EndpointError};
+pub(crate) use endpoint::Endpoint;
 
 use registry::Registry;
 
