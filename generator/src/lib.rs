@@ -3,13 +3,23 @@
 //! This crate reads no file, no clock and no environment: text comes in as a [`SourceSet`], text goes out as
 //! [`OutputFile`]s. Broken user code is ordinary input: it makes diagnostics, never a panic.
 
+mod cargo;
+mod collect;
+mod crd;
+mod lexer;
+mod package;
 pub mod rbac;
+mod report;
+mod resolve;
+mod schemas;
 pub mod yaml;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use rbuilder_syntax::Severity;
+
+use report::Report;
 
 /// The text of a Cargo package: its `Cargo.toml` and every `.rs` file, by path relative to the package,
 /// with `/` between folders.
@@ -22,6 +32,11 @@ impl SourceSet {
     /// Adds one file.
     pub fn insert(&mut self, path: impl Into<String>, text: impl Into<String>) {
         self.files.insert(path.into(), text.into());
+    }
+
+    /// The paths of all files, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
     }
 
     /// The text of one file.
@@ -86,6 +101,26 @@ pub struct Generated {
 
 /// Reads the kinds and markers of a package and writes its manifests.
 pub fn generate(sources: &SourceSet, options: &Options) -> Generated {
-    let _ = (sources, options);
-    Generated::default()
+    let mut report = Report::default();
+    let files = manifests(sources, options, &mut report);
+    let files = if report.has_errors() { Vec::new() } else { files };
+    Generated {
+        files,
+        diagnostics: report.into_sorted(),
+    }
+}
+
+/// Errors are collected within a stage; a stage that cannot go on hands nothing to the next.
+fn manifests(sources: &SourceSet, options: &Options, report: &mut Report) -> Vec<OutputFile> {
+    let manifest = match cargo::read(sources, &options.features) {
+        Ok(manifest) => manifest,
+        Err(problem) => {
+            report.push(problem);
+            return Vec::new();
+        }
+    };
+    let package = collect::collect(sources, manifest, report);
+    let mut files = crd::crd_files(&package, options, report);
+    files.extend(rbac::roles_file(&package.rules, &options.role_name));
+    files
 }

@@ -1,0 +1,448 @@
+//! One file: its items into the package, and the account of its marker tokens.
+
+use std::ops::Range;
+
+use rbuilder_syntax::{
+    Diagnostic, RbacRule, Session, Severity, Spans, cfg, derives_named, parse_rbac_attribute, parse_type,
+    parse_type_ref, rbac_attributes,
+};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Attribute, GenericParam, ImplItem, Item, TraitItem};
+
+use super::imports::{self, Import};
+use super::path::{self, Location};
+use super::{Collector, MAX_MODULES, OpenFile};
+use crate::lexer::{self, Mark, MarkKind, Scan};
+use crate::package::{Alias, AliasId, File, FileId, ModuleId, Name, TypeId, TypeItem};
+
+impl Collector<'_> {
+    /// Reads one file into its module.
+    pub(super) fn read(&mut self, open: OpenFile) {
+        let Some(text) = self.sources.get(&open.path) else {
+            return;
+        };
+        self.seen.insert(open.path.clone());
+        let scan = lexer::scan(text);
+        if let Some(at) = scan.too_deep {
+            let help = "rbuilder reads types and signatures nested up to a hundred levels deep";
+            return self.reject(
+                &open.path,
+                at..at + 1,
+                "this is nested too deeply to be read",
+                Some(help),
+            );
+        }
+        let parsed = match syn::parse_file(&scan.text) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let range = error.span().byte_range();
+                return self.reject(&open.path, range, &format!("this is not Rust: {error}"), None);
+            }
+        };
+        let id = FileId(self.package.files.len());
+        self.package.files.push(File {
+            path: open.path.clone(),
+            spans: Spans::default(),
+        });
+        let path_folder = path::parent(&open.path).to_owned();
+        let location = Location {
+            folder: open.folder.clone(),
+            path_folder,
+        };
+        let mut reader = FileReader {
+            collector: self,
+            open: &open,
+            id,
+            session: Session::default(),
+            accounts: !scan.marks.is_empty(),
+            accounted: Vec::new(),
+        };
+        reader.file(parsed, &location);
+        reader.account(&scan);
+        let FileReader { mut session, .. } = reader;
+        let said = std::mem::take(&mut session.diagnostics).into_vec();
+        let file = &mut self.package.files[id.0];
+        file.spans = session.spans;
+        self.report.add_all(file, said);
+    }
+
+    fn reject(&mut self, path: &str, range: Range<usize>, message: &str, help: Option<&str>) {
+        self.report.push(crate::Diagnostic {
+            path: path.to_owned(),
+            range,
+            severity: Severity::Error,
+            message: message.to_owned(),
+            help: help.map(str::to_owned),
+        });
+    }
+}
+
+struct FileReader<'c, 'a> {
+    collector: &'c mut Collector<'a>,
+    open: &'c OpenFile,
+    id: FileId,
+    session: Session,
+    /// Whether the file has marker tokens to account for.
+    accounts: bool,
+    /// Where markers were read, or rightly left out.
+    accounted: Vec<Range<usize>>,
+}
+
+impl FileReader<'_, '_> {
+    fn file(&mut self, mut parsed: syn::File, location: &Location) {
+        let end = self.collector.sources.get(&self.open.path).map_or(0, str::len);
+        if !cfg::configure_attrs(&mut parsed.attrs, &self.collector.cfg, &mut self.session) {
+            return self.accounted.push(0..end);
+        }
+        self.rules(&parsed.attrs);
+        self.items(parsed.items, self.open.module, location);
+    }
+
+    fn items(&mut self, items: Vec<Item>, module: ModuleId, location: &Location) {
+        for item in items {
+            self.item(item, module, location);
+        }
+    }
+
+    fn item(&mut self, mut item: Item, module: ModuleId, location: &Location) {
+        self.account_for_attributes(attributes(&item));
+        let whole = self.accounts.then(|| item.span().byte_range());
+        if !cfg::configure_item(&mut item, &self.collector.cfg, &mut self.session)
+            || is_test(attributes(&item))
+        {
+            return self.accounted.extend(whole);
+        }
+        self.rules(attributes(&item));
+        match item {
+            Item::Struct(item) => self.type_item(&item.ident, &item.attrs, module, (&item).into()),
+            Item::Enum(item) => self.type_item(&item.ident, &item.attrs, module, (&item).into()),
+            Item::Union(item) => self.name(module, &item.ident, Name::Opaque),
+            Item::Trait(item) => self.trait_item(item, module),
+            Item::Impl(item) => self.impl_items(item.items),
+            Item::Type(item) => self.alias(item, module),
+            Item::Use(item) => self.imports(&item, module),
+            Item::ExternCrate(item) => {
+                let path = match item.ident.to_string().as_str() {
+                    "self" => vec!["crate".to_owned()],
+                    name => vec![String::new(), name.to_owned()],
+                };
+                let name = item.rename.map_or(item.ident, |(_, name)| name);
+                self.name(module, &name, Name::Import(path));
+            }
+            Item::Mod(item) => self.module(item, module, location),
+            _ => {}
+        }
+    }
+
+    fn name(&mut self, module: ModuleId, ident: &syn::Ident, name: Name) {
+        self.collector.package.modules[module.0]
+            .names
+            .insert(ident.unraw().to_string(), name);
+    }
+
+    fn type_item(
+        &mut self,
+        ident: &syn::Ident,
+        attrs: &[Attribute],
+        module: ModuleId,
+        item: rbuilder_syntax::Item<'_>,
+    ) {
+        let ours = derives_named(attrs, "CrdSchema") || derives_named(attrs, "CustomResource");
+        if !ours && !derives_named(attrs, "JsonSchema") {
+            return self.name(module, ident, Name::Opaque);
+        }
+        if ours {
+            self.refuse_attribute_macros(attrs);
+        }
+        let earlier = std::mem::take(&mut self.session.diagnostics);
+        let model = parse_type(item, &mut self.session);
+        let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
+        // A type with schemars' derive alone may have nothing to do with an API.
+        let (now, reserved) = if ours {
+            (said, Vec::new())
+        } else {
+            (Vec::new(), said)
+        };
+        now.into_iter()
+            .for_each(|diagnostic| self.session.diagnostics.push(diagnostic));
+        let id = TypeId(self.collector.package.types.len());
+        self.collector.package.types.push(TypeItem {
+            file: self.id,
+            module,
+            model,
+            reserved,
+        });
+        self.name(module, ident, Name::Type(id));
+    }
+
+    /// An attribute macro above the derive may change what the derive sees.
+    fn refuse_attribute_macros(&mut self, attrs: &[Attribute]) {
+        let above = attrs.iter().take_while(|attr| !attr.path().is_ident("derive"));
+        for attr in above.filter(|attr| !is_harmless(attr)) {
+            let span = self.session.spans.add(attr);
+            let message = "what this attribute makes of the type cannot be known without running it";
+            let help = "move it below the derives if it only configures one of them; write the type out if it is a macro";
+            self.session
+                .diagnostics
+                .push(Diagnostic::error(span, message).help(help));
+        }
+    }
+
+    fn trait_item(&mut self, item: syn::ItemTrait, module: ModuleId) {
+        self.name(module, &item.ident, Name::Opaque);
+        for inner in item.items {
+            if let TraitItem::Fn(inner) = inner {
+                let whole = if self.accounts {
+                    inner.span().byte_range()
+                } else {
+                    0..0
+                };
+                self.function(inner.attrs, whole);
+            }
+        }
+    }
+
+    fn impl_items(&mut self, items: Vec<ImplItem>) {
+        for inner in items {
+            if let ImplItem::Fn(inner) = inner {
+                let whole = if self.accounts {
+                    inner.span().byte_range()
+                } else {
+                    0..0
+                };
+                self.function(inner.attrs, whole);
+            }
+        }
+    }
+
+    fn function(&mut self, mut attrs: Vec<Attribute>, whole: Range<usize>) {
+        self.account_for_attributes(&attrs);
+        if cfg::configure_attrs(&mut attrs, &self.collector.cfg, &mut self.session) {
+            self.rules(&attrs);
+        } else {
+            self.accounted.push(whole);
+        }
+    }
+
+    fn alias(&mut self, item: syn::ItemType, module: ModuleId) {
+        let mut generics = Vec::new();
+        for param in &item.generics.params {
+            if let GenericParam::Type(param) = param {
+                let default = param
+                    .default
+                    .as_ref()
+                    .map(|(_, ty)| parse_type_ref(ty, &mut self.session));
+                generics.push((param.ident.unraw().to_string(), default));
+            }
+        }
+        let target = parse_type_ref(&item.ty, &mut self.session);
+        let id = AliasId(self.collector.package.aliases.len());
+        self.collector.package.aliases.push(Alias {
+            file: self.id,
+            module,
+            generics,
+            target,
+        });
+        self.name(module, &item.ident, Name::Alias(id));
+    }
+
+    fn imports(&mut self, item: &syn::ItemUse, module: ModuleId) {
+        let module = &mut self.collector.package.modules[module.0];
+        for import in imports::imports(item) {
+            match import {
+                // A derive or a function of the same name does not take a type's place.
+                Import::Name(name, path) => {
+                    module.names.entry(name).or_insert(Name::Import(path));
+                }
+                Import::Glob(path) => module.globs.push(path),
+            }
+        }
+    }
+
+    fn module(&mut self, item: syn::ItemMod, parent: ModuleId, location: &Location) {
+        if self.collector.package.modules.len() >= MAX_MODULES {
+            let span = self.session.spans.add(&item.ident);
+            return self.session.report(Diagnostic::error(
+                span,
+                "the package has too many modules to be read",
+            ));
+        }
+        let id = self.collector.add_module(Some(parent));
+        self.name(parent, &item.ident, Name::Module(id));
+        let written = path::path_attribute(&item.attrs);
+        let Some((_, items)) = item.content else {
+            return self.module_file(&item.ident, id, location, written);
+        };
+        let name = written.unwrap_or_else(|| item.ident.unraw().to_string());
+        let folder = path::join(&location.folder, &name);
+        let location = Location {
+            path_folder: folder.clone(),
+            folder,
+        };
+        self.items(items, id, &location);
+    }
+
+    fn module_file(
+        &mut self,
+        ident: &syn::Ident,
+        id: ModuleId,
+        location: &Location,
+        written: Option<String>,
+    ) {
+        let written = written.map(|path| path::join(&location.path_folder, &path));
+        let mut ancestors = self.open.ancestors.clone();
+        ancestors.push(self.open.path.clone());
+        match path::find(self.collector.sources, &location.folder, ident, written) {
+            Ok(found) if ancestors.contains(&found.path) => {
+                let span = self.session.spans.add(ident);
+                let message = format!("the file `{}` contains itself", found.path);
+                self.session.report(Diagnostic::error(span, message));
+            }
+            Ok(path::Found { path, folder }) => {
+                self.collector.open.push(OpenFile {
+                    module: id,
+                    path,
+                    folder,
+                    ancestors,
+                });
+            }
+            Err(looked_for) => {
+                let span = self.session.spans.add(ident);
+                let message = format!("there is no file for the module `{ident}`");
+                let help = format!("create {looked_for}");
+                self.session.report(Diagnostic::error(span, message).help(help));
+            }
+        }
+    }
+
+    fn rules(&mut self, attrs: &[Attribute]) {
+        for attr in rbac_attributes(attrs) {
+            let rule: Option<RbacRule> = parse_rbac_attribute(attr, &mut self.session);
+            self.collector.package.rules.extend(rule);
+        }
+    }
+
+    fn account_for_attributes(&mut self, attrs: &[Attribute]) {
+        if self.accounts {
+            self.accounted
+                .extend(attrs.iter().map(|attr| attr.span().byte_range()));
+        }
+    }
+
+    /// Every marker token of the file must have been met.
+    fn account(&mut self, scan: &Scan) {
+        for mark in &scan.marks {
+            if !self.accounted.iter().any(|range| range.contains(&mark.at)) {
+                let diagnostic = unaccounted(mark);
+                self.collector.report.push(crate::Diagnostic {
+                    path: self.open.path.clone(),
+                    ..diagnostic
+                });
+            }
+        }
+    }
+}
+
+fn unaccounted(mark: &Mark) -> crate::Diagnostic {
+    let (severity, message, help) = match (mark.kind, mark.in_body) {
+        (MarkKind::Kind, false) => (
+            Severity::Error,
+            "this kind is hidden from rbuilder by the macro around it",
+            "write the struct out: rbuilder reads source text and does not expand macros",
+        ),
+        (MarkKind::Rbac, false) => (
+            Severity::Error,
+            "this marker is hidden from rbuilder by the macro around it",
+            "put the marker on an item outside of the macro",
+        ),
+        (MarkKind::Kind, true) => (
+            Severity::Warning,
+            "a kind inside a function is not part of the API",
+            "move the struct out of the function",
+        ),
+        (MarkKind::Rbac, true) => (
+            Severity::Error,
+            "a marker inside a function is not read",
+            "put the marker on the function",
+        ),
+    };
+    crate::Diagnostic {
+        path: String::new(),
+        range: mark.at..mark.at + mark.kind.len(),
+        severity,
+        message: message.into(),
+        help: Some(help.into()),
+    }
+}
+
+/// `#[test]`, `#[tokio::test]` and the like.
+fn is_test(attrs: &[Attribute]) -> bool {
+    attrs.iter().any(|attr| {
+        attr.path()
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "test")
+    })
+}
+
+/// Attributes that leave the item as it is, or say only how it is written and built.
+fn is_harmless(attr: &Attribute) -> bool {
+    const HARMLESS: &[&str] = &[
+        "allow",
+        "automatically_derived",
+        "cfg",
+        "cfg_attr",
+        "crd",
+        "deny",
+        "deprecated",
+        "derive_where",
+        "doc",
+        "expect",
+        "forbid",
+        "kube",
+        "must_use",
+        "non_exhaustive",
+        "rbac",
+        "repr",
+        "schemars",
+        "serde",
+        "skip_serializing_none",
+        "validate",
+        "warn",
+        "webhook",
+        "x_kube",
+    ];
+    let path = attr.path();
+    let tool = path.segments.len() > 1
+        && path.segments.first().is_some_and(|first| {
+            ["clippy", "rustfmt", "diagnostic"]
+                .iter()
+                .any(|t| first.ident == t)
+        });
+    tool || path
+        .segments
+        .last()
+        .is_some_and(|last| HARMLESS.iter().any(|name| last.ident == name))
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::ExternCrate(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::ForeignMod(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::TraitAlias(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Union(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}

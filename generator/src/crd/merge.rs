@@ -1,0 +1,151 @@
+//! Versions to kinds: what belongs in one CRD, and what the versions must agree on.
+
+use std::collections::BTreeMap;
+
+use rbuilder_syntax::CustomResource;
+
+use super::Names;
+use crate::package::{Package, Place, TypeId};
+use crate::report::Report;
+
+/// The versions of one kind, in the order of their names.
+type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
+
+/// All kinds of a package by group and kind.
+pub(super) fn group<'a>(
+    package: &'a Package,
+    report: &mut Report,
+) -> BTreeMap<(&'a str, &'a str), Versions<'a>> {
+    let mut kinds: BTreeMap<(&str, &str), Versions<'a>> = BTreeMap::new();
+    for (index, item) in package.types.iter().enumerate() {
+        let Some(resource) = item
+            .model
+            .as_ref()
+            .and_then(|model| model.custom_resource.as_ref())
+        else {
+            continue;
+        };
+        let versions = kinds.entry((&resource.group, &resource.kind)).or_default();
+        // A library and a binary may both contain the file.
+        if !versions
+            .iter()
+            .any(|(other, known)| is_same(package, *other, known, TypeId(index), resource))
+        {
+            versions.push((TypeId(index), resource));
+        }
+    }
+    for versions in kinds.values_mut() {
+        versions.sort_by(|(_, a), (_, b)| a.version.cmp(&b.version));
+        check(package, versions, report);
+    }
+    check_plurals(package, &kinds, report);
+    kinds
+}
+
+fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
+    let file = |id| &package.files[package.item(id).file.0];
+    file(a).path == file(b).path && file(a).range(at_a.span) == file(b).range(at_b.span)
+}
+
+fn place(package: &Package, (id, resource): &(TypeId, &CustomResource)) -> Place {
+    Place {
+        file: package.item(*id).file,
+        span: resource.span,
+    }
+}
+
+fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
+    for pair in versions.windows(2) {
+        let [(_, first), (_, second)] = pair else { continue };
+        if first.version == second.version {
+            let message = format!(
+                "the kind `{}` of group `{}` has the version `{}` twice",
+                second.kind, second.group, second.version
+            );
+            let help = format!("the other one is in `{}`", path(package, &pair[0]));
+            report.error(package, place(package, &pair[1]), message, &help);
+        }
+    }
+    let (first, rest) = (&versions[0], &versions[1..]);
+    for version in rest {
+        if let Some(what) = disagreement(first.1, version.1) {
+            let message = format!(
+                "the versions `{}` and `{}` of `{}` disagree about {what}",
+                first.1.version, version.1.version, version.1.kind
+            );
+            let help = "they are one CustomResourceDefinition, which has names and scope once: write the same in both";
+            report.error(package, place(package, version), message, help);
+        }
+    }
+    check_storage(package, versions, report);
+}
+
+fn path<'a>(package: &'a Package, (id, _): &(TypeId, &CustomResource)) -> &'a str {
+    &package.files[package.item(*id).file.0].path
+}
+
+/// What two versions say differently although their CRD can say it once only.
+fn disagreement(a: &CustomResource, b: &CustomResource) -> Option<&'static str> {
+    let (names_a, names_b) = (Names::of(a), Names::of(b));
+    [
+        ("the plural", names_a.plural != names_b.plural),
+        ("the singular", names_a.singular != names_b.singular),
+        ("the short names", names_a.short_names != names_b.short_names),
+        ("the categories", names_a.categories != names_b.categories),
+        ("being namespaced", a.namespaced != b.namespaced),
+    ]
+    .into_iter()
+    .find_map(|(what, differs)| differs.then_some(what))
+}
+
+fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report) {
+    let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
+    let kind = &versions[0].1.kind;
+    match (stored.next(), stored.next()) {
+        (None, _) => {
+            let message = format!("no version of `{kind}` is stored");
+            report.error(
+                package,
+                place(package, &versions[0]),
+                message,
+                "write `storage = true` on one of them",
+            );
+        }
+        (Some((_, first)), Some(second)) => {
+            let message = format!(
+                "`{kind}` is stored in two versions, `{}` and `{}`",
+                first.version, second.1.version
+            );
+            let help = "exactly one version is stored: write `storage = false` on the others";
+            report.error(package, place(package, second), message, help);
+        }
+        _ => {}
+    }
+    if !versions.iter().any(|(_, resource)| resource.served) {
+        let message = format!("no version of `{kind}` is served");
+        report.error(
+            package,
+            place(package, &versions[0]),
+            message,
+            "remove `served = false` from one of them",
+        );
+    }
+}
+
+/// Two kinds of one group cannot share a plural: it is the CRD's name.
+fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
+    let mut owners: BTreeMap<(&str, String), &str> = BTreeMap::new();
+    for ((group, kind), versions) in kinds {
+        let plural = Names::of(versions[0].1).plural;
+        if let Some(owner) = owners.insert((group, plural.clone()), kind) {
+            let message =
+                format!("`{kind}` and `{owner}` of group `{group}` have the same plural `{plural}`");
+            report.error(
+                package,
+                place(package, &versions[0]),
+                message,
+                "write `plural = \"…\"` on one of them",
+            );
+        }
+    }
+}

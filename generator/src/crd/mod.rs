@@ -1,0 +1,215 @@
+//! Kinds to CustomResourceDefinitions: one file for each group and kind, all its versions in it.
+
+mod check;
+mod merge;
+mod root;
+
+use std::collections::BTreeMap;
+
+use rbuilder_schema::Schema;
+use rbuilder_syntax::{CustomResource, names};
+use serde_json::{Value, json};
+
+use crate::package::{Package, Place, TypeId};
+use crate::report::Report;
+use crate::schemas::Schemas;
+use crate::{Options, OutputFile, yaml};
+
+/// A version of a kind, ready to be written.
+pub(crate) struct Version<'a> {
+    resource: &'a CustomResource,
+    place: Place,
+    schema: Schema,
+}
+
+/// The names of a kind, as written or derived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Names {
+    kind: String,
+    plural: String,
+    singular: String,
+    short_names: Vec<String>,
+    categories: Vec<String>,
+}
+
+impl Names {
+    fn of(resource: &CustomResource) -> Names {
+        let singular = resource
+            .singular
+            .clone()
+            .unwrap_or_else(|| resource.kind.to_lowercase());
+        let derived = || names::plural(&resource.kind.to_lowercase());
+        Names {
+            kind: resource.kind.clone(),
+            plural: resource.plural.clone().unwrap_or_else(derived),
+            singular,
+            short_names: resource.short_names.clone(),
+            categories: resource.categories.clone(),
+        }
+    }
+}
+
+/// The files of all kinds.
+pub(crate) fn crd_files(package: &Package, options: &Options, report: &mut Report) -> Vec<OutputFile> {
+    let kinds = merge::group(package, report);
+    let mut schemas = Schemas::new(package, report);
+    let mut files = Vec::new();
+    for versions in kinds.values() {
+        let made: Vec<Option<Version<'_>>> = versions
+            .iter()
+            .map(|(id, resource)| version(*id, resource, &mut schemas))
+            .collect();
+        // One CRD at a time: a large one is not kept while the next is made.
+        if let Some(made) = made.into_iter().collect::<Option<Vec<_>>>()
+            && !schemas.report().has_errors()
+        {
+            files.push(file(&made, options));
+        }
+    }
+    files
+}
+
+fn version<'a>(id: TypeId, resource: &'a CustomResource, schemas: &mut Schemas<'a>) -> Option<Version<'a>> {
+    let place = Place {
+        file: schemas.package().item(id).file,
+        span: resource.span,
+    };
+    let spec = schemas.item(id, place);
+    let status = match &resource.status {
+        Some(ty) => schemas.written(id, ty).map(Some),
+        None => Some(None),
+    };
+    let schema = root::schema(resource, spec?.as_ref(), status?.map(|slot| slot.schema));
+    let version = Version {
+        resource,
+        place,
+        schema,
+    };
+    check::check(&version, schemas);
+    Some(version)
+}
+
+fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
+    let resource = versions[0].resource;
+    let names = Names::of(resource);
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata(versions, &names, options),
+        "spec": {
+            "group": resource.group,
+            "names": names_value(&names),
+            "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+            "versions": versions.iter().map(version_value).collect::<Vec<_>>(),
+        },
+    });
+    let path = format!("crd/bases/{}_{}.yaml", resource.group, names.plural);
+    OutputFile {
+        path,
+        text: format!("---\n{}", yaml::to_string(&crd)),
+    }
+}
+
+fn metadata(versions: &[Version<'_>], names: &Names, options: &Options) -> Value {
+    let mut metadata = json!({ "name": format!("{}.{}", names.plural, versions[0].resource.group) });
+    let pairs = |of: fn(&CustomResource) -> &Vec<(String, String)>| -> BTreeMap<&str, &str> {
+        versions
+            .iter()
+            .flat_map(|v| of(v.resource))
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect()
+    };
+    let mut annotations = pairs(|resource| &resource.annotations);
+    if let Some(version) = &options.version {
+        annotations.insert("rbuilder.dev/version", version);
+    }
+    for (key, map) in [
+        ("annotations", annotations),
+        ("labels", pairs(|resource| &resource.labels)),
+    ] {
+        if !map.is_empty() {
+            metadata[key] = json!(map);
+        }
+    }
+    metadata
+}
+
+fn names_value(names: &Names) -> Value {
+    let mut value = json!({
+        "kind": names.kind,
+        "listKind": format!("{}List", names.kind),
+        "plural": names.plural,
+        "singular": names.singular,
+    });
+    for (key, list) in [
+        ("categories", &names.categories),
+        ("shortNames", &names.short_names),
+    ] {
+        if !list.is_empty() {
+            value[key] = json!(list);
+        }
+    }
+    value
+}
+
+fn version_value(version: &Version<'_>) -> Value {
+    let resource = version.resource;
+    let mut value = json!({
+        "name": resource.version,
+        "schema": { "openAPIV3Schema": version.schema },
+        "served": resource.served,
+        "storage": resource.storage,
+    });
+    let columns: Vec<Value> = resource.print_columns.iter().map(column_value).collect();
+    if !columns.is_empty() {
+        value["additionalPrinterColumns"] = columns.into();
+    }
+    if !resource.selectable.is_empty() {
+        value["selectableFields"] = resource
+            .selectable
+            .iter()
+            .map(|path| json!({ "jsonPath": path }))
+            .collect();
+    }
+    if let Some(warning) = &resource.deprecated {
+        value["deprecated"] = true.into();
+        if let Some(warning) = warning {
+            value["deprecationWarning"] = warning.as_str().into();
+        }
+    }
+    let subresources = subresources(resource);
+    if subresources != json!({}) {
+        value["subresources"] = subresources;
+    }
+    value
+}
+
+fn column_value(column: &rbuilder_syntax::PrintColumn) -> Value {
+    let mut value = json!({ "jsonPath": column.json_path, "name": column.name, "type": column.column_type });
+    for (key, text) in [("description", &column.description), ("format", &column.format)] {
+        if let Some(text) = text {
+            value[key] = text.as_str().into();
+        }
+    }
+    if let Some(priority) = column.priority.filter(|priority| *priority != 0) {
+        value["priority"] = priority.into();
+    }
+    value
+}
+
+fn subresources(resource: &CustomResource) -> Value {
+    let mut value = json!({});
+    if resource.status.is_some() {
+        value["status"] = json!({});
+    }
+    if let Some(scale) = &resource.scale {
+        value["scale"] = json!({
+            "specReplicasPath": scale.spec_replicas_path,
+            "statusReplicasPath": scale.status_replicas_path,
+        });
+        if let Some(path) = &scale.label_selector_path {
+            value["scale"]["labelSelectorPath"] = path.as_str().into();
+        }
+    }
+    value
+}

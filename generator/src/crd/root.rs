@@ -1,0 +1,48 @@
+//! The schema of a whole object: what every Kubernetes object has, with spec and status in it.
+
+use rbuilder_schema::{Schema, SchemaType};
+use rbuilder_syntax::CustomResource;
+
+/// The API conventions' texts for the two fields that every object has, line for line as controller-gen has them.
+const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object.
+Servers should convert recognized schemas to the latest internal value, and
+may reject unrecognized values.
+More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+const KIND: &str = "Kind is a string value representing the REST resource this object represents.
+Servers may infer this from the endpoint the client submits requests to.
+Cannot be updated.
+In CamelCase.
+More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+
+/// The schema of the object from those of its parts.
+pub(super) fn schema(resource: &CustomResource, spec: &Schema, status: Option<Schema>) -> Schema {
+    let mut root = match resource.no_spec {
+        true => spec.clone(),
+        false => Schema {
+            schema_type: Some(SchemaType::Object),
+            ..Schema::default()
+        },
+    };
+    root.description = resource.doc.clone().or_else(|| spec.description.clone());
+    let text = |description: &str| Schema {
+        description: Some(description.to_owned()),
+        schema_type: Some(SchemaType::String),
+        ..Schema::default()
+    };
+    root.properties.insert("apiVersion".into(), text(API_VERSION));
+    root.properties.insert("kind".into(), text(KIND));
+    let metadata = Schema {
+        schema_type: Some(SchemaType::Object),
+        ..Schema::default()
+    };
+    root.properties.insert("metadata".into(), metadata);
+    if !resource.no_spec {
+        root.properties.insert("spec".into(), spec.clone());
+        root.required.insert("spec".into());
+    }
+    if let Some(status) = status {
+        root.properties.insert("status".into(), status);
+    }
+    root.validations.extend(resource.validations.iter().cloned());
+    root
+}

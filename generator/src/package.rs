@@ -1,0 +1,125 @@
+//! The model of a package: modules, the names in them, and the types, aliases and rules found there.
+//!
+//! Everything is owned and refers to everything else by number; nothing of `syn` is left.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rbuilder_syntax::{RbacRule, SpanId, Spans, Type, TypeRef};
+
+/// Declares a number that indexes one of the package's lists.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(crate) struct $name(pub(crate) usize);
+    };
+}
+
+id!(
+    /// A file that was parsed.
+    FileId
+);
+id!(
+    /// A module of a target.
+    ModuleId
+);
+id!(
+    /// A struct or enum that has a schema.
+    TypeId
+);
+id!(
+    /// A `type` alias.
+    AliasId
+);
+
+/// A place in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub(crate) file: FileId,
+    pub(crate) span: SpanId,
+}
+
+/// One package, all targets.
+#[derive(Default)]
+pub(crate) struct Package {
+    pub(crate) files: Vec<File>,
+    pub(crate) modules: Vec<Module>,
+    pub(crate) types: Vec<TypeItem>,
+    pub(crate) aliases: Vec<Alias>,
+    pub(crate) rules: Vec<RbacRule>,
+    /// The library's name and root.
+    pub(crate) library: Option<(String, ModuleId)>,
+    /// The name in source of each dependency, and the name of the crate behind it.
+    pub(crate) dependencies: BTreeMap<String, String>,
+}
+
+pub(crate) struct File {
+    pub(crate) path: String,
+    /// What each `SpanId` of this file's items stands for. Turning a span into bytes is dear, and only
+    /// complaints need it.
+    pub(crate) spans: Spans,
+}
+
+impl File {
+    /// The bytes of a place.
+    pub(crate) fn range(&self, span: SpanId) -> Range<usize> {
+        let (first, last) = self.spans.get(span);
+        let start = first.byte_range().start;
+        start..last.byte_range().end.max(start)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Module {
+    /// `None` for the root of a target.
+    pub(crate) parent: Option<ModuleId>,
+    /// The root of the target that the module is in.
+    pub(crate) root: ModuleId,
+    pub(crate) names: BTreeMap<String, Name>,
+    pub(crate) globs: Vec<Vec<String>>,
+}
+
+/// What a name in a module stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum Name {
+    Module(ModuleId),
+    Type(TypeId),
+    Alias(AliasId),
+    /// `use path as name`.
+    Import(Vec<String>),
+    /// A type without a schema: it derives nothing we read.
+    Opaque,
+}
+
+#[derive(Debug)]
+pub(crate) struct TypeItem {
+    pub(crate) file: FileId,
+    pub(crate) module: ModuleId,
+    /// Nothing when the item's shape could not be read; the reason has been reported.
+    pub(crate) model: Option<Type>,
+    /// Complaints that count only when something refers to the type.
+    pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Alias {
+    pub(crate) file: FileId,
+    pub(crate) module: ModuleId,
+    pub(crate) generics: Vec<(String, Option<TypeRef>)>,
+    pub(crate) target: TypeRef,
+}
+
+impl Package {
+    pub(crate) fn module(&self, id: ModuleId) -> &Module {
+        &self.modules[id.0]
+    }
+
+    pub(crate) fn item(&self, id: TypeId) -> &TypeItem {
+        &self.types[id.0]
+    }
+
+    pub(crate) fn alias(&self, id: AliasId) -> &Alias {
+        &self.aliases[id.0]
+    }
+}

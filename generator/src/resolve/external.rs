@@ -1,0 +1,127 @@
+//! Other crates, by path: std's prelude and containers, and the names under which crates re-export each other.
+
+/// Where std's prelude names live, and the primitives.
+pub(super) fn prelude(name: &str) -> Option<&'static str> {
+    const PRIMITIVES: &[&str] = &[
+        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32",
+        "u64", "u128", "usize",
+    ];
+    Some(match name {
+        "Option" => "std::option::Option",
+        "Vec" => "std::vec::Vec",
+        "String" => "std::string::String",
+        "Box" => "std::boxed::Box",
+        _ => PRIMITIVES.iter().copied().find(|primitive| *primitive == name)?,
+    })
+}
+
+/// A generic type of std that shapes a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Constructor {
+    Option,
+    /// A value behind it is on the wire as the value.
+    Pointer,
+    List,
+    Set,
+    Map,
+}
+
+/// The container behind a canonical path.
+pub(super) fn constructor(path: &str) -> Option<Constructor> {
+    Some(match path {
+        "std::option::Option" => Constructor::Option,
+        "std::boxed::Box" | "std::sync::Arc" | "std::rc::Rc" | "std::borrow::Cow" | "std::cell::RefCell"
+        | "std::cell::Cell" | "std::sync::Mutex" | "std::sync::RwLock" | "std::num::Wrapping" => {
+            Constructor::Pointer
+        }
+        "std::vec::Vec"
+        | "std::collections::VecDeque"
+        | "std::collections::LinkedList"
+        | "std::collections::BinaryHeap" => Constructor::List,
+        "std::collections::BTreeSet" | "std::collections::HashSet" | "indexmap::IndexSet" => Constructor::Set,
+        "std::collections::BTreeMap" | "std::collections::HashMap" | "indexmap::IndexMap" => Constructor::Map,
+        _ => return None,
+    })
+}
+
+/// Prefixes under which one crate re-exports another, and where the thing lives.
+const REEXPORTS: &[(&str, &str)] = &[
+    ("rbuilder::kube", "kube"),
+    ("rbuilder::k8s_openapi", "k8s_openapi"),
+    ("rbuilder::serde_json", "serde_json"),
+    ("kube_core", "kube::core"),
+    ("kube::k8s_openapi", "k8s_openapi"),
+    (
+        "kube::api::ObjectMeta",
+        "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta",
+    ),
+    (
+        "kube::core::ObjectMeta",
+        "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta",
+    ),
+    (
+        "kube::core::metadata::ObjectMeta",
+        "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta",
+    ),
+    ("k8s_openapi::serde_json", "serde_json"),
+    ("k8s_openapi::jiff", "jiff"),
+    ("k8s_openapi::chrono", "chrono"),
+    ("serde_json::value::Value", "serde_json::Value"),
+    ("serde_json::map::Map", "serde_json::Map"),
+    ("std::collections::btree_map", "std::collections"),
+    ("std::collections::hash_map", "std::collections"),
+    ("std::collections::btree_set", "std::collections"),
+    ("std::collections::hash_set", "std::collections"),
+    ("std::collections::vec_deque", "std::collections"),
+    ("std::primitive", ""),
+    ("std::prelude::v1", ""),
+];
+
+/// The one path by which a type of another crate is known.
+pub(super) fn canonical(segments: &[String]) -> String {
+    let mut path = segments.join("::");
+    // A re-export may lead to another; each rule shortens or settles the path, so a few rounds do.
+    for _ in 0..4 {
+        let moved = REEXPORTS.iter().find_map(|(from, to)| {
+            let rest = path.strip_prefix(from)?;
+            (rest.is_empty() || rest.starts_with("::"))
+                .then(|| format!("{to}{rest}").trim_start_matches("::").to_owned())
+        });
+        match moved {
+            Some(moved) => path = moved,
+            None => break,
+        }
+    }
+    match prelude(&path) {
+        Some(home) => home.to_owned(),
+        None => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_path_for_each_type() {
+        let cases = [
+            ("std::string::String", "std::string::String"),
+            (
+                "std::collections::btree_map::BTreeMap",
+                "std::collections::BTreeMap",
+            ),
+            ("std::primitive::i32", "i32"),
+            ("std::prelude::v1::Vec", "std::vec::Vec"),
+            (
+                "rbuilder::kube::core::ObjectMeta",
+                "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta",
+            ),
+            ("kube_core::Duration", "kube::core::Duration"),
+            ("kubernetes::x", "kubernetes::x"),
+        ];
+        for (input, expected) in cases {
+            let segments: Vec<String> = input.split("::").map(str::to_owned).collect();
+            assert_eq!(canonical(&segments), expected);
+        }
+    }
+}

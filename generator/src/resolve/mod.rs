@@ -1,0 +1,242 @@
+//! Names to what they stand for: imports, globs, re-exports, aliases, generics, other crates, std's prelude.
+//!
+//! A [`Ty`] is what the schema needs to know of a type. Nothing is guessed: a name that leads nowhere is an
+//! error where it stands.
+
+mod external;
+mod lookup;
+
+use std::collections::BTreeMap;
+
+use rbuilder_syntax::{TypeKind, TypeRef};
+
+use crate::package::{AliasId, FileId, ModuleId, Package, Place, TypeId};
+use crate::report::Report;
+
+use lookup::Target;
+
+/// A type, resolved.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Ty {
+    /// A struct or enum of the package, with its type arguments.
+    Item(TypeId, Vec<Ty>),
+    /// A type whose schema is fixed, by its full path.
+    Known(String),
+    Option(Box<Ty>),
+    List(Box<Ty>),
+    /// A list without duplicates.
+    Set(Box<Ty>),
+    Map(Box<Ty>, Box<Ty>),
+    Array(Box<Ty>, u64),
+}
+
+/// The type parameters in scope, by name.
+pub(crate) type Bindings = BTreeMap<String, Ty>;
+
+/// Where a type is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) file: FileId,
+    pub(crate) module: ModuleId,
+    pub(crate) bindings: &'a Bindings,
+}
+
+/// Aliases that lead to aliases; a circle of them ends here.
+const MAX_ALIASES: usize = 64;
+
+/// Resolves types of one package.
+pub(crate) struct Resolver<'a> {
+    pub(crate) package: &'a Package,
+    pub(crate) report: &'a mut Report,
+    aliases: usize,
+}
+
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(package: &'a Package, report: &'a mut Report) -> Self {
+        Resolver {
+            package,
+            report,
+            aliases: 0,
+        }
+    }
+
+    /// What a type stands for. Nothing comes back when that cannot be said; the reason is then reported.
+    pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
+        let place = Place {
+            file: scope.file,
+            span: ty.span,
+        };
+        match &ty.kind {
+            TypeKind::Path(segments, args) => self.resolve_path(segments, args, place, scope),
+            TypeKind::Array(item, length) => {
+                let item = Box::new(self.resolve(item, scope)?);
+                Some(match length {
+                    Some(length) => Ty::Array(item, *length),
+                    None => Ty::List(item),
+                })
+            }
+            TypeKind::Tuple(items) if items.is_empty() => self.error(
+                place,
+                "`()` is `null` on the wire, which a CRD cannot hold",
+                "leave the field out",
+            ),
+            TypeKind::Tuple(_) => self.error(
+                place,
+                "a tuple has no structural schema: a list in a CRD has items of one type",
+                "write a struct with named fields",
+            ),
+            TypeKind::Other(text) => self.error(
+                place,
+                format!("`{text}` has no schema that can be read from source"),
+                ESCAPE,
+            ),
+        }
+    }
+
+    fn resolve_path(
+        &mut self,
+        segments: &[String],
+        args: &[TypeRef],
+        place: Place,
+        scope: Scope<'_>,
+    ) -> Option<Ty> {
+        if let [name] = segments
+            && let Some(bound) = scope.bindings.get(name)
+        {
+            return Some(bound.clone());
+        }
+        let written = segments.join("::");
+        match lookup::lookup(self.package, scope.module, segments) {
+            Target::Type(id) => self.resolve_item(id, args, place, scope),
+            Target::Alias(id) => self.resolve_alias(id, args, place, scope),
+            Target::External(path) => self.resolve_external(&path, &written, args, place, scope),
+            Target::Opaque => self.error(
+                place,
+                format!("`{written}` derives no schema"),
+                "add `CrdSchema` to its derives, or give the field its schema with markers: `#[kube(schemaless)]`",
+            ),
+            Target::Module => self.error(place, format!("`{written}` is a module, not a type"), ""),
+            Target::Missing(globs) => {
+                let help = match globs.first() {
+                    Some(glob) => format!("`{glob}::*` may bring it in, but that crate is not read: import it by name"),
+                    None => UNKNOWN.to_owned(),
+                };
+                self.error(place, format!("cannot find the type `{written}`"), &help)
+            }
+        }
+    }
+
+    fn resolve_item(&mut self, id: TypeId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
+        let item = self.package.item(id);
+        let file = &self.package.files[item.file.0];
+        self.report.add_all(file, item.reserved.iter().cloned());
+        let model = item.model.as_ref()?;
+        let inner = (item.file, item.module);
+        let args = self.bind(&model.ident, &model.generics, args, inner, place, scope)?;
+        Some(Ty::Item(id, args.into_iter().map(|(_, ty)| ty).collect()))
+    }
+
+    fn resolve_alias(&mut self, id: AliasId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
+        let alias = self.package.alias(id);
+        if self.aliases >= MAX_ALIASES {
+            return self.error(place, "this alias leads back to itself", "");
+        }
+        self.aliases += 1;
+        let bound = self.bind(
+            "this alias",
+            &alias.generics,
+            args,
+            (alias.file, alias.module),
+            place,
+            scope,
+        );
+        let resolved = bound.and_then(|bound| {
+            let bindings = bound.into_iter().collect();
+            self.resolve(
+                &alias.target,
+                Scope {
+                    file: alias.file,
+                    module: alias.module,
+                    bindings: &bindings,
+                },
+            )
+        });
+        self.aliases -= 1;
+        resolved
+    }
+
+    /// Type parameters and their arguments: those written, and defaults for the rest.
+    fn bind(
+        &mut self,
+        name: &str,
+        generics: &[(String, Option<TypeRef>)],
+        args: &[TypeRef],
+        (file, module): (FileId, ModuleId),
+        place: Place,
+        scope: Scope<'_>,
+    ) -> Option<Vec<(String, Ty)>> {
+        let mut bound: Vec<(String, Ty)> = Vec::new();
+        for (position, (param, default)) in generics.iter().enumerate() {
+            let ty = match (args.get(position), default) {
+                (Some(arg), _) => self.resolve(arg, scope)?,
+                (None, Some(default)) => {
+                    let bindings = bound.iter().cloned().collect();
+                    self.resolve(
+                        default,
+                        Scope {
+                            file,
+                            module,
+                            bindings: &bindings,
+                        },
+                    )?
+                }
+                (None, None) => {
+                    return self.error(
+                        place,
+                        format!("the type argument `{param}` of `{name}` is missing"),
+                        "",
+                    );
+                }
+            };
+            bound.push((param.clone(), ty));
+        }
+        Some(bound)
+    }
+
+    fn resolve_external(
+        &mut self,
+        path: &str,
+        written: &str,
+        args: &[TypeRef],
+        place: Place,
+        scope: Scope<'_>,
+    ) -> Option<Ty> {
+        let constructor = external::constructor(path);
+        let arg = |resolver: &mut Self, position: usize| match args.get(position) {
+            Some(arg) => resolver.resolve(arg, scope).map(Box::new),
+            None => resolver.error(place, format!("a type argument of `{written}` is missing"), ""),
+        };
+        match constructor {
+            Some(external::Constructor::Option) => arg(self, 0).map(Ty::Option),
+            Some(external::Constructor::Pointer) => arg(self, 0).map(|inner| *inner),
+            Some(external::Constructor::List) => arg(self, 0).map(Ty::List),
+            Some(external::Constructor::Set) => arg(self, 0).map(Ty::Set),
+            Some(external::Constructor::Map) => {
+                let (key, value) = (arg(self, 0), arg(self, 1));
+                Some(Ty::Map(key?, value?))
+            }
+            None if rbuilder_schema::known(path).is_some() => Some(Ty::Known(path.to_owned())),
+            None => self.error(place, format!("the schema of `{path}` is not known"), ESCAPE),
+        }
+    }
+
+    fn error<T>(&mut self, place: Place, message: impl Into<String>, help: &str) -> Option<T> {
+        self.report.error(self.package, place, message, help);
+        None
+    }
+}
+
+const ESCAPE: &str = "say what it is on the wire: `#[kube(schema_type = \"String\")]` names a type with the same \
+                      form, `#[kube(schemaless)]` leaves all to the markers of the field";
+const UNKNOWN: &str = "rbuilder reads this package's source and knows std, serde_json and the Kubernetes types; for \
+                       any other type write `#[kube(schema_type = \"…\")]` or `#[kube(schemaless)]` on the field";

@@ -1,0 +1,203 @@
+//! Resolved types to schemas: one for each item and its arguments, made once.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rbuilder_schema::{
+    Problem, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, set_of,
+};
+use rbuilder_syntax::{SpanId, Type, TypeRef};
+
+use crate::package::{Package, Place, TypeId};
+use crate::report::Report;
+use crate::resolve::{Bindings, Resolver, Scope, Ty};
+
+/// An item with its type arguments.
+type Instance = (TypeId, Vec<Ty>);
+
+/// Arguments can grow on every round (`struct P<T> { next: P<Vec<T>> }`); no honest type is this deep.
+const MAX_DEPTH: usize = 64;
+
+/// Makes schemas and remembers them.
+pub(crate) struct Schemas<'a> {
+    resolver: Resolver<'a>,
+    /// Nothing for an item that has no schema; the reason has been reported.
+    made: BTreeMap<Instance, Option<Rc<Schema>>>,
+    /// The items being made, outermost first.
+    open: Vec<Instance>,
+}
+
+impl<'a> Schemas<'a> {
+    pub(crate) fn new(package: &'a Package, report: &'a mut Report) -> Self {
+        Schemas {
+            resolver: Resolver::new(package, report),
+            made: BTreeMap::new(),
+            open: Vec::new(),
+        }
+    }
+
+    pub(crate) fn package(&self) -> &'a Package {
+        self.resolver.package
+    }
+
+    pub(crate) fn report(&mut self) -> &mut Report {
+        self.resolver.report
+    }
+
+    /// The schema of an item without type parameters.
+    pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Rc<Schema>> {
+        self.instance(&(id, Vec::new()), place)
+    }
+
+    /// The schema of a type as written beside an item.
+    pub(crate) fn written(&mut self, id: TypeId, ty: &TypeRef) -> Option<Slot> {
+        let item = self.package().item(id);
+        let scope = Scope {
+            file: item.file,
+            module: item.module,
+            bindings: &Bindings::new(),
+        };
+        self.slot(ty, scope)
+    }
+
+    fn slot(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Slot> {
+        let place = Place {
+            file: scope.file,
+            span: ty.span,
+        };
+        match self.resolver.resolve(ty, scope)? {
+            Ty::Option(mut inner) => {
+                // serde writes `Some(None)` and `None` alike.
+                while let Ty::Option(next) = *inner {
+                    inner = next;
+                }
+                Some(Slot {
+                    schema: self.schema(&inner, place)?,
+                    optional: true,
+                })
+            }
+            ty => Some(Slot {
+                schema: self.schema(&ty, place)?,
+                optional: false,
+            }),
+        }
+    }
+
+    fn schema(&mut self, ty: &Ty, place: Place) -> Option<Schema> {
+        match ty {
+            Ty::Item(id, args) => self
+                .instance(&(*id, args.clone()), place)
+                .map(|schema| (*schema).clone()),
+            Ty::Known(path) => known(path),
+            Ty::Option(inner) => self.schema(inner, place),
+            Ty::List(items) => Some(array_of(self.schema(items, place)?)),
+            Ty::Set(items) => Some(set_of(self.schema(items, place)?)),
+            Ty::Array(items, length) => Some(array_of_length(self.schema(items, place)?, *length)),
+            Ty::Map(key, value) => {
+                let (key, value) = (self.schema(key, place), self.schema(value, place));
+                let key = key?;
+                self.check_map_key(&key, place)?;
+                Some(map_of(&key, value?))
+            }
+        }
+    }
+
+    fn check_map_key(&mut self, key: &Schema, place: Place) -> Option<()> {
+        match key.schema_type {
+            Some(SchemaType::String | SchemaType::Integer | SchemaType::Boolean) => Some(()),
+            _ => self.error(
+                place,
+                "the keys of a map are text on the wire",
+                "use `String` or an enum without data",
+            ),
+        }
+    }
+
+    fn instance(&mut self, instance: &Instance, place: Place) -> Option<Rc<Schema>> {
+        if let Some(made) = self.made.get(instance) {
+            return made.clone();
+        }
+        if self.open.contains(instance) || self.open.len() >= MAX_DEPTH {
+            return self.refuse_recursion(instance, place);
+        }
+        self.open.push(instance.clone());
+        let made = self.make(instance).map(Rc::new);
+        self.open.pop();
+        self.made.insert(instance.clone(), made.clone());
+        made
+    }
+
+    fn make(&mut self, (id, args): &Instance) -> Option<Schema> {
+        let item = self.package().item(*id);
+        let model = item.model.as_ref()?;
+        let params = model.generics.iter().map(|(name, _)| name.clone());
+        let bindings: Bindings = params.zip(args.iter().cloned()).collect();
+        let scope = Scope {
+            file: item.file,
+            module: item.module,
+            bindings: &bindings,
+        };
+        // Every slot is tried, so that one mistake does not hide the next.
+        let slots: Vec<Option<Slot>> = model.slots.iter().map(|ty| self.slot(ty, scope)).collect();
+        let slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
+        match assemble(&model.container, &slots) {
+            Ok(schema) => Some(schema),
+            Err(problems) => {
+                for Problem { site, message, help } in problems {
+                    let place = Place {
+                        file: item.file,
+                        span: span_of(model, &site),
+                    };
+                    self.error::<()>(place, message, &help.unwrap_or_default());
+                }
+                None
+            }
+        }
+    }
+
+    fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Rc<Schema>> {
+        let start = self.open.iter().position(|(open, _)| open == id).unwrap_or(0);
+        let circle: Vec<TypeId> = self.open[start..]
+            .iter()
+            .map(|(open, _)| *open)
+            .chain([*id])
+            .collect();
+        let names: Vec<&str> = circle.iter().map(|id| self.name(*id)).collect();
+        let shown = if names.len() > 8 {
+            &names[names.len() - 8..]
+        } else {
+            &names
+        };
+        let message = format!("the type contains itself: {}", shown.join(" → "));
+        let help = "a CRD's schema is a finite tree: cut the circle with \
+                    `#[kube(schemaless, preserve_unknown_fields)]` on this field";
+        self.error(place, message, help)
+    }
+
+    fn name(&self, id: TypeId) -> &'a str {
+        self.package()
+            .item(id)
+            .model
+            .as_ref()
+            .map_or("", |model| &model.ident)
+    }
+
+    fn error<T>(&mut self, place: Place, message: impl Into<String>, help: &str) -> Option<T> {
+        let package = self.package();
+        self.report().error(package, place, message, help);
+        None
+    }
+}
+
+fn span_of(model: &Type, site: &Site) -> SpanId {
+    let span = match site {
+        Site::Container => None,
+        Site::Field(field) | Site::Variant(field) => model.sites.get(*field),
+        Site::VariantField(variant, field) => model
+            .variant_sites
+            .get(*variant)
+            .and_then(|fields| fields.get(*field))
+            .or(model.sites.get(*variant)),
+    };
+    span.copied().unwrap_or(model.span)
+}

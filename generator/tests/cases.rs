@@ -1,0 +1,173 @@
+//! Whole packages: `tests/cases/<name>/in/**` is the source, `out/**` the manifests, `stderr` what is said.
+//!
+//! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --test cases` writes what the generator says today;
+//! read the diff before committing it.
+
+// The test's own files are what it is about.
+#![allow(clippy::disallowed_methods)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rbuilder_generator::{Diagnostic, Generated, Options, Severity, SourceSet, generate};
+
+type Files = BTreeMap<String, String>;
+
+#[test]
+fn cases() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut names: Vec<PathBuf> = fs::read_dir(&root)
+        .expect("cases")
+        .map(|entry| entry.expect("a case").path())
+        .collect();
+    names.sort();
+    assert!(names.len() > 10, "the cases are missing");
+    let overwrite = std::env::var("SNAPSHOTS").is_ok_and(|value| value == "overwrite");
+    let mut wrong = Vec::new();
+    for case in names {
+        let actual = run(&read_folder(&case.join("in")));
+        if overwrite {
+            write(&case, &actual);
+        }
+        let mut expected = read_folder(&case.join("out"));
+        expected.insert(
+            "stderr".into(),
+            fs::read_to_string(case.join("stderr")).unwrap_or_default(),
+        );
+        if actual != expected {
+            wrong.push(difference(&case, &expected, &actual));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\nSNAPSHOTS=overwrite writes today's output",
+        wrong.join("\n")
+    );
+}
+
+/// Same text, same manifests: nothing depends on the order of a hash or on an earlier run.
+#[test]
+fn output_is_the_same_every_time() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    for case in fs::read_dir(&root).expect("cases") {
+        let files = read_folder(&case.expect("a case").path().join("in"));
+        assert_eq!(run(&files), run(&files));
+    }
+}
+
+fn run(files: &Files) -> Files {
+    let mut sources = SourceSet::default();
+    files
+        .iter()
+        .for_each(|(path, text)| sources.insert(path.as_str(), text.as_str()));
+    let options = Options {
+        version: Some("(test)".into()),
+        ..Options::default()
+    };
+    let Generated {
+        files: made,
+        diagnostics,
+    } = generate(&sources, &options);
+    let mut out: Files = made.into_iter().map(|file| (file.path, file.text)).collect();
+    out.insert(
+        "stderr".into(),
+        diagnostics
+            .iter()
+            .map(|diagnostic| show(diagnostic, files))
+            .collect(),
+    );
+    out
+}
+
+/// `error: message`, the place, the line with the place marked, the help.
+fn show(diagnostic: &Diagnostic, files: &Files) -> String {
+    let Diagnostic {
+        path,
+        range,
+        severity,
+        message,
+        help,
+    } = diagnostic;
+    let text = files.get(path).map_or("", String::as_str);
+    let before = &text[..range.start];
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let column = before[start..].chars().count() + 1;
+    let source = text[start..].lines().next().unwrap_or_default();
+    let width = text[range.clone()]
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        .max(1);
+    let word = if *severity == Severity::Error {
+        "error"
+    } else {
+        "warning"
+    };
+    let mut shown = format!("{word}: {message}\n --> {path}:{line}:{column}\n  | {source}\n  | ");
+    shown.push_str(&format!("{}{}\n", " ".repeat(column - 1), "^".repeat(width)));
+    if let Some(help) = help {
+        shown.push_str(&format!("  = help: {help}\n"));
+    }
+    shown + "\n"
+}
+
+fn difference(case: &Path, expected: &Files, actual: &Files) -> String {
+    let mut text = format!("--- {}\n", case.display());
+    for path in expected
+        .keys()
+        .chain(actual.keys().filter(|path| !expected.contains_key(*path)))
+    {
+        let (expected, actual) = (expected.get(path), actual.get(path));
+        if expected != actual {
+            let show = |text: Option<&String>| text.map_or("(no such file)\n".to_owned(), Clone::clone);
+            text.push_str(&format!(
+                "{path}: expected\n{}{path}: got\n{}",
+                show(expected),
+                show(actual)
+            ));
+        }
+    }
+    text
+}
+
+fn write(case: &Path, files: &Files) {
+    let _ = fs::remove_dir_all(case.join("out"));
+    for (path, text) in files {
+        let target = if path == "stderr" {
+            case.join(path)
+        } else {
+            case.join("out").join(path)
+        };
+        if path == "stderr" && text.is_empty() {
+            let _ = fs::remove_file(target);
+            continue;
+        }
+        fs::create_dir_all(target.parent().expect("a folder")).expect("a folder for the output");
+        fs::write(target, text).expect("the output is written");
+    }
+}
+
+fn read_folder(folder: &Path) -> Files {
+    let mut files = Files::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(current) = open.pop() {
+        for entry in fs::read_dir(&current).into_iter().flatten() {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path
+                    .strip_prefix(folder)
+                    .expect("below the folder")
+                    .to_string_lossy()
+                    .replace('\\', "/");
+                files.insert(name, fs::read_to_string(&path).expect("text"));
+            }
+        }
+    }
+    files
+}

@@ -1,0 +1,2 @@
+#[path = "lib.rs"]
+mod circle;

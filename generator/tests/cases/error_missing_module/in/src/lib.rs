@@ -1,0 +1,4 @@
+mod here;
+mod gone;
+#[path = "x/y.rs"]
+mod nowhere;

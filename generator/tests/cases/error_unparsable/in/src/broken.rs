@@ -1,0 +1,4 @@
+pub struct A {
+<<<<<<< HEAD
+    a: i32,
+}

@@ -1,0 +1,16 @@
+mod a {
+use rbuilder::CrdSchema;
+#[derive(kube::CustomResource, CrdSchema)]
+#[kube(group = "g.example.com", version = "v1", kind = "Foo")]
+pub struct FooSpec {
+    pub a: i32,
+}
+}
+mod b {
+use rbuilder::CrdSchema;
+#[derive(kube::CustomResource, CrdSchema)]
+#[kube(group = "g.example.com", version = "v2", namespaced, kind = "Foo")]
+pub struct FooSpec {
+    pub b: i32,
+}
+}

@@ -1,0 +1,1 @@
+pub use crate::shared::*; pub use rbuilder::CrdSchema;

@@ -1,0 +1,5 @@
+/// The leaf.
+#[derive(rbuilder::CrdSchema)]
+pub struct Leaf {
+    pub r#type: String,
+}

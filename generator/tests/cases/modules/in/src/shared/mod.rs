@@ -1,0 +1,2 @@
+mod deep;
+pub use deep::Leaf;

@@ -1,0 +1,2 @@
+#[derive(rbuilder::CrdSchema)]
+pub struct Type(pub super::odd::Odd);

@@ -1,0 +1,3 @@
+#[path = "lib.rs"]
+mod api;
+fn main() {}
