@@ -1,1 +1,62 @@
-//! The rbuilder command.
+//! The rbuilder command, as a library so that tests need no process.
+//!
+//! Every command that changes files is flags → request → [`plan::Plan`] → shown, compared or applied. Only
+//! [`plan::apply`] writes, only [`tree`] reads, only [`shell`] prints.
+
+pub mod commands;
+pub mod edit;
+pub mod flags;
+mod hash;
+pub mod plan;
+pub mod project;
+mod report;
+pub mod shell;
+pub mod tree;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use crate::flags::{Cli, Output};
+use crate::shell::Shell;
+
+/// Runs one command line, the program's name first. Returns the exit code: 0, 1 when the command failed or
+/// `--check` found something, 2 when the command line is not understood.
+pub fn run<I, T>(arguments: I, shell: &mut Shell) -> u8
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let text = error.render();
+            let text = if shell.color() {
+                text.ansi().to_string()
+            } else {
+                text.to_string()
+            };
+            if error.use_stderr() {
+                shell.note(&text);
+            } else {
+                shell.out(&text);
+            }
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let output = cli.command.output();
+    match commands::run(cli, shell) {
+        Ok(code) => code,
+        Err(error) => {
+            if output == Output::Json {
+                shell.out(&format!(
+                    "{:#}\n",
+                    serde_json::json!({ "error": format!("{error:#}") })
+                ));
+            } else {
+                shell.error(&error);
+            }
+            1
+        }
+    }
+}

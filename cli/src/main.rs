@@ -1,2 +1,9 @@
 //! The rbuilder command.
-fn main() {}
+
+use std::process::ExitCode;
+
+use rbuilder_cli::shell::Shell;
+
+fn main() -> ExitCode {
+    ExitCode::from(rbuilder_cli::run(std::env::args_os(), &mut Shell::standard()))
+}

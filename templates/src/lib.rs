@@ -1,5 +1,226 @@
-//! What rbuilder scaffolds.
+//! What rbuilder scaffolds: template files, the names they may use, and where each of them goes.
+//!
+//! A template is a file under `files/` with the suffix `.tera`, so that neither git nor Cargo acts on it in this
+//! repository, and a row in [`TEMPLATES`]. Syntax is tera's own (`{{ }}`, `{% %}`); a workflow that needs `${{ }}`
+//! writes it in a `{% raw %}` block. Nothing here knows Kubernetes or touches a file: contexts arrive computed,
+//! text goes out.
 
 mod context;
+mod table;
+
+use std::sync::LazyLock;
+
+use tera::{Context, Tera};
 
 pub use context::{ApiContext, ProjectContext};
+pub use table::{Command, OnExists, TEMPLATES, Template, When};
+
+/// A file that a command wants to be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// Relative to the project, with `/` between folders.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+    /// What to do when the file is there already.
+    pub on_exists: OnExists,
+}
+
+/// A template asked for a name that its context does not have, or is not well formed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot render the template `{template}`")]
+pub struct TemplateError {
+    template: &'static str,
+    #[source]
+    source: tera::Error,
+}
+
+/// The files of `init`, in the order of the table.
+///
+/// # Errors
+/// When a template uses a name that [`ProjectContext`] does not have.
+pub fn init_files(project: &ProjectContext) -> Result<Vec<Rendered>, TemplateError> {
+    let mut context = Context::new();
+    context.insert("project", project);
+    render(Command::Init, project, None, &context)
+}
+
+/// The files of `create api`, in the order of the table.
+///
+/// # Errors
+/// When a template uses a name that the contexts do not have.
+pub fn api_files(project: &ProjectContext, api: &ApiContext) -> Result<Vec<Rendered>, TemplateError> {
+    let mut context = Context::new();
+    context.insert("project", project);
+    context.insert("api", api);
+    render(Command::CreateApi, project, Some(api), &context)
+}
+
+fn render(
+    command: Command,
+    project: &ProjectContext,
+    api: Option<&ApiContext>,
+    context: &Context,
+) -> Result<Vec<Rendered>, TemplateError> {
+    let engine = ENGINE.as_ref().map_err(|(template, source)| TemplateError {
+        template,
+        source: tera::Error::message(source.to_string()),
+    })?;
+    TEMPLATES
+        .iter()
+        .filter(|template| template.command == command && template.when.holds(project, api))
+        .map(|template| {
+            let rendered = |name: &str| {
+                engine.render(name, context).map_err(|source| TemplateError {
+                    template: template.name,
+                    source,
+                })
+            };
+            Ok(Rendered {
+                path: rendered(&destination_name(template))?,
+                text: rendered(template.name)?,
+                on_exists: template.on_exists,
+            })
+        })
+        .collect()
+}
+
+/// Parsed once; an error is a mistake in this crate, which every test of a command meets.
+static ENGINE: LazyLock<Result<Tera, (&'static str, tera::Error)>> = LazyLock::new(|| {
+    let mut engine = Tera::new();
+    engine.autoescape_on(Vec::<&str>::new());
+    for template in TEMPLATES {
+        engine
+            .add_raw_template(template.name, template.text)
+            .map_err(|error| (template.name, error))?;
+        engine
+            .add_raw_template(&destination_name(template), template.destination)
+            .map_err(|error| (template.name, error))?;
+    }
+    Ok(engine)
+});
+
+/// Destinations are templates too; they live beside the files under a name no file has.
+fn destination_name(template: &Template) -> String {
+    format!("destination of {}", template.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Test-only reading of the folder that the table embeds.
+    #[allow(clippy::disallowed_methods)]
+    fn listing(folder: &Path, prefix: &str, names: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).expect("templates are in the package") {
+            let entry = entry.expect("a readable folder");
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() {
+                listing(&entry.path(), &format!("{name}/"), names);
+            } else {
+                names.insert(name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_has_a_row_and_every_row_a_file() {
+        let mut files = BTreeSet::new();
+        listing(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("files"),
+            "",
+            &mut files,
+        );
+        let rows: BTreeSet<String> = TEMPLATES
+            .iter()
+            .map(|template| template.name.to_owned())
+            .collect();
+        assert_eq!(rows.len(), TEMPLATES.len(), "a template has two rows");
+        assert_eq!(rows, files);
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_lists_the_known_ones() {
+        let mut engine = Tera::new();
+        engine
+            .add_raw_template("x", "{{ project.nmae }}")
+            .expect("it is well formed");
+        let mut context = Context::new();
+        context.insert("project", &std::collections::BTreeMap::from([("name", "a")]));
+        assert!(engine.render("x", &context).is_err());
+    }
+
+    #[test]
+    fn every_template_renders() {
+        for flag in [false, true] {
+            let (project, api) = contexts(flag);
+            let init = init_files(&project).expect("init renders");
+            let create = api_files(&project, &api).expect("create api renders");
+            for file in init.iter().chain(&create) {
+                assert!(!file.path.contains("{{"), "{}", file.path);
+                assert!(
+                    file.text.ends_with('\n') && !file.text.ends_with("\n\n"),
+                    "end of {}",
+                    file.path
+                );
+                assert!(
+                    !file.text.contains("\t\t\t") || file.path == "Makefile",
+                    "{}",
+                    file.path
+                );
+            }
+        }
+    }
+
+    fn contexts(flag: bool) -> (ProjectContext, ApiContext) {
+        let project = ProjectContext {
+            name: "shop".into(),
+            package: "shop".into(),
+            crate_ident: "shop".into(),
+            domain: "example.com".into(),
+            owner: if flag { "The Authors".into() } else { String::new() },
+            license: if flag { "apache2".into() } else { "none".into() },
+            license_spdx: if flag { "Apache-2.0".into() } else { String::new() },
+            rust_header: if flag {
+                "// Copyright The Authors.\n\n".into()
+            } else {
+                String::new()
+            },
+            namespaced: flag,
+            multigroup: flag,
+            leader_election_id: "1fc6f0d8.example.com".into(),
+            rbuilder_source: "version = \"0.1.0\"".into(),
+            rbuilder_checkout: String::new(),
+            rbuilder_version: "0.1.0".into(),
+            rust_version: "1.89".into(),
+            kube_version: "5.0".into(),
+            k8s_openapi_version: "0.29".into(),
+            kubernetes_version: "1.36".into(),
+            k8s_openapi_feature: "v1_36".into(),
+        };
+        let api = ApiContext {
+            group: "batch".into(),
+            qualified_group: "batch.example.com".into(),
+            version: "v1".into(),
+            api_version: "batch.example.com/v1".into(),
+            kind: "CronJob".into(),
+            singular: "cronjob".into(),
+            plural: "cronjobs".into(),
+            module: "cron_job".into(),
+            api_path: "api::v1".into(),
+            controller_path: "controller::cron_job".into(),
+            test_module: "cron_job".into(),
+            role_prefix: "cronjob".into(),
+            namespaced: flag,
+            resource: true,
+            controller: flag,
+            storage: flag,
+            crd_file: "config/crd/bases/batch.example.com_cronjobs.yaml".into(),
+            sample_file: "config/samples/batch_v1_cronjob.yaml".into(),
+        };
+        (project, api)
+    }
+}

@@ -1,0 +1,367 @@
+//! `rbuilder create api`: a kind, its controller, and their places in the project.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use rbuilder_templates::{ApiContext, Rendered};
+
+use super::{Outcome, finish, manifests, open, scaffold};
+use crate::edit::{Unrecognised, kustomization, rust};
+use crate::flags::ApiFlags;
+use crate::plan::Plan;
+use crate::project::{Api, FILE, Project, Resource, names};
+use crate::shell::Shell;
+use crate::tree::Tree;
+
+pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
+    let tree = open(dir, shell)?;
+    let mut flags = flags.clone();
+    if flags.resource.is_none() {
+        flags.resource = Some(shell.confirm("Write the API types?", true));
+    }
+    let mut outcome = plan(&tree, &flags)?;
+    outcome.next =
+        "next, say what the kind means in its types and its controller, then:\n  make manifests test\n"
+            .into();
+    finish("create api", &tree, &outcome, flags.plan, shell)
+}
+
+/// What `create api` would change.
+///
+/// # Errors
+/// When a name is not sound or taken, a file is in the way, or a file is not laid out as an edit needs it.
+pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
+    check_flags(flags)?;
+    let Some(mut project) = scaffold::read_project(tree)? else {
+        bail!(
+            "there is no {FILE} in {}: start a project with `rbuilder init`",
+            tree.root().display()
+        );
+    };
+    let request = Request::new(&project, flags)?;
+    request.check_free(&project, tree)?;
+    let context = scaffold::project_context(&project, tree.root());
+    let api = request.context(&project);
+    let files = rbuilder_templates::api_files(&context, &api).map_err(anyhow::Error::new)?;
+
+    let mut plan = Plan::default();
+    scaffold::put(&mut plan, tree, &mut project, &files, flags.force)?;
+    plan.check_conflicts()?;
+    add_lines(&mut plan, tree, &files, &api)?;
+    let found = if flags.manifests {
+        manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?
+    } else {
+        manifests::Found::default()
+    };
+    project.add_resource(request.resource);
+    plan.edit(tree, FILE, &project.print())?;
+    Ok(found.into_outcome(plan))
+}
+
+/// Rules that need no project.
+fn check_flags(flags: &ApiFlags) -> Result<()> {
+    let plural = flags.plural.as_deref().map_or(Ok(()), names::plural);
+    scaffold::check_names([names::version(&flags.version), names::kind(&flags.kind), plural])
+}
+
+/// A kind that is asked for, with every default settled.
+struct Request {
+    resource: Resource,
+    /// Whether the types are written.
+    types: bool,
+    /// Whether a controller is written.
+    controller: bool,
+    /// Whether another version of the kind was there first.
+    further: bool,
+    namespaced: bool,
+}
+
+impl Request {
+    fn new(project: &Project, flags: &ApiFlags) -> Result<Request> {
+        let known = &project.known;
+        let group = names::group(&flags.group, &known.domain);
+        let module = if known.multigroup {
+            names::group_module(&flags.group).map(drop)
+        } else {
+            Ok(())
+        };
+        scaffold::check_names([group.and(module)])?;
+
+        let mut resource = Resource {
+            group: flags.group.clone(),
+            domain: known.domain.clone(),
+            version: flags.version.clone(),
+            kind: flags.kind.clone(),
+            ..Resource::default()
+        };
+        let family: Vec<&Resource> = known
+            .resources
+            .iter()
+            .filter(|other| other.same_kind(&resource))
+            .collect();
+        let own = family.iter().find(|other| other.version == resource.version);
+        let others: Vec<&&Resource> = family
+            .iter()
+            .filter(|other| other.version != resource.version && other.api.is_some())
+            .collect();
+
+        let types = flags.resource.unwrap_or(true);
+        let controlled = others.iter().any(|other| other.controller);
+        let controller = flags.controller.unwrap_or(!controlled);
+        if !types && !controller {
+            bail!("with `--resource=false` and `--controller=false` there is nothing to do");
+        }
+        if controller && controlled {
+            bail!(
+                "kind `{}` has a controller already, of another version: leave out `--controller`",
+                flags.kind
+            );
+        }
+        if !types && !own.is_some_and(|own| own.api.is_some()) {
+            bail!(
+                "there are no types of `{}` in {}/{} to control: leave out `--resource=false`",
+                flags.kind,
+                flags.group,
+                flags.version
+            );
+        }
+
+        let recorded_plural = family
+            .iter()
+            .map(|other| &other.plural)
+            .find(|plural| !plural.is_empty());
+        resource.plural = match (&flags.plural, recorded_plural) {
+            (Some(asked), Some(known)) if asked != known => bail!(
+                "kind `{}` has the plural `{known}` already, and one plural serves all its versions (`--plural`)",
+                flags.kind
+            ),
+            (Some(asked), _) => asked.clone(),
+            (None, Some(known)) => known.clone(),
+            (None, None) => names::plural_of(&flags.kind),
+        };
+        scaffold::check_names([names::plural(&resource.plural)])?;
+        let recorded_scope = family
+            .iter()
+            .find_map(|other| other.api.as_ref())
+            .map(|api| api.namespaced);
+        let namespaced = match (flags.namespaced, recorded_scope) {
+            (Some(asked), Some(known)) if asked != known => bail!(
+                "kind `{}` is there already with `--namespaced={known}`, and one scope serves all its versions",
+                flags.kind
+            ),
+            (asked, known) => asked.or(known).unwrap_or(true),
+        };
+        if types || own.is_some_and(|own| own.api.is_some()) {
+            resource.api = Some(Api {
+                crd_version: "v1".into(),
+                namespaced,
+            });
+        }
+        resource.controller = controller;
+        // The version that came first is stored; asking for it again does not change that.
+        let first = family.iter().find(|other| other.api.is_some());
+        let further = first.is_some_and(|first| first.version != resource.version);
+        Ok(Request {
+            resource,
+            types,
+            controller,
+            further,
+            namespaced,
+        })
+    }
+
+    /// Refuses names that others in the project have.
+    fn check_free(&self, project: &Project, tree: &Tree) -> Result<()> {
+        let wanted = &self.resource;
+        let known = &project.known;
+        if let Some(other) = known.resources.iter().find(|other| other.group != wanted.group)
+            && !known.multigroup
+            && self.types
+        {
+            bail!(
+                "the project has the group `{}`, and a second one, `{}`, needs the layout with several groups: start with `rbuilder init --multigroup`",
+                other.group,
+                wanted.group
+            );
+        }
+        let module = names::module(&wanted.kind);
+        for other in known
+            .resources
+            .iter()
+            .filter(|other| other.group == wanted.group && other.kind != wanted.kind)
+        {
+            let (kind, taken) = (&wanted.kind, &other.kind);
+            if names::module(taken) == module || taken.to_lowercase() == kind.to_lowercase() {
+                bail!(
+                    "kind `{kind}` cannot be told from `{taken}` in file and object names: choose another (`--kind`)"
+                );
+            }
+            if other.plural == wanted.plural {
+                bail!(
+                    "`{taken}` has the plural `{}` already: give another one (`--plural`)",
+                    other.plural
+                );
+            }
+            for end in ["Spec", "Status"] {
+                if *kind == format!("{taken}{end}") || *taken == format!("{kind}{end}") {
+                    bail!(
+                        "kind `{kind}` and kind `{taken}` would both define a type `{kind}`: choose another (`--kind`)"
+                    );
+                }
+            }
+        }
+        if self.controller {
+            let folder = self.controller_path(project).replace("::", "/");
+            if tree.read(&format!("src/{folder}/mod.rs"))?.is_some() {
+                bail!(
+                    "src/{folder}/ is there already, where the controller of `{}` would go: move it away",
+                    wanted.kind
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn group_path(&self, project: &Project) -> String {
+        let module = names::group_module(&self.resource.group);
+        match module {
+            Ok(module) if project.known.multigroup => format!("{module}::"),
+            _ => String::new(),
+        }
+    }
+
+    fn controller_path(&self, project: &Project) -> String {
+        format!(
+            "controller::{}{}",
+            self.group_path(project),
+            names::module(&self.resource.kind)
+        )
+    }
+
+    fn context(&self, project: &Project) -> ApiContext {
+        let Resource {
+            group,
+            domain,
+            version,
+            kind,
+            plural,
+            ..
+        } = &self.resource;
+        let singular = kind.to_lowercase();
+        let module = names::module(kind);
+        let group_path = self.group_path(project);
+        let qualified_group = format!("{group}.{domain}");
+        let multigroup = project.known.multigroup;
+        let mut test_module = format!("{}{module}", group_path.replace("::", "_"));
+        if self.further {
+            test_module = format!("{test_module}_{version}");
+        }
+        ApiContext {
+            api_version: format!("{qualified_group}/{version}"),
+            api_path: format!("api::{group_path}{version}"),
+            controller_path: self.controller_path(project),
+            test_module,
+            role_prefix: if multigroup {
+                format!("{}-{singular}", group.replace('.', "-"))
+            } else {
+                singular.clone()
+            },
+            namespaced: self.namespaced,
+            resource: self.types,
+            controller: self.controller,
+            storage: !self.further,
+            crd_file: format!("config/crd/bases/{qualified_group}_{plural}.yaml"),
+            sample_file: format!("config/samples/{group}_{version}_{singular}.yaml"),
+            group: group.clone(),
+            qualified_group,
+            version: version.clone(),
+            kind: kind.clone(),
+            singular,
+            plural: plural.clone(),
+            module,
+        }
+    }
+}
+
+/// Makes the new files known to the ones that list them.
+fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext) -> Result<()> {
+    if api.resource {
+        let parts: Vec<&str> = api.api_path.split("::").collect();
+        add_modules(plan, tree, &parts)?;
+        let version = format!("src/{}/mod.rs", parts.join("/"));
+        edit(
+            plan,
+            tree,
+            &version,
+            &format!("mod {0};\n  pub use {0}::*;", api.module),
+            |text| rust::add_reexport(&rust::add_module(text, &api.module, false)?, &api.module),
+        )?;
+        for file in files {
+            let Some((folder @ ("config/samples" | "config/rbac"), name)) = file.path.rsplit_once('/') else {
+                continue;
+            };
+            let list = format!("{folder}/kustomization.yaml");
+            edit(plan, tree, &list, &format!("resources:\n  - {name}"), |text| {
+                kustomization::add(text, name)
+            })?;
+        }
+        edit(
+            plan,
+            tree,
+            "config/default/kustomization.yaml",
+            "resources:\n  - ../crd",
+            |text| kustomization::add(text, "../crd"),
+        )?;
+    }
+    if api.controller {
+        let mut parts: Vec<&str> = api.controller_path.split("::").collect();
+        add_modules(plan, tree, &parts)?;
+        let call = format!("{}::controller()", parts.split_off(1).join("::"));
+        edit(
+            plan,
+            tree,
+            "src/controller/mod.rs",
+            &format!("manager.controller({call})"),
+            |text| rust::add_controller(text, &call),
+        )?;
+    }
+    Ok(())
+}
+
+/// Adds `pub mod` for each part of a path to the file of the part before it.
+fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Result<()> {
+    for end in 1..parts.len() {
+        let path = format!("src/{}/mod.rs", parts[..end].join("/"));
+        let name = parts[end];
+        edit(plan, tree, &path, &format!("pub mod {name};"), |text| {
+            rust::add_module(text, name, true)
+        })?;
+    }
+    Ok(())
+}
+
+/// Edits one file, or stops with the lines to add.
+fn edit(
+    plan: &mut Plan,
+    tree: &Tree,
+    path: &str,
+    lines: &str,
+    change: impl Fn(&str) -> Result<String, String>,
+) -> Result<()> {
+    let unrecognised = |reason: String| {
+        anyhow!(Unrecognised {
+            path: path.to_owned(),
+            reason,
+            lines: format!("  {lines}")
+        })
+    };
+    let Some(text) = plan.read(tree, path)? else {
+        return Err(unrecognised("it is not there".into()));
+    };
+    let edited = change(&text).map_err(unrecognised)?;
+    if edited == text {
+        plan.keep(path);
+        return Ok(());
+    }
+    plan.edit(tree, path, &edited)
+}

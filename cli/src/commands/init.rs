@@ -1,0 +1,117 @@
+//! `rbuilder init`: a project without kinds.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+
+use super::{Outcome, finish, manifests, open, scaffold};
+use crate::flags::{InitFlags, License};
+use crate::plan::Plan;
+use crate::project::{FILE, Project, names};
+use crate::shell::Shell;
+use crate::tree::Tree;
+
+pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8> {
+    let dir = flags
+        .folder
+        .as_ref()
+        .map_or_else(|| dir.to_owned(), |folder| dir.join(folder));
+    let tree = open(&dir, shell)?;
+    let mut outcome = plan(&tree, flags)?;
+    let enter = flags
+        .folder
+        .as_ref()
+        .map(|folder| format!("  cd {}\n", folder.display()))
+        .unwrap_or_default();
+    outcome.next = format!(
+        "next, add a kind:\n{enter}  rbuilder create api --group <group> --version v1alpha1 --kind <Kind>\n"
+    );
+    finish("init", &tree, &outcome, flags.plan, shell)
+}
+
+/// What `init` would change.
+///
+/// # Errors
+/// When a name is not sound, or the folder holds another project or files that are in the way.
+pub fn plan(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
+    let mut project = request(tree, flags)?;
+    let mut plan = Plan::default();
+    let context = scaffold::project_context(&project, tree.root());
+    let files = rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)?;
+    scaffold::put(&mut plan, tree, &mut project, &files, flags.force)?;
+    plan.check_conflicts()?;
+    let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
+    plan.edit(tree, FILE, &project.print())?;
+    Ok(found.into_outcome(plan))
+}
+
+/// The project that is asked for: flags first, then what PROJECT says, then defaults.
+fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
+    let known = scaffold::read_project(tree)?;
+    let recorded = known.as_ref().map(|project| &project.known);
+    let name = flags
+        .project_name
+        .clone()
+        .or_else(|| recorded.map(|known| known.project_name.clone()))
+        .or_else(|| Some(tree.folder_name()?.to_lowercase()))
+        .ok_or_else(|| anyhow!("the folder has no name to take: give one with `--project-name`"))?;
+    let domain = flags
+        .domain
+        .clone()
+        .or_else(|| recorded.map(|known| known.domain.clone()))
+        .ok_or_else(|| anyhow!("a project needs a domain: `--domain example.com`"))?;
+    scaffold::check_names([
+        names::project_name(&name),
+        names::domain(&domain),
+        owner(flags.owner.as_deref()),
+    ])?;
+
+    let mut project = match known {
+        None => Project::new(&name, &domain),
+        Some(project) => {
+            if project.known.project_name != name || project.known.domain != domain {
+                bail!(
+                    "{} is already the project `{}` of `{}`: start another one in another folder",
+                    tree.root().display(),
+                    project.known.project_name,
+                    project.known.domain
+                );
+            }
+            project
+        }
+    };
+    let kinds = !project.known.resources.is_empty();
+    let known = &mut project.known;
+    for (flag, asked, set) in [
+        ("--namespaced", flags.namespaced, &mut known.namespaced),
+        ("--multigroup", flags.multigroup, &mut known.multigroup),
+    ] {
+        let asked = asked.unwrap_or(*set);
+        if kinds && asked != *set {
+            bail!(
+                "the project has kinds already, and {FILE} says `{flag}={set}`: it cannot be changed by `init`"
+            );
+        }
+        *set = asked;
+    }
+    if let Some(owner) = &flags.owner {
+        known.rbuilder.owner = owner.clone();
+    }
+    if let Some(license) = flags.license {
+        known.rbuilder.license = license.name().to_owned();
+    } else if known.rbuilder.license.is_empty() {
+        known.rbuilder.license = License::Apache2.name().to_owned();
+    }
+    Ok(project)
+}
+
+/// The owner goes into comments and Cargo.toml.
+fn owner(owner: Option<&str>) -> names::Verdict {
+    match owner {
+        Some(owner) if owner.chars().any(|c| c.is_control() || c == '"' || c == '\\') => Err(format!(
+            "owner `{}` has characters that cannot stand in a comment: write one plain line (`--owner`)",
+            owner.escape_debug()
+        )),
+        _ => Ok(()),
+    }
+}

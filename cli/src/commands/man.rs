@@ -1,0 +1,24 @@
+//! `rbuilder man`: the manual page of a command, for packagers.
+
+use anyhow::{Result, bail};
+use clap::CommandFactory;
+
+use crate::flags::Cli;
+use crate::shell::Shell;
+
+pub(super) fn run(words: &[String], shell: &mut Shell) -> Result<u8> {
+    let mut command = Cli::command();
+    command.build();
+    let mut name = "rbuilder".to_owned();
+    for word in words {
+        let Some(inner) = command.find_subcommand(word) else {
+            bail!("there is no command `{name} {word}`");
+        };
+        command = inner.clone();
+        name = format!("{name}-{word}");
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).title(name).render(&mut page)?;
+    shell.out(&String::from_utf8(page)?);
+    Ok(0)
+}

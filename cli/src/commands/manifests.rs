@@ -1,0 +1,264 @@
+//! `rbuilder manifests`: source text → CRDs and roles, through the generator.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
+use serde_json::Value;
+
+use super::{Outcome, finish, open};
+use crate::edit::{Unrecognised, kustomization};
+use crate::flags::{ManifestsFlags, Output};
+use crate::plan::{Plan, diff};
+use crate::project::FILE;
+use crate::report;
+use crate::shell::Shell;
+use crate::tree::{Tree, check_relative};
+
+/// What is asked of the generator.
+pub(super) struct Request {
+    /// Folder for the manifests, within the project.
+    config: String,
+    options: Options,
+    color: bool,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Request {
+            config: "config".into(),
+            options: Options {
+                version: Some(env!("CARGO_PKG_VERSION").into()),
+                ..Options::default()
+            },
+            color: false,
+        }
+    }
+}
+
+pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Result<u8> {
+    check_relative(&flags.config_dir)?;
+    let tree = open(dir, shell)?;
+    let mut request = Request {
+        config: flags.config_dir.clone(),
+        color: shell.color(),
+        ..Request::default()
+    };
+    request.options.role_name.clone_from(&flags.role_name);
+    request.options.features.clone_from(&flags.features);
+
+    let mut plan = Plan::default();
+    let found = read(&plan, &tree, &request)?;
+    if found.failed {
+        return Ok(refuse(&found, flags, shell));
+    }
+    if flags.stdout {
+        shell.note(&found.text);
+        for file in &found.generated.files {
+            shell.out(&file.text);
+        }
+        return Ok(0);
+    }
+    put(&mut plan, &tree, &request, &found.generated)?;
+    let outcome = found.into_outcome(plan);
+    if flags.check && !outcome.plan.is_empty() {
+        shell.note(&outcome.warnings);
+        if flags.plan.output == Output::Json {
+            let mut answer = crate::plan::json(&outcome.plan, "manifests", false);
+            answer["diagnostics"] = Value::Array(outcome.diagnostics.clone());
+            shell.out(&format!("{answer:#}\n"));
+        } else {
+            shell.diff(&diff(&outcome.plan));
+            shell.error(&anyhow::anyhow!(
+                "the manifests are stale: run `rbuilder manifests`"
+            ));
+        }
+        return Ok(1);
+    }
+    finish("manifests", &tree, &outcome, flags.plan, shell)
+}
+
+/// Generates the manifests of the tree as the plan will leave it, and adds them to the plan.
+///
+/// # Errors
+/// When the source has mistakes: all of them, each with its place.
+pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<Found> {
+    let found = read(plan, tree, request)?;
+    if found.failed {
+        bail!(
+            "the manifests cannot be generated; nothing was written\n\n{}\nmend this first, or pass `--manifests=false` and run `rbuilder manifests` later",
+            found.text
+        );
+    }
+    put(plan, tree, request, &found.generated)?;
+    Ok(found)
+}
+
+/// What the generator made and said.
+#[derive(Default)]
+pub(super) struct Found {
+    generated: Generated,
+    text: String,
+    data: Vec<Value>,
+    failed: bool,
+}
+
+impl Found {
+    pub(super) fn into_outcome(self, plan: Plan) -> Outcome {
+        Outcome {
+            plan,
+            warnings: self.text,
+            diagnostics: self.data,
+            next: String::new(),
+        }
+    }
+}
+
+fn read(plan: &Plan, tree: &Tree, request: &Request) -> Result<Found> {
+    let sources = sources(plan, tree)?;
+    let generated = generate(&sources, &request.options);
+    let snippet = |diagnostic| report::snippet(diagnostic, &sources, request.color);
+    let text: Vec<String> = generated.diagnostics.iter().map(snippet).collect();
+    let data = generated
+        .diagnostics
+        .iter()
+        .map(|diagnostic| report::json(diagnostic, &sources))
+        .collect();
+    let failed = generated
+        .diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity == Severity::Error);
+    let mut text = text.join("\n");
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    Ok(Found {
+        text,
+        data,
+        failed,
+        generated,
+    })
+}
+
+fn sources(plan: &Plan, tree: &Tree) -> Result<SourceSet> {
+    let mut sources = tree.sources()?;
+    for (path, change) in plan.changes() {
+        if let Some(text) = change.after()
+            && (path == "Cargo.toml" || path.ends_with(".rs"))
+        {
+            sources.insert(path, text);
+        }
+    }
+    if sources.get("Cargo.toml").is_none() {
+        bail!(
+            "there is no Cargo.toml in {}: run this in a Cargo package, or name one with `-C <folder>`",
+            tree.root().display()
+        );
+    }
+    Ok(sources)
+}
+
+/// Tells the mistakes; nothing is written.
+fn refuse(found: &Found, flags: &ManifestsFlags, shell: &mut Shell) -> u8 {
+    let errors = found
+        .data
+        .iter()
+        .filter(|diagnostic| diagnostic["severity"] == "error")
+        .count();
+    let count = if errors == 1 {
+        "an error".to_owned()
+    } else {
+        format!("{errors} errors")
+    };
+    if flags.plan.output == Output::Json {
+        let answer = serde_json::json!({
+            "command": "manifests",
+            "applied": false,
+            "error": format!("{count} in the source"),
+            "diagnostics": found.data,
+        });
+        shell.out(&format!("{answer:#}\n"));
+    } else {
+        shell.note(&found.text);
+        shell.error(&anyhow::anyhow!("{count} in the source; nothing was written"));
+    }
+    1
+}
+
+fn put(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -> Result<()> {
+    let config = &request.config;
+    let mut names = Vec::new();
+    for file in &generated.files {
+        let path = format!("{config}/{}", file.path);
+        plan.replace(tree, &path, &file.text)?;
+        if let Some(name) = file.path.strip_prefix("crd/") {
+            names.push(name.to_owned());
+        }
+    }
+    let stale = prune(plan, tree, config, &names)?;
+    wire(plan, tree, config, &names, &stale)?;
+    empty_role(plan, tree, request, generated)
+}
+
+/// Removes CRDs that an earlier run wrote and no kind stands for any more.
+fn prune(plan: &mut Plan, tree: &Tree, config: &str, names: &[String]) -> Result<Vec<String>> {
+    let mut stale = Vec::new();
+    for path in tree.list(&format!("{config}/crd/bases"))? {
+        let name = path[config.len() + "/crd/".len()..].to_owned();
+        if !path.ends_with(".yaml") || names.contains(&name) {
+            continue;
+        }
+        if tree.read(&path)?.is_some_and(|text| is_ours(&text)) {
+            plan.delete(tree, &path)?;
+            stale.push(name);
+        }
+    }
+    Ok(stale)
+}
+
+/// Whether the generator wrote this CRD.
+fn is_ours(text: &str) -> bool {
+    text.lines()
+        .any(|line| line.trim_start().starts_with("rbuilder.dev/version:"))
+}
+
+/// Keeps the list of CRDs in step with the files, where there is one.
+fn wire(plan: &mut Plan, tree: &Tree, config: &str, names: &[String], stale: &[String]) -> Result<()> {
+    let path = format!("{config}/crd/kustomization.yaml");
+    let Some(text) = plan.read(tree, &path)? else {
+        return Ok(());
+    };
+    let mut edited = text.clone();
+    let problem = |reason, lines| Unrecognised {
+        path: path.clone(),
+        reason,
+        lines,
+    };
+    for name in names {
+        edited = kustomization::add(&edited, name)
+            .map_err(|reason| problem(reason, format!("  resources:\n  - {name}")))?;
+    }
+    for name in stale {
+        edited = kustomization::remove(&edited, name)
+            .map_err(|reason| problem(reason, format!("  (remove `{name}` from `resources`)")))?;
+    }
+    if edited != text {
+        plan.edit(tree, &path, &edited)?;
+    }
+    Ok(())
+}
+
+/// A role that no marker asks for any more keeps its name, which others refer to, and loses its permissions.
+/// Without PROJECT the file may be somebody else's, and stays.
+fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -> Result<()> {
+    let path = format!("{}/rbac/role.yaml", request.config);
+    let made = generated.files.iter().any(|file| file.path == "rbac/role.yaml");
+    if made || plan.read(tree, FILE)?.is_none() || plan.read(tree, &path)?.is_none() {
+        return Ok(());
+    }
+    let text = format!(
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {}\nrules: []\n",
+        request.options.role_name
+    );
+    plan.replace(tree, &path, &text)
+}

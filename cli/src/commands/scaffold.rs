@@ -1,0 +1,123 @@
+//! What `init` and `create api` share: contexts, and rendered files on their way into a plan.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use rbuilder_templates::{OnExists, ProjectContext, Rendered};
+
+use crate::hash::fnv1a_32;
+use crate::plan::Plan;
+use crate::project::{FILE, Project, names};
+use crate::tree::{Tree, checkout, resolved};
+
+/// The project of a folder; nothing when it has none.
+pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
+    tree.read(FILE)?.map(|text| Project::parse(&text)).transpose()
+}
+
+/// Stops when names break rules: one line each, all of them.
+pub(super) fn check_names(verdicts: impl IntoIterator<Item = names::Verdict>) -> Result<()> {
+    let problems: Vec<String> = verdicts.into_iter().filter_map(Result::err).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", problems.join("\nerror: "))
+}
+
+/// What templates may know of a project.
+pub(super) fn project_context(project: &Project, root: &Path) -> ProjectContext {
+    let known = &project.known;
+    let package = names::package(&known.project_name);
+    let license_spdx = match known.rbuilder.license.as_str() {
+        "apache2" => "Apache-2.0",
+        "mit" => "MIT",
+        _ => "",
+    };
+    let (rbuilder_source, rbuilder_checkout) = rbuilder_source(root);
+    ProjectContext {
+        name: known.project_name.clone(),
+        crate_ident: package.replace('-', "_"),
+        package,
+        domain: known.domain.clone(),
+        owner: known.rbuilder.owner.clone(),
+        license: known.rbuilder.license.clone(),
+        license_spdx: license_spdx.into(),
+        rust_header: rust_header(&known.rbuilder.owner, license_spdx),
+        namespaced: known.namespaced,
+        multigroup: known.multigroup,
+        leader_election_id: format!("{}.{}", fnv1a_32(known.project_name.as_bytes()), known.domain),
+        rbuilder_source,
+        rbuilder_checkout,
+        rbuilder_version: env!("CARGO_PKG_VERSION").into(),
+        rust_version: env!("CARGO_PKG_RUST_VERSION").into(),
+        kube_version: "5.0".into(),
+        k8s_openapi_version: "0.29".into(),
+        kubernetes_version: "1.36".into(),
+        k8s_openapi_feature: "v1_36".into(),
+    }
+}
+
+/// Puts rendered files into a plan, and remembers in PROJECT what was rendered.
+///
+/// A file that PROJECT records with the very text that would be written now has been scaffolded before: whatever
+/// its owner has made of it since is theirs, and stays unless `force`.
+pub(super) fn put(
+    plan: &mut Plan,
+    tree: &Tree,
+    project: &mut Project,
+    files: &[Rendered],
+    force: bool,
+) -> Result<()> {
+    for Rendered {
+        path,
+        text,
+        on_exists,
+    } in files
+    {
+        let there = plan.read(tree, path)?.is_some();
+        let settled = match on_exists {
+            OnExists::Shared => true,
+            OnExists::Owned => project.recorded(path, text) && !force,
+        };
+        if there && settled {
+            plan.keep(path);
+        } else {
+            plan.put_owned(tree, path, text, force)?;
+        }
+        if *on_exists == OnExists::Owned {
+            project.record(path, text);
+        }
+    }
+    Ok(())
+}
+
+fn rust_header(owner: &str, spdx: &str) -> String {
+    let mut header = String::new();
+    if !owner.is_empty() {
+        header.push_str(&format!("// Copyright {owner}\n"));
+    }
+    if !spdx.is_empty() {
+        header.push_str(&format!("// SPDX-License-Identifier: {spdx}\n"));
+    }
+    if !header.is_empty() {
+        header.push('\n');
+    }
+    header
+}
+
+/// Where Cargo finds the library: the checkout that this command was built from while there is one, and the
+/// registry otherwise. Within the checkout the path is relative, so that it holds on every machine.
+fn rbuilder_source(root: &Path) -> (String, String) {
+    let Some(checkout) = checkout() else {
+        return (
+            format!("version = \"{}\"", env!("CARGO_PKG_VERSION")),
+            String::new(),
+        );
+    };
+    let folder = match resolved(root).strip_prefix(&checkout) {
+        Ok(inside) => inside.iter().map(|_| "..").collect::<Vec<_>>().join("/"),
+        Err(_) => checkout.to_string_lossy().replace('\\', "/"),
+    };
+    let quoted = serde_json::Value::from(format!("{folder}/runtime"));
+    (format!("path = {quoted}"), folder)
+}

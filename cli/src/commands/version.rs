@@ -1,0 +1,13 @@
+//! `rbuilder version`: what this is and what it builds for.
+
+use anyhow::Result;
+
+use crate::shell::Shell;
+
+pub(super) fn run(shell: &mut Shell) -> Result<u8> {
+    shell.out(&format!(
+        "rbuilder {}\nkube 5.0\nKubernetes 1.36\n",
+        env!("CARGO_PKG_VERSION")
+    ));
+    Ok(0)
+}

@@ -1,0 +1,298 @@
+//! The `resources:` list of a kustomization file.
+//!
+//! YAML has many ways to write a list; the ones people use in these files are known here by structure: a block
+//! list, a flow list on one or more lines, an empty value, no key at all. Comments, order and line ends stay.
+
+/// Adds an entry; the same text when it is there.
+///
+/// # Errors
+/// Says what about `resources` is not understood.
+pub fn add(text: &str, entry: &str) -> Result<String, String> {
+    let list = find(text)?;
+    if list.entries.iter().any(|known| known.name == entry) {
+        return Ok(text.to_owned());
+    }
+    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let (at, addition) = match &list.form {
+        Form::Missing => {
+            let gap = if text.is_empty() || text.ends_with('\n') {
+                ""
+            } else {
+                end
+            };
+            (
+                text.len()..text.len(),
+                format!("{gap}resources:{end}- {entry}{end}"),
+            )
+        }
+        Form::Empty(value, after) => {
+            let gap = if text[..after.start].ends_with('\n') {
+                ""
+            } else {
+                end
+            };
+            let mut edited = text.to_owned();
+            edited.insert_str(after.start, &format!("{gap}- {entry}{end}"));
+            edited.replace_range(value.clone(), "");
+            return Ok(edited);
+        }
+        Form::Flow(close) => (
+            *close..*close,
+            if list.trailing_comma {
+                format!(" {entry}")
+            } else {
+                format!(", {entry}")
+            },
+        ),
+        Form::Block(indent, after) => {
+            let gap = if text[..*after].ends_with('\n') { "" } else { end };
+            (*after..*after, format!("{gap}{indent}- {entry}{end}"))
+        }
+    };
+    let mut edited = text.to_owned();
+    edited.replace_range(at, &addition);
+    Ok(edited)
+}
+
+/// Removes an entry of a block list; the same text when it is not there.
+///
+/// # Errors
+/// Says what about `resources` is not understood.
+pub fn remove(text: &str, entry: &str) -> Result<String, String> {
+    let list = find(text)?;
+    let Some(known) = list.entries.iter().find(|known| known.name == entry) else {
+        return Ok(text.to_owned());
+    };
+    let Form::Block(..) = list.form else {
+        return Err("`resources` is a list in brackets".into());
+    };
+    let mut edited = text.to_owned();
+    edited.replace_range(known.line.clone(), "");
+    if list.entries.len() == 1 {
+        // A key without a value is null, which kustomize refuses less clearly than an empty list.
+        edited.insert_str(list.key_end, " []");
+    }
+    Ok(edited)
+}
+
+struct List {
+    form: Form,
+    entries: Vec<Entry>,
+    trailing_comma: bool,
+    /// Just after `resources:`.
+    key_end: usize,
+}
+
+struct Entry {
+    name: String,
+    line: std::ops::Range<usize>,
+}
+
+enum Form {
+    /// There is no such key.
+    Missing,
+    /// `resources:`, `resources: []`, `resources: null`: what to remove, and where the next line begins.
+    Empty(std::ops::Range<usize>, std::ops::Range<usize>),
+    /// `resources: [a, b]`: where the closing bracket is.
+    Flow(usize),
+    /// One line an entry: how far they are indented, and where the last one ends.
+    Block(String, usize),
+}
+
+fn find(text: &str) -> Result<List, String> {
+    let Some((start, line)) = lines(text).find(|(_, line)| line.starts_with("resources:")) else {
+        return if serde_saphyr::from_str::<serde_json::Value>(text).is_ok() {
+            Ok(List {
+                form: Form::Missing,
+                entries: Vec::new(),
+                trailing_comma: false,
+                key_end: text.len(),
+            })
+        } else {
+            Err("it is not well-formed YAML".into())
+        };
+    };
+    let key_end = start + "resources:".len();
+    let value = without_comment(&line["resources:".len()..]).trim_end();
+    let next = start + line.len();
+    match value.trim() {
+        "" => Ok(block(text, key_end, next)),
+        "[]" | "null" | "~" => Ok(List {
+            form: Form::Empty(key_end..key_end + value.len(), next..next),
+            entries: Vec::new(),
+            trailing_comma: false,
+            key_end,
+        }),
+        value if value.starts_with('[') => flow(text, key_end),
+        _ => Err("`resources` is not a list".into()),
+    }
+}
+
+fn block(text: &str, key_end: usize, first: usize) -> List {
+    let mut list = List {
+        form: Form::Empty(key_end..key_end, first..first),
+        entries: Vec::new(),
+        trailing_comma: false,
+        key_end,
+    };
+    for (at, line) in lines(&text[first..]) {
+        let content = line.trim();
+        if content.is_empty() || content.starts_with('#') {
+            continue;
+        }
+        let Some(item) = content
+            .strip_prefix('-')
+            .filter(|item| item.is_empty() || item.starts_with(' '))
+        else {
+            break;
+        };
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let (start, end) = (first + at, first + at + line.len());
+        list.entries.push(Entry {
+            name: plain(item),
+            line: start..end,
+        });
+        list.form = Form::Block(indent.to_owned(), end);
+    }
+    list
+}
+
+fn flow(text: &str, key_end: usize) -> Result<List, String> {
+    let open = key_end + text[key_end..].find('[').ok_or("`resources` is not a list")?;
+    let close = open
+        + text[open..]
+            .find(']')
+            .ok_or("the list `resources` is not closed")?;
+    let inner = &text[open + 1..close];
+    if inner.contains(['#', '{', '[']) {
+        return Err("`resources` is a list in brackets with more than names in it".into());
+    }
+    let entries: Vec<Entry> = inner
+        .split(',')
+        .map(plain)
+        .filter(|name| !name.is_empty())
+        .map(|name| Entry {
+            name,
+            line: open..close,
+        })
+        .collect();
+    let content = inner.trim_end();
+    if entries.is_empty() {
+        let line_end = text[close..].find('\n').map_or(text.len(), |at| close + at + 1);
+        return Ok(List {
+            form: Form::Empty(key_end..close + 1, line_end..line_end),
+            entries,
+            trailing_comma: false,
+            key_end,
+        });
+    }
+    Ok(List {
+        form: Form::Flow(open + 1 + content.len()),
+        entries,
+        trailing_comma: content.ends_with(','),
+        key_end,
+    })
+}
+
+/// Lines with their ends and where they begin.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.split_inclusive('\n').scan(0, |at, line| {
+        let start = *at;
+        *at += line.len();
+        Some((start, line))
+    })
+}
+
+fn without_comment(text: &str) -> &str {
+    text.find(" #").map_or(text, |at| &text[..at])
+}
+
+/// A scalar as it is meant: without comment, blanks and quotes.
+fn plain(text: &str) -> String {
+    let text = without_comment(text).trim();
+    text.trim_matches(['"', '\'']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(before: &str, after: &str) {
+        let edited = add(before, "new.yaml").expect(before);
+        assert_eq!(edited, after, "adding to\n{before}");
+        assert_eq!(
+            add(&edited, "new.yaml").expect(after),
+            after,
+            "adding twice to\n{before}"
+        );
+        let list = serde_saphyr::from_str::<serde_json::Value>(&edited).expect("it is YAML");
+        let names = list["resources"].as_array().expect("a list");
+        assert!(names.iter().any(|name| name == "new.yaml"), "{edited}");
+    }
+
+    #[test]
+    fn an_entry_is_added_to_every_form() {
+        check("resources:\n- a.yaml\n", "resources:\n- a.yaml\n- new.yaml\n");
+        check(
+            "resources:\n  - a.yaml # why\n  # more\n\npatches: []\n",
+            "resources:\n  - a.yaml # why\n  - new.yaml\n  # more\n\npatches: []\n",
+        );
+        check("resources: []\n", "resources:\n- new.yaml\n");
+        check(
+            "resources: [] # none yet\nx: 1\n",
+            "resources: # none yet\n- new.yaml\nx: 1\n",
+        );
+        check("resources: [ ]\n", "resources:\n- new.yaml\n");
+        check("resources:\n", "resources:\n- new.yaml\n");
+        check("resources: null\nx: 1\n", "resources:\n- new.yaml\nx: 1\n");
+        check(
+            "resources: [a.yaml, b.yaml]\n",
+            "resources: [a.yaml, b.yaml, new.yaml]\n",
+        );
+        check(
+            "resources: [\n  a.yaml,\n]\n",
+            "resources: [\n  a.yaml, new.yaml\n]\n",
+        );
+        check(
+            "kind: Kustomization",
+            "kind: Kustomization\nresources:\n- new.yaml\n",
+        );
+        check("", "resources:\n- new.yaml\n");
+        check(
+            "a: 1\r\nresources:\r\n- a.yaml\r\nb: 1\r\n",
+            "a: 1\r\nresources:\r\n- a.yaml\r\n- new.yaml\r\nb: 1\r\n",
+        );
+        check("resources:\n- a.yaml", "resources:\n- a.yaml\n- new.yaml\n");
+        check(
+            "resources:\n# - off.yaml\n",
+            "resources:\n- new.yaml\n# - off.yaml\n",
+        );
+        check("resources:\n- \"new.yaml\"\n", "resources:\n- \"new.yaml\"\n");
+    }
+
+    #[test]
+    fn what_is_not_a_list_is_left_alone() {
+        for text in [
+            "resources: a.yaml\n",
+            "resources: [a.yaml\n",
+            "a: [\n",
+            "resources: [{a: b}]\n",
+        ] {
+            assert!(add(text, "new.yaml").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_removed() {
+        for (before, after) in [
+            (
+                "resources:\n- a.yaml\n- old.yaml # x\n- b.yaml\n",
+                "resources:\n- a.yaml\n- b.yaml\n",
+            ),
+            ("resources:\n- old.yaml\nx: 1\n", "resources: []\nx: 1\n"),
+            ("resources:\n- a.yaml\n", "resources:\n- a.yaml\n"),
+        ] {
+            assert_eq!(remove(before, "old.yaml").expect(before), after);
+        }
+    }
+}

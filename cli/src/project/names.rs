@@ -1,0 +1,371 @@
+//! The rules that names must meet, each with what to write instead. All of them are checked before anything is
+//! read or written, and a name that one tool would accept and the next refuse is refused here.
+
+use heck::ToSnakeCase;
+
+/// Longest DNS label.
+const LABEL: usize = 63;
+
+/// A name that breaks a rule: what was given, and what it must be.
+pub type Verdict = Result<(), String>;
+
+/// A project's name: a DNS-1123 label, with room for what is appended to it.
+pub fn project_name(name: &str) -> Verdict {
+    // `<name>-system` is a namespace and `<name>-controller-manager-metrics-service` a Service.
+    const LONGEST: usize = LABEL - "-controller-manager-metrics-service".len();
+    if !is_dns_1123_label(name) {
+        return Err(format!(
+            "project name `{name}` is not a DNS label: use lower-case letters, digits and `-`, and begin and end with a letter or digit (`--project-name`)"
+        ));
+    }
+    if name.len() > LONGEST {
+        return Err(format!(
+            "project name `{name}` has {} characters; at most {LONGEST} leave room for the names made from it (`--project-name`)",
+            name.len()
+        ));
+    }
+    Ok(())
+}
+
+/// A domain: a DNS-1123 subdomain.
+pub fn domain(domain: &str) -> Verdict {
+    if is_dns_1123_subdomain(domain) {
+        return Ok(());
+    }
+    Err(format!(
+        "domain `{domain}` is not a DNS name: write it like `example.com`, in lower case (`--domain`)"
+    ))
+}
+
+/// A group, and the API group that it makes with the project's domain.
+pub fn group(group: &str, domain: &str) -> Verdict {
+    if !is_dns_1123_subdomain(group) {
+        return Err(format!(
+            "group `{group}` is not a DNS name: use lower-case letters, digits and `-`, like `cache` (`--group`)"
+        ));
+    }
+    let whole = format!("{group}.{domain}");
+    if !is_dns_1123_subdomain(&whole) {
+        return Err(format!(
+            "API group `{whole}` is longer than 253 characters (`--group`)"
+        ));
+    }
+    Ok(())
+}
+
+/// The group as a Rust module, for projects with several.
+pub fn group_module(group: &str) -> Result<String, String> {
+    let module = group.replace(['-', '.'], "_");
+    if !is_module(&module) {
+        return Err(format!(
+            "group `{group}` gives the module `{module}`, which Rust does not accept: choose another group (`--group`)"
+        ));
+    }
+    Ok(module)
+}
+
+/// A version as Kubernetes orders them: `v1`, `v1alpha1`, `v2beta3`.
+pub fn version(version: &str) -> Verdict {
+    let number = |text: &str| -> Option<usize> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        (digits > 0 && !text.starts_with('0')).then_some(digits)
+    };
+    let sound = || {
+        let rest = version.strip_prefix('v')?;
+        let rest = &rest[number(rest)?..];
+        if rest.is_empty() {
+            return Some(());
+        }
+        let rest = rest.strip_prefix("alpha").or_else(|| rest.strip_prefix("beta"))?;
+        (number(rest)? == rest.len()).then_some(())
+    };
+    if version.len() <= LABEL && sound().is_some() {
+        return Ok(());
+    }
+    Err(format!(
+        "version `{version}` is not one: write it like `v1`, `v1alpha1` or `v2beta3` (`--version`)"
+    ))
+}
+
+/// A kind: a Rust type in upper camel case whose lower case is a DNS-1035 label, and that no name in the
+/// scaffolded files stands for.
+pub fn kind(kind: &str) -> Verdict {
+    let upper = kind.starts_with(|first: char| first.is_ascii_uppercase());
+    if !upper || !kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(format!(
+            "kind `{kind}` is not upper camel case: write it like `CronJob` (`--kind`)"
+        ));
+    }
+    // Its samples, roles and files are named for it, with some letters more.
+    if kind.len() > LABEL {
+        return Err(format!(
+            "kind `{kind}` has {} characters, and a DNS label at most {LABEL} (`--kind`)",
+            kind.len()
+        ));
+    }
+    if TAKEN.contains(&kind) {
+        return Err(format!(
+            "kind `{kind}` is a name that Rust or the scaffolded code already uses: choose another, or put a word before it (`--kind`)"
+        ));
+    }
+    let module = module(kind);
+    if !is_module(&module) {
+        return Err(format!(
+            "kind `{kind}` gives the module `{module}`, a word that Rust keeps for itself: choose another kind (`--kind`)"
+        ));
+    }
+    Ok(())
+}
+
+/// A plural: a DNS-1035 label.
+pub fn plural(plural: &str) -> Verdict {
+    let label = is_dns_1123_label(plural) && plural.starts_with(|first: char| first.is_ascii_lowercase());
+    if label {
+        return Ok(());
+    }
+    Err(format!(
+        "plural `{plural}` is not a DNS label that begins with a letter: write it like `cronjobs` (`--plural`)"
+    ))
+}
+
+/// The kind as a Rust module, file and variable.
+pub fn module(kind: &str) -> String {
+    kind.to_snake_case()
+}
+
+/// The usual plural of a kind, in lower case.
+pub fn plural_of(kind: &str) -> String {
+    let singular = kind.to_lowercase();
+    match PLURALS.iter().find(|(word, _)| *word == singular) {
+        Some((_, plural)) => (*plural).to_owned(),
+        None => pluralizer::pluralize(&singular, 2, false).to_lowercase(),
+    }
+}
+
+/// The Cargo package of a project: its name, unless Cargo or a dependency of the same name is against it.
+pub fn package(project_name: &str) -> String {
+    let ident = project_name.replace('-', "_");
+    let digit = ident.starts_with(|first: char| first.is_ascii_digit());
+    if digit {
+        return format!("operator-{project_name}");
+    }
+    if !is_module(&ident) || PACKAGES.contains(&project_name) {
+        return format!("{project_name}-operator");
+    }
+    project_name.to_owned()
+}
+
+fn is_module(ident: &str) -> bool {
+    // `mod.rs` and the crate's own files have these names.
+    !matches!(ident, "mod" | "lib" | "main") && syn::parse_str::<syn::Ident>(ident).is_ok()
+}
+
+fn is_dns_1123_label(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    !text.is_empty()
+        && text.len() <= LABEL
+        && text.bytes().all(|byte| inner(byte) || byte == b'-')
+        && text.bytes().next().is_some_and(inner)
+        && text.bytes().last().is_some_and(inner)
+}
+
+fn is_dns_1123_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_1123_label)
+}
+
+/// Type names that a scaffolded file uses, so that a kind of this name would hide them.
+const TAKEN: &[&str] = &[
+    "Action",
+    "Api",
+    "Arc",
+    "Args",
+    "Box",
+    "Clone",
+    "Condition",
+    "Controller",
+    "CrdSchema",
+    "Ctx",
+    "CustomResource",
+    "Debug",
+    "Default",
+    "Deserialize",
+    "Duration",
+    "Environment",
+    "Eq",
+    "Err",
+    "Error",
+    "Manager",
+    "ManagerArgs",
+    "None",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "PostParams",
+    "Result",
+    "ResourceExt",
+    "Self",
+    "Send",
+    "Serialize",
+    "Some",
+    "State",
+    "String",
+    "Sync",
+    "Vec",
+];
+
+/// Crates that every project depends on, and names that Cargo refuses or that tests would mistake.
+const PACKAGES: &[&str] = &[
+    "alloc",
+    "clap",
+    "core",
+    "futures",
+    "k8s-openapi",
+    "kube",
+    "manager",
+    "proc-macro",
+    "rbuilder",
+    "schemars",
+    "serde",
+    "serde-json",
+    "serde-saphyr",
+    "std",
+    "test",
+    "tokio",
+    "tracing",
+];
+
+/// Where kubebuilder's users are used to another plural than the word list gives.
+const PLURALS: &[(&str, &str)] = &[
+    ("agenda", "agendas"),
+    ("atlas", "atlas"),
+    ("canvas", "canvas"),
+    ("cargo", "cargoes"),
+    ("dns", "dns"),
+    ("firmware", "firmwares"),
+    ("gas", "gas"),
+    ("hardware", "hardwares"),
+    ("helix", "helices"),
+    ("https", "https"),
+    ("info", "infoes"),
+    ("media", "media"),
+    ("schema", "schemas"),
+    ("software", "softwares"),
+    ("staff", "staffs"),
+    ("zero", "zeroes"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rule: fn(&str) -> Verdict, sound: &[&str], refused: &[&str]) {
+        for name in sound {
+            assert_eq!(rule(name), Ok(()), "{name}");
+        }
+        for name in refused {
+            let message = rule(name).expect_err(name);
+            assert!(message.contains(&format!("`{name}`")), "{message}");
+        }
+    }
+
+    #[test]
+    fn names_meet_their_rules() {
+        let long = "a".repeat(64);
+        let long_kind = format!("A{long}");
+        check(
+            project_name,
+            &["a", "my-op", "7up"],
+            &["", "My", "a_b", "-a", "a-", "a.b", "ä", &long],
+        );
+        check(
+            domain,
+            &["example.com", "a", "x-y.z"],
+            &["", "Example.com", "a..b", ".a", "a.", "a b", "-a.b"],
+        );
+        check(
+            version,
+            &["v1", "v10", "v1alpha1", "v2beta3"],
+            &[
+                "",
+                "1",
+                "v",
+                "v0",
+                "v1.2",
+                "foo",
+                "v1gamma1",
+                "v1alpha",
+                "v01",
+                "V1",
+                "v1alpha1x",
+            ],
+        );
+        check(
+            kind,
+            &["Memcached", "CronJob", "A", "Redis6"],
+            &[
+                "",
+                "memcached",
+                "Foo-Bar",
+                "Foo_Bar",
+                "Type",
+                "Mod",
+                "Crate",
+                "Self",
+                "Condition",
+                "Lib",
+                "Ä",
+                "Yield",
+                &long_kind,
+            ],
+        );
+        check(
+            plural,
+            &["cronjobs", "a1"],
+            &["", "1a", "CronJobs", "a.b", "a_b", "-a"],
+        );
+        check(
+            |name| group(name, "example.com"),
+            &["cache", "a.b", "x-1"],
+            &["", "Cache", "a_b", "a..b"],
+        );
+        check(
+            |name| group_module(name).map(drop),
+            &["cache", "a-b", "a.b"],
+            &["type", "1a", "mod"],
+        );
+    }
+
+    #[test]
+    fn plurals_are_the_usual_ones() {
+        for (kind, plural) in [
+            ("Memcached", "memcacheds"),
+            ("CronJob", "cronjobs"),
+            ("Redis", "redis"),
+            ("Index", "indices"),
+            ("Policy", "policies"),
+            ("Ingress", "ingresses"),
+            ("Endpoints", "endpoints"),
+            ("DNS", "dns"),
+            ("Schema", "schemas"),
+            ("Database", "databases"),
+            ("Kafka", "kafkas"),
+            ("Mouse", "mice"),
+        ] {
+            assert_eq!(plural_of(kind), plural, "{kind}");
+        }
+    }
+
+    #[test]
+    fn packages_are_names_that_cargo_takes() {
+        for (project, expected) in [
+            ("shop", "shop"),
+            ("my-op", "my-op"),
+            ("7up", "operator-7up"),
+            ("kube", "kube-operator"),
+            ("type", "type-operator"),
+            ("test", "test-operator"),
+        ] {
+            assert_eq!(package(project), expected);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The generator's complaints as people know them from the compiler, and as data.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use rbuilder_generator::{Diagnostic, Severity, SourceSet};
+use serde_json::{Value, json};
+
+/// One complaint: the message, the place with its source line, and what to write instead.
+pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &SourceSet, color: bool) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let source = sources.get(&diagnostic.path).unwrap_or_default();
+    let range = within(source, &diagnostic.range);
+    let place = Snippet::source(source)
+        .path(&diagnostic.path)
+        .annotation(AnnotationKind::Primary.span(range));
+    let mut group = level.primary_title(&diagnostic.message).element(place);
+    if let Some(help) = &diagnostic.help {
+        group = group.element(Level::HELP.message(help));
+    }
+    let renderer = if color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    format!("{}\n", renderer.decor_style(DecorStyle::Ascii).render(&[group]))
+}
+
+/// One complaint for a program: lines and columns count from 1, columns in characters.
+pub(crate) fn json(diagnostic: &Diagnostic, sources: &SourceSet) -> Value {
+    let source = sources.get(&diagnostic.path).unwrap_or_default();
+    let range = within(source, &diagnostic.range);
+    let (line, column) = place(source, range.start);
+    let (end_line, end_column) = place(source, range.end);
+    json!({
+        "severity": match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+        "path": diagnostic.path,
+        "start": { "line": line, "column": column },
+        "end": { "line": end_line, "column": end_column },
+    })
+}
+
+fn place(source: &str, at: usize) -> (usize, usize) {
+    let before = &source[..at];
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line..].chars().count() + 1,
+    )
+}
+
+/// A range that can be cut out of the text, whatever was given.
+fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let floor = |at: usize| {
+        (0..=at.min(source.len()))
+            .rev()
+            .find(|at| source.is_char_boundary(*at))
+            .unwrap_or(0)
+    };
+    let start = floor(range.start);
+    start..floor(range.end).max(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_shows_its_line() {
+        let mut sources = SourceSet::default();
+        sources.insert(
+            "src/lib.rs",
+            "struct A {\n    #[crd(mnimum = 1)]\n    ä: i32,\n}\n",
+        );
+        let diagnostic = Diagnostic {
+            path: "src/lib.rs".into(),
+            range: 21..28,
+            severity: Severity::Error,
+            message: "unknown marker `mnimum`".into(),
+            help: Some("did you mean `minimum`?".into()),
+        };
+        let text = snippet(&diagnostic, &sources, false);
+        for part in [
+            "error: unknown marker `mnimum`",
+            "--> src/lib.rs:2:11",
+            "#[crd(mnimum = 1)]",
+            "help: did you mean",
+        ] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+        assert_eq!(
+            json(&diagnostic, &sources)["start"],
+            json!({ "line": 2, "column": 11 })
+        );
+        let lost = Diagnostic {
+            path: "gone.rs".into(),
+            range: 7..900,
+            ..diagnostic
+        };
+        assert!(snippet(&lost, &sources, false).contains("unknown marker"));
+    }
+}

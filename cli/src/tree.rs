@@ -1,0 +1,218 @@
+//! The project folder as it is: the only module that reads it.
+//!
+//! Every file that was looked at is remembered with what it held, so that a plan made from it can be refused
+//! when somebody has changed the file in the meantime.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+use rbuilder_generator::SourceSet;
+use walkdir::WalkDir;
+
+/// A project folder.
+#[derive(Debug)]
+pub struct Tree {
+    root: PathBuf,
+    seen: RefCell<BTreeMap<String, Option<Vec<u8>>>>,
+}
+
+impl Tree {
+    /// A folder, which need not exist yet.
+    pub fn new(root: impl Into<PathBuf>) -> Tree {
+        Tree {
+            root: root.into(),
+            seen: RefCell::default(),
+        }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The name of the folder, for projects that are not given one.
+    pub fn folder_name(&self) -> Option<String> {
+        let absolute = std::path::absolute(&self.root).ok()?;
+        let absolute = fs::canonicalize(&absolute).unwrap_or(absolute);
+        Some(absolute.file_name()?.to_str()?.to_owned())
+    }
+
+    /// The text of a file; nothing when there is no such file.
+    ///
+    /// # Errors
+    /// When the path leads out of the folder or through a symbolic link, or is not a file of UTF-8 text.
+    pub fn read(&self, path: &str) -> Result<Option<String>> {
+        let bytes = self.look(path)?;
+        self.seen.borrow_mut().insert(path.to_owned(), bytes.clone());
+        bytes
+            .map(|bytes| String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{path} is not UTF-8 text")))
+            .transpose()
+    }
+
+    /// Fails when a file that was read holds something else by now.
+    ///
+    /// # Errors
+    /// When one does, or cannot be read any more.
+    pub fn verify_unchanged(&self) -> Result<()> {
+        for (path, before) in self.seen.borrow().iter() {
+            if self.look(path)? != *before {
+                bail!("{path} was changed while the command ran; nothing was written: run it again");
+            }
+        }
+        Ok(())
+    }
+
+    /// The files directly in a folder, sorted; none when there is no such folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let entries = match fs::read_dir(self.root.join(folder)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_file()
+                && let Some(name) = entry.file_name().to_str()
+            {
+                names.push(format!("{folder}/{name}"));
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The text of the Cargo package: `Cargo.toml`, where there is one, and every Rust file that belongs to it.
+    /// Build output, hidden folders and packages within the package are left out.
+    ///
+    /// # Errors
+    /// When a file cannot be read as text.
+    pub fn sources(&self) -> Result<SourceSet> {
+        let mut sources = SourceSet::default();
+        if let Some(manifest) = self.read("Cargo.toml")? {
+            sources.insert("Cargo.toml", manifest);
+        }
+        let walk = WalkDir::new(&self.root)
+            .follow_links(true)
+            .sort_by_file_name()
+            .into_iter();
+        for entry in walk.filter_entry(belongs_to_package) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // A link that leads back to a folder above it adds no files.
+                Err(error) if error.loop_ancestor().is_some() => continue,
+                // A link to nothing is no file.
+                Err(error)
+                    if error
+                        .io_error()
+                        .is_some_and(|error| error.kind() == ErrorKind::NotFound) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error).context("cannot read the package"),
+            };
+            if entry.file_type().is_file() && entry.path().extension().is_some_and(|end| end == "rs") {
+                let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+                let Some(name) = slashed(relative) else {
+                    bail!("the name of {} is not UTF-8", relative.display());
+                };
+                let Ok(text) = String::from_utf8(fs::read(entry.path())?) else {
+                    bail!("{name} is not UTF-8 text");
+                };
+                sources.insert(name, text);
+            }
+        }
+        Ok(sources)
+    }
+
+    /// What a path holds now.
+    fn look(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        check_relative(path)?;
+        let mut place = self.root.clone();
+        for part in path.split('/') {
+            place.push(part);
+            match fs::symlink_metadata(&place) {
+                Ok(metadata) if metadata.file_type().is_symlink() => bail!(
+                    "{} is a symbolic link, and rbuilder does not follow links it might write through: replace it with what it points to",
+                    place.display()
+                ),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                    bail!(
+                        "{} cannot be a folder: a file has its name",
+                        place.parent().unwrap_or(&place).display()
+                    )
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let metadata = fs::symlink_metadata(&place)?;
+        if !metadata.is_file() {
+            bail!("{path} is not a file: move it away");
+        }
+        Ok(Some(fs::read(&place)?))
+    }
+}
+
+/// The folder of the rbuilder checkout that this command was built from, if it still is one.
+pub(crate) fn checkout() -> Option<PathBuf> {
+    let folder = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).ok()?;
+    folder.join("runtime/Cargo.toml").is_file().then_some(folder)
+}
+
+/// A path as it is after links and `..`; parts that do not exist yet stay as they are.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut missing = Vec::new();
+    let mut place = absolute.as_path();
+    loop {
+        if let Ok(known) = fs::canonicalize(place) {
+            return missing.iter().rev().fold(known, |path, part| path.join(part));
+        }
+        match (place.file_name(), place.parent()) {
+            (Some(name), Some(parent)) => {
+                missing.push(name.to_owned());
+                place = parent;
+            }
+            _ => return absolute,
+        }
+    }
+}
+
+/// Refuses what could lead out of the project.
+pub(crate) fn check_relative(path: &str) -> Result<()> {
+    let sound = !path.is_empty()
+        && !path.contains('\\')
+        && path
+            .split('/')
+            .all(|part| !part.is_empty() && part != "." && part != "..");
+    if !sound {
+        bail!("`{path}` is not a path within the project");
+    }
+    Ok(())
+}
+
+fn belongs_to_package(entry: &walkdir::DirEntry) -> bool {
+    if entry.depth() == 0 || !entry.file_type().is_dir() {
+        return true;
+    }
+    let hidden = entry
+        .file_name()
+        .to_str()
+        .is_some_and(|name| name.starts_with('.'));
+    let build_output = entry.depth() == 1 && entry.file_name() == "target";
+    !hidden && !build_output && !entry.path().join("Cargo.toml").is_file()
+}
+
+fn slashed(path: &Path) -> Option<String> {
+    let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
+    Some(parts?.join("/"))
+}

@@ -1,0 +1,125 @@
+//! Which template goes where: one row each. The folder under `files/` names the command.
+
+use crate::{ApiContext, ProjectContext};
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Template {
+    /// Path under `files/`.
+    pub name: &'static str,
+    /// Path in the project, itself a template.
+    pub destination: &'static str,
+    /// The command that writes it.
+    pub command: Command,
+    /// The condition on the command's answers under which it is written.
+    pub when: When,
+    /// What to do when the file is there already.
+    pub on_exists: OnExists,
+    pub(crate) text: &'static str,
+}
+
+/// A command that scaffolds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `rbuilder init`
+    Init,
+    /// `rbuilder create api`
+    CreateApi,
+}
+
+/// When a template takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Whenever its command runs.
+    Always,
+    /// When API types are asked for.
+    Resource,
+    /// When API types are asked for in a project with several groups.
+    ResourceInGroup,
+    /// When a controller is asked for.
+    Controller,
+    /// When a controller is asked for in a project with several groups.
+    ControllerInGroup,
+}
+
+impl When {
+    pub(crate) fn holds(self, project: &ProjectContext, api: Option<&ApiContext>) -> bool {
+        let resource = api.is_some_and(|api| api.resource);
+        let controller = api.is_some_and(|api| api.controller);
+        match self {
+            When::Always => true,
+            When::Resource => resource,
+            When::ResourceInGroup => resource && project.multigroup,
+            When::Controller => controller,
+            When::ControllerInGroup => controller && project.multigroup,
+        }
+    }
+}
+
+/// What becomes of a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnExists {
+    /// The file is the command's own: a different one is a conflict, and `--force` replaces it.
+    Owned,
+    /// Several commands add to the file: it stays, and the command edits it.
+    Shared,
+}
+
+macro_rules! templates {
+    ($($command:ident $when:ident $on_exists:ident $name:literal => $destination:literal,)*) => {
+        /// Every template, in the order of their names.
+        pub static TEMPLATES: &[Template] = &[$(Template {
+            name: $name,
+            destination: $destination,
+            command: Command::$command,
+            when: When::$when,
+            on_exists: OnExists::$on_exists,
+            text: include_str!(concat!("../files/", $name)),
+        }),*];
+    };
+}
+
+templates! {
+    CreateApi Resource Owned "api/admin_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_admin_role.yaml",
+    CreateApi Controller Owned "api/controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
+    CreateApi ControllerInGroup Shared "api/controller_group_mod.rs.tera" => "src/controller/{{ api.controller_path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
+    CreateApi Resource Owned "api/editor_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_editor_role.yaml",
+    CreateApi ResourceInGroup Shared "api/group_mod.rs.tera" => "src/api/{{ api.api_path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
+    CreateApi Resource Owned "api/sample.yaml.tera" => "{{ api.sample_file }}",
+    CreateApi Resource Owned "api/test.rs.tera" => "tests/{{ api.test_module }}.rs",
+    CreateApi Resource Owned "api/types.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}.rs",
+    CreateApi Resource Shared "api/version_mod.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/mod.rs",
+    CreateApi Resource Owned "api/viewer_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_viewer_role.yaml",
+    Init Always Owned "init/Cargo.toml.tera" => "Cargo.toml",
+    Init Always Owned "init/Dockerfile.tera" => "Dockerfile",
+    Init Always Owned "init/Makefile.tera" => "Makefile",
+    Init Always Owned "init/README.md.tera" => "README.md",
+    Init Always Shared "init/config/crd/kustomization.yaml.tera" => "config/crd/kustomization.yaml",
+    Init Always Shared "init/config/default/kustomization.yaml.tera" => "config/default/kustomization.yaml",
+    Init Always Owned "init/config/manager/kustomization.yaml.tera" => "config/manager/kustomization.yaml",
+    Init Always Owned "init/config/manager/manager.yaml.tera" => "config/manager/manager.yaml",
+    Init Always Owned "init/config/metrics/kustomization.yaml.tera" => "config/metrics/kustomization.yaml",
+    Init Always Owned "init/config/metrics/manager_metrics_patch.yaml.tera" => "config/metrics/manager_metrics_patch.yaml",
+    Init Always Owned "init/config/metrics/metrics_auth_role.yaml.tera" => "config/metrics/metrics_auth_role.yaml",
+    Init Always Owned "init/config/metrics/metrics_auth_role_binding.yaml.tera" => "config/metrics/metrics_auth_role_binding.yaml",
+    Init Always Owned "init/config/metrics/metrics_reader_role.yaml.tera" => "config/metrics/metrics_reader_role.yaml",
+    Init Always Owned "init/config/metrics/metrics_service.yaml.tera" => "config/metrics/metrics_service.yaml",
+    Init Always Owned "init/config/network-policy/allow-metrics-traffic.yaml.tera" => "config/network-policy/allow-metrics-traffic.yaml",
+    Init Always Owned "init/config/network-policy/kustomization.yaml.tera" => "config/network-policy/kustomization.yaml",
+    Init Always Owned "init/config/prometheus/kustomization.yaml.tera" => "config/prometheus/kustomization.yaml",
+    Init Always Owned "init/config/prometheus/monitor.yaml.tera" => "config/prometheus/monitor.yaml",
+    Init Always Shared "init/config/rbac/kustomization.yaml.tera" => "config/rbac/kustomization.yaml",
+    Init Always Owned "init/config/rbac/leader_election_role.yaml.tera" => "config/rbac/leader_election_role.yaml",
+    Init Always Owned "init/config/rbac/leader_election_role_binding.yaml.tera" => "config/rbac/leader_election_role_binding.yaml",
+    Init Always Owned "init/config/rbac/role_binding.yaml.tera" => "config/rbac/role_binding.yaml",
+    Init Always Owned "init/config/rbac/service_account.yaml.tera" => "config/rbac/service_account.yaml",
+    Init Always Shared "init/config/samples/kustomization.yaml.tera" => "config/samples/kustomization.yaml",
+    Init Always Owned "init/dockerignore.tera" => ".dockerignore",
+    Init Always Owned "init/github/workflows/lint.yml.tera" => ".github/workflows/lint.yml",
+    Init Always Owned "init/github/workflows/test.yml.tera" => ".github/workflows/test.yml",
+    Init Always Owned "init/gitignore.tera" => ".gitignore",
+    Init Always Shared "init/src/api/mod.rs.tera" => "src/api/mod.rs",
+    Init Always Shared "init/src/controller/mod.rs.tera" => "src/controller/mod.rs",
+    Init Always Owned "init/src/lib.rs.tera" => "src/lib.rs",
+    Init Always Owned "init/src/main.rs.tera" => "src/main.rs",
+}
