@@ -475,7 +475,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// A text as a CEL literal.
-fn cel_text(text: &str) -> String {
+pub(crate) fn cel_text(text: &str) -> String {
     let escaped = text
         .replace('\\', "\\\\")
         .replace('\'', "\\'")

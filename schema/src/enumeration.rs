@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::apply::{Complaint, apply};
+use crate::apply::{Complaint, apply, cel_text};
 use crate::build::{any, int_or_string, of_type};
 use crate::object::object;
-use crate::{Content, Markers, Problem, Schema, SchemaType, Site, Slot, Tagging, Variant};
+use crate::{Cel, Content, Markers, Problem, Schema, SchemaType, Site, Slot, Tagging, Variant, cel_name};
 
 /// Builds the schema of an enum.
 pub(crate) fn enumeration(
@@ -207,14 +207,44 @@ fn internal(
             if let Err(complaint) = hoist_variant(&content, &mut schema) {
                 problems.push(complaint.at(Site::Variant(position)));
             }
+            schema
+                .validations
+                .extend(only_for(tag, &variant.name, &content.validations));
             alternative.required = content.required;
+            alternative.one_of = content.one_of;
+            alternative.any_of = content.any_of;
+            alternative.all_of = content.all_of;
         }
         one_of.push(alternative);
     }
-    if one_of.iter().any(|alternative| !alternative.required.is_empty()) {
+    let says_more = |alternative: &Schema| {
+        let Schema {
+            required,
+            one_of,
+            any_of,
+            all_of,
+            ..
+        } = alternative;
+        !(required.is_empty() && one_of.is_empty() && any_of.is_empty() && all_of.is_empty())
+    };
+    if one_of.iter().any(says_more) {
         schema.one_of = one_of;
     }
     schema
+}
+
+/// The rules of one variant, asked only of objects with its tag.
+fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
+    // A tag that no rule can name leaves the rules to every variant: refused too often rather than never.
+    let Some(tag) = cel_name(tag) else {
+        return rules.to_vec();
+    };
+    let name = cel_text(name);
+    let guard = |rule: &Cel| Cel {
+        rule: format!("self.{tag} != {name} || ({})", rule.rule),
+        ..rule.clone()
+    };
+    rules.iter().map(guard).collect()
 }
 
 /// `{"tag": "A", "content": …}`.
@@ -295,11 +325,9 @@ fn untagged(contents: Vec<Option<Schema>>, problems: &mut Vec<Problem>) -> Schem
     };
     match contents.first() {
         Some(first) if contents.iter().all(|content| same(first, content)) => first.clone(),
-        Some(first) if types.len() == 1 && first.schema_type != Some(SchemaType::Array) => Schema {
-            schema_type: first.schema_type,
-            any_of: contents.iter().map(value_only).collect(),
-            ..Schema::default()
-        },
+        Some(first) if types.len() == 1 && first.schema_type != Some(SchemaType::Array) => {
+            one_type(first.schema_type, &contents)
+        }
         Some(_) if contents.iter().all(number) => of_type(SchemaType::Number),
         Some(_) if contents.iter().all(int_or_text) => int_or_string(),
         _ => {
@@ -312,9 +340,28 @@ fn untagged(contents: Vec<Option<Schema>>, problems: &mut Vec<Problem>) -> Schem
     }
 }
 
+/// Variants of one type: any one of their constraints must hold, unless one of them has none.
+fn one_type(schema_type: Option<SchemaType>, contents: &[Schema]) -> Schema {
+    let mut any_of: Vec<_> = contents.iter().map(value_only).collect();
+    if any_of.contains(&Schema::default()) {
+        any_of.clear();
+    }
+    Schema {
+        schema_type,
+        any_of,
+        ..Schema::default()
+    }
+}
+
 fn untagged_objects(contents: &[Schema], problems: &mut Vec<Problem>) -> Schema {
     let mut schema = of_type(SchemaType::Object);
     for (position, content) in contents.iter().enumerate() {
+        if !content.validations.is_empty() {
+            let complaint =
+                Complaint::new("nothing tells which variant a value is, so a rule on one has no place");
+            let help = "move the rules to the enum, or give the variants a tag";
+            problems.push(complaint.help(help).at(Site::Variant(position)));
+        }
         if let Err(complaint) = hoist_variant(content, &mut schema) {
             problems.push(complaint.at(Site::Variant(position)));
         }
@@ -355,6 +402,11 @@ fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Complaint>
         return Err(
             complaint.help("put a struct into the variant, or use `#[serde(tag = \"…\", content = \"…\")]`")
         );
+    }
+    if content.min_properties.is_some() || content.max_properties.is_some() {
+        let complaint =
+            Complaint::new("the fields of this variant stand among others, so they cannot be counted");
+        return Err(complaint.help("remove `min_properties` and `max_properties`"));
     }
     for (name, property) in &content.properties {
         match schema.properties.get(name) {

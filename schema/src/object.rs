@@ -118,15 +118,36 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, complaints: &mut V
         schema.additional_properties = Some(values.clone());
     }
     schema.preserve_unknown_fields |= inner.preserve_unknown_fields;
-    schema.validations.extend(inner.validations.iter().cloned());
+    if inner.max_properties.is_some() {
+        let complaint = Complaint::new("flattened fields stand among others, so they cannot be counted");
+        complaints.push(complaint.help("remove `max_properties` from the type"));
+    }
     // Of a value that may be absent nothing can be demanded.
     if optional {
+        schema.validations.extend(if_any_is_set(inner));
         return;
     }
+    schema.validations.extend(inner.validations.iter().cloned());
     schema.required.extend(inner.required.iter().cloned());
     schema.all_of.extend(inner.all_of.iter().cloned());
     join_alternatives(&inner.one_of, &inner.any_of, schema);
     schema.min_properties = schema.min_properties.max(inner.min_properties);
+}
+
+/// The rules of an optional flattened value, asked only where one of its fields is there.
+fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
+    let present: Vec<_> = inner
+        .properties
+        .keys()
+        .filter_map(|name| cel_name(name))
+        .map(|path| format!("has(self.{path})"))
+        .collect();
+    let guard = present.join(" || ");
+    let guarded = |rule: &Cel| Cel {
+        rule: format!("!({guard}) || ({})", rule.rule),
+        ..rule.clone()
+    };
+    inner.validations.iter().map(guarded).collect()
 }
 
 /// A schema holds one list of alternatives of each sort; further ones go side by side under `allOf`.

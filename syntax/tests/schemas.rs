@@ -26,6 +26,14 @@ fn slot(ty: &TypeRef) -> Slot {
             &["name"],
         ),
         Some("Other") => item(json!({"other": {"type": "boolean"}}), &["other"]),
+        Some("Ruled") => {
+            let mut schema = item(json!({"a": {"type": "boolean"}}), &[]);
+            schema.validations = vec![rbuilder_schema::Cel {
+                rule: "has(self.a)".into(),
+                ..Default::default()
+            }];
+            schema
+        }
         Some("Narrow") => from(json!({"type": "integer", "minimum": 2, "maximum": 8, "enum": [2, 4, 6]})),
         Some(name) => known(name).unwrap_or_else(|| panic!("{name}")),
         None => panic!("{ty:?}"),
@@ -227,6 +235,29 @@ fn flattening() {
 }
 
 #[test]
+fn rules_of_hoisted_fields_are_asked_where_they_apply() {
+    let fields = json!({"a": {"type": "boolean"}});
+    check(
+        "struct S { #[serde(flatten)] ruled: Ruled }",
+        json!({"type": "object", "properties": fields, "x-kubernetes-validations": [{"rule": "has(self.a)"}]}),
+    );
+    check(
+        "struct S { #[serde(flatten)] ruled: Option<Ruled> }",
+        json!({"type": "object", "properties": fields, "x-kubernetes-validations": [{"rule": "!(has(self.a)) || (has(self.a))"}]}),
+    );
+    check(
+        "#[serde(tag = \"t\")] enum E { A(Ruled), B }",
+        json!({"type": "object", "required": ["t"],
+            "properties": {"t": {"type": "string", "enum": ["A", "B"]}, "a": {"type": "boolean"}},
+            "x-kubernetes-validations": [{"rule": "self.t != 'A' || (has(self.a))"}]}),
+    );
+    refused(
+        "#[serde(untagged)] enum E { A(Ruled), B(Other) }",
+        &["Variant(0): nothing tells which variant a value is, so a rule on one has no place"],
+    );
+}
+
+#[test]
 fn enums() {
     check(
         "/// How.\n#[serde(rename_all = \"lowercase\")] enum E { /// The first.\n Alpha, Beta }",
@@ -277,6 +308,14 @@ fn enums() {
         "#[serde(untagged)] enum E { A { x: bool }, B(Other) }",
         json!({"type": "object", "properties": {"x": {"type": "boolean"}, "other": {"type": "boolean"}},
             "anyOf": [{"required": ["x"]}, {"required": ["other"]}]}),
+    );
+    check(
+        "#[serde(untagged)] enum E { A(#[kube(validation(max_length = 1))] String), B(#[kube(validation(pattern = \"x\"))] String) }",
+        json!({"type": "string", "anyOf": [{"maxLength": 1}, {"pattern": "x"}]}),
+    );
+    check(
+        "#[serde(untagged)] enum E { A(#[kube(validation(max_length = 1))] String), B(String) }",
+        json!({"type": "string"}),
     );
     check(
         "#[serde(untagged)] enum E { A(i32), B(String) }",
