@@ -276,7 +276,9 @@ impl Run {
             reason: error.to_string(),
         });
         if let Some(endpoint) = endpoint? {
-            tracing::info!(address = self.args.metrics_bind_address, "serving metrics");
+            if let Ok(address) = endpoint.address() {
+                tracing::info!(%address, "serving metrics");
+            }
             let serving = endpoint.serve(self.servers_stopped.clone().requested());
             self.phases.servers.spawn(METRICS, serving.map(Ok));
         }
