@@ -37,9 +37,19 @@ pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<St
         Err(error) => return vec![format!("the compiled CRD is not JSON: {error}")],
     };
     let mut found = Vec::new();
-    compare("metadata.name", &compiled["metadata"]["name"], &manifest["metadata"]["name"], &mut found);
+    compare(
+        "metadata.name",
+        &compiled["metadata"]["name"],
+        &manifest["metadata"]["name"],
+        &mut found,
+    );
     for key in ["group", "scope"] {
-        compare(&format!("spec.{key}"), &compiled["spec"][key], &manifest["spec"][key], &mut found);
+        compare(
+            &format!("spec.{key}"),
+            &compiled["spec"][key],
+            &manifest["spec"][key],
+            &mut found,
+        );
     }
     compare("spec.names", &names(&compiled), &names(&manifest), &mut found);
     for version in compiled["spec"]["versions"].as_array().into_iter().flatten() {
@@ -52,11 +62,19 @@ fn compare_version(version: &Value, manifest: &Value, found: &mut Vec<String>) {
     let name = version["name"].as_str().unwrap_or_default();
     let path = format!("version {name}");
     let written = manifest["spec"]["versions"].as_array().into_iter().flatten();
-    let Some(written) = written.into_iter().find(|written| written["name"] == version["name"]) else {
+    let Some(written) = written
+        .into_iter()
+        .find(|written| written["name"] == version["name"])
+    else {
         found.push(format!("{path}: not in the manifest"));
         return;
     };
-    compare(&path, &comparable_version(version), &comparable_version(written), found);
+    compare(
+        &path,
+        &comparable_version(version),
+        &comparable_version(written),
+        found,
+    );
 }
 
 fn names(crd: &Value) -> Value {
@@ -70,7 +88,10 @@ fn names(crd: &Value) -> Value {
 /// A version without what only one of the two pipelines writes.
 fn comparable_version(version: &Value) -> Value {
     let mut version = version.clone();
-    if let Some(root) = version.pointer_mut("/schema/openAPIV3Schema").and_then(Value::as_object_mut) {
+    if let Some(root) = version
+        .pointer_mut("/schema/openAPIV3Schema")
+        .and_then(Value::as_object_mut)
+    {
         root.remove("title");
         root.remove("description");
         if let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) {
@@ -115,7 +136,9 @@ fn compare(path: &str, compiled: &Value, written: &Value, found: &mut Vec<String
         // The typed CRD leaves empty lists out; a manifest may spell them.
         (Value::Null, Value::Array(list)) | (Value::Array(list), Value::Null) if list.is_empty() => {}
         (compiled, written) => {
-            found.push(format!("{path}: the types say {compiled}, the manifest says {written}"));
+            found.push(format!(
+                "{path}: the types say {compiled}, the manifest says {written}"
+            ));
         }
     }
 }
@@ -170,15 +193,20 @@ spec:
 
     #[test]
     fn what_only_one_pipeline_writes_is_no_difference() {
-        check(json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 1.0}}}), &[]);
+        check(
+            json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 1.0}}}),
+            &[],
+        );
     }
 
     #[test]
     fn a_stale_bound_is_named_with_its_path() {
         check(
             json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 2.0}}}),
-            &["version v1.schema.openAPIV3Schema.properties.spec.properties.size.minimum: \
-               the types say 2.0, the manifest says 1"],
+            &[
+                "version v1.schema.openAPIV3Schema.properties.spec.properties.size.minimum: \
+               the types say 2.0, the manifest says 1",
+            ],
         );
     }
 
