@@ -6,6 +6,7 @@
 
 mod assets;
 mod bench;
+mod docs;
 mod repo;
 mod scaffold;
 mod sh;
@@ -31,6 +32,8 @@ enum Task {
     Assets,
     /// Measures `rbuilder manifests` on projects with 1, 10 and 200 kinds
     Bench(bench::Args),
+    /// Makes the reference pages of the guide from the parsers' tables
+    Docs(docs::Args),
     /// Scaffolds projects outside the tree and builds, lints and tests them as their users would
     Scaffold(scaffold::Args),
     /// Makes the projects in testdata/ again with the real command
@@ -55,6 +58,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
     match task {
         Task::Assets => assets::run(),
         Task::Bench(args) => bench::run(args),
+        Task::Docs(args) => docs::run(args),
         Task::Scaffold(args) => scaffold::run(args),
         Task::Testdata(args) => testdata::run(args),
         Task::Tidy => tidy::run(),
