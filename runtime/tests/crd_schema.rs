@@ -228,6 +228,137 @@ fn kube_makes_a_crd_of_it() {
     );
 }
 
+/// The four representations of enums, beside each other.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(group = "example.com", version = "v1", kind = "Shape", namespaced)]
+pub struct ShapeSpec {
+    pub external: External,
+    pub mixed: Mixed,
+    pub internal: Source,
+    pub adjacent: Adjacent,
+    pub untagged: Untagged,
+    pub either: Either,
+    #[serde(flatten)]
+    pub choice: Choice,
+    #[kube(validation(maximum = 200))]
+    pub small: u8,
+}
+
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub enum External {
+    A { x: bool },
+    B(Item),
+}
+
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub enum Mixed {
+    Off,
+    On(Item),
+}
+
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[serde(tag = "t", content = "c")]
+pub enum Adjacent {
+    A(bool),
+    B,
+}
+
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[serde(untagged)]
+pub enum Untagged {
+    A { x: bool },
+    B(Item),
+}
+
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[serde(untagged)]
+pub enum Either {
+    Number(i32),
+    Text(String),
+}
+
+/// One of two, hoisted into the parent.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[crd(exactly_one_of(left, right))]
+pub struct Choice {
+    #[kube(immutable)]
+    pub left: Option<String>,
+    pub right: Option<String>,
+}
+
+#[cfg(feature = "envtest")]
+mod on_a_server {
+    use std::time::Duration;
+
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    use kube::Api;
+    use kube::api::{ApiResource, DynamicObject, PostParams};
+    use rbuilder::envtest::{Environment, eventually};
+
+    use super::*;
+
+    /// A correct spec, with one field put in the place of its own.
+    fn shape(field: &str, value: Value) -> DynamicObject {
+        let mut spec = json!({
+            "external": {"A": {"x": true}}, "mixed": "Off", "internal": {"type": "git", "url": "u"},
+            "adjacent": {"t": "B"}, "untagged": {"name": "n"}, "either": "text", "left": "l", "small": 1,
+        });
+        spec[field] = value;
+        let resource = ApiResource::erase::<Shape>(&());
+        DynamicObject::new("shape", &resource).data(json!({ "spec": spec }))
+    }
+
+    #[rbuilder::envtest::test]
+    async fn objects_are_accepted_and_refused(env: Environment) {
+        let crds: Api<CustomResourceDefinition> = Api::all(env.client());
+        for crd in [Rich::crd(), Shape::crd()] {
+            crds.create(&PostParams::default(), &crd)
+                .await
+                .expect("the API server takes the CRD");
+        }
+        let namespace = env.namespace("shapes").await.expect("a namespace");
+        let resource = ApiResource::erase::<Shape>(&());
+        let shapes: Api<DynamicObject> = Api::namespaced_with(env.client(), &namespace, &resource);
+        let dry_run = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let create = async |field: &str, value: Value| shapes.create(&dry_run, &shape(field, value)).await;
+        eventually(Duration::from_secs(20), || async {
+            create("small", json!(1)).await
+        })
+        .await;
+        for (field, value, accepted) in [
+            ("small", json!(200), true),
+            ("small", json!(201), false),
+            ("small", json!(-1), false),
+            ("external", json!({"B": {"name": "n"}}), true),
+            ("external", json!({"A": {"x": true}, "B": {"name": "n"}}), false),
+            ("external", json!({}), false),
+            ("mixed", json!({"On": {"name": "n"}}), true),
+            ("mixed", json!("Of"), false),
+            ("mixed", json!(""), false),
+            ("mixed", json!({"Of": {}}), false),
+            ("mixed", json!(1), false),
+            ("mixed", json!(true), false),
+            ("mixed", json!([]), false),
+            ("internal", json!({"type": "oci", "image": "i"}), true),
+            ("internal", json!({"type": "oci", "url": "u"}), false),
+            ("internal", json!({"type": "svn", "url": "u"}), false),
+            ("adjacent", json!({"t": "A", "c": true}), true),
+            ("adjacent", json!({"t": "A"}), false),
+            ("untagged", json!({"x": false}), true),
+            ("untagged", json!({}), false),
+            ("either", json!(7), true),
+            ("either", json!(true), false),
+            ("right", json!("r"), false),
+        ] {
+            let answer = create(field, value.clone()).await;
+            assert_eq!(answer.is_ok(), accepted, "{field} = {value}: {answer:?}");
+        }
+    }
+}
+
 /// A type that contains itself.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Node {

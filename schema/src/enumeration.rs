@@ -150,6 +150,25 @@ fn requires<'a>(names: impl IntoIterator<Item = &'a String>) -> Schema {
     }
 }
 
+/// `required` holds of everything that is no object, and a value validation may not say `type`. Bounds that
+/// cross rule the other types out, for each of them is asked of its own type only.
+fn object_only(alternative: Schema) -> Schema {
+    let truths = Schema {
+        enumeration: vec![Value::Bool(true), Value::Bool(false)],
+        ..Schema::default()
+    };
+    Schema {
+        min_length: Some(1),
+        max_length: Some(0),
+        min_items: Some(1),
+        max_items: Some(0),
+        minimum: Some(1.into()),
+        maximum: Some(0.into()),
+        not: Some(Box::new(truths)),
+        ..alternative
+    }
+}
+
 /// `"A"` or `{"B": …}`.
 fn external(variants: &[Variant], contents: Vec<Option<Schema>>) -> Schema {
     if contents.iter().any(Option::is_none) {
@@ -168,7 +187,7 @@ fn external(variants: &[Variant], contents: Vec<Option<Schema>>) -> Schema {
             .iter()
             .zip(&contents)
             .filter(|(_, content)| content.is_some());
-        any_of.extend(carrying.map(|(variant, _)| requires([&variant.name])));
+        any_of.extend(carrying.map(|(variant, _)| object_only(requires([&variant.name]))));
         return Schema { any_of, ..any() };
     }
     let mut schema = of_type(SchemaType::Object);

@@ -278,7 +278,10 @@ fn enums() {
     );
     check(
         "enum E { Off, On(Item) }",
-        json!({"x-kubernetes-preserve-unknown-fields": true, "anyOf": [{"enum": ["Off"]}, {"required": ["On"]}]}),
+        json!({"x-kubernetes-preserve-unknown-fields": true, "anyOf": [{"enum": ["Off"]}, {
+            "required": ["On"], "minLength": 1, "maxLength": 0, "minItems": 1, "maxItems": 0, "minimum": 1, "maximum": 0,
+            "not": {"enum": [true, false]},
+        }]}),
     );
     check(
         "#[serde(tag = \"type\")] enum E { A { x: bool }, B(Other), C }",
