@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use futures::FutureExt;
+use kube::client::ClientBuilder;
 use kube::{Client, Config};
 use tokio::time::Instant;
 
@@ -69,9 +70,14 @@ impl Manager {
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
         logging::init(&args)?;
         let config = Config::infer().await?;
-        let client = Client::try_from(config.clone())?;
+        let metrics = Metrics::new();
+        let counted = metrics.count_requests(&config.cluster_url);
+        let client = ClientBuilder::try_from(config.clone())?
+            .with_layer(&counted)
+            .build();
         Ok(Self {
             config: Some(config),
+            metrics,
             ..Self::with_client(id, client, args)
         })
     }

@@ -34,6 +34,7 @@ mod exposition;
 mod instruments;
 mod process;
 mod registry;
+mod requests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ struct Inner {
     registry: Registry,
     controllers: controller::Families,
     leader: Family<Gauge, 1>,
+    requests: Family<Counter, 3>,
     certificate_reads: Counter,
     certificate_read_errors: Counter,
 }
@@ -73,6 +75,7 @@ impl Metrics {
                 ["name"],
                 &[],
             ),
+            requests: requests::register(&registry),
             certificate_reads: registry
                 .own(
                     "certwatcher_read_certificate_total",
