@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::panic::Location;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// How long to wait between two looks.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -74,15 +74,20 @@ where
     let deadline = Instant::now() + timeout;
     let mut last = "the first look did not end".to_owned();
     loop {
-        match timeout_at(deadline, look()).await {
-            Ok(found) => match found.outcome() {
-                Ok(value) => return value,
-                Err(reason) => last = reason,
-            },
-            Err(_) => panic!("{caller}: not within {timeout:?}; when last looked at: {last}"),
+        // A look that is ready at once is never cut off, so the time is asked here as well.
+        let overdue = Instant::now() >= deadline;
+        match timeout_at(deadline, look()).await.map(Outcome::outcome) {
+            Ok(Ok(value)) => return value,
+            Ok(Err(reason)) if !overdue => last = reason,
+            Ok(Err(reason)) => fail(caller, timeout, &reason),
+            Err(_) => fail(caller, timeout, &last),
         }
-        sleep(INTERVAL).await;
+        sleep_until(deadline.min(Instant::now() + INTERVAL)).await;
     }
+}
+
+fn fail(caller: &Location<'_>, timeout: Duration, last: &str) -> ! {
+    panic!("{caller}: not within {timeout:?}; when last looked at: {last}")
 }
 
 #[cfg(test)]
