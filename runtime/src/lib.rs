@@ -58,6 +58,7 @@ mod controller;
 mod ctx;
 mod error;
 mod events;
+mod leader_election;
 mod logging;
 mod manager;
 pub mod metrics;
