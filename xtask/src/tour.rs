@@ -71,9 +71,15 @@ fn rbuilder(bin: &Path, folder: &Path, args: &[&str]) -> Result<()> {
 
 /// Writes the tutorial's API type, controller, sample and test over the scaffolded ones.
 fn fill_in(project: &Project, folder: &Path) -> Result<()> {
+    let files: Vec<_> = kept_files(project)
+        .filter(|(path, _)| *path != "Cargo.lock")
+        .collect();
+    if files.is_empty() {
+        return Ok(());
+    }
     println!();
     println!("# Now the API and the controller are written by hand; the tour takes the tutorial's:");
-    for (path, source) in kept_files(project).filter(|(path, _)| *path != "Cargo.lock") {
+    for (path, source) in files {
         fs_err::copy(source, folder.join(path))?;
         println!("$ $EDITOR {path}");
     }
