@@ -126,7 +126,7 @@ impl ControlPlane {
             let client = client.clone();
             async move {
                 client
-                    .request_text(request.map_err(|err| kube::Error::HttpError(err))?)
+                    .request_text(request.map_err(kube::Error::HttpError)?)
                     .await
                     .map(drop)
             }
