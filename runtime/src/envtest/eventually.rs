@@ -120,6 +120,6 @@ mod tests {
     #[tokio::test(start_paused = true)]
     #[should_panic(expected = "the first look did not end")]
     async fn a_look_that_hangs_is_cut_off() {
-        eventually(SECOND, || std::future::pending::<bool>()).await;
+        eventually(SECOND, std::future::pending::<bool>).await;
     }
 }
