@@ -20,7 +20,6 @@ use clap::{ArgAction, Args, ValueEnum};
 /// `Default` is what an empty command line gives, whatever the environment says.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "Manager")]
-#[non_exhaustive]
 pub struct ManagerArgs {
     /// Run controllers in one process at a time, the one that holds the lease.
     #[arg(long, env, default_value = "false", default_missing_value = "true", num_args = 0..=1,

@@ -120,6 +120,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// metadata of these objects is watched and kept.
     pub fn owns<C: Object>(mut self) -> Self {
         self.watches.push(Box::new(|wiring: &mut Wiring<'_, K, S>| {
+            wiring.worker.ctx.knows_owned::<C>(wiring.caches.of());
             wiring.watch::<PartialObjectMeta<C>>(|object, _ctx| {
                 owner_key::<K, _>(object).into_iter().collect()
             });

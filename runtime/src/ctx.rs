@@ -1,21 +1,25 @@
 //! What a reconciler works with: its own state, the cluster, and the usual deeds on it.
 
+use std::any::{Any, TypeId};
 use std::borrow::Borrow;
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Patch, PatchParams};
+use kube::core::PartialObjectMeta;
 use kube::core::object::HasStatus;
 use kube::runtime::events::{Event, EventType, Reporter};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::cache::Cache;
 use crate::error::{Error, OwnershipError};
 use crate::events::{self, EventSender};
-use crate::object::{Object, Scope, describe, to_apply};
+use crate::object::{Key, Object, Scope, describe, to_apply};
 
 /// A controller's context: handed to each reconcile, cheap to clone.
 ///
@@ -31,6 +35,8 @@ struct Shared {
     /// The controller's name: field manager of what it applies, reporter of its events.
     controller: String,
     events: EventSender,
+    /// `Cache<PartialObjectMeta<C>>` by the type `C`, for the kinds that the controller owns.
+    owned: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl<S> Clone for Ctx<S> {
@@ -76,14 +82,22 @@ impl<S> Ctx<S> {
     }
 
     pub(crate) fn with_events(client: Client, controller: String, state: S, events: EventSender) -> Self {
+        let shared = Shared {
+            client,
+            controller,
+            events,
+            owned: RwLock::default(),
+        };
         Self {
-            shared: Arc::new(Shared {
-                client,
-                controller,
-                events,
-            }),
+            shared: Arc::new(shared),
             state: Arc::new(state),
         }
+    }
+
+    /// Lets [`apply_owned`](Self::apply_owned) look in this cache before it asks the API server.
+    pub(crate) fn knows_owned<C: Object>(&self, cache: Arc<Cache<PartialObjectMeta<C>>>) {
+        let mut owned = self.shared.owned.write().unwrap_or_else(PoisonError::into_inner);
+        owned.insert(TypeId::of::<C>(), cache);
     }
 
     /// The client, for everything this type has no method for.
@@ -130,23 +144,40 @@ impl<S> Ctx<S> {
         owner: &O,
         child: C,
     ) -> Result<C, Error> {
-        let child = owned_by(owner, child)?;
+        let mut child = owned_by(owner, child)?;
         let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
-        match self.send_apply(&api, &child).await {
-            // Two controllers on one object are what the server refuses as invalid; look whether it was that.
-            Err(kube::Error::Api(status)) if status.code == 422 => {
-                let present = api.get_metadata_opt(&child.name_any()).await?;
-                match present.and_then(|present| foreign_controller(owner, present.meta())) {
-                    Some(other) => Err(OwnershipError::AlreadyOwned {
-                        object: describe(&child),
-                        owner: format!("{} {}", other.kind, other.name),
-                    }
-                    .into()),
-                    None => Err(kube::Error::Api(status).into()),
+        if !self.is_known_to_be_owned(owner, &child)
+            && let Some(present) = api.get_metadata_opt(&child.name_any()).await?
+        {
+            if let Some(other) = foreign_controller(owner, &present.metadata) {
+                let owner = format!("{} {}", other.kind, other.name);
+                return Err(OwnershipError::AlreadyOwned {
+                    object: describe(&child),
+                    owner,
                 }
+                .into());
             }
-            applied => Ok(applied?),
+            // Should another controller adopt it in this moment, the server answers with a conflict.
+            child.meta_mut().resource_version = present.metadata.resource_version;
         }
+        Ok(self.send_apply(&api, &child).await?)
+    }
+
+    /// Whether the cache shows `child` with `owner` as its controller.
+    ///
+    /// The server is no help here: when two owners have one controller, they share a field manager, and an
+    /// apply for the second one silently takes the reference to the first one away.
+    fn is_known_to_be_owned<O: Object, C: Object>(&self, owner: &O, child: &C) -> bool {
+        let owned = self.shared.owned.read().unwrap_or_else(PoisonError::into_inner);
+        let cache = owned
+            .get(&TypeId::of::<C>())
+            .and_then(|cache| cache.downcast_ref());
+        let present = cache.and_then(|cache: &Cache<PartialObjectMeta<C>>| cache.get(&Key::of(child)));
+        present.is_some_and(|present| {
+            let mut references = present.owner_references().iter();
+            references
+                .any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
+        })
     }
 
     /// Makes the object's status say what `status` says, and returns the object as it is then.

@@ -4,6 +4,8 @@
 //! reverse, in a grace period that reconciles may use to end. A part that fails on the way stops all, with an
 //! error that names it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -14,11 +16,14 @@ use tokio::time::Instant;
 use crate::args::ManagerArgs;
 use crate::cache::Caches;
 use crate::controller::{AnyController, Controller, Surroundings, Wired};
-use crate::error::{Error, ManagerError};
+use crate::error::{BoxError, Error, ManagerError};
+use crate::leader_election::{Election, Elector, Leadership, pod_namespace};
 use crate::logging;
 use crate::metrics::{Endpoint, Metrics};
 use crate::object::Object;
 use crate::phase::Phase;
+use crate::probes::Probes;
+use crate::server::Server;
 use crate::shutdown::{self, Shutdown, Stop};
 use crate::signals::Signals;
 
@@ -55,6 +60,7 @@ pub struct Manager {
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     metrics: Metrics,
+    probes: Probes,
     grace: Duration,
     sync_timeout: Duration,
 }
@@ -91,6 +97,7 @@ impl Manager {
             args,
             controllers: Vec::new(),
             metrics: Metrics::new(),
+            probes: Probes::default(),
             grace: GRACE_PERIOD,
             sync_timeout: CACHE_SYNC_TIMEOUT,
         }
@@ -99,6 +106,36 @@ impl Manager {
     /// Adds a controller.
     pub fn controller<K: Object, S: Send + Sync + 'static>(mut self, controller: Controller<K, S>) -> Self {
         self.controllers.push(Box::new(controller));
+        self
+    }
+
+    /// Adds a check to `/healthz`, which decides whether the pod is restarted. It must not depend on the
+    /// cluster, or an outage restarts every pod.
+    pub fn healthz_check<F, E>(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        self.probes.add_healthz(name, check);
+        self
+    }
+
+    /// Adds a check to `/readyz`, which decides whether the pod gets traffic. There is one already: `caches`
+    /// fails until the caches are filled.
+    pub fn readyz_check<F, E>(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        self.probes.add_readyz(name, check);
         self
     }
 
@@ -187,9 +224,15 @@ impl Manager {
 
 /// A manager at work: what there is to start, and what was started.
 struct Run {
+    id: String,
     client: Client,
+    config: Option<Config>,
     args: ManagerArgs,
     metrics: Metrics,
+    probes: Probes,
+    /// Whether the caches are filled.
+    ready: Arc<AtomicBool>,
+    leadership: Option<Leadership>,
     sync_timeout: Duration,
     caches: Caches,
     waiting: Vec<Wired>,
@@ -224,12 +267,13 @@ impl Phases {
 impl Run {
     fn prepare(manager: Manager) -> Self {
         let Manager {
-            id: _,
+            id,
             client,
-            config: _,
+            config,
             args,
             controllers,
             metrics,
+            mut probes,
             grace: _,
             sync_timeout,
         } = manager;
@@ -245,11 +289,26 @@ impl Run {
                 stop_events: events_stopped.clone(),
             }));
         }
+        let ready = Arc::new(AtomicBool::new(false));
+        let filled = Arc::clone(&ready);
+        probes.add_readyz("caches", move || {
+            let filled = filled.load(Ordering::Acquire);
+            std::future::ready(if filled {
+                Ok(())
+            } else {
+                Err("the caches are not filled yet")
+            })
+        });
         let (close_queues, phases) = (Vec::new(), Phases::default());
         Self {
+            id,
             client,
+            config,
             args,
             metrics,
+            probes,
+            ready,
+            leadership: None,
             sync_timeout,
             caches,
             waiting,
@@ -263,19 +322,71 @@ impl Run {
 
     /// Starts one phase after the other, and returns only when a part has failed.
     async fn up(&mut self) -> ManagerError {
-        if let Err(failure) = self.start_servers().await {
-            return failure;
+        match self.start_phases().await {
+            Ok(()) => {}
+            Err(failure) => return failure,
         }
-        if let Err(failure) = self.fill_caches().await {
-            return failure;
+        let lost = self.leadership.as_ref().map(Leadership::lost);
+        tokio::select! {
+            failure = self.phases.failed() => failure,
+            Some(lost) = async { Some(lost?.await) } => ManagerError::LeaderElectionLost(lost.to_string()),
+        }
+    }
+
+    async fn start_phases(&mut self) -> Result<(), ManagerError> {
+        self.start_servers().await?;
+        self.fill_caches().await?;
+        self.ready.store(true, Ordering::Release);
+        if self.args.leader_elect {
+            self.become_leader().await?;
         }
         self.start_controllers();
-        self.phases.failed().await
+        Ok(())
+    }
+
+    /// Waits until this process holds the lease; meanwhile its caches are kept up to date, and probes answered.
+    async fn become_leader(&mut self) -> Result<(), ManagerError> {
+        let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
+        let namespace = namespace.unwrap_or_else(|| self.client.default_namespace().to_owned());
+        let election = Election::new(self.id.clone(), namespace);
+        let elector = match &self.config {
+            Some(config) => Elector::with_config(election, config.clone()),
+            None => Ok(Elector::with_client(election, self.client.clone())),
+        };
+        let elector = elector.map_err(|error| ManagerError::Part {
+            part: "leader election".to_owned(),
+            reason: error.to_string(),
+        })?;
+        let leads = self.metrics.leader(&self.id);
+        tokio::select! {
+            leadership = elector.acquire() => {
+                leads.set(1.0);
+                self.leadership = Some(leadership);
+                Ok(())
+            }
+            failure = self.phases.failed() => Err(failure),
+        }
     }
 
     /// Starts what answers from outside; it has something to say as long as the process runs.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
+        const PROBES: &str = "the health probes";
         const METRICS: &str = "the metrics server";
+        let address = &self.args.health_probe_bind_address;
+        let server = Server::bind(address).await.map_err(|error| ManagerError::Server {
+            server: PROBES,
+            reason: format!("--health-probe-bind-address: {error}"),
+        });
+        if let Some(server) = server? {
+            if let Ok(address) = server.address() {
+                tracing::info!(%address, "serving health probes");
+            }
+            let serving = self
+                .probes
+                .clone()
+                .serve(server, self.servers_stopped.clone().requested());
+            self.phases.servers.spawn(PROBES, serving.map(Ok));
+        }
         let endpoint = Endpoint::bind(&self.args, self.metrics.clone(), self.client.clone()).await;
         let endpoint = endpoint.map_err(|error| ManagerError::Server {
             server: METRICS,
@@ -346,6 +457,13 @@ impl Run {
             .await
         {
             tracing::warn!("some events were not sent: {error}");
+        }
+        if let Some(leadership) = self.leadership.take() {
+            self.metrics.leader(&self.id).set(0.0);
+            // Whoever did not drain may still act: the lease is left to expire.
+            if drained.is_ok() {
+                leadership.release().await;
+            }
         }
         self.stop_servers.now();
         let servers = self

@@ -1,0 +1,1000 @@
+//! Controllers and their manager against a real API server: each guarantee is one test. Ignored, by name,
+//! where `KUBEBUILDER_ASSETS` does not say where the servers are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::core::ObjectMeta;
+use kube::{Api, CustomResource, ResourceExt};
+use rbuilder::envtest::{Environment, eventually};
+use rbuilder::{
+    Action, Controller, Ctx, Error, Manager, ManagerArgs, ManagerError, ObjectRef, OwnershipError, Result,
+    conditions,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+const CRDS: &str = "tests/controllers/crds";
+/// Longer than anything here should take on a busy machine.
+const SOON: Duration = Duration::from_secs(20);
+
+/// A text that its operator copies into a ConfigMap.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[kube(
+    group = "controllers.example.com",
+    version = "v1",
+    kind = "Memo",
+    namespaced,
+    status = "MemoStatus"
+)]
+#[kube(schema = "disabled")]
+struct MemoSpec {
+    text: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+struct MemoStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copied: Option<String>,
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+/// What a reconcile of a memo does in most tests here.
+async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    ctx.note(&memo.name_any());
+    let text = memo.spec.text.clone().unwrap_or_default();
+    let copy = ctx
+        .apply_owned(&*memo, config_map(&memo.name_any(), &text))
+        .await?;
+    let mut status = memo.status.clone().unwrap_or_default();
+    status.copied = copy.data.and_then(|data| data.get("text").cloned());
+    let available = conditions::new("Available", true, "Copied").observed(&*memo);
+    conditions::set(&mut status.conditions, available);
+    ctx.apply_status(&*memo, status).await?;
+    Ok(Action::await_change())
+}
+
+/// Counts reconciles by name.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<HashMap<String, usize>>>);
+
+impl Seen {
+    fn note(&self, name: &str) {
+        *self.0.lock().unwrap().entry(name.to_owned()).or_default() += 1;
+    }
+
+    fn count(&self, name: &str) -> usize {
+        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
+    }
+}
+
+fn config_map(name: &str, text: &str) -> ConfigMap {
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    };
+    let data = BTreeMap::from([("text".to_owned(), text.to_owned())]);
+    ConfigMap {
+        metadata,
+        data: Some(data),
+        ..ConfigMap::default()
+    }
+}
+
+fn memo(name: &str, text: &str) -> Memo {
+    Memo::new(
+        name,
+        MemoSpec {
+            text: Some(text.to_owned()),
+        },
+    )
+}
+
+/// A namespace of one test, with a client for the kinds it uses.
+struct Place {
+    env: Environment,
+    namespace: String,
+}
+
+impl Place {
+    async fn new(env: Environment) -> Self {
+        env.install_crds(CRDS).await.unwrap();
+        let namespace = env.namespace("controllers").await.unwrap();
+        Self { env, namespace }
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+    {
+        Api::namespaced(self.env.client(), &self.namespace)
+    }
+
+    /// A manager that watches this namespace only.
+    fn manager(&self) -> Manager {
+        let args = ManagerArgs {
+            watch_namespace: self.namespace.clone(),
+            ..ManagerArgs::for_tests()
+        };
+        Manager::with_client("controllers.example.com", self.env.client(), args)
+    }
+
+    async fn create(&self, memo: Memo) -> Memo {
+        self.api::<Memo>()
+            .create(&PostParams::default(), &memo)
+            .await
+            .unwrap()
+    }
+
+    async fn change_text(&self, name: &str, text: &str) {
+        let patch = Patch::Merge(json!({ "spec": { "text": text } }));
+        self.api::<Memo>()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    async fn copied(&self, name: &str) -> Option<String> {
+        let copy = self.api::<ConfigMap>().get_opt(name).await.unwrap()?;
+        copy.data?.remove("text")
+    }
+}
+
+/// A manager that runs until it is stopped.
+struct Operator {
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<()>>,
+}
+
+impl Operator {
+    fn start(manager: Manager) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        Self {
+            stop,
+            ended: tokio::spawn(manager.start_until(stopped)),
+        }
+    }
+
+    async fn stop(self) -> Result<()> {
+        let _ = self.stop.send(());
+        self.ended.await.unwrap()
+    }
+}
+
+/// Guarantee 14: changes of the object and of what it owns are reconciled, whoever made them.
+#[rbuilder::envtest::test]
+async fn an_operator_keeps_what_it_owns_as_it_should_be(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    let made = place.create(memo("early", "1")).await;
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(copy, seen.clone()).owns::<ConfigMap>()),
+    );
+
+    eventually(SOON, || async {
+        place.copied("early").await.as_deref() == Some("1")
+    })
+    .await;
+    let copy = place.api::<ConfigMap>().get("early").await.unwrap();
+    let expected = OwnerReference {
+        api_version: "controllers.example.com/v1".to_owned(),
+        kind: "Memo".to_owned(),
+        name: "early".to_owned(),
+        uid: made.uid().unwrap(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    };
+    assert_eq!(copy.owner_references(), [expected]);
+    let manager = copy
+        .managed_fields()
+        .iter()
+        .find_map(|entry| entry.manager.clone());
+    assert_eq!(manager.as_deref(), Some("memo"));
+
+    place.change_text("early", "2").await;
+    eventually(SOON, || async {
+        place.copied("early").await.as_deref() == Some("2")
+    })
+    .await;
+
+    let edit = Patch::Merge(json!({ "data": { "text": "edited by hand" } }));
+    place
+        .api::<ConfigMap>()
+        .patch("early", &PatchParams::default(), &edit)
+        .await
+        .unwrap();
+    eventually(SOON, || async {
+        place.copied("early").await.as_deref() == Some("2")
+    })
+    .await;
+
+    place
+        .api::<ConfigMap>()
+        .delete("early", &DeleteParams::default())
+        .await
+        .unwrap();
+    eventually(SOON, || async {
+        place.copied("early").await.as_deref() == Some("2")
+    })
+    .await;
+
+    place.create(memo("late", "3")).await;
+    eventually(SOON, || async {
+        place.copied("late").await.as_deref() == Some("3")
+    })
+    .await;
+
+    let status = place.api::<Memo>().get("early").await.unwrap().status.unwrap();
+    assert_eq!(status.copied.as_deref(), Some("2"));
+    assert!(conditions::is_true(&status.conditions, "Available"));
+    assert_eq!(status.conditions.len(), 1);
+    operator.stop().await.unwrap();
+}
+
+/// A reconcile that changes nothing causes no event, so it is not followed by another one.
+#[rbuilder::envtest::test]
+async fn an_operator_comes_to_rest(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    place.create(memo("calm", "1")).await;
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(copy, seen.clone()).owns::<ConfigMap>()),
+    );
+    eventually(SOON, || async {
+        let status = place.api::<Memo>().get("calm").await.unwrap().status;
+        status.is_some_and(|status| status.copied.is_some())
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let reconciles = seen.count("calm");
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(seen.count("calm"), reconciles);
+    // Its creation, its new child, its new status.
+    assert!(reconciles <= 4, "{reconciles} reconciles for one change");
+    operator.stop().await.unwrap();
+}
+
+/// Guarantees 5 and 6: a panic is retried like an error, and takes nothing else with it.
+#[rbuilder::envtest::test]
+async fn a_panic_in_one_reconcile_leaves_the_others_alone(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&memo.name_any());
+        if memo.name_any() == "poison" && ctx.count("poison") < 5 {
+            panic!("cannot digest {}", memo.name_any());
+        }
+        copy(memo, ctx).await
+    }
+    place.create(memo("poison", "1")).await;
+    place.create(memo("good", "1")).await;
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(reconcile, seen.clone()).concurrency(1)),
+    );
+    eventually(SOON, || async { place.copied("good").await.is_some() }).await;
+    eventually(SOON, || async { place.copied("poison").await.is_some() }).await;
+    assert!(seen.count("poison") >= 5);
+    operator.stop().await.unwrap();
+}
+
+/// Guarantee 5: errors back off, terminal ones are not tried again until the object changes.
+#[rbuilder::envtest::test]
+async fn terminal_errors_wait_for_a_change(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&memo.name_any());
+        match memo.name_any().as_str() {
+            "terminal" => Err(Error::terminal("deployment name must be specified")),
+            _ => Err(Error::new("not now")),
+        }
+    }
+    place.create(memo("terminal", "1")).await;
+    place.create(memo("temporary", "1")).await;
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(reconcile, seen.clone())),
+    );
+    eventually(SOON, || async { seen.count("temporary") >= 6 }).await;
+    // 5 + 10 + 20 + … ms: the seventh try is 640 ms after the start at the earliest.
+    assert_eq!(seen.count("terminal"), 1);
+    place.change_text("terminal", "2").await;
+    eventually(SOON, || async { seen.count("terminal") == 2 }).await;
+    operator.stop().await.unwrap();
+}
+
+/// An update with an old version of the object is refused, and succeeds once the cache has caught up.
+#[rbuilder::envtest::test]
+async fn conflicts_are_retried(env: Environment) {
+    let place = Place::new(env).await;
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
+        let mut changed = (*memo).clone();
+        if ctx.fetch_add(1, SeqCst) == 0 {
+            changed.metadata.resource_version = Some("1".to_owned());
+        }
+        changed.labels_mut().insert("seen".to_owned(), "true".to_owned());
+        ctx.api::<Memo>(&*memo)
+            .replace(&memo.name_any(), &PostParams::default(), &changed)
+            .await?;
+        Ok(Action::await_change())
+    }
+    place.create(memo("contended", "1")).await;
+    let tries = Arc::new(AtomicUsize::new(0));
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(reconcile, Arc::clone(&tries))),
+    );
+    eventually(SOON, || async {
+        place
+            .api::<Memo>()
+            .get("contended")
+            .await
+            .unwrap()
+            .labels()
+            .contains_key("seen")
+    })
+    .await;
+    assert!(tries.load(SeqCst) >= 2);
+    operator.stop().await.unwrap();
+}
+
+#[rbuilder::envtest::test]
+async fn requeue_comes_back_without_a_change(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&memo.name_any());
+        Ok(Action::requeue(Duration::from_millis(50)))
+    }
+    place.create(memo("ticking", "1")).await;
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(reconcile, seen.clone())),
+    );
+    eventually(SOON, || async { seen.count("ticking") >= 5 }).await;
+    operator.stop().await.unwrap();
+}
+
+#[rbuilder::envtest::test]
+async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(env: Environment) {
+    const FINALIZER: &str = "controllers.example.com/finalizer";
+    let place = Place::new(env).await;
+    /// Whether the finalizer was there when the object was reconciled, and how often the cleanup ran.
+    #[derive(Clone, Default)]
+    struct Life {
+        held_at_reconcile: Arc<AtomicBool>,
+        cleanups: Arc<AtomicUsize>,
+    }
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Life>) -> Result {
+        let held = memo.finalizers().iter().any(|name| name == FINALIZER);
+        ctx.held_at_reconcile.store(held, SeqCst);
+        Ok(Action::await_change())
+    }
+    async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Life>) -> Result {
+        // A status written on the way must not make the removal of the finalizer fail.
+        let mut status = memo.status.clone().unwrap_or_default();
+        conditions::set(
+            &mut status.conditions,
+            conditions::new("Degraded", true, "Finalizing"),
+        );
+        ctx.apply_status(&*memo, status).await?;
+        match ctx.cleanups.fetch_add(1, SeqCst) {
+            0 => Err(Error::new("the backup is not reachable")),
+            1 => Ok(Action::requeue(Duration::from_millis(10))),
+            _ => Ok(Action::await_change()),
+        }
+    }
+    let life = Life::default();
+    let mut held_by_another = memo("held", "1");
+    held_by_another
+        .finalizers_mut()
+        .push("other.example.com/finalizer".to_owned());
+    place.create(held_by_another).await;
+    let controller = Controller::new(reconcile, life.clone()).finalizer(FINALIZER, cleanup);
+    let operator = Operator::start(place.manager().controller(controller));
+
+    let memos = place.api::<Memo>();
+    eventually(SOON, || async { life.held_at_reconcile.load(SeqCst) }).await;
+    let finalizers = memos.get("held").await.unwrap().finalizers().to_vec();
+    assert_eq!(finalizers, ["other.example.com/finalizer", FINALIZER]);
+
+    memos.delete("held", &DeleteParams::default()).await.unwrap();
+    eventually(SOON, || async {
+        memos.get("held").await.unwrap().finalizers() == ["other.example.com/finalizer"]
+    })
+    .await;
+    assert_eq!(life.cleanups.load(SeqCst), 3);
+    let release = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    memos
+        .patch("held", &PatchParams::default(), &release)
+        .await
+        .unwrap();
+    eventually(SOON, || async { memos.get_opt("held").await.unwrap().is_none() }).await;
+    assert_eq!(life.cleanups.load(SeqCst), 3);
+    operator.stop().await.unwrap();
+}
+
+/// Guarantee 14: a deletion reaches the controller, with retries, and objects that never were do not.
+#[rbuilder::envtest::test]
+async fn deletions_are_delivered(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    async fn forget(memo: ObjectRef<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&format!(
+            "{} in {}",
+            memo.name,
+            memo.namespace.unwrap_or_default()
+        ));
+        if ctx.count("retried") == 0 {
+            ctx.note("retried");
+            return Err(Error::new("not now"));
+        }
+        Ok(Action::await_change())
+    }
+    place.create(memo("short-lived", "1")).await;
+    let controller = Controller::new(copy, seen.clone())
+        .watches::<Secret, _>(|_, _| vec![ObjectRef::new("never-was").within("nowhere")])
+        .on_deleted(forget);
+    let operator = Operator::start(place.manager().controller(controller));
+    eventually(SOON, || async { place.copied("short-lived").await.is_some() }).await;
+    let secret = Secret {
+        metadata: config_map("any", "").metadata,
+        ..Secret::default()
+    };
+    place
+        .api::<Secret>()
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+
+    place
+        .api::<Memo>()
+        .delete("short-lived", &DeleteParams::default())
+        .await
+        .unwrap();
+    let told = format!("short-lived in {}", place.namespace);
+    eventually(SOON, || async { seen.count(&told) == 2 }).await;
+    assert_eq!(seen.count("never-was in nowhere"), 0);
+    operator.stop().await.unwrap();
+}
+
+#[rbuilder::envtest::test]
+async fn an_object_of_another_controller_is_left_untouched(env: Environment) {
+    let place = Place::new(env).await;
+    let first = place.create(memo("first", "1")).await;
+    let second = place.create(memo("second", "2")).await;
+    let ctx = Ctx::new(place.env.client(), "memo", ());
+    // Nobody controls it yet: it is adopted.
+    place
+        .api::<ConfigMap>()
+        .create(&PostParams::default(), &config_map("shared", "0"))
+        .await
+        .unwrap();
+    ctx.apply_owned(&first, config_map("shared", "1")).await.unwrap();
+
+    let error = ctx
+        .apply_owned(&second, config_map("shared", "2"))
+        .await
+        .unwrap_err();
+    let expected = format!(
+        "ConfigMap {}/shared is already owned by Memo first; it was left untouched",
+        place.namespace
+    );
+    assert_eq!(error.to_string(), expected);
+    assert!(matches!(
+        error.downcast_ref(),
+        Some(OwnershipError::AlreadyOwned { .. })
+    ));
+    assert_eq!(place.copied("shared").await.as_deref(), Some("1"));
+}
+
+/// Guarantee 15: when an object moves from one owner to another, both are reconciled.
+#[rbuilder::envtest::test]
+async fn an_owner_change_reconciles_both_owners(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&memo.name_any());
+        Ok(Action::await_change())
+    }
+    let first = place.create(memo("first", "1")).await;
+    let second = place.create(memo("second", "2")).await;
+    place.create(memo("third", "3")).await;
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(look, seen.clone()).owns::<ConfigMap>()),
+    );
+    eventually(SOON, || async {
+        ["first", "second", "third"]
+            .iter()
+            .all(|name| seen.count(name) == 1)
+    })
+    .await;
+
+    let ctx = Ctx::new(place.env.client(), "memo", ());
+    ctx.apply_owned(&first, config_map("moving", "1")).await.unwrap();
+    eventually(SOON, || async { seen.count("first") == 2 }).await;
+    let owners = Patch::Merge(json!({ "metadata": { "ownerReferences": [{
+        "apiVersion": "controllers.example.com/v1", "kind": "Memo", "name": "second",
+        "uid": second.uid(), "controller": true,
+    }] } }));
+    place
+        .api::<ConfigMap>()
+        .patch("moving", &PatchParams::default(), &owners)
+        .await
+        .unwrap();
+    eventually(SOON, || async {
+        (seen.count("first"), seen.count("second")) == (3, 2)
+    })
+    .await;
+    assert_eq!(seen.count("third"), 1);
+    operator.stop().await.unwrap();
+}
+
+/// The mapping sees the state, and a panic in it stops nothing.
+#[rbuilder::envtest::test]
+async fn watched_objects_are_mapped(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    place.create(memo("mapped", "1")).await;
+    fn to_memo(secret: &Secret, ctx: &Ctx<Seen>) -> Vec<ObjectRef<Memo>> {
+        ctx.note("mapping");
+        assert!(secret.name_any() != "poison", "a bug in the mapping");
+        secret
+            .labels()
+            .get("memo")
+            .map(|name| ObjectRef::new(name).within(&secret.namespace().unwrap_or_default()))
+            .into_iter()
+            .collect()
+    }
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(copy, seen.clone()).watches::<Secret, _>(to_memo)),
+    );
+    eventually(SOON, || async { place.copied("mapped").await.is_some() }).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = seen.count("mapped");
+    for name in ["poison", "good"] {
+        let mut metadata = config_map(name, "").metadata;
+        metadata.labels = Some(BTreeMap::from([("memo".to_owned(), "mapped".to_owned())]));
+        let secret = Secret {
+            metadata,
+            ..Secret::default()
+        };
+        place
+            .api::<Secret>()
+            .create(&PostParams::default(), &secret)
+            .await
+            .unwrap();
+    }
+    eventually(SOON, || async { seen.count("mapped") == before + 1 }).await;
+    assert_eq!(seen.count("mapping"), 2);
+    operator.stop().await.unwrap();
+}
+
+/// Guarantee 4: the first reconcile finds every object of every kind in the caches.
+#[rbuilder::envtest::test]
+async fn workers_start_when_all_caches_are_filled(env: Environment) {
+    let place = Place::new(env).await;
+    #[derive(Clone, Default)]
+    struct Watched {
+        secrets: Arc<AtomicUsize>,
+        at_first: Arc<Mutex<Option<usize>>>,
+    }
+    async fn reconcile(_memo: Arc<Memo>, ctx: Ctx<Watched>) -> Result {
+        ctx.at_first
+            .lock()
+            .unwrap()
+            .get_or_insert(ctx.secrets.load(SeqCst));
+        Ok(Action::await_change())
+    }
+    place.create(memo("only", "1")).await;
+    for number in 0..20 {
+        let metadata = config_map(&format!("secret-{number}"), "").metadata;
+        let secret = Secret {
+            metadata,
+            ..Secret::default()
+        };
+        place
+            .api::<Secret>()
+            .create(&PostParams::default(), &secret)
+            .await
+            .unwrap();
+    }
+    let watched = Watched::default();
+    let controller = Controller::new(reconcile, watched.clone()).watches::<Secret, _>(|_, ctx| {
+        ctx.secrets.fetch_add(1, SeqCst);
+        Vec::new()
+    });
+    let operator = Operator::start(place.manager().controller(controller));
+    eventually(SOON, || async { *watched.at_first.lock().unwrap() }).await;
+    assert_eq!(*watched.at_first.lock().unwrap(), Some(20));
+    operator.stop().await.unwrap();
+}
+
+/// Guarantees 1 and 2 through the whole of a controller: many changes, many workers, never two on one object.
+#[rbuilder::envtest::test]
+async fn one_object_is_never_reconciled_twice_at_a_time(env: Environment) {
+    let place = Place::new(env).await;
+    #[derive(Clone, Default)]
+    struct Busy {
+        now: Arc<AtomicUsize>,
+        overlaps: Arc<AtomicUsize>,
+        last: Arc<Mutex<String>>,
+    }
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Busy>) -> Result {
+        if ctx.now.fetch_add(1, SeqCst) > 0 {
+            ctx.overlaps.fetch_add(1, SeqCst);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        *ctx.last.lock().unwrap() = memo.spec.text.clone().unwrap_or_default();
+        ctx.now.fetch_sub(1, SeqCst);
+        Ok(Action::await_change())
+    }
+    place.create(memo("busy", "0")).await;
+    let busy = Busy::default();
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(reconcile, busy.clone()).concurrency(8)),
+    );
+    for round in 1..=30 {
+        place.change_text("busy", &round.to_string()).await;
+    }
+    eventually(SOON, || async { *busy.last.lock().unwrap() == "30" }).await;
+    assert_eq!(busy.overlaps.load(SeqCst), 0);
+    operator.stop().await.unwrap();
+}
+
+/// Guarantee 8: a kind that the server does not serve is tried again, and at last said by name.
+#[rbuilder::envtest::test]
+async fn a_missing_crd_is_an_error_that_names_it(env: Environment) {
+    #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
+    #[kube(
+        group = "nowhere.example.com",
+        version = "v1",
+        kind = "Ghost",
+        namespaced,
+        schema = "disabled"
+    )]
+    struct GhostSpec {}
+    async fn never(_: Arc<Ghost>, _: Ctx<()>) -> Result {
+        Ok(Action::await_change())
+    }
+    let place = Place::new(env).await;
+    let manager = place
+        .manager()
+        .controller(Controller::new(never, ()))
+        .cache_sync_timeout(Duration::from_millis(1500));
+    let error = manager.start_until(std::future::pending()).await.unwrap_err();
+    assert!(matches!(
+        error.downcast_ref(),
+        Some(ManagerError::CacheSync { .. })
+    ));
+    assert_eq!(
+        error.to_string(),
+        "the cache of Ghost (nowhere.example.com/v1) did not fill within 1 s, so no controller was started; \
+         last error: the API server does not serve ghosts.nowhere.example.com in version v1; is the CRD installed?"
+    );
+}
+
+/// Guarantee 10: a reconcile that runs when the manager is stopped may end, and nothing new is started.
+#[rbuilder::envtest::test]
+async fn stopping_lets_reconciles_end(env: Environment) {
+    let place = Place::new(env).await;
+    #[derive(Clone, Default)]
+    struct Slow {
+        started: Arc<AtomicUsize>,
+        ended: Arc<AtomicUsize>,
+        go_on: Arc<Notify>,
+    }
+    async fn reconcile(_memo: Arc<Memo>, ctx: Ctx<Slow>) -> Result {
+        ctx.started.fetch_add(1, SeqCst);
+        ctx.go_on.notified().await;
+        ctx.ended.fetch_add(1, SeqCst);
+        Ok(Action::await_change())
+    }
+    for name in ["a", "b", "c"] {
+        place.create(memo(name, "1")).await;
+    }
+    let slow = Slow::default();
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(reconcile, slow.clone()).concurrency(2)),
+    );
+    eventually(SOON, || async { slow.started.load(SeqCst) == 2 }).await;
+    let Operator { stop, ended } = operator;
+    stop.send(()).unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!ended.is_finished());
+    slow.go_on.notify_waiters();
+    ended.await.unwrap().unwrap();
+    assert_eq!((slow.started.load(SeqCst), slow.ended.load(SeqCst)), (2, 2));
+}
+
+/// Guarantees 10 and 11: what does not end in time is abandoned and named, and no task is left behind.
+#[rbuilder::envtest::test]
+async fn a_hanging_reconcile_is_abandoned_after_the_grace_period(env: Environment) {
+    let place = Place::new(env).await;
+    /// Tells when the reconcile's future, and with it its task, is gone.
+    #[derive(Clone, Default)]
+    struct Hanging {
+        started: Arc<AtomicBool>,
+        dropped: Arc<AtomicBool>,
+    }
+    struct OnDrop(Arc<AtomicBool>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.store(true, SeqCst);
+        }
+    }
+    async fn reconcile(_memo: Arc<Memo>, ctx: Ctx<Hanging>) -> Result {
+        let _guard = OnDrop(Arc::clone(&ctx.dropped));
+        ctx.started.store(true, SeqCst);
+        std::future::pending().await
+    }
+    place.create(memo("hanging", "1")).await;
+    let hanging = Hanging::default();
+    let manager = place
+        .manager()
+        .controller(Controller::new(reconcile, hanging.clone()))
+        .grace_period(Duration::from_secs(1));
+    let operator = Operator::start(manager);
+    eventually(SOON, || async { hanging.started.load(SeqCst) }).await;
+    let asked = Instant::now();
+    let error = operator.stop().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "controller memo did not end within the grace period of 1 s"
+    );
+    assert!(asked.elapsed() < Duration::from_secs(5));
+    assert!(hanging.dropped.load(SeqCst));
+}
+
+#[rbuilder::envtest::test]
+async fn an_overlong_reconcile_is_abandoned_and_retried(env: Environment) {
+    let place = Place::new(env).await;
+    let seen = Seen::default();
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&memo.name_any());
+        if ctx.count(&memo.name_any()) < 3 {
+            std::future::pending::<()>().await;
+        }
+        copy(memo, ctx).await
+    }
+    place.create(memo("slow", "1")).await;
+    let controller = Controller::new(reconcile, seen.clone()).reconcile_timeout(Duration::from_millis(200));
+    let operator = Operator::start(place.manager().controller(controller));
+    eventually(SOON, || async { place.copied("slow").await.is_some() }).await;
+    operator.stop().await.unwrap();
+}
+
+#[rbuilder::envtest::test]
+async fn several_namespaces_are_watched_and_no_other(env: Environment) {
+    let (first, second, other) = (
+        Place::new(env.clone()).await,
+        Place::new(env.clone()).await,
+        Place::new(env).await,
+    );
+    for place in [&first, &second, &other] {
+        place.create(memo("note", "1")).await;
+    }
+    let args = ManagerArgs {
+        watch_namespace: format!("{}, {}", first.namespace, second.namespace),
+        ..ManagerArgs::for_tests()
+    };
+    let manager = Manager::with_client("several.example.com", first.env.client(), args)
+        .controller(Controller::new(copy, Seen::default()).owns::<ConfigMap>());
+    let operator = Operator::start(manager);
+    for place in [&first, &second] {
+        eventually(SOON, || async { place.copied("note").await.is_some() }).await;
+        place
+            .api::<ConfigMap>()
+            .delete("note", &DeleteParams::default())
+            .await
+            .unwrap();
+        eventually(SOON, || async { place.copied("note").await.is_some() }).await;
+    }
+    assert_eq!(other.copied("note").await, None);
+    operator.stop().await.unwrap();
+}
+
+/// Two controllers of one kind share its cache, and need two names.
+#[rbuilder::envtest::test]
+async fn controllers_of_one_kind_need_different_names(env: Environment) {
+    let place = Place::new(env).await;
+    place.create(memo("twice", "1")).await;
+    let (one, two) = (Seen::default(), Seen::default());
+    let twins = place.manager().controller(Controller::new(copy, one.clone()));
+    let error = twins
+        .controller(Controller::new(copy, two.clone()))
+        .start_until(std::future::pending())
+        .await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "two controllers are named `memo`; give one of them another name with `.named(…)`"
+    );
+    async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&memo.name_any());
+        Ok(Action::await_change())
+    }
+    let manager = place
+        .manager()
+        .controller(Controller::new(copy, one.clone()))
+        .controller(Controller::new(look, two.clone()).named("looker"));
+    let operator = Operator::start(manager);
+    eventually(SOON, || async {
+        one.count("twice") > 0 && two.count("twice") > 0
+    })
+    .await;
+    operator.stop().await.unwrap();
+}
+
+#[rbuilder::envtest::test]
+async fn events_are_recorded_also_at_the_very_end(env: Environment) {
+    let place = Place::new(env).await;
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicBool>>) -> Result {
+        ctx.warning(
+            &*memo,
+            "Deleting",
+            "DeleteCR",
+            format!("{} is being deleted", memo.name_any()),
+        );
+        ctx.store(true, SeqCst);
+        Ok(Action::await_change())
+    }
+    place.create(memo("noted", "1")).await;
+    let done = Arc::new(AtomicBool::new(false));
+    let operator = Operator::start(
+        place
+            .manager()
+            .controller(Controller::new(reconcile, Arc::clone(&done))),
+    );
+    eventually(SOON, || async { done.load(SeqCst) }).await;
+    operator.stop().await.unwrap();
+    let events = place
+        .api::<Event>()
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .items;
+    let said: Vec<_> = events
+        .iter()
+        .map(|event| {
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            let about = event
+                .regarding
+                .as_ref()
+                .map(|object| text(&object.name))
+                .unwrap_or_default();
+            [
+                text(&event.type_),
+                text(&event.reason),
+                about,
+                text(&event.note),
+                text(&event.reporting_controller),
+            ]
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [["Warning", "Deleting", "noted", "noted is being deleted", "memo"].map(str::to_owned)]
+    );
+}
+
+/// The answer to a GET, as HTTP text.
+async fn get(address: &str, path: &str) -> std::io::Result<String> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+/// Guarantee 13: a manager is alive at once, and ready when its caches are filled.
+#[rbuilder::envtest::test]
+async fn probes_tell_alive_from_ready(env: Environment) {
+    let place = Place::new(env).await;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        health_probe_bind_address: address.clone(),
+        ..ManagerArgs::for_tests()
+    };
+    let manager = || Manager::with_client("probes.example.com", place.env.client(), args.clone());
+
+    let error = manager()
+        .start_until(std::future::pending())
+        .await
+        .unwrap_err()
+        .to_string();
+    let expected =
+        format!("cannot start the health probes: --health-probe-bind-address: cannot listen on {address}");
+    assert!(error.starts_with(&expected), "{error}");
+    drop(free);
+
+    let hold = Arc::new(AtomicBool::new(true));
+    let held = Arc::clone(&hold);
+    let manager = manager()
+        .controller(Controller::new(copy, Seen::default()))
+        .readyz_check("own", move || {
+            let held = held.load(SeqCst);
+            async move { if held { Err(Error::new("not yet")) } else { Ok(()) } }
+        });
+    let operator = Operator::start(manager);
+    eventually(SOON, || async {
+        get(&address, "/healthz")
+            .await
+            .is_ok_and(|said| said.contains(" 200 "))
+    })
+    .await;
+    eventually(SOON, || async {
+        get(&address, "/readyz/caches")
+            .await
+            .is_ok_and(|said| said.contains(" 200 "))
+    })
+    .await;
+    assert!(get(&address, "/readyz").await.unwrap().contains(" 500 "));
+    hold.store(false, SeqCst);
+    assert!(get(&address, "/readyz").await.unwrap().contains(" 200 "));
+    operator.stop().await.unwrap();
+    assert!(get(&address, "/healthz").await.is_err());
+}
+
+/// Guarantee 9: one manager acts at a time, and the next one takes over as soon as the first has stopped.
+#[rbuilder::envtest::test]
+async fn a_standby_takes_over_when_the_leader_stops(env: Environment) {
+    let place = Place::new(env).await;
+    place.create(memo("led", "1")).await;
+    let (first, second, third) = (Seen::default(), Seen::default(), Seen::default());
+    let start = |seen: &Seen| {
+        let args = ManagerArgs {
+            leader_elect: true,
+            leader_election_namespace: Some(place.namespace.clone()),
+            watch_namespace: place.namespace.clone(),
+            ..ManagerArgs::for_tests()
+        };
+        let manager = Manager::with_client("standby.example.com", place.env.client(), args);
+        Operator::start(manager.controller(Controller::new(copy, seen.clone()).owns::<ConfigMap>()))
+    };
+    let leader = start(&first);
+    eventually(SOON, || async { first.count("led") > 0 }).await;
+    let (standby, idle) = (start(&second), start(&third));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    idle.stop().await.unwrap();
+    assert_eq!((second.count("led"), third.count("led")), (0, 0));
+
+    let asked = Instant::now();
+    leader.stop().await.unwrap();
+    eventually(SOON, || async { second.count("led") > 0 }).await;
+    // A jittered retry period; a lease left to expire would take 15 s.
+    assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
+    standby.stop().await.unwrap();
+}
