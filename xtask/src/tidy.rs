@@ -60,7 +60,13 @@ pub(crate) fn run() -> Result<()> {
 
 /// Test cases may hold anything: they are input, or what a command printed.
 fn is_ours(path: &str) -> bool {
-    let cases = ["/tests/cases/", "/tests/ui/", "/tests/scaffold/", "/tests/yaml/"];
+    let cases = [
+        "/tests/cases/",
+        "/tests/golden/",
+        "/tests/ui/",
+        "/tests/scaffold/",
+        "/tests/yaml/",
+    ];
     !cases.iter().any(|folder| path.contains(folder)) && !path.ends_with(".lock") && path != "LICENSE"
 }
 
@@ -71,10 +77,11 @@ fn extension(path: &str) -> &str {
         .unwrap_or_default()
 }
 
+/// A module of tests is what its parent's header says.
 fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_module =
         extension(file.path) == "rs" && file.path.contains("src/") && !file.path.starts_with("testdata/");
-    if is_module && !file.text.starts_with("//!") {
+    if is_module && !file.path.ends_with("/tests.rs") && !file.text.starts_with("//!") {
         return vec![(
             None,
             "begin the module with `//!`: what it is for, what it leaves to others",
@@ -212,6 +219,7 @@ mod tests {
         };
         check(module_header, "cli/src/a.rs", "use b;\n", &[None]);
         check(module_header, "cli/src/a.rs", "//! What it is for.\n", &[]);
+        check(module_header, "cli/src/a/tests.rs", "use super::*;\n", &[]);
         check(module_header, "testdata/x/src/a.rs", "use b;\n", &[]);
         check(
             no_todo,
