@@ -1,5 +1,7 @@
 //! What a person or a program gets to see: the only module that prints.
 
+#![allow(clippy::disallowed_methods)] // this is the module that prints
+
 use std::io::{IsTerminal, Write};
 
 /// Where output goes, and how it looks.

@@ -117,7 +117,7 @@ impl Request {
                 flags.kind
             );
         }
-        if !types && !own.is_some_and(|own| own.api.is_some()) {
+        if !types && own.is_none_or(|own| own.api.is_none()) {
             bail!(
                 "there are no types of `{}` in {}/{} to control: leave out `--resource=false`",
                 flags.kind,

@@ -129,14 +129,21 @@ fn find(text: &str) -> Result<List, String> {
 }
 
 fn block(text: &str, key_end: usize, first: usize) -> List {
+    let form = Form::Empty(key_end..key_end, first..first);
     let mut list = List {
-        form: Form::Empty(key_end..key_end, first..first),
+        form,
         entries: Vec::new(),
         trailing_comma: false,
         key_end,
     };
+    let mut indent = None;
+    let (mut end, mut comments) = (first, first);
     for (at, line) in lines(&text[first..]) {
+        let (start, next) = (first + at, first + at + line.len());
         let content = line.trim();
+        if content.starts_with('#') && !content.contains("+kubebuilder:scaffold") && comments == start {
+            comments = next;
+        }
         if content.is_empty() || content.starts_with('#') {
             continue;
         }
@@ -144,15 +151,20 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
             .strip_prefix('-')
             .filter(|item| item.is_empty() || item.starts_with(' '))
         else {
+            // The comments belong to what follows the list.
+            comments = end;
             break;
         };
-        let indent = &line[..line.len() - line.trim_start().len()];
-        let (start, end) = (first + at, first + at + line.len());
+        indent = Some(&line[..line.len() - line.trim_start().len()]);
         list.entries.push(Entry {
             name: plain(item),
-            line: start..end,
+            line: start..next,
         });
-        list.form = Form::Block(indent.to_owned(), end);
+        (end, comments) = (next, next);
+    }
+    if let Some(indent) = indent {
+        // A comment that ends the file is a heading for what comes.
+        list.form = Form::Block(indent.to_owned(), comments);
     }
     list
 }
@@ -266,6 +278,14 @@ mod tests {
         check(
             "resources:\n# - off.yaml\n",
             "resources:\n- new.yaml\n# - off.yaml\n",
+        );
+        check(
+            "resources:\n- a.yaml\n# Heading.\n",
+            "resources:\n- a.yaml\n# Heading.\n- new.yaml\n",
+        );
+        check(
+            "resources:\n- a.yaml\n# +kubebuilder:scaffold:x\n",
+            "resources:\n- a.yaml\n- new.yaml\n# +kubebuilder:scaffold:x\n",
         );
         check("resources:\n- \"new.yaml\"\n", "resources:\n- \"new.yaml\"\n");
     }

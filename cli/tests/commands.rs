@@ -1,0 +1,365 @@
+//! Commands as typed, in folders of their own: what they write, what they refuse, what they answer.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::{Folder, Ran};
+
+const INIT: &str = "init --domain example.com --project-name shop --owner Shopkeepers";
+const API: &str = "create api --group cache --version v1alpha1 --kind Memcached";
+
+fn project() -> Folder {
+    let folder = Folder::new();
+    folder.run(INIT).ok();
+    folder
+}
+
+fn with_api() -> Folder {
+    let folder = project();
+    folder.run(API).ok();
+    folder
+}
+
+#[test]
+fn what_is_scaffolded_is_this_tree() {
+    let folder = with_api();
+    let listing: String = folder.tree().keys().map(|path| format!("{path}\n")).collect();
+    support::golden("tree.txt", &listing);
+    for path in [
+        "src/controller/mod.rs",
+        "src/api/v1alpha1/mod.rs",
+        "config/crd/kustomization.yaml",
+        "config/rbac/kustomization.yaml",
+    ] {
+        support::golden(path, &folder.tree()[path]);
+    }
+}
+
+#[test]
+fn running_a_command_twice_changes_nothing() {
+    let folder = with_api();
+    let before = folder.tree();
+    for command in [INIT, "init", API, "manifests", "manifests --check"] {
+        let ran = folder.run(command).ok();
+        assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
+        assert_eq!(folder.tree(), before, "{command}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_a_diff_and_writes_nothing() {
+    let folder = project();
+    let before = folder.tree();
+    let ran = folder.run(&format!("{API} --dry-run")).ok();
+    assert!(
+        ran.out
+            .contains("--- a/src/controller/mod.rs\n+++ b/src/controller/mod.rs\n"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out
+            .contains("--- /dev/null\n+++ b/src/api/v1alpha1/memcached.rs\n"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(folder.tree(), before);
+}
+
+#[test]
+fn answers_for_programs_are_one_document() {
+    let folder = project();
+    let ran = folder.run(&format!("{API} --output json --dry-run")).ok();
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(answer["applied"], false);
+    let changes = answer["changes"].as_array().expect("a list");
+    let types = changes
+        .iter()
+        .find(|change| change["path"] == "src/api/v1alpha1/memcached.rs");
+    assert_eq!(types.expect("the types are planned")["action"], "create");
+    let ran = folder.run("create api --group cache --version one --kind Memcached --output json");
+    assert_eq!(ran.code, 1);
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert!(
+        answer["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("version `one`")),
+        "{answer}"
+    );
+}
+
+#[test]
+fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
+    let empty = Folder::new();
+    for (command, expected) in [
+        ("init --project-name shop", "--domain"),
+        (
+            "init --project-name shop --domain Example.com",
+            "domain `Example.com`",
+        ),
+        (
+            "init --project-name Shop_1 --domain example.com",
+            "project name `Shop_1`",
+        ),
+        (API, "rbuilder init"),
+        ("manifests", "no Cargo.toml"),
+    ] {
+        refused(&empty, command, expected);
+    }
+    let folder = with_api();
+    for (arguments, expected) in [
+        ("--group Cache --version v1 --kind A", "group `Cache`"),
+        ("--group cache --version 1 --kind A", "version `1`"),
+        ("--group cache --version v1 --kind memcached", "kind `memcached`"),
+        ("--group cache --version v1 --kind Mod", "module `mod`"),
+        ("--group cache --version v1 --kind Type", "module `type`"),
+        ("--group cache --version v1 --kind Condition", "kind `Condition`"),
+        (
+            "--group cache --version v1 --kind Cup --plural Cups",
+            "plural `Cups`",
+        ),
+        (
+            "--group cache --version v1 --kind Cup --plural memcacheds",
+            "the plural `memcacheds` already",
+        ),
+        (
+            "--group cache --version v1 --kind MemcachedSpec",
+            "would both define",
+        ),
+        (
+            "--group cache --version v1 --kind MemCached",
+            "cannot be told from `Memcached`",
+        ),
+        (
+            "--group other --version v1 --kind Cup",
+            "needs the layout with several groups",
+        ),
+        (
+            "--group cache --version v1 --kind Memcached --plural mcs",
+            "has the plural `memcacheds` already",
+        ),
+        (
+            "--group cache --version v1 --kind Memcached --namespaced=false",
+            "one scope serves",
+        ),
+        (
+            "--group cache --version v1 --kind Memcached --controller",
+            "has a controller already",
+        ),
+        (
+            "--group cache --version v1 --kind Cup --resource=false",
+            "there are no types of `Cup`",
+        ),
+        (
+            "--group cache --version v1 --kind Cup --resource=false --controller=false",
+            "nothing to do",
+        ),
+    ] {
+        refused(&folder, &format!("create api {arguments}"), expected);
+    }
+    refused(
+        &folder,
+        "init --domain other.org",
+        "is already the project `shop`",
+    );
+    refused(&folder, "init --multigroup", "cannot be changed");
+    assert_eq!(folder.run("create api").code, 2);
+}
+
+fn refused(folder: &Folder, command: &str, expected: &str) {
+    let before = folder.tree();
+    let Ran { code, err, .. } = folder.run(command);
+    assert_eq!(code, 1, "{command}: {err}");
+    assert!(
+        err.starts_with("error: ") && err.contains(expected),
+        "{command}: {err}"
+    );
+    assert_eq!(folder.tree(), before, "{command}");
+}
+
+#[test]
+fn what_people_wrote_is_not_overwritten() {
+    // Scaffolded, then changed: the command has nothing new to say.
+    let folder = with_api();
+    let path = "src/api/v1alpha1/memcached.rs";
+    let scaffolded = folder.tree()[path].clone();
+    let changed = scaffolded.replace("pub foo:", "/// Mine.\n    pub foo:");
+    folder.write(path, &changed);
+    folder.write(
+        "src/lib.rs",
+        &folder.tree()["src/lib.rs"].replace("//! ", "//! Mine. "),
+    );
+    folder.run(API).ok();
+    assert_eq!(folder.tree()[path], changed);
+    // With --force it replaces what is its own, and nothing else.
+    folder.run(&format!("{API} --force")).ok();
+    assert_eq!(folder.tree()[path], scaffolded);
+    assert!(folder.tree()["src/lib.rs"].contains("Mine."));
+
+    // There before the command: a conflict, unless --force.
+    let folder = project();
+    folder.write("src/controller/memcached.rs", "// mine\n");
+    refused(&folder, API, "src/controller/memcached.rs");
+    folder.run(&format!("{API} --force")).ok();
+    assert!(folder.tree()["src/controller/memcached.rs"].contains("pub async fn reconcile"));
+}
+
+#[test]
+fn a_file_beyond_recognition_stops_the_command_with_the_lines_to_add() {
+    let folder = project();
+    folder.write("src/controller/mod.rs", "pub fn start() {}\n");
+    refused(&folder, API, "manager.controller(memcached::controller())");
+    let folder = project();
+    folder.write("config/samples/kustomization.yaml", "resources: none\n");
+    refused(&folder, API, "- cache_v1alpha1_memcached.yaml");
+}
+
+#[test]
+fn a_further_version_is_served_and_not_stored() {
+    let folder = with_api();
+    folder
+        .run("create api --group cache --version v1 --kind Memcached")
+        .ok();
+    let tree = folder.tree();
+    assert!(tree["src/api/v1/memcached.rs"].contains("storage = false"));
+    let crd = &tree["config/crd/bases/cache.example.com_memcacheds.yaml"];
+    assert_eq!(crd.matches("storage: true").count(), 1, "{crd}");
+    assert_eq!(crd.matches("storage: false").count(), 1, "{crd}");
+    assert!(tree["src/api/mod.rs"].contains("pub mod v1;\npub mod v1alpha1;\n"));
+    assert!(tree.contains_key("tests/memcached_v1.rs"));
+    folder
+        .run("create api --group cache --version v1 --kind Memcached")
+        .ok();
+    folder.run(API).ok();
+    assert_eq!(folder.tree(), tree);
+}
+
+#[test]
+fn several_groups_have_a_folder_each() {
+    let folder = Folder::new();
+    folder.run(&format!("{INIT} --multigroup")).ok();
+    for group in ["cache", "store-front"] {
+        folder
+            .run(&format!("create api --group {group} --version v1 --kind Cup"))
+            .ok();
+    }
+    let tree = folder.tree();
+    for path in [
+        "src/api/cache/v1/cup.rs",
+        "src/api/store_front/v1/mod.rs",
+        "src/controller/cache/cup.rs",
+        "tests/store_front_cup.rs",
+    ] {
+        assert!(tree.contains_key(path), "{path} in {:?}", tree.keys());
+    }
+    assert!(tree["src/controller/mod.rs"].contains("store_front::cup::controller()"));
+    assert!(tree["config/crd/bases/store-front.example.com_cups.yaml"].contains("kind: Cup"));
+}
+
+#[test]
+fn stale_manifests_are_found_and_put_right() {
+    let folder = with_api();
+    let crd = "config/crd/bases/cache.example.com_memcacheds.yaml";
+    let types = "src/api/v1alpha1/memcached.rs";
+    folder.write(
+        types,
+        &folder.tree()[types].replace("max_length = 63", "max_length = 64"),
+    );
+    let ran = folder.run("manifests --check");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.out
+            .contains("-                maxLength: 63\n+                maxLength: 64\n"),
+        "{}",
+        ran.out
+    );
+    assert!(folder.tree()[crd].contains("maxLength: 63"));
+    folder.run("manifests").ok();
+    assert!(folder.tree()[crd].contains("maxLength: 64"));
+    assert!(
+        folder
+            .run("manifests --stdout")
+            .ok()
+            .out
+            .contains("maxLength: 64")
+    );
+
+    // A mistake: its place, and nothing written.
+    folder.write(
+        types,
+        &folder.tree()[types].replace("max_length = 64", "max_lenght = 64"),
+    );
+    let before = folder.tree();
+    let ran = folder.run("manifests");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("--> src/api/v1alpha1/memcached.rs:") && ran.err.contains("max_lenght"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(folder.tree(), before);
+}
+
+#[test]
+fn a_crd_that_no_kind_stands_for_is_removed() {
+    let folder = with_api();
+    let theirs = "config/crd/bases/theirs.yaml";
+    folder.write(theirs, "kind: CustomResourceDefinition\n");
+    for path in ["src/api/mod.rs", "src/controller/mod.rs"] {
+        let text = folder.tree()[path].clone();
+        folder.write(
+            path,
+            &text
+                .replace("pub mod v1alpha1;", "")
+                .replace("pub mod memcached;", "")
+                .replace(".controller(memcached::controller())", ""),
+        );
+    }
+    for path in [
+        "src/api/v1alpha1/mod.rs",
+        "src/api/v1alpha1/memcached.rs",
+        "src/controller/memcached.rs",
+    ] {
+        folder.remove(path);
+    }
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    assert!(!tree.contains_key("config/crd/bases/cache.example.com_memcacheds.yaml"));
+    assert!(tree["config/crd/kustomization.yaml"].contains("resources: []"));
+    assert!(tree.contains_key(theirs));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_written_through() {
+    let folder = project();
+    let outside = Folder::new();
+    outside.write("x", "");
+    std::os::unix::fs::symlink(outside.path(), folder.path().join("tests")).expect("a link");
+    let ran = folder.run(API);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("symbolic link"), "{}", ran.err);
+    assert_eq!(outside.tree().len(), 1);
+}
+
+#[test]
+fn files_have_the_usual_mode() {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = project();
+        let mode = std::fs::metadata(folder.path().join("Makefile"))
+            .expect("it is there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o644);
+    }
+}
+
+#[test]
+fn help_has_its_commands() {
+    let folder = Folder::new();
+    assert!(folder.run("completion bash").ok().out.contains("rbuilder"));
+    assert!(folder.run("man create api").ok().out.contains("rbuilder"));
+    assert!(folder.run("version").ok().out.contains(env!("CARGO_PKG_VERSION")));
+}

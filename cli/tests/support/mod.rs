@@ -1,0 +1,139 @@
+//! A folder to run commands in, and what tests ask of it.
+#![allow(dead_code, clippy::disallowed_methods, clippy::disallowed_macros)] // tests look at the disk themselves
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rbuilder_cli::shell::Shell;
+use walkdir::WalkDir;
+
+/// A temporary folder.
+pub(crate) struct Folder(tempfile::TempDir);
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    /// Fails the test when the command did.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Ran {
+        assert_eq!(self.code, 0, "{}{}", self.out, self.err);
+        self
+    }
+}
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Runs a command line in the folder.
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        let (out, err) = (Sink::default(), Sink::default());
+        let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));
+        let folder = self.path().to_str().expect("a plain path");
+        let words = ["rbuilder", "-C", folder]
+            .into_iter()
+            .chain(line.split_whitespace());
+        let code = rbuilder_cli::run(words, &mut shell);
+        Ran {
+            code,
+            out: out.text(),
+            err: err.text(),
+        }
+    }
+
+    /// Every file with its text, hidden ones included.
+    pub(crate) fn tree(&self) -> BTreeMap<String, String> {
+        tree(self.path())
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().expect("within the folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_file(self.path().join(path)).expect("a file to remove");
+    }
+
+    /// Another folder with the same files.
+    pub(crate) fn copy(&self) -> Folder {
+        let copy = Folder::new();
+        for (path, text) in self.tree() {
+            copy.write(&path, &text);
+        }
+        copy
+    }
+}
+
+/// Files with their text, and empty folders with a `/`.
+pub(crate) fn tree(root: &Path) -> BTreeMap<String, String> {
+    let mut tree = BTreeMap::new();
+    for entry in WalkDir::new(root) {
+        let entry = entry.expect("a readable folder");
+        let path = entry
+            .path()
+            .strip_prefix(root)
+            .expect("within the root")
+            .to_string_lossy()
+            .replace('\\', "/");
+        if entry.file_type().is_file() {
+            tree.insert(path, fs::read_to_string(entry.path()).expect("text"));
+        } else if entry.file_type().is_dir() && fs::read_dir(entry.path()).expect("a folder").next().is_none()
+        {
+            tree.insert(format!("{path}/"), String::new());
+        }
+    }
+    tree
+}
+
+/// Compares with a committed file; `SNAPSHOTS=overwrite` writes it.
+#[track_caller]
+pub(crate) fn golden(name: &str, text: &str) {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
+    if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(&path, text).expect("a file");
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        text, expected,
+        "{name} differs; `SNAPSHOTS=overwrite cargo test` accepts it"
+    );
+}
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().expect("not poisoned").clone()).expect("text")
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("not poisoned").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
