@@ -25,8 +25,9 @@ pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
 /// The differences between a kind as compiled (`Kind::crd()`) and its manifest, one line each.
 ///
 /// Left out is what kube's own pipeline puts into `crd()` and the API server does without: the root's title
-/// and description, `nullable` on the optional status, and whole numbers printed as floats; and what only
-/// the manifest has: annotations, the list kind, and the `apiVersion`, `kind` and `metadata` properties.
+/// and description, `nullable` on the optional status, whole numbers printed as floats, and the wrapping of
+/// alternatives that keeps kube's rewriting away from them; and what only the manifest has: annotations, the
+/// list kind, and the `apiVersion`, `kind` and `metadata` properties.
 pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<String> {
     let manifest: Value = match serde_saphyr::from_str(manifest) {
         Ok(manifest) => manifest,
@@ -97,8 +98,44 @@ fn comparable_version(version: &Value) -> Value {
         if let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) {
             drop_stanza(properties);
         }
+        root.values_mut().for_each(unwrap_alternatives);
     }
     version
+}
+
+/// Takes the alternatives of `oneOf` and `anyOf` out of the `allOf` of one that shields them from kube's
+/// rewriting, and drops the two alternatives that `x-kubernetes-int-or-string` implies.
+fn unwrap_alternatives(schema: &mut Value) {
+    match schema {
+        Value::Object(keys) => {
+            if keys.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+                keys.remove("anyOf");
+            }
+            for key in ["oneOf", "anyOf"] {
+                for alternative in keys
+                    .get_mut(key)
+                    .and_then(Value::as_array_mut)
+                    .into_iter()
+                    .flatten()
+                {
+                    unwrap_all_of(alternative);
+                }
+            }
+            keys.values_mut().for_each(unwrap_alternatives);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unwrap_alternatives),
+        _ => {}
+    }
+}
+
+fn unwrap_all_of(alternative: &mut Value) {
+    let only = match alternative.as_object_mut() {
+        Some(keys) if keys.len() == 1 => keys.get_mut("allOf").and_then(Value::as_array_mut),
+        _ => None,
+    };
+    if let Some(inner) = only.filter(|list| list.len() == 1).and_then(Vec::pop) {
+        *alternative = inner;
+    }
 }
 
 fn drop_stanza(properties: &mut Map<String, Value>) {
@@ -145,7 +182,7 @@ fn compare(path: &str, compiled: &Value, written: &Value, found: &mut Vec<String
 
 #[cfg(test)]
 mod tests {
-    use super::crd_differences;
+    use super::{crd_differences, unwrap_alternatives};
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use serde_json::{Value, json};
 
@@ -197,6 +234,15 @@ spec:
             json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 1.0}}}),
             &[],
         );
+    }
+
+    #[test]
+    fn alternatives_are_compared_without_their_shield() {
+        let wrapped = json!({"oneOf": [{"allOf": [{"required": ["a"]}]}, {"required": ["b"]}]});
+        let plain = json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
+        let mut unwrapped = json!({"spec": wrapped});
+        unwrap_alternatives(&mut unwrapped);
+        assert_eq!(unwrapped, json!({"spec": plain}));
     }
 
     #[test]
