@@ -53,8 +53,11 @@ pub struct Controller<K: Object, S> {
     concurrency: usize,
     timeout: Option<Duration>,
     handlers: Handlers<K, S>,
-    watches: Vec<Box<dyn FnOnce(&mut Wiring<'_, K, S>) + Send>>,
+    watches: Vec<Subscribe<K, S>>,
 }
+
+/// Makes a controller hear of one more kind.
+type Subscribe<K, S> = Box<dyn FnOnce(&mut Wiring<'_, K, S>) + Send>;
 
 /// What a controller calls.
 struct Handlers<K: Object, S> {
