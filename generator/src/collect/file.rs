@@ -25,7 +25,7 @@ impl Collector<'_> {
         self.seen.insert(open.path.clone());
         let scan = lexer::scan(text);
         if let Some(at) = scan.too_deep {
-            let help = "rbuilder reads types and signatures nested up to a hundred levels deep";
+            let help = "rbuilder reads types and signatures nested up to fifty levels deep";
             return self.reject(
                 &open.path,
                 at..at + 1,
