@@ -44,7 +44,7 @@ pub(crate) const PROJECTS: &[Project] = &[Project {
         "config/samples/cache_v1alpha1_memcached.yaml",
         "src/api/v1alpha1/memcached.rs",
         "src/controller/memcached.rs",
-        "tests/memcached.rs",
+        "tests/tutorial.rs",
     ],
 }];
 
