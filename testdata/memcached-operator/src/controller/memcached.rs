@@ -39,12 +39,26 @@ pub fn controller() -> Controller<Memcached, State> {
 /// Brings the cluster closer to what one Memcached asks for.
 ///
 /// It runs when the object or its Deployment changes, and again after an error, later each time.
-#[rbac(groups = "cache.example.com", resources = "memcacheds", verbs = ["get", "list", "watch", "create", "update", "patch", "delete"])]
-#[rbac(groups = "cache.example.com", resources = "memcacheds/status", verbs = ["get", "update", "patch"])]
-#[rbac(groups = "cache.example.com", resources = "memcacheds/finalizers", verbs = ["update"])]
-#[rbac(groups = "events.k8s.io", resources = "events", verbs = ["create", "patch"])]
-#[rbac(groups = "apps", resources = "deployments", verbs = ["get", "list", "watch", "create", "update", "patch", "delete"])]
-#[rbac(groups = "", resources = "pods", verbs = ["get", "list", "watch"])]
+#[rbac(
+    groups = "cache.example.com",
+    resources = "memcacheds",
+    verbs = ["get", "list", "watch", "create", "update", "patch", "delete"]
+)]
+#[rbac(
+    groups = "cache.example.com",
+    resources = "memcacheds/status",
+    verbs = ["get", "update", "patch"]
+)]
+#[rbac(
+    groups = "cache.example.com",
+    resources = "memcacheds/finalizers",
+    verbs = ["update"]
+)]
+#[rbac(
+    groups = "apps",
+    resources = "deployments",
+    verbs = ["get", "list", "watch", "create", "update", "patch", "delete"]
+)]
 pub async fn reconcile(memcached: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     let name = memcached.name_any();
     if conditions_of(&memcached).is_empty() {
