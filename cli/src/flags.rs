@@ -53,6 +53,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// The command as typed, for answers.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Init(_) => "init",
+            Command::Create(Create::Api(_)) => "create api",
+            Command::Manifests(_) => "manifests",
+            Command::Completion { .. } => "completion",
+            Command::Version => "version",
+            Command::Man { .. } => "man",
+        }
+    }
+
     /// How the command was asked to answer.
     pub fn output(&self) -> Output {
         match self {

@@ -17,6 +17,7 @@ use std::ffi::OsString;
 
 use clap::Parser;
 
+use crate::commands::SourceErrors;
 use crate::flags::{Cli, Output};
 use crate::shell::Shell;
 
@@ -44,19 +45,30 @@ where
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let output = cli.command.output();
+    let (output, command) = (cli.command.output(), cli.command.name());
     match commands::run(cli, shell) {
         Ok(code) => code,
         Err(error) => {
-            if output == Output::Json {
-                shell.out(&format!(
-                    "{:#}\n",
-                    serde_json::json!({ "error": format!("{error:#}") })
-                ));
-            } else {
-                shell.error(&error);
-            }
+            tell(&error, output, command, shell);
             1
         }
     }
+}
+
+/// Says why a command failed, in the form that was asked for.
+fn tell(error: &anyhow::Error, output: Output, command: &str, shell: &mut Shell) {
+    let source = error.downcast_ref::<SourceErrors>();
+    if output == Output::Json {
+        let answer = serde_json::json!({
+            "command": command,
+            "applied": false,
+            "error": format!("{error:#}"),
+            "diagnostics": source.map(|source| source.diagnostics.as_slice()).unwrap_or_default(),
+        });
+        return shell.out(&format!("{answer:#}\n"));
+    }
+    if let Some(source) = source {
+        shell.note(&source.snippets);
+    }
+    shell.error(error);
 }

@@ -15,10 +15,12 @@ pub struct Shell {
 impl Shell {
     /// Standard output and standard error; colour only on a terminal, and not when `NO_COLOR` is set.
     pub fn standard() -> Shell {
+        // Pipelines set this, and some give their steps a terminal at which nobody sits.
+        let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let asked_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Shell {
             color: !asked_plain && std::io::stdout().is_terminal() && std::io::stderr().is_terminal(),
-            interactive: std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
+            interactive: !in_pipeline && std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
             out: Box::new(std::io::stdout()),
             err: Box::new(std::io::stderr()),
         }

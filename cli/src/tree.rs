@@ -36,6 +36,15 @@ impl Tree {
         &self.root
     }
 
+    /// The folder in a sentence.
+    pub fn shown(&self) -> String {
+        if self.root == Path::new(".") {
+            "this folder".to_owned()
+        } else {
+            self.root.display().to_string()
+        }
+    }
+
     /// The name of the folder, for projects that are not given one.
     pub fn folder_name(&self) -> Option<String> {
         let absolute = std::path::absolute(&self.root).ok()?;

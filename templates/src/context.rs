@@ -11,6 +11,8 @@ use serde::Serialize;
 pub struct ProjectContext {
     /// Name of the project, a DNS label: namespace `<name>-system`, name prefix `<name>-`, labels.
     pub name: String,
+    /// The name where it is a whole YAML value: quoted when a reader would take it for a boolean or a null (`on`).
+    pub name_yaml: String,
     /// Name of the Cargo package; the project's name unless Cargo refuses that.
     pub package: String,
     /// The package's library as Rust code names it: `memcached_operator`.
@@ -60,16 +62,22 @@ pub struct ApiContext {
     pub group: String,
     /// The whole API group: `cache.example.com`.
     pub qualified_group: String,
+    /// The whole API group as a YAML value: quoted when a reader would take it for a number (`1.5`).
+    pub qualified_group_yaml: String,
     /// `v1alpha1`.
     pub version: String,
     /// `cache.example.com/v1alpha1`.
     pub api_version: String,
     /// `CronJob`.
     pub kind: String,
+    /// The kind as a YAML value: quoted when a reader would take it for something else (`Null`).
+    pub kind_yaml: String,
     /// The kind in lower case: `cronjob`; object names, RBAC file and role names.
     pub singular: String,
     /// `cronjobs`.
     pub plural: String,
+    /// The plural as a YAML value: quoted when a reader would take it for something else (`yes`).
+    pub plural_yaml: String,
     /// The kind as a Rust module, file and variable: `cron_job`.
     pub module: String,
     /// Rust path of the version's module: `api::v1alpha1`, or `api::cache::v1alpha1` with several groups.

@@ -178,6 +178,7 @@ mod tests {
     fn contexts(flag: bool) -> (ProjectContext, ApiContext) {
         let project = ProjectContext {
             name: "shop".into(),
+            name_yaml: "shop".into(),
             package: "shop".into(),
             crate_ident: "shop".into(),
             domain: "example.com".into(),
@@ -204,11 +205,14 @@ mod tests {
         let api = ApiContext {
             group: "batch".into(),
             qualified_group: "batch.example.com".into(),
+            qualified_group_yaml: "batch.example.com".into(),
             version: "v1".into(),
             api_version: "batch.example.com/v1".into(),
             kind: "CronJob".into(),
+            kind_yaml: "CronJob".into(),
             singular: "cronjob".into(),
             plural: "cronjobs".into(),
+            plural_yaml: "cronjobs".into(),
             module: "cron_job".into(),
             api_path: "api::v1".into(),
             controller_path: "controller::cron_job".into(),

@@ -7,23 +7,41 @@ use rbuilder_templates::{ApiContext, Rendered};
 
 use super::{Outcome, finish, manifests, open, scaffold};
 use crate::edit::{Unrecognised, kustomization, rust};
-use crate::flags::ApiFlags;
+use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
 use crate::project::{Api, FILE, Project, Resource, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
 pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
+    check_flags(flags)?;
     let tree = open(dir, shell)?;
     let mut flags = flags.clone();
-    if flags.resource.is_none() {
-        flags.resource = Some(shell.confirm("Write the API types?", true));
-    }
+    ask(&mut flags, shell);
     let mut outcome = plan(&tree, &flags)?;
     outcome.next =
         "next, say what the kind means in its types and its controller, then:\n  make manifests test\n"
             .into();
     finish("create api", &tree, &outcome, flags.plan, shell)
+}
+
+/// Asks for what was not said, where somebody can answer. A yes leaves the default, which knows the project.
+fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
+    if flags.plan.output == Output::Json {
+        return;
+    }
+    let questions = [
+        (&mut flags.resource, "Write the API types?"),
+        (
+            &mut flags.controller,
+            "Write a controller, unless the kind has one?",
+        ),
+    ];
+    for (flag, question) in questions {
+        if flag.is_none() && !shell.confirm(question, true) {
+            *flag = Some(false);
+        }
+    }
 }
 
 /// What `create api` would change.
@@ -35,7 +53,7 @@ pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     let Some(mut project) = scaffold::read_project(tree)? else {
         bail!(
             "there is no {FILE} in {}: start a project with `rbuilder init`",
-            tree.root().display()
+            tree.shown()
         );
     };
     let request = Request::new(&project, flags)?;
@@ -45,17 +63,46 @@ pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     let files = rbuilder_templates::api_files(&context, &api).map_err(anyhow::Error::new)?;
 
     let mut plan = Plan::default();
+    for file in &files {
+        check_module_place(tree, &file.path)?;
+    }
     scaffold::put(&mut plan, tree, &mut project, &files, flags.force)?;
     plan.check_conflicts()?;
     add_lines(&mut plan, tree, &files, &api)?;
     let found = if flags.manifests {
-        manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?
+        let request = manifests::Request {
+            advice: "mend this first, or pass `--manifests=false` and run `rbuilder manifests` later",
+            ..manifests::Request::default()
+        };
+        manifests::add_to_plan(&mut plan, tree, &request)?
     } else {
         manifests::Found::default()
     };
+    let unbound = project.known.namespaced && api.controller && !api.namespaced;
     project.add_resource(request.resource);
     plan.edit(tree, FILE, &project.print())?;
-    Ok(found.into_outcome(plan))
+    let mut outcome = found.into_outcome(plan);
+    if unbound {
+        outcome.warn(
+            &format!(
+                "`{}` lives in no namespace, and this project binds its manager to a Role only",
+                api.kind
+            ),
+            "in config/rbac/, bind the ServiceAccount `controller-manager` to the ClusterRole `manager-role` too",
+        );
+    }
+    Ok(outcome)
+}
+
+/// A module lives in `a.rs` or in `a/mod.rs`; Rust refuses both at once.
+fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
+    let Some(folder) = path.strip_suffix("/mod.rs") else {
+        return Ok(());
+    };
+    if tree.read(&format!("{folder}.rs"))?.is_some() {
+        bail!("{folder}.rs is there already, and new files go into {folder}/: move it to {path}");
+    }
+    Ok(())
 }
 
 /// Rules that need no project.
@@ -79,6 +126,7 @@ struct Request {
 impl Request {
     fn new(project: &Project, flags: &ApiFlags) -> Result<Request> {
         let known = &project.known;
+        scaffold::check_names([names::domain(&known.domain)])?;
         let group = names::group(&flags.group, &known.domain);
         let module = if known.multigroup {
             names::group_module(&flags.group).map(drop)
@@ -203,9 +251,10 @@ impl Request {
                 );
             }
             for end in ["Spec", "Status"] {
-                if *kind == format!("{taken}{end}") || *taken == format!("{kind}{end}") {
+                let both = std::cmp::max_by_key(kind, taken, |name| name.len());
+                if *both == format!("{taken}{end}") || *both == format!("{kind}{end}") {
                     bail!(
-                        "kind `{kind}` and kind `{taken}` would both define a type `{kind}`: choose another (`--kind`)"
+                        "kind `{kind}` and kind `{taken}` would both define a type `{both}`: choose another (`--kind`)"
                     );
                 }
             }
@@ -273,11 +322,14 @@ impl Request {
             crd_file: format!("config/crd/bases/{qualified_group}_{plural}.yaml"),
             sample_file: format!("config/samples/{group}_{version}_{singular}.yaml"),
             group: group.clone(),
+            qualified_group_yaml: scaffold::yaml_value(&qualified_group),
             qualified_group,
             version: version.clone(),
             kind: kind.clone(),
+            kind_yaml: scaffold::yaml_value(kind),
             singular,
             plural: plural.clone(),
+            plural_yaml: scaffold::yaml_value(plural),
             module,
         }
     }
@@ -352,6 +404,7 @@ fn edit(
         anyhow!(Unrecognised {
             path: path.to_owned(),
             reason,
+            deed: "add these lines",
             lines: format!("  {lines}")
         })
     };

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 
+use rbuilder_templates::OnExists;
+
 use super::{Outcome, finish, manifests, open, scaffold};
 use crate::flags::{InitFlags, License};
 use crate::plan::Plan;
@@ -38,6 +40,12 @@ pub fn plan(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let mut plan = Plan::default();
     let context = scaffold::project_context(&project, tree.root());
     let files = rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)?;
+    if tree.read(FILE)?.is_none() {
+        // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
+        for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {
+            plan.put_owned(tree, &file.path, &file.text, flags.force)?;
+        }
+    }
     scaffold::put(&mut plan, tree, &mut project, &files, flags.force)?;
     plan.check_conflicts()?;
     let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
@@ -72,7 +80,7 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
             if project.known.project_name != name || project.known.domain != domain {
                 bail!(
                     "{} is already the project `{}` of `{}`: start another one in another folder",
-                    tree.root().display(),
+                    tree.shown(),
                     project.known.project_name,
                     project.known.domain
                 );

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Outcome, finish, open};
 use crate::edit::{Unrecognised, kustomization};
 use crate::flags::{ManifestsFlags, Output};
 use crate::plan::{Plan, diff};
-use crate::project::FILE;
+use crate::project::{FILE, Project};
 use crate::report;
 use crate::shell::Shell;
 use crate::tree::{Tree, check_relative};
@@ -18,9 +18,12 @@ use crate::tree::{Tree, check_relative};
 /// What is asked of the generator.
 pub(super) struct Request {
     /// Folder for the manifests, within the project.
-    config: String,
-    options: Options,
-    color: bool,
+    pub(super) config: String,
+    pub(super) options: Options,
+    /// Whether mistakes are shown in colour.
+    pub(super) color: bool,
+    /// What to do when the source has mistakes.
+    pub(super) advice: &'static str,
 }
 
 impl Default for Request {
@@ -32,6 +35,7 @@ impl Default for Request {
                 ..Options::default()
             },
             color: false,
+            advice: "mend this first",
         }
     }
 }
@@ -42,6 +46,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     let mut request = Request {
         config: flags.config_dir.clone(),
         color: shell.color(),
+        advice: "",
         ..Request::default()
     };
     request.options.role_name.clone_from(&flags.role_name);
@@ -49,9 +54,6 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
 
     let mut plan = Plan::default();
     let found = read(&plan, &tree, &request)?;
-    if found.failed {
-        return Ok(refuse(&found, flags, shell));
-    }
     if flags.stdout {
         shell.note(&found.text);
         for file in &found.generated.files {
@@ -69,9 +71,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
             shell.out(&format!("{answer:#}\n"));
         } else {
             shell.diff(&diff(&outcome.plan));
-            shell.error(&anyhow::anyhow!(
-                "the manifests are stale: run `rbuilder manifests`"
-            ));
+            shell.error(&anyhow!("the manifests are stale: run `rbuilder manifests`"));
         }
         return Ok(1);
     }
@@ -84,12 +84,6 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
 /// When the source has mistakes: all of them, each with its place.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<Found> {
     let found = read(plan, tree, request)?;
-    if found.failed {
-        bail!(
-            "the manifests cannot be generated; nothing was written\n\n{}\nmend this first, or pass `--manifests=false` and run `rbuilder manifests` later",
-            found.text
-        );
-    }
     put(plan, tree, request, &found.generated)?;
     Ok(found)
 }
@@ -100,7 +94,6 @@ pub(super) struct Found {
     generated: Generated,
     text: String,
     data: Vec<Value>,
-    failed: bool,
 }
 
 impl Found {
@@ -119,23 +112,31 @@ fn read(plan: &Plan, tree: &Tree, request: &Request) -> Result<Found> {
     let generated = generate(&sources, &request.options);
     let snippet = |diagnostic| report::snippet(diagnostic, &sources, request.color);
     let text: Vec<String> = generated.diagnostics.iter().map(snippet).collect();
-    let data = generated
+    let data: Vec<Value> = generated
         .diagnostics
         .iter()
         .map(|diagnostic| report::json(diagnostic, &sources))
         .collect();
-    let failed = generated
+    let errors = generated
         .diagnostics
         .iter()
-        .any(|diagnostic| diagnostic.severity == Severity::Error);
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .count();
     let mut text = text.join("\n");
     if !text.is_empty() {
         text.push('\n');
     }
+    if errors > 0 {
+        return Err(anyhow!(SourceErrors {
+            errors,
+            advice: request.advice,
+            snippets: text,
+            diagnostics: data,
+        }));
+    }
     Ok(Found {
         text,
         data,
-        failed,
         generated,
     })
 }
@@ -152,37 +153,37 @@ fn sources(plan: &Plan, tree: &Tree) -> Result<SourceSet> {
     if sources.get("Cargo.toml").is_none() {
         bail!(
             "there is no Cargo.toml in {}: run this in a Cargo package, or name one with `-C <folder>`",
-            tree.root().display()
+            tree.shown()
         );
     }
     Ok(sources)
 }
 
-/// Tells the mistakes; nothing is written.
-fn refuse(found: &Found, flags: &ManifestsFlags, shell: &mut Shell) -> u8 {
-    let errors = found
-        .data
-        .iter()
-        .filter(|diagnostic| diagnostic["severity"] == "error")
-        .count();
-    let count = if errors == 1 {
-        "an error".to_owned()
-    } else {
-        format!("{errors} errors")
-    };
-    if flags.plan.output == Output::Json {
-        let answer = serde_json::json!({
-            "command": "manifests",
-            "applied": false,
-            "error": format!("{count} in the source"),
-            "diagnostics": found.data,
-        });
-        shell.out(&format!("{answer:#}\n"));
-    } else {
-        shell.note(&found.text);
-        shell.error(&anyhow::anyhow!("{count} in the source; nothing was written"));
+/// The source has mistakes, so that nothing can be made from it.
+#[derive(Debug)]
+pub(crate) struct SourceErrors {
+    errors: usize,
+    advice: &'static str,
+    /// Each of them with its place, ready to be shown.
+    pub(crate) snippets: String,
+    /// The same as data.
+    pub(crate) diagnostics: Vec<Value>,
+}
+
+impl std::error::Error for SourceErrors {}
+
+impl std::fmt::Display for SourceErrors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.errors {
+            1 => write!(f, "an error")?,
+            errors => write!(f, "{errors} errors")?,
+        }
+        write!(f, " in the source; nothing was written")?;
+        if self.advice.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {}", self.advice)
     }
-    1
 }
 
 fn put(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -> Result<()> {
@@ -229,18 +230,19 @@ fn wire(plan: &mut Plan, tree: &Tree, config: &str, names: &[String], stale: &[S
         return Ok(());
     };
     let mut edited = text.clone();
-    let problem = |reason, lines| Unrecognised {
+    let problem = |reason, deed, name: &str| Unrecognised {
         path: path.clone(),
         reason,
-        lines,
+        deed,
+        lines: format!("  resources:\n  - {name}"),
     };
     for name in names {
-        edited = kustomization::add(&edited, name)
-            .map_err(|reason| problem(reason, format!("  resources:\n  - {name}")))?;
+        edited =
+            kustomization::add(&edited, name).map_err(|reason| problem(reason, "add these lines", name))?;
     }
     for name in stale {
         edited = kustomization::remove(&edited, name)
-            .map_err(|reason| problem(reason, format!("  (remove `{name}` from `resources`)")))?;
+            .map_err(|reason| problem(reason, "remove this entry", name))?;
     }
     if edited != text {
         plan.edit(tree, &path, &edited)?;
@@ -248,17 +250,27 @@ fn wire(plan: &mut Plan, tree: &Tree, config: &str, names: &[String], stale: &[S
     Ok(())
 }
 
-/// A role that no marker asks for any more keeps its name, which others refer to, and loses its permissions.
-/// Without PROJECT the file may be somebody else's, and stays.
+/// A role that no marker asks for any more keeps its kind and name, which its binding refers to, and loses its
+/// permissions. Without PROJECT the file may be somebody else's, and stays.
 fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -> Result<()> {
     let path = format!("{}/rbac/role.yaml", request.config);
-    let made = generated.files.iter().any(|file| file.path == "rbac/role.yaml");
-    if made || plan.read(tree, FILE)?.is_none() || plan.read(tree, &path)?.is_none() {
+    if generated.files.iter().any(|file| file.path == "rbac/role.yaml") || plan.read(tree, &path)?.is_none() {
         return Ok(());
     }
-    let text = format!(
-        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {}\nrules: []\n",
-        request.options.role_name
-    );
+    let Some(project) = plan.read(tree, FILE)? else {
+        return Ok(());
+    };
+    let known = Project::parse(&project)?.known;
+    let mut metadata = json!({ "name": request.options.role_name });
+    if known.namespaced {
+        metadata["namespace"] = format!("{}-system", known.project_name).into();
+    }
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": if known.namespaced { "Role" } else { "ClusterRole" },
+        "metadata": metadata,
+        "rules": [],
+    });
+    let text = format!("---\n{}", rbuilder_generator::yaml::to_string(&role));
     plan.replace(tree, &path, &text)
 }

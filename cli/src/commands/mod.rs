@@ -19,6 +19,7 @@ use crate::tree::Tree;
 
 pub use create_api::plan as plan_create_api;
 pub use init::plan as plan_init;
+pub(crate) use manifests::SourceErrors;
 
 /// Runs a command; returns the exit code.
 ///
@@ -47,6 +48,16 @@ pub struct Outcome {
     pub diagnostics: Vec<Value>,
     /// What to do next, once the plan is applied.
     pub next: String,
+}
+
+impl Outcome {
+    /// Says something that is about no place in the source.
+    fn warn(&mut self, message: &str, help: &str) {
+        self.warnings
+            .push_str(&format!("warning: {message}\n  = help: {help}\n"));
+        self.diagnostics
+            .push(json!({ "severity": "warning", "message": message, "help": help }));
+    }
 }
 
 /// A project folder in which no command was left half done.

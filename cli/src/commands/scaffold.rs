@@ -10,9 +10,27 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
 use crate::tree::{Tree, checkout, resolved};
 
-/// The project of a folder; nothing when it has none.
+/// The project of a folder; nothing when it has none. A project of another tool is refused: its files are laid out
+/// in another way.
 pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
-    tree.read(FILE)?.map(|text| Project::parse(&text)).transpose()
+    let Some(text) = tree.read(FILE)? else {
+        return Ok(None);
+    };
+    let project = Project::parse(&text)?;
+    if let Some(layout) = project.foreign_layout() {
+        bail!(
+            "{} is a project with the layout `{layout}`, and this command knows those of `rbuilder init` only: use another folder",
+            tree.shown()
+        );
+    }
+    Ok(Some(project))
+}
+
+/// A name where it is a whole YAML value.
+pub(super) fn yaml_value(name: &str) -> String {
+    rbuilder_generator::yaml::to_string(&name.into())
+        .trim_end()
+        .to_owned()
 }
 
 /// Stops when names break rules: one line each, all of them.
@@ -36,6 +54,7 @@ pub(super) fn project_context(project: &Project, root: &Path) -> ProjectContext 
     let (rbuilder_source, rbuilder_checkout) = rbuilder_source(root);
     ProjectContext {
         name: known.project_name.clone(),
+        name_yaml: yaml_value(&known.project_name),
         crate_ident: package.replace('-', "_"),
         package,
         domain: known.domain.clone(),

@@ -34,7 +34,7 @@ pub fn add(text: &str, entry: &str) -> Result<String, String> {
             let mut edited = text.to_owned();
             edited.insert_str(after.start, &format!("{gap}- {entry}{end}"));
             edited.replace_range(value.clone(), "");
-            return Ok(edited);
+            return verified(edited, entry);
         }
         Form::Flow(close) => (
             *close..*close,
@@ -51,7 +51,7 @@ pub fn add(text: &str, entry: &str) -> Result<String, String> {
     };
     let mut edited = text.to_owned();
     edited.replace_range(at, &addition);
-    Ok(edited)
+    verified(edited, entry)
 }
 
 /// Removes an entry of a block list; the same text when it is not there.
@@ -219,10 +219,24 @@ fn without_comment(text: &str) -> &str {
     text.find(" #").map_or(text, |at| &text[..at])
 }
 
-/// A scalar as it is meant: without comment, blanks and quotes.
+/// A path as it is meant: without comment, blanks, quotes and a leading `./`.
 fn plain(text: &str) -> String {
-    let text = without_comment(text).trim();
-    text.trim_matches(['"', '\'']).to_owned()
+    let text = without_comment(text).trim().trim_matches(['"', '\'']);
+    text.strip_prefix("./").unwrap_or(text).to_owned()
+}
+
+/// The edited text, unless the list did not become what was meant: a file can be written in ways not known here.
+fn verified(edited: String, entry: &str) -> Result<String, String> {
+    let read = serde_saphyr::from_str::<serde_json::Value>(&edited);
+    let listed = read.is_ok_and(|file| {
+        let list = file["resources"].as_array();
+        list.is_some_and(|list| list.iter().any(|name| name == entry))
+    });
+    if listed {
+        Ok(edited)
+    } else {
+        Err("`resources` is written in an unusual way".into())
+    }
 }
 
 #[cfg(test)]
@@ -288,6 +302,8 @@ mod tests {
             "resources:\n- a.yaml\n- new.yaml\n# +kubebuilder:scaffold:x\n",
         );
         check("resources:\n- \"new.yaml\"\n", "resources:\n- \"new.yaml\"\n");
+        let listed = "resources:\n- ./new.yaml\n";
+        assert_eq!(add(listed, "new.yaml").as_deref(), Ok(listed));
     }
 
     #[test]
@@ -297,6 +313,8 @@ mod tests {
             "resources: [a.yaml\n",
             "a: [\n",
             "resources: [{a: b}]\n",
+            "\"resources\":\n- a.yaml\n",
+            "{resources: [a.yaml]}\n",
         ] {
             assert!(add(text, "new.yaml").is_err(), "{text}");
         }

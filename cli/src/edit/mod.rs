@@ -7,13 +7,15 @@ pub mod rust;
 /// A file is not laid out as an edit needs it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{path} is not laid out as rbuilder knows it ({reason}); nothing was written\nadd these lines by hand and run the command again:\n{lines}"
+    "{path} is not laid out as rbuilder knows it ({reason}); nothing was written\n{deed} by hand and run the command again:\n{lines}"
 )]
 pub struct Unrecognised {
     /// The file.
     pub path: String,
     /// What was not found.
     pub reason: String,
-    /// What to add, indented.
+    /// What a person must do instead: `add these lines`.
+    pub deed: &'static str,
+    /// The lines, indented.
     pub lines: String,
 }

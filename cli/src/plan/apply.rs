@@ -68,8 +68,10 @@ pub fn recover(root: &Path) -> Result<bool> {
         return Ok(false);
     }
     // Opening the journal settles what it names.
-    Journal::open(root)?.close()?;
-    Ok(true)
+    let journal = Journal::open(root)?;
+    let settled = journal.settled;
+    journal.close()?;
+    Ok(settled)
 }
 
 fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
@@ -238,6 +240,8 @@ struct Journal {
     path: PathBuf,
     file: File,
     staged: bool,
+    /// Whether another command had left something in it.
+    settled: bool,
 }
 
 impl Journal {
@@ -268,6 +272,7 @@ impl Journal {
                     path,
                     file,
                     staged: false,
+                    settled: false,
                 };
             }
         };
@@ -284,6 +289,7 @@ impl Journal {
         let mut lines = text.lines();
         // A first line that is cut short was never followed by a change.
         if let Some(Ok(record)) = lines.next().map(serde_json::from_str::<Record>) {
+            self.settled = true;
             let phases: Vec<&str> = lines.collect();
             if phases.contains(&"renamed") {
                 record.sweep(root)?;

@@ -148,6 +148,16 @@ impl Project {
         Ok(Project { known, all })
     }
 
+    /// Who laid the project out, when that was another tool.
+    pub fn foreign_layout(&self) -> Option<String> {
+        let layouts = match self.all.get("layout")? {
+            Value::Array(layouts) => layouts.clone(),
+            layout => vec![layout.clone()],
+        };
+        let names: Vec<&str> = layouts.iter().filter_map(Value::as_str).collect();
+        (!names.contains(&LAYOUT)).then(|| names.join(", "))
+    }
+
     /// Adds a resource, or to what is known of it.
     pub fn add_resource(&mut self, resource: Resource) {
         match self

@@ -9,13 +9,13 @@ const LABEL: usize = 63;
 /// A name that breaks a rule: what was given, and what it must be.
 pub type Verdict = Result<(), String>;
 
-/// A project's name: a DNS-1123 label, with room for what is appended to it.
+/// A project's name: a DNS-1035 label, as names of Services are, with room for what is appended to it.
 pub fn project_name(name: &str) -> Verdict {
     // `<name>-system` is a namespace and `<name>-controller-manager-metrics-service` a Service.
     const LONGEST: usize = LABEL - "-controller-manager-metrics-service".len();
-    if !is_dns_1123_label(name) {
+    if !is_dns_1035_label(name) {
         return Err(format!(
-            "project name `{name}` is not a DNS label: use lower-case letters, digits and `-`, and begin and end with a letter or digit (`--project-name`)"
+            "project name `{name}` is not a DNS label that begins with a letter, and a Service is named for it: use lower-case letters, digits and `-`, and end with a letter or digit (`--project-name`)"
         ));
     }
     if name.len() > LONGEST {
@@ -59,6 +59,11 @@ pub fn group_module(group: &str) -> Result<String, String> {
     if !is_module(&module) {
         return Err(format!(
             "group `{group}` gives the module `{module}`, which Rust does not accept: choose another group (`--group`)"
+        ));
+    }
+    if CRATES.contains(&module.as_str()) {
+        return Err(format!(
+            "group `{group}` gives the module `{module}`, which would hide the crate of that name: choose another group (`--group`)"
         ));
     }
     Ok(module)
@@ -114,13 +119,17 @@ pub fn kind(kind: &str) -> Verdict {
             "kind `{kind}` gives the module `{module}`, a word that Rust keeps for itself: choose another kind (`--kind`)"
         ));
     }
+    if CRATES.contains(&module.as_str()) {
+        return Err(format!(
+            "kind `{kind}` gives the module `{module}`, which would hide the crate of that name: choose another kind (`--kind`)"
+        ));
+    }
     Ok(())
 }
 
 /// A plural: a DNS-1035 label.
 pub fn plural(plural: &str) -> Verdict {
-    let label = is_dns_1123_label(plural) && plural.starts_with(|first: char| first.is_ascii_lowercase());
-    if label {
+    if is_dns_1035_label(plural) {
         return Ok(());
     }
     Err(format!(
@@ -145,10 +154,6 @@ pub fn plural_of(kind: &str) -> String {
 /// The Cargo package of a project: its name, unless Cargo or a dependency of the same name is against it.
 pub fn package(project_name: &str) -> String {
     let ident = project_name.replace('-', "_");
-    let digit = ident.starts_with(|first: char| first.is_ascii_digit());
-    if digit {
-        return format!("operator-{project_name}");
-    }
     if !is_module(&ident) || PACKAGES.contains(&project_name) {
         return format!("{project_name}-operator");
     }
@@ -167,6 +172,10 @@ fn is_dns_1123_label(text: &str) -> bool {
         && text.bytes().all(|byte| inner(byte) || byte == b'-')
         && text.bytes().next().is_some_and(inner)
         && text.bytes().last().is_some_and(inner)
+}
+
+fn is_dns_1035_label(text: &str) -> bool {
+    is_dns_1123_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 fn is_dns_1123_subdomain(text: &str) -> bool {
@@ -211,6 +220,21 @@ const TAKEN: &[&str] = &[
     "String",
     "Sync",
     "Vec",
+];
+
+/// Crates that scaffolded modules import from: a module of the same name would hide one from its neighbours.
+const CRATES: &[&str] = &[
+    "clap",
+    "core",
+    "k8s_openapi",
+    "kube",
+    "rbuilder",
+    "schemars",
+    "serde",
+    "serde_json",
+    "std",
+    "tokio",
+    "tracing",
 ];
 
 /// Crates that every project depends on, and names that Cargo refuses or that tests would mistake.
@@ -274,8 +298,10 @@ mod tests {
         let long_kind = format!("A{long}");
         check(
             project_name,
-            &["a", "my-op", "7up"],
-            &["", "My", "a_b", "-a", "a-", "a.b", "ä", &long],
+            &["a", "my-op", "on", "x-7"],
+            &[
+                "7up", "123", "1e3", "", "My", "a_b", "-a", "a-", "a.b", "ä", &long,
+            ],
         );
         check(
             domain,
@@ -315,6 +341,8 @@ mod tests {
                 "Lib",
                 "Ä",
                 "Yield",
+                "Rbuilder",
+                "Std",
                 &long_kind,
             ],
         );
@@ -331,7 +359,7 @@ mod tests {
         check(
             |name| group_module(name).map(drop),
             &["cache", "a-b", "a.b"],
-            &["type", "1a", "mod"],
+            &["type", "1a", "mod", "rbuilder", "k8s-openapi"],
         );
     }
 
@@ -360,7 +388,6 @@ mod tests {
         for (project, expected) in [
             ("shop", "shop"),
             ("my-op", "my-op"),
-            ("7up", "operator-7up"),
             ("kube", "kube-operator"),
             ("type", "type-operator"),
             ("test", "test-operator"),

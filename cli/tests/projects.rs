@@ -1,0 +1,465 @@
+//! Whole ways through the commands, in projects of every shape, alone and side by side.
+#![allow(clippy::disallowed_methods)] // tests look at the disk themselves
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rbuilder_cli::plan::apply::JOURNAL;
+use support::Folder;
+
+const INIT: &str = "init --domain example.com --project-name shop";
+const API: &str = "create api --group cache --version v1alpha1 --kind Memcached";
+const CUP: &str = "create api --group cache --version v1alpha1 --kind Cup";
+
+fn project(flags: &str) -> Folder {
+    let folder = Folder::new();
+    folder.run(&format!("{INIT} {flags}")).ok();
+    folder
+}
+
+fn answer(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("one JSON document")
+}
+
+/// Nothing is left to do, and asking again does nothing.
+fn settled(folder: &Folder, commands: &[&str]) {
+    let before = folder.tree();
+    for command in commands.iter().chain(&["manifests", "manifests --check"]) {
+        let ran = folder.run(command).ok();
+        assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
+    }
+    assert_eq!(folder.tree(), before);
+}
+
+#[test]
+fn a_plain_package_gets_its_manifests() {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"plain\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+    );
+    folder.write(
+        "src/lib.rs",
+        "#[derive(CustomResource, CrdSchema)]\n\
+         #[kube(group = \"x.io\", version = \"v1\", kind = \"Cup\", namespaced)]\n\
+         pub struct CupSpec {\n    pub size: i32,\n}\n",
+    );
+    // Nobody said that this role is ours.
+    folder.write("config/rbac/role.yaml", "kind: ClusterRole\n");
+    assert_eq!(folder.run("manifests --check").code, 1);
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    assert!(tree["config/crd/bases/x.io_cups.yaml"].contains("type: integer"));
+    assert_eq!(tree["config/rbac/role.yaml"], "kind: ClusterRole\n");
+    assert!(!tree.contains_key("PROJECT") && !tree.contains_key("config/crd/kustomization.yaml"));
+    settled(&folder, &[]);
+
+    folder.run("manifests --config-dir deploy/k8s").ok();
+    assert!(folder.tree().contains_key("deploy/k8s/crd/bases/x.io_cups.yaml"));
+    assert_eq!(folder.run("manifests --config-dir ../out").code, 1);
+}
+
+#[test]
+fn a_command_waits_for_no_other_and_says_so() {
+    let folder = project("");
+    let before = folder.tree();
+    let other = File::create(folder.path().join(JOURNAL)).expect("a journal");
+    other.lock().expect("the lock is free");
+    for command in [API, "manifests", "init"] {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 1, "{command}");
+        assert!(
+            ran.err
+                .starts_with("error: another rbuilder command is at work in "),
+            "{command}: {}",
+            ran.err
+        );
+    }
+    drop(other);
+    std::fs::remove_file(folder.path().join(JOURNAL)).expect("it is there");
+    assert_eq!(folder.tree(), before);
+    folder.run(API).ok();
+}
+
+#[test]
+fn commands_side_by_side_lose_nothing() {
+    const KINDS: [&str; 4] = ["Cup", "Mug", "Pot", "Tray"];
+    let folder = project("");
+    let create = |kind: &str| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let ran = folder.run(&format!("create api --group cache --version v1 --kind {kind}"));
+            if ran.code == 0 {
+                return;
+            }
+            let clear = ran.err.contains("another rbuilder command is at work")
+                || ran.err.contains("was changed while the command ran");
+            assert!(clear, "{}", ran.err);
+            assert!(Instant::now() < deadline, "{kind} never had its turn");
+        }
+    };
+    std::thread::scope(|scope| {
+        for kind in KINDS {
+            scope.spawn(move || create(kind));
+        }
+    });
+    let tree = folder.tree();
+    let resources = tree["PROJECT"].matches("kind: ").count();
+    assert_eq!(resources, KINDS.len(), "{}", tree["PROJECT"]);
+    for kind in KINDS {
+        let module = kind.to_lowercase();
+        assert!(tree["src/controller/mod.rs"].contains(&format!(".controller({module}::controller())")));
+        assert!(tree["config/crd/kustomization.yaml"].contains(&format!("cache.example.com_{module}s.yaml")));
+    }
+    assert!(
+        !tree.keys().any(|path| path.contains("rbuilder-")),
+        "{:?}",
+        tree.keys()
+    );
+    settled(&folder, &[]);
+}
+
+#[test]
+fn two_groups_with_one_kind_each_know_their_own() {
+    let folder = project("--multigroup");
+    let (crew, ship) = (
+        "create api --group crew --version v1 --kind Captain",
+        "create api --group ship --version v1 --kind Captain",
+    );
+    folder.run(crew).ok();
+    folder.run(ship).ok();
+    folder
+        .run("create api --group ship --version v2 --kind Captain")
+        .ok();
+    let tree = folder.tree();
+    for (path, expected) in [
+        ("src/api/mod.rs", "pub mod crew;\npub mod ship;\n"),
+        ("src/api/ship/mod.rs", "pub mod v1;\npub mod v2;\n"),
+        ("src/api/ship/v1/mod.rs", "mod captain;\n\npub use captain::*;\n"),
+        (
+            "src/controller/mod.rs",
+            ".controller(crew::captain::controller())",
+        ),
+        (
+            "src/controller/mod.rs",
+            ".controller(ship::captain::controller())",
+        ),
+        (
+            "src/controller/ship/captain.rs",
+            "use crate::api::ship::v1::Captain;",
+        ),
+        ("tests/ship_captain_v2.rs", "use shop::api::ship::v2::Captain;"),
+        (
+            "config/samples/crew_v1_captain.yaml",
+            "apiVersion: crew.example.com/v1\n",
+        ),
+        (
+            "config/rbac/ship_captain_editor_role.yaml",
+            "name: ship-captain-editor-role\n",
+        ),
+        (
+            "config/rbac/kustomization.yaml",
+            "- crew_captain_viewer_role.yaml\n",
+        ),
+        (
+            "config/rbac/role.yaml",
+            "- crew.example.com\n  - ship.example.com\n",
+        ),
+        (
+            "config/crd/kustomization.yaml",
+            "- bases/crew.example.com_captains.yaml\n- bases/ship.example.com_captains.yaml\n",
+        ),
+        ("config/crd/bases/ship.example.com_captains.yaml", "name: v2\n"),
+    ] {
+        assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
+    }
+    settled(&folder, &[crew, ship]);
+}
+
+#[test]
+fn a_namespaced_project_keeps_its_role() {
+    let folder = project("--namespaced");
+    folder.run(API).ok();
+    let role = "config/rbac/role.yaml";
+    let tree = folder.tree();
+    assert!(tree[role].contains("kind: Role\n") && !tree[role].contains("kind: ClusterRole\n"));
+    assert!(tree["config/rbac/role_binding.yaml"].contains("kind: Role\n"));
+    assert!(tree["config/manager/manager.yaml"].contains("name: WATCH_NAMESPACE\n"));
+    settled(&folder, &[API]);
+
+    // Without a marker left, what the binding refers to is still there.
+    for path in ["src/controller/mod.rs", "src/controller/memcached.rs"] {
+        let text = tree[path].clone();
+        let mut kept = String::new();
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find("#[rbac(") {
+            kept.push_str(&rest[..at]);
+            let end = rest[at..].find(")]\n").expect("the marker ends");
+            rest = &rest[at + end + 3..];
+        }
+        folder.write(path, &(kept + rest));
+    }
+    folder.run("manifests").ok();
+    assert_eq!(
+        folder.tree()[role],
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: manager-role\n  namespace: shop-system\nrules: []\n"
+    );
+    settled(&folder, &[]);
+}
+
+#[test]
+fn a_cluster_scoped_kind_in_a_namespaced_project_is_warned_about() {
+    let folder = project("--namespaced");
+    let command = format!("{CUP} --namespaced=false");
+    let ran = folder.run(&format!("{command} --dry-run")).ok();
+    assert!(
+        ran.err.contains("warning: `Cup` lives in no namespace"),
+        "{}",
+        ran.err
+    );
+    let ran = folder.run(&format!("{command} --output json")).ok();
+    let diagnostics = answer(&ran.out)["diagnostics"].clone();
+    assert_eq!(diagnostics[0]["severity"], "warning", "{diagnostics}");
+}
+
+#[test]
+fn what_people_wrote_in_between_stays() {
+    let folder = project("");
+    folder.run(API).ok();
+    let change = |path: &str, from: &str, to: &str| {
+        let text = folder.tree()[path].clone();
+        assert!(text.contains(from), "{path}:\n{text}");
+        folder.write(path, &text.replacen(from, to, 1));
+    };
+    change(
+        "src/controller/mod.rs",
+        "pub mod memcached;\n",
+        "pub mod memcached;\nmod shared; // ours\n",
+    );
+    folder.write("src/controller/shared.rs", "//! Ours.\n");
+    change(
+        "src/api/v1alpha1/mod.rs",
+        "pub use memcached::*;",
+        "pub use memcached::{Memcached, MemcachedSpec, MemcachedStatus};",
+    );
+    change(
+        "config/samples/kustomization.yaml",
+        "resources:\n",
+        "namePrefix: x-\n\nresources:\n# The first.\n",
+    );
+    change(
+        "config/default/kustomization.yaml",
+        "# - ../prometheus",
+        "- ../prometheus",
+    );
+    change(
+        "src/api/v1alpha1/memcached.rs",
+        "pub foo:",
+        "/// Ours.\n    pub foo:",
+    );
+    change("README.md", "# shop\n", "# Our shop\n");
+    folder.run("manifests").ok();
+    let ours = folder.tree();
+
+    folder.run(CUP).ok();
+    let tree = folder.tree();
+    for path in [
+        "src/api/v1alpha1/memcached.rs",
+        "README.md",
+        "config/default/kustomization.yaml",
+        "src/controller/shared.rs",
+    ] {
+        assert_eq!(tree[path], ours[path], "{path}");
+    }
+    for (path, expected) in [
+        (
+            "src/controller/mod.rs",
+            "pub mod cup;\npub mod memcached;\nmod shared; // ours\n",
+        ),
+        ("src/controller/mod.rs", ".controller(cup::controller())"),
+        (
+            "src/api/v1alpha1/mod.rs",
+            "pub use cup::*;\npub use memcached::{Memcached, MemcachedSpec, MemcachedStatus};\n",
+        ),
+        (
+            "config/samples/kustomization.yaml",
+            "# The first.\n- cache_v1alpha1_memcached.yaml\n- cache_v1alpha1_cup.yaml\n",
+        ),
+        ("config/crd/bases/cache.example.com_memcacheds.yaml", "Ours."),
+    ] {
+        assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
+    }
+    settled(&folder, &[API, CUP, "init"]);
+}
+
+#[test]
+fn a_licence_is_named_where_it_was_chosen() {
+    for (flags, spdx, heading) in [
+        ("", Some("Apache-2.0"), "Apache License"),
+        ("--license apache2", Some("Apache-2.0"), "Apache License"),
+        ("--license mit", Some("MIT"), "MIT License"),
+        ("--license none", None, ""),
+    ] {
+        let folder = project(&format!("--owner Shopkeepers {flags}"));
+        folder.run(API).ok();
+        let tree = folder.tree();
+        let head = &tree["src/controller/memcached.rs"];
+        assert!(head.starts_with("// Copyright Shopkeepers\n"), "{flags}: {head}");
+        let line = spdx.map(|spdx| format!("// SPDX-License-Identifier: {spdx}\n"));
+        assert_eq!(head.contains("SPDX"), line.is_some(), "{flags}: {head}");
+        assert!(line.is_none_or(|line| head.contains(&line)), "{flags}: {head}");
+        let license = tree["Cargo.toml"].contains("\nlicense = ");
+        assert_eq!(license, spdx.is_some(), "{flags}");
+        assert_eq!(
+            tree["README.md"].contains("## License"),
+            spdx.is_some(),
+            "{flags}"
+        );
+        assert!(tree["README.md"].contains(heading), "{flags}");
+    }
+}
+
+#[test]
+fn without_a_terminal_nothing_is_asked() {
+    let folder = project("");
+    // Standard input stays open and never says anything.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rbuilder"))
+        .args(API.split(' '))
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let input = child.stdin.take();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            break status;
+        }
+        if Instant::now() > deadline {
+            child.kill().expect("it is ours");
+            panic!("it waits for an answer");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    drop(input);
+    assert!(status.success());
+    assert!(folder.tree().contains_key("src/controller/memcached.rs"));
+}
+
+#[test]
+fn a_name_is_a_name_in_yaml_too() {
+    let folder = Folder::new();
+    folder.run("init --domain 5 --project-name on").ok();
+    folder
+        .run("create api --group 1 --version v1 --kind Null --plural yes")
+        .ok();
+    let tree = folder.tree();
+    for (path, expected) in [
+        ("config/manager/manager.yaml", "app.kubernetes.io/name: \"on\"\n"),
+        (
+            "config/rbac/null_viewer_role.yaml",
+            "- \"1.5\"\n  resources:\n  - \"yes\"\n",
+        ),
+        ("config/samples/1_v1_null.yaml", "kind: \"Null\"\n"),
+        ("config/crd/bases/1.5_yes.yaml", "group: \"1.5\"\n"),
+        ("PROJECT", "kind: \"Null\"\n"),
+    ] {
+        assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
+    }
+    for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".yaml")) {
+        let bare = text.lines().find(|line| {
+            let value = line.rsplit([' ']).next().unwrap_or_default();
+            matches!(value, "on" | "yes" | "Null" | "1.5") && !line.trim_start().starts_with('#')
+        });
+        assert_eq!(bare, None, "{path}");
+    }
+    settled(&folder, &["init"]);
+}
+
+#[test]
+fn files_of_others_are_named_in_one_error() {
+    let folder = Folder::new();
+    folder.write("README.md", "# Mine\n");
+    folder.write("src/api/mod.rs", "pub mod mine;\n");
+    folder.write("notes/todo.txt", "keep\n");
+    let before = folder.tree();
+    for flags in ["", "--dry-run"] {
+        let ran = folder.run(&format!("{INIT} {flags}"));
+        assert_eq!(ran.code, 1);
+        assert_eq!(
+            ran.err,
+            "error: these files are there already and hold something else:\n  README.md\n  src/api/mod.rs\n\
+             nothing was written; move them away, or replace them with `--force`\n"
+        );
+        assert_eq!(folder.tree(), before);
+    }
+    folder.run(&format!("{INIT} --force")).ok();
+    let tree = folder.tree();
+    assert!(tree["README.md"].starts_with("# shop\n"));
+    assert_eq!(tree["notes/todo.txt"], "keep\n");
+
+    // What `init` has made once is shared with its owner: force leaves it.
+    folder.run(API).ok();
+    let tree = folder.tree();
+    folder.run(&format!("{INIT} --force")).ok();
+    assert_eq!(folder.tree(), tree);
+}
+
+#[test]
+fn a_project_of_another_tool_is_left_alone() {
+    let folder = Folder::new();
+    folder.write(
+        "PROJECT",
+        "domain: example.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: shop\nversion: \"3\"\n",
+    );
+    let before = folder.tree();
+    for command in [API, "init", &format!("{INIT} --force")] {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 1, "{command}");
+        assert!(ran.err.contains("layout `go.kubebuilder.io/v4`"), "{}", ran.err);
+    }
+    assert_eq!(folder.tree(), before);
+}
+
+#[test]
+fn mistakes_in_the_source_are_data_for_every_command() {
+    let folder = project("");
+    folder.run(API).ok();
+    let path = "src/api/v1alpha1/memcached.rs";
+    folder.write(path, &folder.tree()[path].replace("max_length", "max_lenght"));
+    let before = folder.tree();
+    for command in [CUP, "manifests", "manifests --check", "init"] {
+        let ran = folder.run(&format!("{command} --output json"));
+        assert_eq!(ran.code, 1, "{command}");
+        let answer = answer(&ran.out);
+        assert_eq!(answer["applied"], false, "{command}");
+        assert!(
+            answer["error"]
+                .as_str()
+                .is_some_and(|error| error.starts_with("an error in the source; nothing was written")),
+            "{command}: {answer}"
+        );
+        assert_eq!(answer["diagnostics"][0]["path"], path, "{command}");
+        assert_eq!(
+            answer["diagnostics"][0]["start"]["line"], 24,
+            "{command}: {answer}"
+        );
+
+        let ran = folder.run(command);
+        assert!(
+            ran.err.contains("--> src/api/v1alpha1/memcached.rs:24:"),
+            "{command}: {}",
+            ran.err
+        );
+    }
+    assert_eq!(folder.tree(), before);
+    // The kind can be added all the same, and the mistake mended later.
+    folder.run(&format!("{CUP} --manifests=false")).ok();
+    assert!(folder.tree().contains_key("src/api/v1alpha1/cup.rs"));
+}
