@@ -86,15 +86,9 @@ pub struct ManagerArgs {
           require_equals = true, action = ArgAction::Set)]
     pub enable_http2: bool,
 
-    /// What to log: a level, or a filter such as `info,kube=debug`; `RUST_LOG` goes first.
-    #[arg(
-        long,
-        alias = "zap-log-level",
-        env,
-        value_name = "LEVEL",
-        default_value = "info"
-    )]
-    pub log_level: String,
+    /// What to log: a level, or a filter such as `info,kube=debug`; `info` by default. `RUST_LOG` goes first.
+    #[arg(long, alias = "zap-log-level", env, value_name = "LEVEL")]
+    pub log_level: Option<String>,
 
     /// How to log: lines for people, or JSON.
     #[arg(
@@ -106,6 +100,19 @@ pub struct ManagerArgs {
         default_value_t
     )]
     pub log_format: LogFormat,
+
+    /// Makes `debug` the level where none is given. For manifests that were written for zap.
+    #[arg(long, hide = true, default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set)]
+    pub zap_devel: bool,
+
+    /// Accepted for manifests that were written for zap, and without effect: errors come with their causes.
+    #[arg(long, hide = true, value_name = "LEVEL")]
+    pub zap_stacktrace_level: Option<String>,
+
+    /// Accepted for manifests that were written for zap, and without effect: times are RFC 3339.
+    #[arg(long, hide = true, value_name = "FORMAT")]
+    pub zap_time_encoding: Option<String>,
 }
 
 /// The shape of log lines.
@@ -160,8 +167,11 @@ impl Default for ManagerArgs {
             webhook_cert_key: "tls.key".to_owned(),
             webhook_port: 9443,
             enable_http2: false,
-            log_level: "info".to_owned(),
+            log_level: None,
             log_format: LogFormat::Text,
+            zap_devel: false,
+            zap_stacktrace_level: None,
+            zap_time_encoding: None,
         }
     }
 }
@@ -189,24 +199,106 @@ mod tests {
         assert_eq!(parse(""), ManagerArgs::default());
     }
 
+    fn check(line: &str, change: impl FnOnce(&mut ManagerArgs)) {
+        let mut expected = ManagerArgs::default();
+        change(&mut expected);
+        assert_eq!(parse(line), expected, "{line}");
+    }
+
     #[test]
     fn flags_are_written_as_in_kubebuilders_manifests() {
-        let args = parse(
-            "--leader-elect --metrics-bind-address=:8443 --health-probe-bind-address=:8081 \
-             --webhook-cert-path=/tmp/k8s-webhook-server/serving-certs --metrics-secure=false \
-             --enable-http2=true --zap-log-level=debug --zap-encoder=json",
+        check("--leader-elect", |args| args.leader_elect = true);
+        check("--leader-elect=true", |args| args.leader_elect = true);
+        check("--leader-elect=false", |_| {});
+        check("--metrics-bind-address=:8443", |args| {
+            args.metrics_bind_address = ":8443".to_owned()
+        });
+        check("--metrics-bind-address :8443", |args| {
+            args.metrics_bind_address = ":8443".to_owned()
+        });
+        check("--metrics-bind-address=0", |_| {});
+        check("--metrics-secure", |_| {});
+        check("--metrics-secure=false", |args| args.metrics_secure = false);
+        check(
+            "--metrics-cert-path=/tmp/k8s-metrics-server/metrics-certs",
+            |args| {
+                args.metrics_cert_path = Some("/tmp/k8s-metrics-server/metrics-certs".into());
+            },
         );
-        let expected = ManagerArgs {
-            leader_elect: true,
-            metrics_bind_address: ":8443".to_owned(),
-            webhook_cert_path: Some("/tmp/k8s-webhook-server/serving-certs".into()),
-            metrics_secure: false,
-            enable_http2: true,
-            log_level: "debug".to_owned(),
-            log_format: LogFormat::Json,
-            ..ManagerArgs::default()
-        };
-        assert_eq!(args, expected);
+        check(
+            "--metrics-cert-name=a.crt --metrics-cert-key=a.key --webhook-cert-name=b.crt --webhook-cert-key=b.key",
+            |args| {
+                args.metrics_cert_name = "a.crt".to_owned();
+                args.metrics_cert_key = "a.key".to_owned();
+                args.webhook_cert_name = "b.crt".to_owned();
+                args.webhook_cert_key = "b.key".to_owned();
+            },
+        );
+        check("--health-probe-bind-address=:8081", |_| {});
+        check("--health-probe-bind-address=0", |args| {
+            args.health_probe_bind_address = "0".to_owned()
+        });
+        check(
+            "--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs",
+            |args| {
+                args.webhook_cert_path = Some("/tmp/k8s-webhook-server/serving-certs".into());
+            },
+        );
+        check("--webhook-port=9444", |args| args.webhook_port = 9444);
+        check("--enable-http2", |args| args.enable_http2 = true);
+        check("--enable-http2=false", |_| {});
+        check(
+            "--leader-elect --health-probe-bind-address=:8081 --metrics-bind-address=:8443",
+            |args| {
+                args.leader_elect = true;
+                args.metrics_bind_address = ":8443".to_owned();
+            },
+        );
+    }
+
+    #[test]
+    fn zaps_flags_are_understood() {
+        for level in ["debug", "info", "error", "panic", "1", "5"] {
+            for flag in ["--zap-log-level", "--log-level"] {
+                check(&format!("{flag}={level}"), |args| {
+                    args.log_level = Some(level.to_owned())
+                });
+            }
+        }
+        check("--zap-encoder=json", |args| args.log_format = LogFormat::Json);
+        check("--zap-encoder=console", |_| {});
+        check("--zap-devel", |args| args.zap_devel = true);
+        check("--zap-devel=true", |args| args.zap_devel = true);
+        check("--zap-devel=false --leader-elect", |args| {
+            args.leader_elect = true
+        });
+        check(
+            "--zap-stacktrace-level=error --zap-time-encoding=rfc3339nano",
+            |args| {
+                args.zap_stacktrace_level = Some("error".to_owned());
+                args.zap_time_encoding = Some("rfc3339nano".to_owned());
+            },
+        );
+    }
+
+    #[test]
+    fn a_bad_value_is_refused_with_its_flag() {
+        for line in [
+            "--leader-elect=yes please",
+            "--webhook-port=70000",
+            "--log-format=xml",
+            "--leader-elec",
+        ] {
+            let words = ["manager", line];
+            let error = Operator::try_parse_from(words)
+                .err()
+                .map(|error| error.to_string());
+            let flag = line.split('=').next().unwrap_or_default();
+            assert!(
+                error.as_deref().is_some_and(|error| error.contains(flag)),
+                "{line}: {error:?}"
+            );
+        }
     }
 
     #[test]

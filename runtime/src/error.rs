@@ -158,6 +158,17 @@ pub enum ManagerError {
         reason: String,
     },
 
+    /// An environment variable has a value that the manager cannot work with.
+    #[error("the environment variable {variable} is `{value}`: {reason}")]
+    Environment {
+        /// The variable's name.
+        variable: &'static str,
+        /// What it is set to.
+        value: String,
+        /// What is wrong, and what to write instead.
+        reason: String,
+    },
+
     /// A server that the flags ask for cannot be started.
     #[error("cannot start {server}: {reason}")]
     Server {

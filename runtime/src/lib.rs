@@ -5,29 +5,71 @@
 //! it returns decides when it runs again. kube's own types stay in sight: everything here can be left for
 //! [`kube`] at any point.
 //!
+//! # A whole operator
+//! It keeps one ConfigMap per `Greeting` as the object asks for, and says so in a condition:
+//!
 //! ```no_run
+//! use std::collections::BTreeMap;
 //! use std::sync::Arc;
 //!
 //! use clap::Parser;
-//! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
-//! use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::{CustomResource, ResourceExt};
+//! use rbuilder::conditions::{self, Condition};
+//! use rbuilder::{Action, Controller, CrdSchema, Ctx, Error, Manager, ManagerArgs, Result, rbac};
+//! use serde::{Deserialize, Serialize};
 //!
-//! struct State {
-//!     image: String,
+//! /// What is wanted. `rbuilder manifests` makes the CRD of it.
+//! #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+//! #[kube(group = "example.com", version = "v1alpha1", kind = "Greeting", namespaced, status = "GreetingStatus")]
+//! struct GreetingSpec {
+//!     /// Who is greeted.
+//!     #[kube(validation(min_length = 1, max_length = 63), default = "world")]
+//!     whom: String,
 //! }
 //!
-//! async fn reconcile(web: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
-//!     ctx.apply_owned(&*web, deployment(&web, &ctx.image)).await?;
+//! /// What was found.
+//! #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default)]
+//! struct GreetingStatus {
+//!     #[serde(default)]
+//!     #[kube(list_type = "map", list_map_keys = ["type"])]
+//!     conditions: Vec<Condition>,
+//! }
+//!
+//! /// What reconciles need beside the object: clients, settings.
+//! struct State {
+//!     word: String,
+//! }
+//!
+//! /// Called when a `Greeting` or its ConfigMap has changed. `rbuilder manifests` makes the role of its markers.
+//! #[rbac(groups = "example.com", resources = "greetings", verbs = "get;list;watch")]
+//! #[rbac(groups = "example.com", resources = "greetings/status", verbs = "get;patch")]
+//! #[rbac(groups = "", resources = "configmaps", verbs = "get;list;watch;create;patch")]
+//! async fn reconcile(greeting: Arc<Greeting>, ctx: Ctx<State>) -> Result {
+//!     if greeting.spec.whom.contains('\n') {
+//!         // Trying again cannot help; a change of the object can.
+//!         return Err(Error::terminal("`whom` must be one line"));
+//!     }
+//!     let mut map = ConfigMap::default();
+//!     map.metadata.name = Some(greeting.name_any());
+//!     let text = format!("{}, {}!", ctx.word, greeting.spec.whom);
+//!     map.data = Some(BTreeMap::from([("text".to_owned(), text)]));
+//!     ctx.apply_owned(&*greeting, map).await?;
+//!
+//!     let mut status = greeting.status.clone().unwrap_or_default();
+//!     let ready = conditions::new("Ready", true, "Written").observed(&*greeting);
+//!     conditions::set(&mut status.conditions, ready);
+//!     ctx.apply_status(&*greeting, status).await?;
 //!     Ok(Action::await_change())
 //! }
-//! # fn deployment(_: &ConfigMap, _: &str) -> Deployment { Deployment::default() }
 //!
 //! #[derive(Parser)]
 //! struct Args {
 //!     #[command(flatten)]
 //!     manager: ManagerArgs,
-//!     #[arg(long, env)]
-//!     image: String,
+//!     /// The word of greeting.
+//!     #[arg(long, env, default_value = "Hello")]
+//!     word: String,
 //! }
 //!
 //! #[tokio::main]
@@ -35,17 +77,31 @@
 //!     let args = Args::parse();
 //!     Manager::new("da1d9c86.example.com", args.manager)
 //!         .await?
-//!         .controller(Controller::new(reconcile, State { image: args.image }).owns::<Deployment>())
+//!         .controller(Controller::new(reconcile, State { word: args.word }).owns::<ConfigMap>())
 //!         .start()
 //!         .await
 //! }
 //! ```
 //!
-//! | module | what it is for |
+//! `rbuilder init` and `rbuilder create api` write such a project, with the manifests to deploy it.
+//!
+//! # Where things are
+//! | to | look at |
 //! |---|---|
-//! | [`conditions`] | the conditions in a status |
-//! | [`metrics`] | what is counted, and metrics of the operator's own |
-//! | `envtest` (feature of that name) | etcd and kube-apiserver for tests |
+//! | describe a kind | [`CrdSchema`], and its permissions: [`rbac`] |
+//! | reconcile it | [`Controller`], [`Ctx`], [`Action`]; [`Error`] for what goes wrong; [`ObjectRef`] for objects that are gone |
+//! | say how it is | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
+//! | run it | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] for why it ended |
+//! | count | [`metrics`]: what is counted, and metrics of the operator's own |
+//! | test it | [`testing`] for checks that need no cluster; `envtest`, behind the feature of that name, for etcd and kube-apiserver |
+//!
+//! # What happens when
+//! - A reconcile fails or panics: it is logged as one line, counted, and tried again after 5 ms, then 10 ms, up
+//!   to 1000 s, until it succeeds. Other objects do not wait for it.
+//! - SIGTERM or SIGINT: no reconcile starts any more, those that run have 30 s, the lease is given up, the
+//!   process ends with status 0. A second signal ends it at once, with status 1.
+//! - The lease is lost, a server or a watch ends: all stop, and [`Manager::start`] returns an error that names
+//!   the part. `main` should return it, so that the process ends with status 1 and is started again.
 
 #[cfg(feature = "envtest")]
 pub mod envtest;

@@ -1,6 +1,9 @@
 //! Log lines on standard error, unless the operator has set up its own.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::{LogFormat, ManagerArgs};
 use crate::error::ManagerError;
@@ -11,51 +14,122 @@ use crate::error::ManagerError;
 /// names, and numbers for ever more detail.
 pub(crate) fn init(args: &ManagerArgs) -> Result<(), ManagerError> {
     let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
-        Ok(filter) if !filter.is_empty() => filter,
-        _ => directives(&args.log_level),
+        Ok(value) if !value.is_empty() => parse(&value).map_err(|reason| ManagerError::Environment {
+            variable: EnvFilter::DEFAULT_ENV,
+            value,
+            reason,
+        })?,
+        _ => from_flags(args)?,
     };
-    let filter = EnvFilter::try_new(&filter).map_err(|error| ManagerError::Flag {
-        flag: "log-level",
-        value: filter.clone(),
-        reason: format!("{error}; write a level such as `debug`, or a filter such as `info,kube=debug`"),
-    })?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        .with_writer(std::io::stderr)
+        // A log collector would keep the colours as noise.
+        .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset());
     // An error means that a subscriber is there; the operator's own choice stands.
     let _ = match args.log_format {
         LogFormat::Text => lines.try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true);
+            // The list has the reconcile also where the operator opened spans of its own in it.
+            lines.with_current_span(false).with_span_list(true).try_init()
+        }
     };
     Ok(())
 }
 
+/// See <https://no-color.org>.
+fn no_color_is_unset() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
+    let given = args.log_level.as_deref().filter(|level| !level.is_empty());
+    let level = match (given, args.zap_devel) {
+        (Some(level), _) => level,
+        (None, true) => "debug",
+        (None, false) => "info",
+    };
+    parse(directives(level)).map_err(|reason| ManagerError::Flag {
+        flag: "log-level",
+        value: level.to_owned(),
+        reason,
+    })
+}
+
 /// What zap's level means to tracing.
-fn directives(level: &str) -> String {
+fn directives(level: &str) -> &str {
     match level {
-        "panic" | "dpanic" | "fatal" => "error".to_owned(),
-        "0" => "info".to_owned(),
-        "1" => "debug".to_owned(),
-        number if number.parse::<u8>().is_ok() => "trace".to_owned(),
-        directives => directives.to_owned(),
+        "panic" | "dpanic" | "fatal" => "error",
+        "0" => "info",
+        "1" => "debug",
+        number if number.parse::<u8>().is_ok() => "trace",
+        directives => directives,
     }
+}
+
+/// # Errors
+/// What is wrong with the filter, and what to write instead.
+fn parse(filter: &str) -> Result<EnvFilter, String> {
+    const INSTEAD: &str =
+        "write error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
+    // To tracing, a single word that is no level names a crate: a mistyped level would silence everything.
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if filter.chars().all(is_word) && filter.parse::<LevelFilter>().is_err() {
+        return Err(format!("that is not a level; {INSTEAD}"));
+    }
+    EnvFilter::try_new(filter).map_err(|error| format!("{error}; {INSTEAD}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::directives;
+    use super::*;
+
+    fn check(level: Option<&str>, zap_devel: bool, expected: Result<&str, &str>) {
+        let args = ManagerArgs {
+            log_level: level.map(str::to_owned),
+            zap_devel,
+            ..ManagerArgs::default()
+        };
+        let found = from_flags(&args)
+            .map(|filter| filter.to_string())
+            .map_err(|error| error.to_string());
+        match (&found, expected) {
+            (Err(found), Err(expected)) => assert!(found.starts_with(expected), "{level:?}: {found}"),
+            _ => assert_eq!(found.as_deref().map_err(String::as_str), expected, "{level:?}"),
+        }
+    }
 
     #[test]
-    fn zap_levels_are_understood() {
-        let cases = [
-            ("info", "info"),
-            ("1", "debug"),
-            ("5", "trace"),
-            ("fatal", "error"),
-            ("info,kube=off", "info,kube=off"),
-        ];
-        for (level, expected) in cases {
-            assert_eq!(directives(level), expected);
-        }
+    fn levels_are_tracings_and_zaps() {
+        check(None, false, Ok("info"));
+        check(Some(""), false, Ok("info"));
+        check(Some("debug"), false, Ok("debug"));
+        check(Some("WARN"), false, Ok("warn"));
+        check(Some("off"), false, Ok("off"));
+        check(Some("1"), false, Ok("debug"));
+        check(Some("5"), false, Ok("trace"));
+        check(Some("fatal"), false, Ok("error"));
+        check(Some("kube=debug,info"), false, Ok("kube=debug,info"));
+    }
+
+    #[test]
+    fn development_means_debug_unless_a_level_is_given() {
+        check(None, true, Ok("debug"));
+        check(Some("error"), true, Ok("error"));
+    }
+
+    #[test]
+    fn a_mistyped_level_is_an_error_and_not_silence() {
+        check(
+            Some("verbose"),
+            false,
+            Err("--log-level is `verbose`: that is not a level; write error, warn, info,"),
+        );
+        check(
+            Some("info,kube=loud"),
+            false,
+            Err("--log-level is `info,kube=loud`: error parsing level filter"),
+        );
     }
 }

@@ -60,7 +60,8 @@ impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
                 controller = self.ctx.controller(),
                 kind = %K::kind(&()),
                 namespace = key.namespace.as_deref(),
-                name = &*key.name,
+                // Not `name`: in JSON that is the name of the span.
+                object_name = &*key.name,
                 reconcile_id = %reconcile_id(),
             );
             async {
@@ -207,22 +208,38 @@ impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
             }
             Outcome::Failed(error) if error.is_terminal() => {
                 self.queue.forget(key);
-                tracing::error!("reconcile failed for good, until something changes: {error:#}");
+                let error = one_line(&format!("{error:#}"));
+                tracing::error!(%error, "reconcile failed for good; next try when something changes");
             }
             Outcome::Failed(error) if error.is_conflict() => {
-                let delay = self.queue.add_failed(key.clone(), NORMAL);
-                tracing::debug!(?delay, "the object changed meanwhile, will try again: {error:#}");
+                let retry_in = self.queue.add_failed(key.clone(), NORMAL);
+                let error = one_line(&format!("{error:#}"));
+                tracing::debug!(?retry_in, %error, "the object changed meanwhile");
             }
-            Outcome::Failed(error) => self.retry(key, &format!("reconcile failed: {error:#}")),
-            Outcome::Panicked(message) => self.retry(key, &format!("reconcile panicked: {message}")),
-            Outcome::TimedOut(limit) => self.retry(key, &format!("reconcile took longer than {limit:?}")),
+            Outcome::Failed(error) => self.retry(key, "reconcile failed", &format!("{error:#}")),
+            Outcome::Panicked(message) => self.retry(key, "reconcile panicked", &message),
+            Outcome::TimedOut(limit) => {
+                self.retry(
+                    key,
+                    "reconcile abandoned",
+                    &format!("it took longer than {limit:?}"),
+                );
+            }
         }
     }
 
-    fn retry(&self, key: &Key, message: &str) {
-        let delay = self.queue.add_failed(key.clone(), NORMAL);
-        tracing::error!(retry_in = ?delay, "{message}");
+    /// One line per failure, with what is to be read first in front: the text of an error can be long.
+    fn retry(&self, key: &Key, what: &str, error: &str) {
+        let retry_in = self.queue.add_failed(key.clone(), NORMAL);
+        let error = one_line(error);
+        tracing::error!(?retry_in, %error, "{what}");
     }
+}
+
+/// `text` without line breaks: those who read logs, and the programs that collect them, go by lines.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
 }
 
 /// What a panic said; panics with a message carry a string of one of two types.
@@ -237,4 +254,24 @@ fn reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);
     format!("{:016x}", KEY.hash_one(COUNT.fetch_add(1, Ordering::Relaxed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn text_of_many_lines_is_logged_as_one() {
+        let cases = [
+            ("not now", "not now"),
+            ("", ""),
+            (
+                "assertion `left == right` failed: size\n  left: 1\r\n right: 2\n\n",
+                "assertion `left == right` failed: size left: 1 right: 2",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(one_line(text), expected);
+        }
+    }
 }

@@ -1,0 +1,390 @@
+//! An operator as the process it is in a pod: its flags, its signals, its lease, its exit status and its log.
+//! Each test starts this very program again as the operator, against a real API server. Ignored, by name,
+//! where `KUBEBUILDER_ASSETS` does not say where the servers are.
+
+#[path = "process/operator.rs"]
+mod operator;
+#[path = "process/program.rs"]
+mod program;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::ObjectMeta;
+use kube::{Api, ResourceExt};
+use rbuilder::envtest::{Environment, eventually};
+use serde_json::{Value, json};
+
+use operator::{ENDED, FAIL, HOLD, LEASE, STARTED};
+use program::{Ended, Program, free_port};
+
+/// Longer than anything here should take on a busy machine.
+const SOON: Duration = Duration::from_secs(30);
+/// What a process needs to end that is not waiting for anything.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// A namespace of one test.
+struct Place {
+    env: Environment,
+    namespace: String,
+}
+
+impl Place {
+    async fn new() -> Self {
+        Self::at(Environment::shared().await.unwrap()).await
+    }
+
+    async fn at(env: Environment) -> Self {
+        let namespace = env.namespace("process").await.unwrap();
+        Self { env, namespace }
+    }
+
+    /// Starts an operator that watches this namespace and keeps its lease in it.
+    fn start(&self, flags: &[&str]) -> Program {
+        let own = [
+            format!("--watch-namespace={}", self.namespace),
+            format!("--leader-election-namespace={}", self.namespace),
+        ];
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).chain(own).collect();
+        Program::start(self.env.kubeconfig_path(), flags)
+    }
+
+    fn maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.env.client(), &self.namespace)
+    }
+
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.env.client(), &self.namespace)
+    }
+
+    async fn create(&self, name: &str, data: &[&str]) {
+        let data: BTreeMap<String, String> = data
+            .iter()
+            .map(|key| ((*key).to_owned(), "true".to_owned()))
+            .collect();
+        let map = ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                ..ObjectMeta::default()
+            },
+            data: Some(data),
+            ..ConfigMap::default()
+        };
+        self.maps().create(&PostParams::default(), &map).await.unwrap();
+    }
+
+    /// Lets a reconcile that is held end.
+    async fn release(&self, name: &str) {
+        let patch = Patch::Merge(json!({ "data": { HOLD: null } }));
+        self.maps()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    /// The process that has put `mark` on an object.
+    async fn mark(&self, name: &str, mark: &str) -> Option<String> {
+        self.maps()
+            .get(name)
+            .await
+            .unwrap()
+            .annotations()
+            .get(mark)
+            .cloned()
+    }
+
+    async fn marked_by(&self, name: &str, mark: &str, program: &Program) {
+        eventually(SOON, || async {
+            match self.mark(name, mark).await {
+                Some(by) if by == program.id() => Ok(()),
+                found => Err(format!(
+                    "{found:?} in place of {}\n{}",
+                    program.id(),
+                    program.log()
+                )),
+            }
+        })
+        .await;
+    }
+
+    async fn holder(&self) -> String {
+        let lease = self.leases().get(LEASE).await.unwrap();
+        lease.spec.unwrap_or_default().holder_identity.unwrap_or_default()
+    }
+}
+
+/// The first signal lets reconciles end, starts none, gives the lease up, and is no failure.
+#[rbuilder::envtest::test]
+async fn a_signal_lets_reconciles_end() {
+    if operator::is_this_process() {
+        return operator::run().await;
+    }
+    let place = Place::new().await;
+    for signal in ["TERM", "INT"] {
+        let (held, late) = (
+            format!("held-{signal}").to_lowercase(),
+            format!("late-{signal}").to_lowercase(),
+        );
+        let mut program = place.start(&["--leader-elect", "--health-probe-bind-address=0"]);
+        place.create(&held, &[HOLD]).await;
+        place.marked_by(&held, STARTED, &program).await;
+        let holder = place.holder().await;
+        assert!(!holder.is_empty());
+
+        program.signal(signal);
+        program
+            .logs(&format!(
+                "SIG{signal} received: stopping; send it again to stop at once"
+            ))
+            .await;
+        place.create(&late, &[]).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(program.is_running(), "{}", program.log());
+        assert_eq!(
+            place.holder().await,
+            holder,
+            "held for as long as a reconcile runs"
+        );
+
+        place.release(&held).await;
+        assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
+        assert_eq!(place.mark(&held, ENDED).await, Some(program.id()));
+        assert_eq!(place.mark(&late, STARTED).await, None);
+        assert_eq!(place.holder().await, "", "{}", program.log());
+    }
+}
+
+/// Whoever sends it twice does not want to wait.
+#[rbuilder::envtest::test]
+async fn a_second_signal_ends_the_process_at_once() {
+    let place = Place::new().await;
+    for (name, first, second) in [("one", "TERM", "TERM"), ("two", "INT", "TERM")] {
+        let mut program = place.start(&["--health-probe-bind-address=0"]);
+        place.create(name, &[HOLD]).await;
+        place.marked_by(name, STARTED, &program).await;
+        program.signal(first);
+        program.logs(&format!("SIG{first} received: stopping")).await;
+        program.signal(second);
+        assert_eq!(program.ended(AT_ONCE).await, Ended::with(1), "{}", program.log());
+        assert!(
+            program
+                .log()
+                .contains(&format!("SIG{second} received again: stopping at once")),
+            "{}",
+            program.log()
+        );
+        assert_eq!(place.mark(name, ENDED).await, None);
+    }
+}
+
+/// Another process may be at work already: the leader that was ends without waiting for its reconciles.
+#[rbuilder::envtest::test]
+async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
+    let place = Place::new().await;
+    let mut program = place.start(&["--leader-elect", "--health-probe-bind-address=0"]);
+    place.create("held", &[HOLD]).await;
+    place.marked_by("held", STARTED, &program).await;
+
+    let thief = Patch::Merge(json!({ "spec": { "holderIdentity": "thief" } }));
+    place
+        .leases()
+        .patch(LEASE, &PatchParams::default(), &thief)
+        .await
+        .unwrap();
+    // The retry period is 2 s.
+    assert_eq!(
+        program.ended(Duration::from_secs(6)).await,
+        Ended::with(1),
+        "{}",
+        program.log()
+    );
+    let expected = "Error: leader election lost: thief holds the lease";
+    assert!(
+        program.log().lines().any(|line| line == expected),
+        "{}",
+        program.log()
+    );
+    assert_eq!(place.mark("held", ENDED).await, None);
+    assert_eq!(place.holder().await, "thief", "what is not ours is not given up");
+}
+
+/// A leader that cannot reach the API server must be gone before another one may take its lease.
+#[rbuilder::envtest::test]
+async fn a_leader_without_api_server_ends_before_its_lease() {
+    let env = Environment::builder().start().await.unwrap();
+    let place = Place::at(env.clone()).await;
+    let mut program = place.start(&["--leader-elect", "--health-probe-bind-address=0"]);
+    place.create("any", &[]).await;
+    place.marked_by("any", ENDED, &program).await;
+
+    let asked = Instant::now();
+    env.stop().await.unwrap();
+    // The renew deadline is 10 s, the lease lasts 15 s; the stop itself takes a part of that.
+    let ended = program.ended(Duration::from_secs(15)).await;
+    assert_eq!(ended, Ended::with(1), "{}", program.log());
+    assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    assert!(
+        program
+            .log()
+            .contains("Error: leader election lost: the lease could not be renewed within 10s; last error: "),
+        "{}",
+        program.log()
+    );
+}
+
+/// Nobody gives up the lease of a killed leader: the standby, ready all the time, waits until it has expired.
+#[rbuilder::envtest::test]
+async fn a_standby_takes_over_from_a_killed_leader() {
+    let place = Place::new().await;
+    let mut leader = place.start(&["--leader-elect", "--health-probe-bind-address=0"]);
+    place.create("first", &[]).await;
+    place.marked_by("first", ENDED, &leader).await;
+    let probes = free_port();
+    let standby = place.start(&[
+        "--leader-elect",
+        &format!("--health-probe-bind-address=:{probes}"),
+    ]);
+    eventually(SOON, || standby.get(probes, "/readyz")).await;
+    standby.logs("another process is the leader").await;
+
+    let killed = Instant::now();
+    leader.signal("KILL");
+    assert_eq!(leader.ended(AT_ONCE).await, Ended::by_signal(9));
+    place.create("second", &[]).await;
+    place.marked_by("second", ENDED, &standby).await;
+    let waited = killed.elapsed();
+    // The lease was renewed 2 s before the kill at the earliest.
+    assert!(waited >= Duration::from_secs(12), "{waited:?}\n{}", standby.log());
+    assert!(standby.get(probes, "/readyz").await.is_ok());
+}
+
+/// The flags as kubebuilder's manifests and patches write them, with other ports.
+#[rbuilder::envtest::test]
+async fn kubebuilders_flags_start_an_operator() {
+    let place = Place::new().await;
+    let (metrics, probes) = (free_port(), free_port());
+    let mut program = place.start(&[
+        "--leader-elect",
+        &format!("--metrics-bind-address=:{metrics}"),
+        &format!("--health-probe-bind-address=:{probes}"),
+        "--metrics-secure=false",
+        "--enable-http2=false",
+        "--webhook-port=9443",
+        "--zap-devel",
+        "--zap-log-level=debug",
+        "--zap-encoder=console",
+        "--zap-stacktrace-level=error",
+        "--zap-time-encoding=rfc3339nano",
+    ]);
+    place.create("any", &[]).await;
+    place.marked_by("any", ENDED, &program).await;
+    for path in ["/healthz", "/readyz"] {
+        program.get(probes, path).await.unwrap();
+    }
+    let scraped = program.get(metrics, "/metrics").await.unwrap();
+    assert!(
+        scraped.contains("controller_runtime_reconcile_total"),
+        "{scraped}"
+    );
+    assert!(
+        program.log().lines().any(|line| line.contains(" DEBUG ")),
+        "{}",
+        program.log()
+    );
+    program.signal("TERM");
+    assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
+}
+
+/// What people read: a failed reconcile is one line, which says what failed, why, and when it is tried again.
+#[rbuilder::envtest::test]
+async fn a_failed_reconcile_is_one_line_of_log() {
+    let place = Place::new().await;
+    let mut program = place.start(&["--health-probe-bind-address=0"]);
+    place.create("broken", &[FAIL]).await;
+    let line = eventually(SOON, || async {
+        let log = program.log();
+        log.lines()
+            .find(|line| line.contains(" ERROR "))
+            .map(str::to_owned)
+    })
+    .await;
+    let expected = [
+        "controller=\"configmap\"",
+        &format!("namespace=\"{}\"", place.namespace),
+        "object_name=\"broken\"",
+        "reconcile_id=",
+        "reconcile failed",
+        "retry_in=5ms",
+        "error=the backup is not reachable: no route to host",
+    ];
+    for part in expected {
+        assert!(line.contains(part), "{part} is not in {line}");
+    }
+    assert!(!line.contains('\u{1b}'), "colours: {line:?}");
+    program.signal("TERM");
+    assert_eq!(program.ended(AT_ONCE).await, Ended::with(0));
+}
+
+/// What programs read: each line is a JSON object.
+#[rbuilder::envtest::test]
+async fn a_log_in_json_has_the_same_fields() {
+    let place = Place::new().await;
+    let mut program = place.start(&["--health-probe-bind-address=0", "--zap-encoder=json"]);
+    place.create("broken", &[FAIL]).await;
+    let line = eventually(SOON, || async {
+        let log = program.log();
+        let lines = log
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.into_iter().find(|line| line["level"] == "ERROR")
+    })
+    .await;
+    assert_eq!(line["message"], "reconcile failed", "{line}");
+    assert_eq!(
+        line["error"], "the backup is not reachable: no route to host",
+        "{line}"
+    );
+    assert_eq!(line["retry_in"], "5ms", "{line}");
+    let span = &line["spans"][0];
+    for (field, value) in [
+        ("controller", "configmap"),
+        ("namespace", &place.namespace),
+        ("object_name", "broken"),
+    ] {
+        assert_eq!(span[field], value, "{line}");
+    }
+    program.signal("TERM");
+    assert_eq!(program.ended(AT_ONCE).await, Ended::with(0));
+}
+
+/// Errors before anything runs: one line that says what to change, and a status that says so.
+#[rbuilder::envtest::test]
+async fn a_manager_that_cannot_start_says_why() {
+    let place = Place::new().await;
+    let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let cases = [
+        (
+            "--zap-log-level=verbose".to_owned(),
+            "Error: --log-level is `verbose`: that is not a level; write error, warn".to_owned(),
+        ),
+        (
+            format!("--health-probe-bind-address=:{port}"),
+            format!(
+                "Error: cannot start the health probes: --health-probe-bind-address: cannot listen on :{port}"
+            ),
+        ),
+    ];
+    for (flag, expected) in cases {
+        let mut program = place.start(&[&flag]);
+        assert_eq!(program.ended(SOON).await, Ended::with(1), "{}", program.log());
+        let log = program.log();
+        assert!(
+            log.lines().any(|line| line.starts_with(&expected)),
+            "{expected} is not in\n{log}"
+        );
+    }
+}

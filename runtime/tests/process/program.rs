@@ -1,0 +1,145 @@
+//! The operator as another process: started, signalled, and watched to its end.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rbuilder::envtest::eventually;
+use tempfile::NamedTempFile;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::operator::FLAGS;
+
+/// The test that runs the operator where it finds that it shall.
+const ENTRY: &str = "a_signal_lets_reconciles_end";
+
+/// How a process ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    status: Option<i32>,
+    signal: Option<i32>,
+}
+
+impl Ended {
+    pub(crate) fn with(status: i32) -> Self {
+        Self {
+            status: Some(status),
+            signal: None,
+        }
+    }
+
+    pub(crate) fn by_signal(signal: i32) -> Self {
+        Self {
+            status: None,
+            signal: Some(signal),
+        }
+    }
+}
+
+/// A running operator; dropping it kills it.
+pub(crate) struct Program {
+    child: Child,
+    log: NamedTempFile,
+}
+
+impl Program {
+    pub(crate) fn start(kubeconfig: &Path, flags: Vec<String>) -> Self {
+        let log = NamedTempFile::new().unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", ENTRY, "--nocapture"])
+            .env("KUBECONFIG", kubeconfig)
+            .env(FLAGS, flags.join("\n"))
+            .env_remove("RUST_LOG")
+            .env_remove("RUST_BACKTRACE")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log.reopen().unwrap())
+            .spawn()
+            .unwrap();
+        Self { child, log }
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {}", self.id())])
+            .status();
+        assert!(sent.unwrap().success(), "{name}");
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits until the process has ended.
+    pub(crate) async fn ended(&mut self, within: Duration) -> Ended {
+        let deadline = tokio::time::Instant::now() + within;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Ended {
+                    status: status.code(),
+                    signal: status.signal(),
+                };
+            }
+            let log = self.log();
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "still running after {within:?}\n{log}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// All it has written to its standard error.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).unwrap()
+    }
+
+    /// Waits until the log has `text`.
+    pub(crate) async fn logs(&self, text: &str) {
+        eventually(Duration::from_secs(30), || async {
+            let log = self.log();
+            if log.contains(text) {
+                Ok(())
+            } else {
+                Err(format!("{text:?} is not in\n{log}"))
+            }
+        })
+        .await;
+    }
+
+    /// The answer to a GET, which must be 200.
+    pub(crate) async fn get(&self, port: u16, path: &str) -> Result<String, String> {
+        let answer = get(port, path).await.map_err(|error| error.to_string())?;
+        match answer.starts_with("HTTP/1.1 200 ") {
+            true => Ok(answer),
+            false => Err(answer),
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn get(port: u16, path: &str) -> std::io::Result<String> {
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+/// A port that nobody listens on at the moment.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
