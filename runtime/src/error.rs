@@ -169,6 +169,10 @@ pub enum ManagerError {
         reason: String,
     },
 
+    /// Neither a kubeconfig nor a pod's service account says which cluster this is about.
+    #[error("no cluster to work on: set KUBECONFIG to the path of a kubeconfig, or run in a pod; {0}")]
+    NoCluster(#[from] kube::config::InferConfigError),
+
     /// A server that the flags ask for cannot be started.
     #[error("cannot start {server}: {reason}")]
     Server {

@@ -75,7 +75,7 @@ impl Manager {
     /// When there is no usable cluster configuration, or `--log-level` is not one.
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
         logging::init(&args)?;
-        let config = Config::infer().await?;
+        let config = Config::infer().await.map_err(ManagerError::from)?;
         let metrics = Metrics::new();
         let counted = metrics.count_requests(&config.cluster_url);
         let client = ClientBuilder::try_from(config.clone())?

@@ -8,6 +8,7 @@ mod operator;
 mod program;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -358,6 +359,16 @@ async fn a_log_in_json_has_the_same_fields() {
     }
     program.signal("TERM");
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0));
+}
+
+#[rbuilder::envtest::test]
+async fn a_manager_without_a_cluster_says_where_it_looked() {
+    let mut program = Program::start(Path::new("/nowhere/kubeconfig"), Vec::new());
+    assert_eq!(program.ended(SOON).await, Ended::with(1), "{}", program.log());
+    let log = program.log();
+    let start = "Error: no cluster to work on: set KUBECONFIG to the path of a kubeconfig, or run in a pod; ";
+    let error = log.lines().find(|line| line.starts_with(start)).expect(&log);
+    assert!(error.contains("/nowhere/kubeconfig"), "{error}");
 }
 
 /// Errors before anything runs: one line that says what to change, and a status that says so.

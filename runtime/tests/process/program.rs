@@ -50,6 +50,7 @@ impl Program {
             .args(["--exact", ENTRY, "--nocapture"])
             .env("KUBECONFIG", kubeconfig)
             .env(FLAGS, flags.join("\n"))
+            .env_remove("KUBERNETES_SERVICE_HOST")
             .env_remove("RUST_LOG")
             .env_remove("RUST_BACKTRACE")
             .stdin(Stdio::piped())
