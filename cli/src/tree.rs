@@ -127,7 +127,10 @@ impl Tree {
                 {
                     continue;
                 }
-                Err(error) => return Err(error).context("cannot read the package"),
+                Err(error) => {
+                    let place = error.path().unwrap_or(&self.root).display().to_string();
+                    return Err(std::io::Error::from(error)).context(format!("cannot read {place}"));
+                }
             };
             if entry.file_type().is_file() && entry.path().extension().is_some_and(|end| end == "rs") {
                 let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());

@@ -58,6 +58,8 @@ fn a_plain_package_gets_its_manifests() {
     assert!(!tree.contains_key("PROJECT") && !tree.contains_key("config/crd/kustomization.yaml"));
     settled(&folder, &[]);
 
+    let printed = answer(&folder.run("manifests --stdout --output json").ok().out);
+    assert_eq!(printed["files"][0]["path"], "crd/bases/x.io_cups.yaml");
     folder.run("manifests --config-dir deploy/k8s").ok();
     assert!(folder.tree().contains_key("deploy/k8s/crd/bases/x.io_cups.yaml"));
     assert_eq!(folder.run("manifests --config-dir ../out").code, 1);

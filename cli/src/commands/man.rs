@@ -12,7 +12,7 @@ pub(super) fn run(words: &[String], shell: &mut Shell) -> Result<u8> {
     let mut name = "rbuilder".to_owned();
     for word in words {
         let Some(inner) = command.find_subcommand(word) else {
-            bail!("there is no command `{name} {word}`");
+            bail!("there is no command `{} {word}`", name.replace('-', " "));
         };
         command = inner.clone();
         name = format!("{name}-{word}");

@@ -55,10 +55,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     let mut plan = Plan::default();
     let found = read(&plan, &tree, &request)?;
     if flags.stdout {
-        shell.note(&found.text);
-        for file in &found.generated.files {
-            shell.out(&file.text);
-        }
+        print(&found, flags.plan.output, shell);
         return Ok(0);
     }
     put(&mut plan, &tree, &request, &found.generated)?;
@@ -76,6 +73,23 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
         return Ok(1);
     }
     finish("manifests", &tree, &outcome, flags.plan, shell)
+}
+
+/// The manifests themselves, one after the other.
+fn print(found: &Found, output: Output, shell: &mut Shell) {
+    let files = &found.generated.files;
+    if output == Output::Json {
+        let list: Vec<Value> = files
+            .iter()
+            .map(|file| json!({ "path": file.path, "content": file.text }))
+            .collect();
+        let answer = json!({ "command": "manifests", "files": list, "diagnostics": found.data });
+        return shell.out(&format!("{answer:#}\n"));
+    }
+    shell.note(&found.text);
+    for file in files {
+        shell.out(&file.text);
+    }
 }
 
 /// Generates the manifests of the tree as the plan will leave it, and adds them to the plan.
@@ -142,6 +156,13 @@ fn read(plan: &Plan, tree: &Tree, request: &Request) -> Result<Found> {
 }
 
 fn sources(plan: &Plan, tree: &Tree) -> Result<SourceSet> {
+    // Asked first: without a package there may be no end to the folders below.
+    if plan.read(tree, "Cargo.toml")?.is_none() {
+        bail!(
+            "there is no Cargo.toml in {}: run this in a Cargo package, or name one with `-C <folder>`",
+            tree.shown()
+        );
+    }
     let mut sources = tree.sources()?;
     for (path, change) in plan.changes() {
         if let Some(text) = change.after()
@@ -149,12 +170,6 @@ fn sources(plan: &Plan, tree: &Tree) -> Result<SourceSet> {
         {
             sources.insert(path, text);
         }
-    }
-    if sources.get("Cargo.toml").is_none() {
-        bail!(
-            "there is no Cargo.toml in {}: run this in a Cargo package, or name one with `-C <folder>`",
-            tree.shown()
-        );
     }
     Ok(sources)
 }
