@@ -25,9 +25,10 @@ pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
 /// The differences between a kind as compiled (`Kind::crd()`) and its manifest, one line each.
 ///
 /// Left out is what kube's own pipeline puts into `crd()` and the API server does without: the root's title
-/// and description, `nullable` on the optional status, whole numbers printed as floats, and the wrapping of
-/// alternatives that keeps kube's rewriting away from them; and what only the manifest has: annotations, the
-/// list kind, and the `apiVersion`, `kind` and `metadata` properties.
+/// and description, `nullable` on the optional status and the loss of its description where the status has
+/// alternatives, whole numbers printed as floats, and the wrapping of alternatives that keeps kube's rewriting
+/// away from them; and what only the manifest has: annotations, the list kind, and the `apiVersion`, `kind` and
+/// `metadata` properties.
 pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<String> {
     let manifest: Value = match serde_saphyr::from_str(manifest) {
         Ok(manifest) => manifest,
@@ -104,12 +105,16 @@ fn comparable_version(version: &Value) -> Value {
 }
 
 /// Takes the alternatives of `oneOf` and `anyOf` out of the `allOf` of one that shields them from kube's
-/// rewriting, and drops the two alternatives that `x-kubernetes-int-or-string` implies.
+/// rewriting, and drops what `x-kubernetes-int-or-string` implies: its two alternatives, and that it is not
+/// nullable where nothing else is said.
 fn unwrap_alternatives(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
             if keys.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
                 keys.remove("anyOf");
+                if keys.get("nullable") == Some(&Value::Bool(false)) {
+                    keys.remove("nullable");
+                }
             }
             for key in ["oneOf", "anyOf"] {
                 for alternative in keys
@@ -144,6 +149,9 @@ fn drop_stanza(properties: &mut Map<String, Value>) {
     }
     if let Some(status) = properties.get_mut("status").and_then(Value::as_object_mut) {
         status.remove("nullable");
+        if status.contains_key("oneOf") || status.contains_key("anyOf") {
+            status.remove("description");
+        }
     }
 }
 

@@ -63,7 +63,7 @@ pub fn set_of(items: Schema) -> Schema {
 }
 
 /// `BTreeMap<K, V>`, `HashMap<K, V>`. JSON has no keys but strings; an enum of unit variants gives a fixed
-/// set of them.
+/// set of them. A map of anything is any object.
 pub fn map_of(keys: &Schema, values: Schema) -> Schema {
     let names: Option<Vec<&str>> = keys.enumeration.iter().map(serde_json::Value::as_str).collect();
     match names {
@@ -74,6 +74,7 @@ pub fn map_of(keys: &Schema, values: Schema) -> Schema {
                 .collect(),
             ..of_type(SchemaType::Object)
         },
+        _ if values == any() => any_object(),
         _ => Schema {
             additional_properties: Some(Box::new(values)),
             ..of_type(SchemaType::Object)

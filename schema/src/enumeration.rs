@@ -342,13 +342,16 @@ fn untagged(contents: Vec<Option<Schema>>, problems: &mut Vec<Problem>) -> Schem
                 Some(SchemaType::Integer | SchemaType::String)
             )
     };
-    match contents.first() {
-        Some(first) if contents.iter().all(|content| same(first, content)) => first.clone(),
-        Some(first) if types.len() == 1 && first.schema_type != Some(SchemaType::Array) => {
-            one_type(first.schema_type, &contents)
-        }
-        Some(_) if contents.iter().all(number) => of_type(SchemaType::Number),
-        Some(_) if contents.iter().all(int_or_text) => int_or_string(),
+    if let Some(first) = contents.first()
+        && contents.iter().all(|content| same(first, content))
+    {
+        return first.clone();
+    }
+    refuse_rules(&contents, problems);
+    match contents.first().and_then(|first| first.schema_type) {
+        Some(only) if types.len() == 1 && only != SchemaType::Array => one_type(only, &contents),
+        Some(_) if contents.iter().all(number) => one_type(SchemaType::Number, &contents),
+        _ if contents.iter().all(int_or_text) => int_or_string(),
         _ => {
             let complaint =
                 Complaint::new("the variants of this untagged enum are of different types on the wire");
@@ -360,27 +363,47 @@ fn untagged(contents: Vec<Option<Schema>>, problems: &mut Vec<Problem>) -> Schem
 }
 
 /// Variants of one type: any one of their constraints must hold, unless one of them has none.
-fn one_type(schema_type: Option<SchemaType>, contents: &[Schema]) -> Schema {
+fn one_type(schema_type: SchemaType, contents: &[Schema]) -> Schema {
     let mut any_of: Vec<_> = contents.iter().map(value_only).collect();
+    // The formats of numbers are known only beside a type, so the one that all have stands there.
+    let is_number = matches!(schema_type, SchemaType::Integer | SchemaType::Number);
+    let mut formats: Vec<_> = contents.iter().map(|content| &content.format).collect();
+    formats.dedup();
+    let format = match formats.as_slice() {
+        [only] if is_number => (*only).clone(),
+        _ => None,
+    };
+    if is_number {
+        any_of.iter_mut().for_each(|member| member.format = None);
+    }
     if any_of.contains(&Schema::default()) {
         any_of.clear();
     }
     Schema {
-        schema_type,
+        format,
         any_of,
-        ..Schema::default()
+        ..of_type(schema_type)
+    }
+}
+
+/// Rules have no place where nothing tells which variant a value is.
+fn refuse_rules(contents: &[Schema], problems: &mut Vec<Problem>) {
+    for (position, _) in contents
+        .iter()
+        .enumerate()
+        .filter(|(_, content)| !content.validations.is_empty())
+    {
+        let complaint =
+            Complaint::new("nothing tells which variant a value is, so a rule on one has no place");
+        let help = "move the rules to the enum, or give the variants a tag";
+        problems.push(complaint.help(help).at(Site::Variant(position)));
     }
 }
 
 fn untagged_objects(contents: &[Schema], problems: &mut Vec<Problem>) -> Schema {
+    refuse_rules(contents, problems);
     let mut schema = of_type(SchemaType::Object);
     for (position, content) in contents.iter().enumerate() {
-        if !content.validations.is_empty() {
-            let complaint =
-                Complaint::new("nothing tells which variant a value is, so a rule on one has no place");
-            let help = "move the rules to the enum, or give the variants a tag";
-            problems.push(complaint.help(help).at(Site::Variant(position)));
-        }
         if let Err(complaint) = hoist_variant(content, &mut schema) {
             problems.push(complaint.at(Site::Variant(position)));
         }

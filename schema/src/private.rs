@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::import::{OWN, import};
 use crate::{Container, Problem, Schema, Shape, Site, Slot, assemble};
@@ -47,7 +47,12 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
         shield(&mut schema);
     }
     let mut map = match serde_json::to_value(&schema) {
-        Ok(Value::Object(map)) => map,
+        Ok(Value::Object(mut map)) => {
+            if depth == 0 {
+                deny_null(&mut map);
+            }
+            map
+        }
         other => panic!("the schema of `{}` is no JSON object: {other:?}", container.name),
     };
     if depth > 0 {
@@ -76,6 +81,25 @@ fn shield(schema: &mut Schema) {
     inner
         .chain(schema.additional_properties.as_deref_mut())
         .for_each(shield);
+}
+
+/// Says of every number-or-text that it is not nullable, unless it is: kube's own rewriting (5.0) makes the
+/// optional ones nullable where nothing is said.
+fn deny_null(schema: &mut Map<String, Value>) {
+    if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+        schema.entry("nullable").or_insert(Value::Bool(false));
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(Value::Object(inner)) = schema.get_mut(key) {
+            deny_null(inner);
+        }
+    }
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties
+            .values_mut()
+            .filter_map(Value::as_object_mut)
+            .for_each(deny_null);
+    }
 }
 
 /// Puts a type on the stack; says how many were there.

@@ -321,6 +321,18 @@ fn enums() {
         json!({"type": "string"}),
     );
     check(
+        "#[serde(untagged)] enum E { A(#[kube(validation(maximum = 5))] i32), B(#[kube(validation(minimum = 9))] i32) }",
+        json!({"type": "integer", "format": "int32", "anyOf": [{"maximum": 5}, {"minimum": 9}]}),
+    );
+    check(
+        "#[serde(untagged)] enum E { A(#[kube(validation(maximum = 5))] i64), B(#[kube(validation(minimum = 9))] f32) }",
+        json!({"type": "number", "anyOf": [{"maximum": 5}, {"minimum": 9}]}),
+    );
+    refused(
+        "#[serde(untagged)] enum E { A(#[kube(validation = \"self != 'x'\")] String), B(i32) }",
+        &["Variant(0): nothing tells which variant a value is, so a rule on one has no place"],
+    );
+    check(
         "#[serde(untagged)] enum E { A(i32), B(String) }",
         json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
     );

@@ -1,0 +1,281 @@
+//! The manifests on a real API server: taken without a word, and held to by objects.
+
+use std::time::Duration;
+
+use http::Request;
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::{Client, CustomResourceExt, Resource};
+use rbuilder::envtest::{Environment, eventually};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{compiled, generated, kinds};
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// What the API server says to a CRD beside "yes".
+async fn post(client: &Client, crd: &Value, query: &str) -> Vec<String> {
+    let name = &crd["metadata"]["name"];
+    let request = Request::post(format!("{CRDS}{query}"))
+        .header("content-type", "application/json")
+        .body(serde_json::to_vec(crd).expect("JSON").into())
+        .expect("a request");
+    let response = client.send(request).await.expect("an answer");
+    let status = response.status();
+    let warnings: Vec<String> = response
+        .headers()
+        .get_all("warning")
+        .iter()
+        .map(|warning| format!("{name}: {}", warning.to_str().unwrap_or_default()))
+        .collect();
+    if status.is_success() {
+        return warnings;
+    }
+    let body = response.into_body().collect_bytes().await.expect("a body");
+    vec![format!("{name}: {status} {}", String::from_utf8_lossy(&body))]
+}
+
+/// One kind with an object that is right, to be spoiled in one place at a time.
+struct Sample {
+    objects: Api<DynamicObject>,
+    right: Value,
+}
+
+impl Sample {
+    /// `right` goes through the Rust type, so that what the server gets is what serde writes.
+    async fn new<K>(env: &Environment, right: Value) -> Sample
+    where
+        K: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned + Serialize,
+    {
+        let resource = ApiResource::erase::<K>(&());
+        let mut object = json!({
+            "apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "sample"},
+        });
+        object
+            .as_object_mut()
+            .expect("a map")
+            .extend(right.as_object().expect("a map").clone());
+        let typed: K = serde_json::from_value(object).expect("the sample fits the Rust type");
+        let right = serde_json::to_value(typed).expect("JSON");
+        let objects = match K::crd().spec.scope.as_str() {
+            "Namespaced" => Api::namespaced_with(env.client(), "default", &resource),
+            _ => Api::all_with(env.client(), &resource),
+        };
+        let sample = Sample { objects, right };
+        eventually(Duration::from_secs(20), || async {
+            sample.create(&sample.right).await
+        })
+        .await;
+        sample
+    }
+
+    async fn create(&self, object: &Value) -> Result<(), kube::Error> {
+        let dry_run = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let object = serde_json::from_value(object.clone()).expect("an object");
+        self.objects.create(&dry_run, &object).await.map(drop)
+    }
+
+    /// Puts a value in one place, or takes what is there away, and asks the server.
+    async fn check(&self, place: &str, value: Option<Value>, accepted: bool) {
+        let (parent, name) = place.rsplit_once('/').expect("a JSON pointer");
+        let mut object = self.right.clone();
+        let fields = object
+            .pointer_mut(parent)
+            .and_then(Value::as_object_mut)
+            .expect("the parent");
+        match value.clone() {
+            Some(value) => fields.insert(name.to_owned(), value),
+            None => fields.remove(name),
+        };
+        let answer = self.create(&object).await;
+        assert_eq!(answer.is_ok(), accepted, "{place} = {value:?}: {answer:?}");
+    }
+}
+
+#[rbuilder::envtest::test]
+async fn the_server_takes_every_kind_without_a_warning(env: Environment) {
+    let mut said = Vec::new();
+    for crd in compiled() {
+        let crd = serde_json::to_value(crd).expect("JSON");
+        said.extend(post(&env.client(), &crd, "?dryRun=All").await);
+    }
+    for manifest in generated().values() {
+        let crd: Value = serde_saphyr::from_str(manifest).expect("YAML");
+        said.extend(post(&env.client(), &crd, "").await);
+    }
+    assert!(said.is_empty(), "{}", said.join("\n"));
+    objects_are_held_to_the_manifests(&env).await;
+}
+
+async fn objects_are_held_to_the_manifests(env: &Environment) {
+    marked(env).await;
+    shaped(env).await;
+    rooted(env).await;
+}
+
+async fn marked(env: &Environment) {
+    let sample = Sample::new::<kinds::markers::Marked>(
+        env,
+        json!({"spec": {
+            "bounds": {
+                "exclusive": 4, "fours": 8, "fraction": 0.75, "word": "ab1", "chosen": "x", "counted": 2,
+                "few": [1], "some": {"a": "b"}, "retyped": "five", "deep": [["a"], ["b", "c"]], "keyed": {"a": 10},
+            },
+            "rules": {"low": 1, "high": 2, "firstChoice": "a", "rising": 1, "notX": "a", "notZ": "a", "positive": [1]},
+            "lists": {
+                "ports": [{"name": "a", "port": 1}, {"name": "a", "port": 2}], "tags": ["a"], "whole": [],
+                "labels": {}, "annotations": {}, "part": {"a": 1}, "whole_part": {"a": 1},
+            },
+            "presence": {"mayBeAbsent": 1, "mustBePresent": 1, "fixed": "a", "holes": [1, null]},
+            "values": {
+                "negative": 1, "fraction": 1.0, "truth": false, "text": "a", "list": [], "map": {},
+                "object": {"name": "a", "port": 1}, "with_default": {"a": 1},
+            },
+            "overrides": {
+                "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}},
+                "loose": {"a": 1}, "numberOrText": "a", "pod": {"containers": []},
+                "looksLike": {"colour": "red", "beside": {"size": 1}}, "asNumber": 1, "newtype": ["a"], "tree": [],
+            },
+            "small": 2, "letter": "b",
+        }}),
+    )
+    .await;
+    for (place, value, accepted) in [
+        ("/spec/bounds/exclusive", Some(json!(5)), false),
+        ("/spec/bounds/exclusive", Some(json!(-4)), true),
+        ("/spec/bounds/fours", Some(json!(6)), false),
+        ("/spec/bounds/word", Some(json!("ab12")), false),
+        ("/spec/bounds/chosen", Some(json!("z")), false),
+        ("/spec/bounds/deep", Some(json!([["a", "b", "c"]])), false),
+        ("/spec/bounds/deep", Some(json!([[""]])), false),
+        ("/spec/bounds/keyed", Some(json!({"c": 1})), false),
+        ("/spec/bounds/keyed", Some(json!({"b": 11})), false),
+        ("/spec/rules/low", Some(json!(3)), false),
+        ("/spec/rules/secondChoice", Some(json!("b")), false),
+        ("/spec/rules/in", Some(json!(true)), false),
+        ("/spec/rules/firstChoice", None, false),
+        ("/spec/rules/notX", Some(json!("y")), false),
+        ("/spec/rules/notZ", Some(json!("z")), false),
+        ("/spec/rules/positive", Some(json!([0])), false),
+        ("/spec/rules/rising", Some(json!(-1)), false),
+        (
+            "/spec/lists/ports",
+            Some(json!([{"name": "a"}, {"name": "a", "port": 80}])),
+            false,
+        ),
+        ("/spec/lists/tags", Some(json!(["a", "a"])), false),
+        ("/spec/presence/mayBeAbsent", None, true),
+        ("/spec/presence/mustBePresent", None, false),
+        ("/spec/presence/mayBeNull", Some(json!(null)), true),
+        ("/spec/values", Some(json!({"with_default": {"a": 1}})), true),
+        ("/spec/overrides/object/kind", None, false),
+        ("/spec/overrides/numberOrText", Some(json!(7)), true),
+        ("/spec/overrides/numberOrText", Some(json!(true)), false),
+        ("/spec/small", Some(json!(1)), false),
+        ("/spec/small", Some(json!(251)), false),
+        ("/spec/letter", Some(json!("a")), false),
+    ] {
+        sample.check(place, value, accepted).await;
+    }
+}
+
+async fn shaped(env: &Environment) {
+    let carried = json!({"name": "a"});
+    let sample = Sample::new::<kinds::shapes::Shape>(
+        env,
+        json!({"spec": {
+            "plain": "On", "single": "Only", "external": {"Fields": {"x": true}}, "onlyOne": {"Struct": carried},
+            "mixed": "Nothing", "internal": {"kind": "git", "url": "u"}, "internalUnits": {"mode": "Fast"},
+            "internalAlternatives": {"sort": "Choice", "left": "l"}, "adjacent": {"t": "Flag", "c": true},
+            "adjacentUnits": {"t": "First"}, "untagged": {"width": 1}, "either": 1, "eitherNumber": 1,
+            "eitherText": "x-a", "open": true, "lists": [{"Number": 3}], "maps": {"a": {"kind": "nothing"}},
+            "byPlain": {"On": carried}, "nested": [{"a": [{"t": "Nothing"}]}], "generic": {"Many": ["On"]},
+            "empty": {}, "boxedVariants": {"type": "with-fields", "value": {"name": "a", "three-four": [2]}},
+            "listsOrMaps": [1], "counters": 1.5, "deepNewtype": ["On"], "newtypeOfOption": 1,
+            "hoist": "Up", "crane": "c", "rope": 1, "byMotor": {"volts": 1.5},
+        }}),
+    )
+    .await;
+    for (place, value, accepted) in [
+        ("/spec/plain", Some(json!("Maybe")), false),
+        ("/spec/external", Some(json!({"Number": 7})), true),
+        ("/spec/external", Some(json!({"Number": 8})), false),
+        ("/spec/external", Some(json!({"Number": 3, "List": []})), false),
+        ("/spec/onlyOne", Some(json!({})), false),
+        ("/spec/mixed", Some(json!({"Other": {"size": 1}})), true),
+        ("/spec/mixed", Some(json!("Other")), false),
+        (
+            "/spec/internal",
+            Some(json!({"kind": "struct", "name": "a"})),
+            true,
+        ),
+        (
+            "/spec/internal",
+            Some(json!({"kind": "struct", "url": "u"})),
+            false,
+        ),
+        (
+            "/spec/internalAlternatives",
+            Some(json!({"sort": "Choice", "left": "l", "right": "r"})),
+            false,
+        ),
+        (
+            "/spec/internalAlternatives",
+            Some(json!({"sort": "External", "Alpha": {"alpha": 1}})),
+            true,
+        ),
+        (
+            "/spec/internalAlternatives",
+            Some(json!({"sort": "External"})),
+            false,
+        ),
+        (
+            "/spec/adjacent",
+            Some(json!({"t": "Fields", "c": {"size": 1}})),
+            true,
+        ),
+        ("/spec/adjacent", Some(json!({"t": "None"})), false),
+        ("/spec/untagged", Some(json!({"note": "a"})), false),
+        ("/spec/eitherNumber", Some(json!(20)), false),
+        ("/spec/eitherText", Some(json!("Off")), true),
+        ("/spec/eitherText", Some(json!("other")), false),
+        ("/spec/byPlain", Some(json!({"On": {}})), false),
+        ("/spec/hoist", Some(json!("Sideways")), false),
+        ("/spec/crane", None, false),
+        ("/spec/rope", None, false),
+        ("/spec/byMotor", None, false),
+        ("/spec/byHand", Some(carried), false),
+    ] {
+        sample.check(place, value, accepted).await;
+    }
+}
+
+async fn rooted(env: &Environment) {
+    let sample = Sample::new::<kinds::shapes::roots::Open>(
+        env,
+        json!({"spare": "a", "choice": {"left": "l"}, "external": {"List": []}}),
+    )
+    .await;
+    for (place, value, accepted) in [
+        ("/spare", Some(json!("none")), false),
+        ("/other", Some(json!("On")), false),
+        ("/choice", None, false),
+    ] {
+        sample.check(place, value, accepted).await;
+    }
+    let sample =
+        Sample::new::<kinds::shapes::roots::Sum>(env, json!({"spec": {"firstCase": {"size": 1}}})).await;
+    for (value, accepted) in [
+        (json!({"secondCase": {"name": "a"}}), true),
+        (json!({}), false),
+        (
+            json!({"firstCase": {"size": 1}, "secondCase": {"name": "a"}}),
+            false,
+        ),
+    ] {
+        sample.check("/spec", Some(value), accepted).await;
+    }
+}
