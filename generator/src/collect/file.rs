@@ -3,14 +3,16 @@
 use std::ops::Range;
 
 use rbuilder_syntax::{
-    Diagnostic, RbacRule, Session, Severity, Spans, cfg, derives_named, parse_rbac_attribute, parse_type,
-    parse_type_ref, rbac_attributes,
+    Diagnostic, RbacRule, Session, Severity, SpanId, Spans, cfg, derives_named, parse_rbac_attribute,
+    parse_type, parse_type_ref, rbac_attributes,
 };
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, GenericParam, ImplItem, Item, TraitItem};
+use syn::{Attribute, GenericParam, ImplItem, Item, Macro, TraitItem};
 
+use super::attributes;
 use super::imports::{self, Import};
+use super::include::{self, Included};
 use super::path::{self, Location};
 use super::{Collector, MAX_MODULES, OpenFile};
 use crate::lexer::{self, Mark, MarkKind, Scan};
@@ -57,6 +59,7 @@ impl Collector<'_> {
             session: Session::default(),
             accounts: !scan.marks.is_empty(),
             accounted: Vec::new(),
+            rewritten: None,
         };
         reader.file(parsed, &location);
         reader.account(&scan);
@@ -87,6 +90,8 @@ struct FileReader<'c, 'a> {
     accounts: bool,
     /// Where markers were read, or rightly left out.
     accounted: Vec<Range<usize>>,
+    /// The attribute macro on a module around the items, until it is complained about.
+    rewritten: Option<SpanId>,
 }
 
 impl FileReader<'_, '_> {
@@ -106,14 +111,14 @@ impl FileReader<'_, '_> {
     }
 
     fn item(&mut self, mut item: Item, module: ModuleId, location: &Location) {
-        self.account_for_attributes(attributes(&item));
+        self.account_for_attributes(attributes::of(&item));
         let whole = self.accounts.then(|| item.span().byte_range());
         if !cfg::configure_item(&mut item, &self.collector.cfg, &mut self.session)
-            || is_test(attributes(&item))
+            || attributes::is_test(attributes::of(&item))
         {
             return self.accounted.extend(whole);
         }
-        self.rules(attributes(&item));
+        self.rules(attributes::of(&item));
         match item {
             Item::Struct(item) => self.type_item(&item.ident, &item.attrs, module, (&item).into()),
             Item::Enum(item) => self.type_item(&item.ident, &item.attrs, module, (&item).into()),
@@ -131,6 +136,7 @@ impl FileReader<'_, '_> {
                 self.name(module, &name, Name::Import(path));
             }
             Item::Mod(item) => self.module(item, module, location),
+            Item::Macro(item) if include::is_include(&item.mac) => self.include(&item.mac, module),
             _ => {}
         }
     }
@@ -176,16 +182,24 @@ impl FileReader<'_, '_> {
         self.name(module, ident, Name::Type(id));
     }
 
-    /// An attribute macro above the derive may change what the derive sees.
+    /// An attribute macro above the derive may change what the derive sees; one on a module around it, too.
     fn refuse_attribute_macros(&mut self, attrs: &[Attribute]) {
         let above = attrs.iter().take_while(|attr| !attr.path().is_ident("derive"));
-        for attr in above.filter(|attr| !is_harmless(attr)) {
+        for attr in above.filter(|attr| !attributes::is_harmless(attr)) {
             let span = self.session.spans.add(attr);
             let message = "what this attribute makes of the type cannot be known without running it";
             let help = "move it below the derives if it only configures one of them; write the type out if it is a macro";
-            self.session
-                .diagnostics
-                .push(Diagnostic::error(span, message).help(help));
+            self.session.report(Diagnostic::error(span, message).help(help));
+        }
+        self.refuse_rewritten_module();
+    }
+
+    /// Says once for each such module that what is in it may be moved, renamed or copied.
+    fn refuse_rewritten_module(&mut self) {
+        if let Some(span) = self.rewritten.take() {
+            let message = "what this attribute makes of the module cannot be known without running it";
+            let help = "put API types and markers into a module without it, written out";
+            self.session.report(Diagnostic::error(span, message).help(help));
         }
     }
 
@@ -271,9 +285,17 @@ impl FileReader<'_, '_> {
         let id = self.collector.add_module(Some(parent));
         self.name(parent, &item.ident, Name::Module(id));
         let written = path::path_attribute(&item.attrs);
+        let macros = item.attrs.iter().find(|attr| !attributes::is_harmless(attr));
+        let rewritten = macros.map(|attr| self.session.spans.add(attr));
         let Some((_, items)) = item.content else {
+            if rewritten.is_some() {
+                self.rewritten = rewritten;
+                self.refuse_rewritten_module();
+            }
             return self.module_file(&item.ident, id, location, written);
         };
+        let outer = self.rewritten;
+        self.rewritten = rewritten.or(outer);
         let name = written.unwrap_or_else(|| item.ident.unraw().to_string());
         let folder = path::join(&location.folder, &name);
         let location = Location {
@@ -281,6 +303,7 @@ impl FileReader<'_, '_> {
             folder,
         };
         self.items(items, id, &location);
+        self.rewritten = outer;
     }
 
     fn module_file(
@@ -291,21 +314,10 @@ impl FileReader<'_, '_> {
         written: Option<String>,
     ) {
         let written = written.map(|path| path::join(&location.path_folder, &path));
-        let mut ancestors = self.open.ancestors.clone();
-        ancestors.push(self.open.path.clone());
         match path::find(self.collector.sources, &location.folder, ident, written) {
-            Ok(found) if ancestors.contains(&found.path) => {
+            Ok(found) => {
                 let span = self.session.spans.add(ident);
-                let message = format!("the file `{}` contains itself", found.path);
-                self.session.report(Diagnostic::error(span, message));
-            }
-            Ok(path::Found { path, folder }) => {
-                self.collector.open.push(OpenFile {
-                    module: id,
-                    path,
-                    folder,
-                    ancestors,
-                });
+                self.open(found, id, span);
             }
             Err(looked_for) => {
                 let span = self.session.spans.add(ident);
@@ -316,8 +328,52 @@ impl FileReader<'_, '_> {
         }
     }
 
+    /// Has a file read into a module, unless the file is being read already.
+    fn open(&mut self, path::Found { path, folder }: path::Found, module: ModuleId, span: SpanId) {
+        let mut ancestors = self.open.ancestors.clone();
+        ancestors.push(self.open.path.clone());
+        if ancestors.contains(&path) {
+            let message = format!("the file `{path}` contains itself");
+            return self.session.report(Diagnostic::error(span, message));
+        }
+        self.collector.open.push(OpenFile {
+            module,
+            path,
+            folder,
+            ancestors,
+        });
+    }
+
+    /// The items of another file, here.
+    fn include(&mut self, mac: &Macro, module: ModuleId) {
+        let span = self.session.spans.add(mac);
+        let diagnostic = match include::argument(mac) {
+            Included::Path(written) => {
+                let path = path::join(path::parent(&self.open.path), &written);
+                if self.collector.sources.get(&path).is_some() {
+                    let folder = path::parent(&path).to_owned();
+                    return self.open(path::Found { path, folder }, module, span);
+                }
+                Diagnostic::error(span, format!("there is no file `{path}` to include")).help(
+                    "rbuilder reads the `.rs` files of the package: give the file that ending, inside of it",
+                )
+            }
+            Included::Built => Diagnostic::warning(span, "what the build script writes is not read")
+                .help("manifests come from source text: kinds and markers in this file would be left out"),
+            Included::Unknown => {
+                Diagnostic::error(span, "which file this includes cannot be told from the source")
+                    .help("write the path as one string, or declare the file with `mod`")
+            }
+        };
+        self.session.report(diagnostic);
+    }
+
     fn rules(&mut self, attrs: &[Attribute]) {
-        for attr in rbac_attributes(attrs) {
+        let mut rules = rbac_attributes(attrs).peekable();
+        if rules.peek().is_some() {
+            self.refuse_rewritten_module();
+        }
+        for attr in rules {
             let rule: Option<RbacRule> = parse_rbac_attribute(attr, &mut self.session);
             self.collector.package.rules.extend(rule);
         }
@@ -373,76 +429,5 @@ fn unaccounted(mark: &Mark) -> crate::Diagnostic {
         severity,
         message: message.into(),
         help: Some(help.into()),
-    }
-}
-
-/// `#[test]`, `#[tokio::test]` and the like.
-fn is_test(attrs: &[Attribute]) -> bool {
-    attrs.iter().any(|attr| {
-        attr.path()
-            .segments
-            .last()
-            .is_some_and(|last| last.ident == "test")
-    })
-}
-
-/// Attributes that leave the item as it is, or say only how it is written and built.
-fn is_harmless(attr: &Attribute) -> bool {
-    const HARMLESS: &[&str] = &[
-        "allow",
-        "automatically_derived",
-        "cfg",
-        "cfg_attr",
-        "crd",
-        "deny",
-        "deprecated",
-        "derive_where",
-        "doc",
-        "expect",
-        "forbid",
-        "kube",
-        "must_use",
-        "non_exhaustive",
-        "rbac",
-        "repr",
-        "schemars",
-        "serde",
-        "skip_serializing_none",
-        "validate",
-        "warn",
-        "webhook",
-        "x_kube",
-    ];
-    let path = attr.path();
-    let tool = path.segments.len() > 1
-        && path.segments.first().is_some_and(|first| {
-            ["clippy", "rustfmt", "diagnostic"]
-                .iter()
-                .any(|t| first.ident == t)
-        });
-    tool || path
-        .segments
-        .last()
-        .is_some_and(|last| HARMLESS.iter().any(|name| last.ident == name))
-}
-
-fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::ExternCrate(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::ForeignMod(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Macro(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::TraitAlias(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Union(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
     }
 }

@@ -1,8 +1,10 @@
 //! Source text to the model of a package: follows `mod` from the root of every target, calls
 //! `rbuilder-syntax` for each item on the way, and holds itself to having seen every marker token.
 
+mod attributes;
 mod file;
 mod imports;
+mod include;
 mod path;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! What kube's container keys say about fields, held against the schema: a path that leads nowhere makes an
 //! empty column, or an autoscaler that does nothing.
 
-use rbuilder_schema::{Schema, SchemaType};
+use rbuilder_schema::{Breach, Schema, SchemaType, check_structural};
 use rbuilder_syntax::{PrintColumn, Scale};
 
 use super::Version;
@@ -30,6 +30,20 @@ pub(super) fn check(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     }
     for path in &version.resource.selectable {
         check_selectable(version, path, schemas);
+    }
+}
+
+/// What every item's schema has passed can still break where items meet.
+pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
+    for Breach { path, message, help } in check_structural(&version.schema) {
+        let message = format!("the API server would refuse `{path}`: {message}");
+        error(
+            version,
+            version.place.span,
+            message,
+            &help.unwrap_or_default(),
+            schemas,
+        );
     }
 }
 

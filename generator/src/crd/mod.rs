@@ -86,13 +86,14 @@ fn version<'a>(id: TypeId, resource: &'a CustomResource, schemas: &mut Schemas<'
         schema,
     };
     check::check(&version, schemas);
+    check::check_structure(&version, schemas);
     Some(version)
 }
 
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     let resource = versions[0].resource;
     let names = Names::of(resource);
-    let crd = json!({
+    let mut crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": metadata(versions, &names, options),
@@ -100,9 +101,10 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
             "group": resource.group,
             "names": names_value(&names),
             "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
-            "versions": versions.iter().map(version_value).collect::<Vec<_>>(),
         },
     });
+    // Assigned, not interpolated: `json!` would copy the whole schema once more.
+    crd["spec"]["versions"] = versions.iter().map(version_value).collect();
     let path = format!("crd/bases/{}_{}.yaml", resource.group, names.plural);
     OutputFile {
         path,

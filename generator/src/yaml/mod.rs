@@ -12,7 +12,7 @@ mod scalar;
 
 use serde_json::{Map, Number, Value};
 
-use scalar::Place;
+use scalar::{Place, push_spaces};
 
 /// Writes one document, without the `---` line.
 pub fn to_string(value: &Value) -> String {
@@ -126,8 +126,4 @@ fn write_number(out: &mut String, number: &Number) {
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     out.push_str(&format!("{mantissa}e{sign}{:02}", exponent.abs()));
-}
-
-fn push_spaces(out: &mut String, count: usize) {
-    out.extend(std::iter::repeat_n(' ', count));
 }

@@ -116,6 +116,8 @@ fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
     let mut column = column(out);
     let mut after_space = false;
+    // What has been read and not written: text is copied in runs.
+    let mut start = 0;
     let mut rest = text.char_indices().peekable();
     while let Some((at, c)) = rest.next() {
         let next = rest.peek().map(|(_, next)| *next);
@@ -128,20 +130,24 @@ fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
                     && column > WIDTH
                     && next.is_some_and(|next| next != ' ') =>
             {
+                out.push_str(&text[start..at]);
+                start = at + 1;
                 break_line(out, indent);
                 column = indent;
             }
             _ => {
-                out.push(c);
                 column += 1;
                 if c == '\'' && !quote.is_empty() {
-                    out.push(c);
+                    // The quote itself begins the next run.
+                    out.push_str(&text[start..=at]);
+                    start = at;
                     column += 1;
                 }
             }
         }
         after_space = c == ' ';
     }
+    out.push_str(&text[start..]);
     out.push_str(quote);
 }
 
@@ -220,7 +226,7 @@ fn write_block(out: &mut String, text: &str, indent: usize) {
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
         out.push('\n');
         if !line.is_empty() {
-            out.extend(std::iter::repeat_n(' ', indent));
+            push_spaces(out, indent);
             out.push_str(line);
         }
     }
@@ -228,7 +234,17 @@ fn write_block(out: &mut String, text: &str, indent: usize) {
 
 fn break_line(out: &mut String, indent: usize) {
     out.push('\n');
-    out.extend(std::iter::repeat_n(' ', indent));
+    push_spaces(out, indent);
+}
+
+/// Indentation.
+pub(super) fn push_spaces(out: &mut String, mut count: usize) {
+    const SPACES: &str = "                                                                ";
+    while count > SPACES.len() {
+        out.push_str(SPACES);
+        count -= SPACES.len();
+    }
+    out.push_str(&SPACES[..count]);
 }
 
 /// How many characters the last line has.

@@ -11,10 +11,10 @@ pub(super) fn is_not_a_string(text: &str) -> bool {
 }
 
 fn is_word(text: &str) -> bool {
-    let any_case = |word: &str| {
-        let mut capital = word.to_owned();
-        capital[..1].make_ascii_uppercase();
-        text == word || text == capital || text == word.to_ascii_uppercase()
+    // Lower case, upper case, or a capital first: `yEs` is text.
+    let is_cased_as_words_are = || {
+        let rest = text.get(1..).unwrap_or_default().as_bytes();
+        rest.iter().all(u8::is_ascii_lowercase) || text.bytes().all(|b| b.is_ascii_uppercase())
     };
     match text {
         "" | "~" | "<<" | "=" => true,
@@ -26,7 +26,8 @@ fn is_word(text: &str) -> bool {
             matches!(unsigned, ".inf" | ".Inf" | ".INF")
                 || ["yes", "no", "on", "off", "true", "false", "null"]
                     .into_iter()
-                    .any(any_case)
+                    .any(|word| text.eq_ignore_ascii_case(word))
+                    && is_cased_as_words_are()
         }
     }
 }

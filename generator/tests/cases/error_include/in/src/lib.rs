@@ -1,0 +1,3 @@
+include!("no_such_file.rs");
+std::include!(concat!("a", ".rs"));
+include!("lib.rs");

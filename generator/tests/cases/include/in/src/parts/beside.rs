@@ -1,0 +1,4 @@
+#[derive(rbuilder::CrdSchema)]
+pub struct Part {
+    pub name: String,
+}
