@@ -80,7 +80,7 @@ pub struct DocumentedSpec {
 pub enum Variants {
     #[cfg(any())]
     Out,
-    #[cfg(all())]
+    #[cfg(any(unix, not(unix)))]
     In,
     /// Kept.
     #[cfg_attr(all(), serde(rename = "renamed"))]

@@ -1,14 +1,15 @@
 //! The container keys of a kind: `#[kube(…)]` as kube-derive 5.0 reads it, and what `#[crd(…)]` adds.
 
-use serde::Deserialize;
+mod column;
+mod scale;
+mod selectable;
+
 use syn::Attribute;
 use syn::ext::IdentExt;
 
 use crate::args::{self, Arg, ArgValue, Literal};
 use crate::item::Item;
-use crate::{
-    CustomResource, PrintColumn, Scale, Session, SpanId, TypeRef, derives_named, marker, suggest, types,
-};
+use crate::{CustomResource, Session, SpanId, TypeRef, derives_named, marker, suggest, types};
 
 /// One container key: a row of the reference page and what "did you mean" chooses from.
 pub struct ContainerKey {
@@ -108,14 +109,14 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "scale",
         "Paths of the scale subresource.",
         |arg, draft, session| {
-            draft.made.scale = scale(arg, session);
+            draft.made.scale = scale::scale(arg, session);
         },
     ),
     many(
         "printcolumn",
         "A column for `kubectl get`.",
         |arg, draft, session| {
-            let Some(column) = print_column(arg, session) else {
+            let Some(column) = column::print_column(arg, session) else {
                 return;
             };
             if draft
@@ -134,7 +135,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "JSON path of a field that a field selector may name.",
         |arg, draft, session| {
             if let Some(path) = arg.text(session) {
-                check_selectable(&path, arg.value_span(), &draft.made.selectable, session);
+                selectable::check_selectable(&path, arg.value_span(), &draft.made.selectable, session);
                 draft.made.selectable.push(path);
             }
         },
@@ -529,220 +530,6 @@ fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
         return None;
     }
     marker::cel_rule(arg, session)
-}
-
-/// `scale` in kube's JSON form; the parenthesised form has the same fields in snake case.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonScale {
-    spec_replicas_path: String,
-    status_replicas_path: String,
-    label_selector_path: Option<String>,
-}
-
-fn scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
-    let json: JsonScale = match &arg.value {
-        ArgValue::Literal(_) => from_json(arg, session)?,
-        _ => {
-            let names = [
-                "spec_replicas_path",
-                "status_replicas_path",
-                "label_selector_path",
-            ];
-            let args = named(arg, &names, session)?;
-            JsonScale {
-                spec_replicas_path: required(arg, args, names[0], session)?,
-                status_replicas_path: required(arg, args, names[1], session)?,
-                label_selector_path: optional(args, names[2], session),
-            }
-        }
-    };
-    let scale = Scale {
-        span: arg.span,
-        spec_replicas_path: json.spec_replicas_path,
-        status_replicas_path: json.status_replicas_path,
-        label_selector_path: json.label_selector_path,
-    };
-    check_scale(&scale, session);
-    Some(scale)
-}
-
-fn check_scale(scale: &Scale, session: &mut Session) {
-    let Scale {
-        span,
-        spec_replicas_path,
-        status_replicas_path,
-        label_selector_path,
-    } = scale;
-    for (path, key, prefixes) in [
-        (Some(spec_replicas_path), "spec_replicas_path", &[".spec."][..]),
-        (
-            Some(status_replicas_path),
-            "status_replicas_path",
-            &[".status."][..],
-        ),
-        (
-            label_selector_path.as_ref(),
-            "label_selector_path",
-            &[".spec.", ".status."][..],
-        ),
-    ] {
-        let Some(path) = path else { continue };
-        if !prefixes
-            .iter()
-            .any(|prefix| path.len() > prefix.len() && path.starts_with(prefix))
-        {
-            let help = format!("write a path under {}", suggest::list(prefixes.iter().copied()));
-            session.error_help(*span, format!("`{path}` cannot be the {key}"), help);
-        }
-    }
-}
-
-/// `printcolumn` in kube's JSON form.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonColumn {
-    name: String,
-    #[serde(rename = "type")]
-    column_type: String,
-    json_path: String,
-    description: Option<String>,
-    format: Option<String>,
-    priority: Option<i32>,
-}
-
-/// The types a column may have.
-const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
-/// The formats a column may have.
-const COLUMN_FORMATS: &[&str] = &[
-    "int32",
-    "int64",
-    "float",
-    "double",
-    "byte",
-    "date",
-    "date-time",
-    "password",
-];
-
-fn print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
-    let json: JsonColumn = match &arg.value {
-        ArgValue::Literal(_) => from_json(arg, session)?,
-        _ => {
-            let names = ["name", "type_", "json_path", "description", "format", "priority"];
-            let args = named(arg, &names, session)?;
-            JsonColumn {
-                name: required(arg, args, "name", session)?,
-                column_type: required(arg, args, "type_", session)?,
-                json_path: required(arg, args, "json_path", session)?,
-                description: optional(args, "description", session),
-                format: optional(args, "format", session),
-                priority: priority(args, session),
-            }
-        }
-    };
-    let JsonColumn {
-        name,
-        column_type,
-        json_path,
-        description,
-        format,
-        priority,
-    } = json;
-    let column = PrintColumn {
-        span: arg.span,
-        name,
-        column_type,
-        json_path,
-        description,
-        format,
-        priority,
-    };
-    check_column(&column, arg, session);
-    Some(column)
-}
-
-fn check_column(column: &PrintColumn, arg: &Arg, session: &mut Session) {
-    let args = match &arg.value {
-        ArgValue::List(args) => args.as_slice(),
-        _ => &[],
-    };
-    let at = |name: &str| {
-        args.iter()
-            .find(|arg| arg.name == name)
-            .map_or_else(|| arg.value_span(), Arg::value_span)
-    };
-    if !COLUMN_TYPES.contains(&column.column_type.as_str()) {
-        let message = format!("`{}` is not the type of a column", column.column_type);
-        session.error_help(
-            at("type_"),
-            message,
-            suggest::help(&column.column_type, COLUMN_TYPES.iter().copied()),
-        );
-    }
-    if let Some(format) = &column.format
-        && !COLUMN_FORMATS.contains(&format.as_str())
-    {
-        let message = format!("`{format}` is not the format of a column");
-        session.error_help(
-            at("format"),
-            message,
-            suggest::help(format, COLUMN_FORMATS.iter().copied()),
-        );
-    }
-    if !column.json_path.starts_with('.') {
-        let message = format!("`{}` is not a JSON path", column.json_path);
-        let path = column
-            .json_path
-            .trim_start_matches('$')
-            .trim_start_matches(['{', '.']);
-        session.error_help(
-            at("json_path"),
-            message,
-            format!("write `.{}`", path.trim_end_matches('}')),
-        );
-    }
-}
-
-fn priority(args: &[Arg], session: &mut Session) -> Option<i32> {
-    let arg = args.iter().find(|arg| arg.name == "priority")?;
-    let priority = match arg.literal().map(|literal| &literal.value) {
-        Some(serde_json::Value::Number(number)) => {
-            number.as_i64().and_then(|number| i32::try_from(number).ok())
-        }
-        Some(serde_json::Value::String(text)) => text.parse().ok(),
-        _ => None,
-    };
-    if priority.is_none() {
-        session.error_help(
-            arg.value_span(),
-            "`priority` wants a whole number",
-            "write `priority = 1`",
-        );
-    }
-    priority
-}
-
-/// The API server takes at most this many selectable fields.
-const MAX_SELECTABLE: usize = 8;
-
-fn check_selectable(path: &str, at: SpanId, earlier: &[String], session: &mut Session) {
-    if !path.starts_with('.') || path.len() < 2 {
-        let help = "write a path from the object, as in `.spec.size`";
-        session.error_help(at, format!("`{path}` is not a JSON path"), help);
-    } else if path == ".metadata" || path.starts_with(".metadata.") {
-        let help = "remove it: `metadata.name` and `metadata.namespace` can be selected by always";
-        session.error_help(at, "fields of `metadata` cannot be made selectable", help);
-    }
-    if earlier.iter().any(|earlier| earlier == path) {
-        session.error(at, format!("`{path}` is made selectable twice"));
-    }
-    if earlier.len() == MAX_SELECTABLE {
-        session.error(
-            at,
-            format!("a kind has at most {MAX_SELECTABLE} selectable fields"),
-        );
-    }
 }
 
 /// The arguments of `key(…)`, after checking that each is known and written once.

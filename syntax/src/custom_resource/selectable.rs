@@ -1,0 +1,25 @@
+//! `selectable = "…"`: the fields that field selectors may use.
+
+use crate::{Session, SpanId};
+
+/// The API server takes at most this many selectable fields.
+const MAX_SELECTABLE: usize = 8;
+
+pub(super) fn check_selectable(path: &str, at: SpanId, earlier: &[String], session: &mut Session) {
+    if !path.starts_with('.') || path.len() < 2 {
+        let help = "write a path from the object, as in `.spec.size`";
+        session.error_help(at, format!("`{path}` is not a JSON path"), help);
+    } else if path == ".metadata" || path.starts_with(".metadata.") {
+        let help = "remove it: `metadata.name` and `metadata.namespace` can be selected by always";
+        session.error_help(at, "fields of `metadata` cannot be made selectable", help);
+    }
+    if earlier.iter().any(|earlier| earlier == path) {
+        session.error(at, format!("`{path}` is made selectable twice"));
+    }
+    if earlier.len() == MAX_SELECTABLE {
+        session.error(
+            at,
+            format!("a kind has at most {MAX_SELECTABLE} selectable fields"),
+        );
+    }
+}
