@@ -1,0 +1,274 @@
+use std::sync::{Arc, Mutex};
+
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// One lease as the API server keeps it: written only by who names its resource version.
+#[derive(Clone, Default)]
+struct Server(Arc<Mutex<Stored>>);
+
+#[derive(Default)]
+struct Stored {
+    lease: Option<Value>,
+    version: u64,
+    /// Answers nothing at all, as behind a broken network.
+    silent: bool,
+}
+
+impl Server {
+    fn client(&self) -> Client {
+        let server = self.clone();
+        let service = tower::service_fn(move |request| {
+            let server = server.clone();
+            async move { Ok::<_, std::convert::Infallible>(server.answer(request).await) }
+        });
+        Client::new(service, "default")
+    }
+
+    fn elector(&self, identity: &str) -> Elector {
+        let election = Election {
+            identity: identity.to_owned(),
+            ..Election::new("operator", "default")
+        };
+        Elector::with_client(election, self.client())
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        if self.0.lock().unwrap().silent {
+            std::future::pending::<()>().await;
+        }
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let (status, value) = match parts.uri.path() {
+            path if path.contains("/leases") => self.lease(&parts.method, serde_json::from_slice(&body).ok()),
+            // Events.
+            _ => (
+                StatusCode::CREATED,
+                serde_json::from_slice(&body).unwrap_or_default(),
+            ),
+        };
+        Response::builder()
+            .status(status)
+            .body(Body::from(value.to_string().into_bytes()))
+            .unwrap()
+    }
+
+    fn lease(&self, method: &Method, sent: Option<Value>) -> (StatusCode, Value) {
+        let mut stored = self.0.lock().unwrap();
+        let refuse = |status: StatusCode, reason: &str| {
+            let code = status.as_u16();
+            (
+                status,
+                json!({ "kind": "Status", "status": "Failure", "message": reason, "reason": reason, "code": code }),
+            )
+        };
+        let known = stored
+            .lease
+            .as_ref()
+            .map(|lease| lease["metadata"]["resourceVersion"].clone());
+        match (method, sent, known) {
+            (&Method::GET, _, Some(_)) => (StatusCode::OK, stored.lease.clone().unwrap()),
+            (&Method::GET, _, None) => refuse(StatusCode::NOT_FOUND, "NotFound"),
+            (&Method::POST, Some(_), Some(_)) => refuse(StatusCode::CONFLICT, "AlreadyExists"),
+            (&Method::PUT, Some(lease), Some(known)) if lease["metadata"]["resourceVersion"] != known => {
+                refuse(StatusCode::CONFLICT, "Conflict")
+            }
+            (_, Some(lease), _) => (StatusCode::OK, stored.put(lease)),
+            (_, None, _) => refuse(StatusCode::BAD_REQUEST, "BadRequest"),
+        }
+    }
+
+    /// What another process does to the lease. Its clock is hours off.
+    fn held_by(&self, holder: &str) {
+        let mut stored = self.0.lock().unwrap();
+        let now = stored.version;
+        stored.put(json!({
+            "metadata": { "name": "operator", "namespace": "default", "uid": "u" },
+            "spec": {
+                "holderIdentity": holder,
+                "leaseDurationSeconds": 15,
+                "leaseTransitions": 3,
+                "acquireTime": "2001-01-01T00:00:00.000000Z",
+                "renewTime": format!("2001-01-01T00:00:00.{now:06}Z"),
+            },
+        }));
+    }
+
+    fn silence(&self) {
+        self.0.lock().unwrap().silent = true;
+    }
+
+    fn spec(&self) -> Value {
+        self.0.lock().unwrap().lease.clone().unwrap_or_default()["spec"].clone()
+    }
+}
+
+impl Stored {
+    fn put(&mut self, mut lease: Value) -> Value {
+        self.version += 1;
+        lease["metadata"]["resourceVersion"] = self.version.to_string().into();
+        lease["metadata"]["name"] = "operator".into();
+        self.lease = Some(lease.clone());
+        lease
+    }
+}
+
+/// Within how many seconds, `from` to `to`, it resolves.
+async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
+    let started = Instant::now();
+    let value = timeout(to * SECOND, future).await.expect("it resolves in time");
+    assert!(
+        started.elapsed() >= from * SECOND,
+        "it took only {:?}",
+        started.elapsed()
+    );
+    value
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_not_there_is_made_at_once() {
+    let server = Server::default();
+    let _leading = takes(0, 1, server.elector("a").acquire()).await;
+    let spec = server.spec();
+    assert_eq!(
+        (
+            &spec["holderIdentity"],
+            &spec["leaseDurationSeconds"],
+            &spec["leaseTransitions"]
+        ),
+        (&json!("a"), &json!(15), &json!(0))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_holder_is_replaced_after_its_lease_by_our_own_clock() {
+    let server = Server::default();
+    server.held_by("old");
+    // At most one jittered retry period later than the lease's end.
+    let _leading = takes(15, 20, server.elector("a").acquire()).await;
+    assert_eq!(
+        (
+            &server.spec()["holderIdentity"],
+            &server.spec()["leaseTransitions"]
+        ),
+        (&json!("a"), &json!(4))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_renews_keeps_its_lease_whatever_its_clock_says() {
+    let server = Server::default();
+    server.held_by("old");
+    let renewing = async {
+        loop {
+            sleep(10 * SECOND).await;
+            server.held_by("old");
+        }
+    };
+    tokio::select! {
+        _ = timeout(200 * SECOND, renewing) => {}
+        _ = server.elector("a").acquire() => panic!("took a lease that is being renewed"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_candidates_one_leads() {
+    let server = Server::default();
+    server.held_by("old");
+    let (led, mut leaders) = tokio::sync::mpsc::channel(10);
+    for n in 0..10 {
+        let (led, elector) = (led.clone(), server.elector(&format!("candidate {n}")));
+        tokio::spawn(async move {
+            let leading = elector.acquire().await;
+            led.send(leading).await.unwrap();
+        });
+    }
+    let _leader = takes(15, 20, leaders.recv()).await.unwrap();
+    assert!(
+        timeout(100 * SECOND, leaders.recv()).await.is_err(),
+        "a second one leads"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_hears_nothing_gives_up_before_its_lease_ends() {
+    let server = Server::default();
+    let leading = server.elector("a").acquire().await;
+    sleep(60 * SECOND).await;
+    assert_eq!(server.spec()["holderIdentity"], "a");
+    server.silence();
+    // The last renewal was sent up to one retry period ago.
+    let lost = takes(7, 11, leading.lost()).await;
+    let Lost::Deadline { deadline, .. } = &lost else {
+        panic!("{lost}")
+    };
+    assert_eq!(*deadline, 10 * SECOND);
+    assert!(
+        lost.to_string()
+            .starts_with("the lease could not be renewed within 10s; last error: no answer"),
+        "{lost}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_lease_is_taken_knows_at_the_next_renewal() {
+    let server = Server::default();
+    let leading = server.elector("a").acquire().await;
+    server.held_by("thief");
+    assert_eq!(takes(0, 3, leading.lost()).await, Lost::To("thief".to_owned()));
+    leading.release().await;
+    assert_eq!(
+        server.spec()["holderIdentity"],
+        "thief",
+        "a lease of another is not released"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_released_lease_is_free_at_once() {
+    let server = Server::default();
+    let leading = server.elector("a").acquire().await;
+    let lost = leading.lost();
+    leading.release().await;
+    assert_eq!(
+        (
+            &server.spec()["holderIdentity"],
+            &server.spec()["leaseDurationSeconds"]
+        ),
+        (&json!(""), &json!(1))
+    );
+    assert!(
+        timeout(100 * SECOND, lost).await.is_err(),
+        "what is given up is not lost"
+    );
+    let _leading = takes(0, 1, server.elector("b").acquire()).await;
+    assert_eq!(server.spec()["leaseTransitions"], 1);
+}
+
+#[test]
+fn two_identities_of_one_host_differ() {
+    assert_ne!(new_identity(), new_identity());
+}
+
+#[::rbuilder::envtest::test]
+async fn on_a_real_server_the_second_follows_when_the_first_releases(env: ::rbuilder::envtest::Environment) {
+    let namespace = env.namespace("election").await.unwrap();
+    let elector = || Elector::with_config(Election::new("operator", &namespace), env.config()).unwrap();
+    let first = timeout(10 * SECOND, elector().acquire()).await.unwrap();
+    let second = tokio::spawn(elector().acquire());
+    // One renewal of the first, and some tries of the second.
+    sleep(5 * SECOND).await;
+    assert!(!second.is_finished());
+    first.release().await;
+    let second = timeout(10 * SECOND, second).await.unwrap().unwrap();
+    let leases: Api<Lease> = Api::namespaced(env.client(), &namespace);
+    let spec = leases.get("operator").await.unwrap().spec.unwrap();
+    assert_eq!(spec.lease_transitions, Some(1));
+    second.release().await;
+}
