@@ -112,6 +112,18 @@ impl Fixture {
         .await
     }
 
+    /// Waits until the object is available with this size, and the reconciles that its own status caused are over: what
+    /// happens from here on must have been noticed through a watch.
+    async fn await_rest(&self, name: &str, size: i32) {
+        let wanted = format!("with {size} replicas");
+        eventually(LONG, || async {
+            let condition = self.await_available(name, "True", "Reconciling").await;
+            condition.message.contains(&wanted)
+        })
+        .await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+
     async fn await_replicas(&self, name: &str, wanted: i32) -> Deployment {
         eventually(LONG, || async {
             let deployment = self
@@ -441,6 +453,7 @@ async fn the_deployment_follows_the_size_and_drift_is_undone(env: Environment) {
                 .await
                 .expect("the size changes");
             fixture.await_replicas("sized", 2).await;
+            fixture.await_rest("sized", 2).await;
 
             let (params, patch) = merge(json!({"spec": {"replicas": 7}}));
             fixture
@@ -463,6 +476,7 @@ async fn a_deleted_deployment_comes_back(env: Environment) {
     fixture
         .with_operator(async {
             let first = fixture.await_replicas("kept", 1).await;
+            fixture.await_rest("kept", 1).await;
             fixture
                 .deployments()
                 .delete("kept", &DeleteParams::background())
