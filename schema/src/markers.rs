@@ -1,4 +1,4 @@
-//! What markers say, as values: the common vocabulary of both doors. DESIGN's marker table, parsed.
+//! What markers say, as values: the common vocabulary of both doors.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
