@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::repo;
 use crate::sh::Cmd;
+use crate::testdata::MEMCACHED;
 
 /// A way through the commands; after each one the project is checked.
 struct Journey {
@@ -21,19 +22,7 @@ struct Journey {
 const JOURNEYS: &[Journey] = &[
     Journey {
         name: "plain-operator",
-        commands: &[
-            &["init", "--domain", "example.com"],
-            &[
-                "create",
-                "api",
-                "--group",
-                "cache",
-                "--version",
-                "v1alpha1",
-                "--kind",
-                "Memcached",
-            ],
-        ],
+        commands: MEMCACHED,
     },
     Journey {
         name: "grouped-operator",

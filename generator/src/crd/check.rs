@@ -2,10 +2,9 @@
 //! empty column, or an autoscaler that does nothing.
 
 use rbuilder_schema::{Breach, Schema, SchemaType, check_structural};
-use rbuilder_syntax::{PrintColumn, Scale};
+use rbuilder_syntax::{PrintColumn, Scale, SpanId};
 
 use super::Version;
-use crate::package::Place;
 use crate::schemas::Schemas;
 
 pub(super) fn check(version: &Version<'_>, schemas: &mut Schemas<'_>) {
@@ -170,38 +169,14 @@ fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>
     );
 }
 
-fn warn(
-    version: &Version<'_>,
-    span: rbuilder_syntax::SpanId,
-    message: String,
-    help: &str,
-    schemas: &mut Schemas<'_>,
-) {
-    let (package, place) = (
-        schemas.package(),
-        Place {
-            span,
-            ..version.place
-        },
-    );
-    schemas.report().warning(package, place, message, help);
+fn warn(version: &Version<'_>, span: SpanId, message: String, help: &str, schemas: &mut Schemas<'_>) {
+    let package = schemas.package();
+    schemas.report().warning(package, version.at(span), message, help);
 }
 
-fn error(
-    version: &Version<'_>,
-    span: rbuilder_syntax::SpanId,
-    message: String,
-    help: &str,
-    schemas: &mut Schemas<'_>,
-) {
-    let (package, place) = (
-        schemas.package(),
-        Place {
-            span,
-            ..version.place
-        },
-    );
-    schemas.report().error(package, place, message, help);
+fn error(version: &Version<'_>, span: SpanId, message: String, help: &str, schemas: &mut Schemas<'_>) {
+    let package = schemas.package();
+    schemas.report().error(package, version.at(span), message, help);
 }
 
 /// Follows a JSON path as printer columns use it: names and, in lists, an index or a filter.

@@ -7,7 +7,7 @@ mod root;
 use std::collections::BTreeMap;
 
 use rbuilder_schema::Schema;
-use rbuilder_syntax::{CustomResource, names};
+use rbuilder_syntax::{CustomResource, SpanId, names};
 use serde_json::{Value, json};
 
 use crate::package::{Package, Place, TypeId};
@@ -20,6 +20,13 @@ pub(crate) struct Version<'a> {
     resource: &'a CustomResource,
     place: Place,
     schema: Schema,
+}
+
+impl Version<'_> {
+    /// A place in the item that declares this version.
+    fn at(&self, span: SpanId) -> Place {
+        Place { span, ..self.place }
+    }
 }
 
 /// The names of a kind, as written or derived.
