@@ -1,7 +1,7 @@
 //! Resolved types to schemas: one for each item and its arguments, made once.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rbuilder_schema::{
     Problem, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, set_of,
@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 64;
 pub(crate) struct Schemas<'a> {
     resolver: Resolver<'a>,
     /// Nothing for an item that has no schema; the reason has been reported.
-    made: BTreeMap<Instance, Option<Rc<Schema>>>,
+    made: BTreeMap<Instance, Option<Arc<Schema>>>,
     /// The items being made, outermost first.
     open: Vec<Instance>,
 }
@@ -45,7 +45,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// The schema of an item without type parameters.
-    pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Rc<Schema>> {
+    pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
         self.instance(&(id, Vec::new()), place)
     }
 
@@ -83,21 +83,19 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    fn schema(&mut self, ty: &Ty, place: Place) -> Option<Schema> {
+    fn schema(&mut self, ty: &Ty, place: Place) -> Option<Arc<Schema>> {
         match ty {
-            Ty::Item(id, args) => self
-                .instance(&(*id, args.clone()), place)
-                .map(|schema| (*schema).clone()),
+            Ty::Item(id, args) => self.instance(&(*id, args.clone()), place),
             Ty::Known(path) => known(path),
             Ty::Option(inner) => self.schema(inner, place),
-            Ty::List(items) => Some(array_of(self.schema(items, place)?)),
-            Ty::Set(items) => Some(set_of(self.schema(items, place)?)),
-            Ty::Array(items, length) => Some(array_of_length(self.schema(items, place)?, *length)),
+            Ty::List(items) => Some(array_of(self.schema(items, place)?).into()),
+            Ty::Set(items) => Some(set_of(self.schema(items, place)?).into()),
+            Ty::Array(items, length) => Some(array_of_length(self.schema(items, place)?, *length).into()),
             Ty::Map(key, value) => {
                 let (key, value) = (self.schema(key, place), self.schema(value, place));
                 let key = key?;
                 self.check_map_key(&key, place)?;
-                Some(map_of(&key, value?))
+                Some(map_of(&key, value?).into())
             }
         }
     }
@@ -113,7 +111,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    fn instance(&mut self, instance: &Instance, place: Place) -> Option<Rc<Schema>> {
+    fn instance(&mut self, instance: &Instance, place: Place) -> Option<Arc<Schema>> {
         if let Some(made) = self.made.get(instance) {
             return made.clone();
         }
@@ -121,7 +119,7 @@ impl<'a> Schemas<'a> {
             return self.refuse_recursion(instance, place);
         }
         self.open.push(instance.clone());
-        let made = self.make(instance).map(Rc::new);
+        let made = self.make(instance).map(Arc::new);
         self.open.pop();
         self.made.insert(instance.clone(), made.clone());
         made
@@ -155,7 +153,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Rc<Schema>> {
+    fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Arc<Schema>> {
         let start = self.open.iter().position(|(open, _)| open == id).unwrap_or(0);
         let circle: Vec<TypeId> = self.open[start..]
             .iter()

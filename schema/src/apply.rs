@@ -1,6 +1,7 @@
 //! Markers onto a schema: what each marker means.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use serde_json::{Number, Value};
 
@@ -65,14 +66,14 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
     }
     apply_inner(
         items.as_deref(),
-        schema.items.as_deref_mut(),
+        schema.items.as_mut().map(Arc::make_mut),
         "items",
         "a list",
         complaints,
     );
     apply_inner(
         values.as_deref(),
-        schema.additional_properties.as_deref_mut(),
+        schema.additional_properties.as_mut().map(Arc::make_mut),
         "values",
         "a map",
         complaints,
@@ -83,8 +84,10 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
     // As controller-gen merges: the rules of a field come before those of its type.
     schema.validations.splice(0..0, cel.iter().cloned());
     merge_as(topology, schema, complaints);
-    override_with(&mut schema.title, title.as_ref());
-    override_with(&mut schema.external_docs, external_docs.as_ref());
+    override_text(&mut schema.title, title.as_deref());
+    if let Some(docs) = external_docs {
+        schema.external_docs = Some(Box::new(docs.clone()));
+    }
     override_with(&mut schema.example, example.as_ref());
     override_with(&mut schema.default, default.as_ref());
     if let Some(default) = default
@@ -97,6 +100,12 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
 fn override_with<T: Clone>(value: &mut Option<T>, written: Option<&T>) {
     if let Some(written) = written {
         *value = Some(written.clone());
+    }
+}
+
+fn override_text(text: &mut Option<Arc<str>>, written: Option<&str>) {
+    if let Some(written) = written {
+        *text = Some(written.into());
     }
 }
 
@@ -175,7 +184,7 @@ fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<
     if fits(texts.into_iter().flatten(), Subject::Text, schema, complaints) {
         raise(&mut schema.min_length, *min_length);
         lower(&mut schema.max_length, *max_length);
-        match_pattern(pattern.as_ref(), schema);
+        match_pattern(pattern.as_deref(), schema);
     }
     let lists = [
         named("min_items", min_items.is_some()),
@@ -194,7 +203,7 @@ fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<
         lower(&mut schema.max_properties, *max_properties);
     }
     restrict(enumeration, schema, complaints);
-    override_with(&mut schema.format, format.as_ref());
+    override_text(&mut schema.format, format.as_deref());
     check_bounds(validation, schema, complaints);
 }
 
@@ -292,14 +301,14 @@ fn lower(most: &mut Option<u64>, new: Option<u64>) {
 }
 
 /// A value that two patterns must match has both; there is no one pattern that says so.
-fn match_pattern(pattern: Option<&String>, schema: &mut Schema) {
-    match (&schema.pattern, pattern) {
+fn match_pattern(pattern: Option<&str>, schema: &mut Schema) {
+    match (schema.pattern.as_deref(), pattern) {
         (_, None) => {}
-        (None, Some(new)) => schema.pattern = Some(new.clone()),
+        (None, Some(new)) => schema.pattern = Some(new.into()),
         (Some(old), Some(new)) if old == new => {}
         (Some(_), Some(new)) => {
             schema.all_of.push(Schema {
-                pattern: Some(new.clone()),
+                pattern: Some(new.into()),
                 ..Schema::default()
             });
         }

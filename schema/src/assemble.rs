@@ -38,7 +38,7 @@ pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Pro
     let mut problems = Vec::new();
     let mut schema = shape(container, slots, &mut problems);
     if let Some(description) = describe(container) {
-        schema.description = Some(description);
+        schema.description = Some(description.into());
     }
     let mut complaints = Vec::new();
     apply(&container.markers, &mut schema, &mut complaints);
@@ -72,7 +72,7 @@ fn shape(container: &Container, slots: &[Slot], problems: &mut Vec<Problem>) -> 
         }
         Shape::Transparent(slot) => slots
             .get(*slot)
-            .map(|slot| slot.schema.clone())
+            .map(|slot| Schema::clone(&slot.schema))
             .unwrap_or_default(),
         // The way out of an enum that has no schema, as the help about it says.
         Shape::Enum {

@@ -1,5 +1,7 @@
 //! Schemas of std's containers and of open content: what both doors build from the schemas of parts.
 
+use std::sync::Arc;
+
 use crate::{ListType, Schema, SchemaType};
 
 /// A value of one type, with nothing else said.
@@ -36,15 +38,15 @@ pub fn int_or_string() -> Schema {
 }
 
 /// `Vec<T>`, `VecDeque<T>`, `[T]`.
-pub fn array_of(items: Schema) -> Schema {
+pub fn array_of(items: impl Into<Arc<Schema>>) -> Schema {
     Schema {
-        items: Some(Box::new(items)),
+        items: Some(items.into()),
         ..of_type(SchemaType::Array)
     }
 }
 
 /// `[T; N]`.
-pub fn array_of_length(items: Schema, length: u64) -> Schema {
+pub fn array_of_length(items: impl Into<Arc<Schema>>, length: u64) -> Schema {
     Schema {
         min_items: Some(length),
         max_items: Some(length),
@@ -54,7 +56,8 @@ pub fn array_of_length(items: Schema, length: u64) -> Schema {
 
 /// `HashSet<T>`, `BTreeSet<T>`. The API server holds lists of type `set` to scalar items; a set of anything
 /// else is a plain list.
-pub fn set_of(items: Schema) -> Schema {
+pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
+    let items = items.into();
     let list_type = is_scalar(&items).then_some(ListType::Set);
     Schema {
         list_type,
@@ -64,19 +67,20 @@ pub fn set_of(items: Schema) -> Schema {
 
 /// `BTreeMap<K, V>`, `HashMap<K, V>`. JSON has no keys but strings; an enum of unit variants gives a fixed
 /// set of them. A map of anything is any object.
-pub fn map_of(keys: &Schema, values: Schema) -> Schema {
+pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
+    let values = values.into();
     let names: Option<Vec<&str>> = keys.enumeration.iter().map(serde_json::Value::as_str).collect();
     match names {
         Some(names) if !names.is_empty() => Schema {
             properties: names
                 .into_iter()
-                .map(|name| (name.to_owned(), values.clone()))
+                .map(|name| (name.into(), Arc::clone(&values)))
                 .collect(),
             ..of_type(SchemaType::Object)
         },
-        _ if values == any() => any_object(),
+        _ if *values == any() => any_object(),
         _ => Schema {
-            additional_properties: Some(Box::new(values)),
+            additional_properties: Some(values),
             ..of_type(SchemaType::Object)
         },
     }

@@ -1,5 +1,7 @@
 //! How serde writes one struct or enum: names, presence and representation decided, types left as slots.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Markers, Schema};
@@ -120,7 +122,7 @@ pub enum Content {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slot {
     /// Its schema; of `T` where the type is `Option<T>`.
-    pub schema: Schema,
+    pub schema: Arc<Schema>,
     /// Whether the type is an `Option`, seen through aliases.
     pub optional: bool,
 }

@@ -4,6 +4,7 @@
 //! fields go together. So the fields of all variants are hoisted into one object.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -66,7 +67,7 @@ fn content(
         }
         Content::Newtype(slot) => slots
             .get(*slot)
-            .map(|slot| slot.schema.clone())
+            .map(|slot| Schema::clone(&slot.schema))
             .unwrap_or_default(),
         Content::Object(fields) => {
             let mut complaints = Vec::new();
@@ -81,7 +82,7 @@ fn content(
         }
     };
     if variant.description.is_some() {
-        schema.description = variant.description.clone();
+        schema.description = variant.description.as_deref().map(Arc::from);
     }
     let mut complaints = Vec::new();
     apply(&variant.markers, &mut schema, &mut complaints);
@@ -138,14 +139,14 @@ fn unit_only(tagging: &Tagging, variants: &[Variant]) -> Schema {
 
 fn tagged_object(tag: &str, variants: &[Variant]) -> Schema {
     let mut schema = of_type(SchemaType::Object);
-    schema.properties.insert(tag.to_owned(), name_schema(variants));
-    schema.required.insert(tag.to_owned());
+    schema.properties.insert(tag.into(), name_schema(variants).into());
+    schema.required.insert(tag.into());
     schema
 }
 
-fn requires<'a>(names: impl IntoIterator<Item = &'a String>) -> Schema {
+fn requires(names: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Schema {
     Schema {
-        required: names.into_iter().cloned().collect(),
+        required: names.into_iter().map(Into::into).collect(),
         ..Schema::default()
     }
 }
@@ -164,7 +165,7 @@ fn object_only(alternative: Schema) -> Schema {
         max_items: Some(0),
         minimum: Some(1.into()),
         maximum: Some(0.into()),
-        not: Some(Box::new(truths)),
+        not: Some(truths.into()),
         ..alternative
     }
 }
@@ -187,18 +188,23 @@ fn external(variants: &[Variant], contents: Vec<Option<Schema>>) -> Schema {
             .iter()
             .zip(&contents)
             .filter(|(_, content)| content.is_some());
-        any_of.extend(carrying.map(|(variant, _)| object_only(requires([&variant.name]))));
+        any_of.extend(carrying.map(|(variant, _)| object_only(requires([variant.name.as_str()]))));
         return Schema { any_of, ..any() };
     }
     let mut schema = of_type(SchemaType::Object);
     for (variant, content) in variants.iter().zip(contents) {
         schema
             .properties
-            .insert(variant.name.clone(), content.unwrap_or_default());
+            .insert(variant.name.as_str().into(), content.unwrap_or_default().into());
     }
     match variants {
-        [only] => schema.required.extend([only.name.clone()]),
-        several => schema.one_of = several.iter().map(|variant| requires([&variant.name])).collect(),
+        [only] => schema.required.extend([Arc::from(only.name.as_str())]),
+        several => {
+            schema.one_of = several
+                .iter()
+                .map(|variant| requires([variant.name.as_str()]))
+                .collect()
+        }
     }
     schema
 }
@@ -216,7 +222,7 @@ fn internal(
         let mut alternative = Schema::default();
         alternative
             .properties
-            .insert(tag.to_owned(), one_name(&variant.name));
+            .insert(tag.into(), one_name(&variant.name).into());
         if let Some(content) = content {
             if content.properties.contains_key(tag) {
                 let message = format!("the variant has a field \"{tag}\", which is also the name of the tag");
@@ -271,15 +277,15 @@ fn adjacent(tag: &str, content: &str, variants: &[Variant], contents: Vec<Option
     let mut schema = tagged_object(tag, variants);
     let all_carry = contents.iter().all(Option::is_some);
     if all_carry {
-        schema.required.insert(content.to_owned());
+        schema.required.insert(content.into());
     } else {
         let alternatives = variants.iter().zip(&contents).map(|(variant, carried)| {
             let mut alternative = Schema::default();
             alternative
                 .properties
-                .insert(tag.to_owned(), one_name(&variant.name));
+                .insert(tag.into(), one_name(&variant.name).into());
             if carried.is_some() {
-                alternative.required.insert(content.to_owned());
+                alternative.required.insert(content.into());
             }
             alternative
         });
@@ -293,7 +299,7 @@ fn adjacent(tag: &str, content: &str, variants: &[Variant], contents: Vec<Option
     } else {
         any()
     };
-    schema.properties.insert(content.to_owned(), property);
+    schema.properties.insert(content.into(), property.into());
     schema
 }
 
@@ -412,7 +418,7 @@ fn untagged_objects(contents: &[Schema], problems: &mut Vec<Problem>) -> Schema 
     if contents.iter().all(|content| !content.required.is_empty()) {
         schema.any_of = contents
             .iter()
-            .map(|content| requires(&content.required))
+            .map(|content| requires(content.required.iter().map(Arc::clone)))
             .collect();
     }
     schema

@@ -3,6 +3,8 @@
 //! `schemars` writes JSON Schema: references, `null`, formats of its own. What has a structural form gets it;
 //! what has none is an error that says why.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::build::{any, any_object, array_of, int_or_string, map_of, of_type, set_of};
@@ -43,7 +45,7 @@ impl Import<'_> {
         }
         let mut schema = self.body(&map)?;
         if let Some(description) = map.get("description").and_then(Value::as_str) {
-            schema.description = Some(description.to_owned());
+            schema.description = Some(description.into());
         }
         Ok(schema)
     }
@@ -72,7 +74,7 @@ impl Import<'_> {
     fn reference(&mut self, reference: &str) -> Result<Schema, Refusal> {
         let name = reference.rsplit('/').next().unwrap_or(reference);
         if let Some(schema) = kubernetes_path(name).and_then(|path| known(&path)) {
-            return Ok(schema);
+            return Ok(Schema::clone(&schema));
         }
         if self.path.iter().any(|earlier| earlier == name) {
             return Err(format!(
@@ -178,13 +180,13 @@ impl Import<'_> {
                 let property = self
                     .schema(property)
                     .map_err(|reason| format!("at `{name}`: {reason}"))?;
-                schema.properties.insert(name.clone(), property);
+                schema.properties.insert(name.as_str().into(), property.into());
             }
         }
         if let Some(Value::Array(required)) = map.get("required") {
             schema
                 .required
-                .extend(required.iter().filter_map(Value::as_str).map(str::to_owned));
+                .extend(required.iter().filter_map(Value::as_str).map(Arc::from));
         }
         if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
             schema.preserve_unknown_fields = true;
@@ -322,7 +324,7 @@ fn bound(map: &Map<String, Value>, schema: &mut Schema) {
         let refused = not.get("const").cloned().map(|only| vec![only]);
         let refused = refused.or_else(|| not.get("enum").and_then(Value::as_array).cloned());
         schema.not = refused.map(|enumeration| {
-            Box::new(Schema {
+            Arc::new(Schema {
                 enumeration,
                 ..Schema::default()
             })
@@ -336,15 +338,15 @@ fn text(map: &Map<String, Value>) -> Schema {
         format: known_format(map),
         min_length: count("minLength"),
         max_length: count("maxLength"),
-        pattern: map.get("pattern").and_then(Value::as_str).map(str::to_owned),
+        pattern: map.get("pattern").and_then(Value::as_str).map(Arc::from),
         ..of_type(SchemaType::String)
     }
 }
 
 /// A format that the API server does not know would make it warn on every apply.
-fn known_format(map: &Map<String, Value>) -> Option<String> {
+fn known_format(map: &Map<String, Value>) -> Option<Arc<str>> {
     let format = map.get("format").and_then(Value::as_str)?;
-    FORMATS.contains(&format).then(|| format.to_owned())
+    FORMATS.contains(&format).then(|| format.into())
 }
 
 /// What somebody else's `JsonSchema` says about Kubernetes, as kube's derives let it.

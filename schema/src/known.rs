@@ -1,6 +1,8 @@
 //! Leaf types whose schema is fixed: the primitives, std's containers of text, and the Kubernetes types
 //! that are not what their fields say (`Quantity`, `IntOrString`, `Time`, …).
 
+use std::sync::Arc;
+
 use serde_json::{Number, json};
 
 use crate::build::{any, any_object, int_or_string, of_type};
@@ -8,14 +10,19 @@ use crate::{Schema, SchemaType};
 
 /// The schema of a leaf type by its full Rust path (`std::string::String`, `i32`,
 /// `k8s_openapi::apimachinery::pkg::api::resource::Quantity`), or nothing when the path is not known here.
-pub fn known(path: &str) -> Option<Schema> {
+pub fn known(path: &str) -> Option<Arc<Schema>> {
     let leaf = match path.split_once("::") {
         None => primitive(path)?,
         Some(("std" | "core" | "alloc", rest)) => standard(rest)?,
         Some(("k8s_openapi", rest)) => kubernetes(rest)?,
         Some(_) => third_party(path)?,
     };
-    Some(leaf)
+    Some(leaf.into())
+}
+
+/// Whether [`known`] has a schema for the path; for those who do not want it yet.
+pub fn is_known(path: &str) -> bool {
+    known(path).is_some()
 }
 
 fn primitive(name: &str) -> Option<Schema> {
@@ -84,7 +91,7 @@ fn non_zero(suffix: &str) -> Option<Schema> {
             ..Schema::default()
         };
         Schema {
-            not: Some(Box::new(zero)),
+            not: Some(zero.into()),
             ..schema
         }
     })
@@ -322,11 +329,11 @@ fn core(name: &str) -> Option<Schema> {
 
 fn object(about: Option<&str>, required: &[&str], properties: Vec<(&str, Schema)>) -> Schema {
     Schema {
-        description: about.map(str::to_owned),
-        required: required.iter().map(|name| (*name).to_owned()).collect(),
+        description: about.map(Arc::from),
+        required: required.iter().map(|name| Arc::from(*name)).collect(),
         properties: properties
             .into_iter()
-            .map(|(name, schema)| (name.to_owned(), schema))
+            .map(|(name, schema)| (name.into(), schema.into()))
             .collect(),
         ..of_type(SchemaType::Object)
     }
@@ -334,14 +341,14 @@ fn object(about: Option<&str>, required: &[&str], properties: Vec<(&str, Schema)
 
 fn described(schema: Schema, about: &str) -> Schema {
     Schema {
-        description: Some(about.to_owned()),
+        description: Some(about.into()),
         ..schema
     }
 }
 
 fn text(format: Option<&str>) -> Schema {
     Schema {
-        format: format.map(str::to_owned),
+        format: format.map(Arc::from),
         ..of_type(SchemaType::String)
     }
 }
@@ -351,7 +358,7 @@ mod tests {
     use super::*;
 
     fn check(path: &str, expected: serde_json::Value) {
-        let schema = known(path).map(|schema| serde_json::to_value(schema).expect("JSON"));
+        let schema = known(path).map(|schema| serde_json::to_value(&*schema).expect("JSON"));
         assert_eq!(schema, Some(expected), "{path}");
     }
 
@@ -402,7 +409,7 @@ mod tests {
     #[test]
     fn a_condition_is_controller_gens() {
         let schema = known("k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition").expect("known");
-        let required: Vec<_> = schema.required.iter().map(String::as_str).collect();
+        let required: Vec<&str> = schema.required.iter().map(AsRef::as_ref).collect();
         assert_eq!(
             required,
             ["lastTransitionTime", "message", "reason", "status", "type"]

@@ -33,7 +33,7 @@ pub use build::{any, any_object, array_of, array_of_length, int_or_string, map_o
 pub use cel_name::cel_name;
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use format::FORMATS;
-pub use known::known;
+pub use known::{is_known, known};
 pub use markers::{Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Reason, Topology, Validation};
 pub use number::compare_numbers;
 #[cfg(feature = "schemars")]

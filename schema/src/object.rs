@@ -1,5 +1,7 @@
 //! Fields to the schema of an object.
 
+use std::sync::Arc;
+
 use crate::apply::{Complaint, apply};
 use crate::build::of_type;
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Slot, cel_name};
@@ -34,18 +36,20 @@ pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
 
 fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
     let mut property = if field.markers.schemaless {
-        Schema::default()
+        Arc::default()
     } else {
-        slot.schema.clone()
+        Arc::clone(&slot.schema)
     };
-    if field.description.is_some() {
-        property.description = field.description.clone();
+    if let Some(description) = &field.description {
+        Arc::make_mut(&mut property).description = Some(description.as_str().into());
     }
-    apply(&field.markers, &mut property, complaints);
+    if field.markers != Markers::default() {
+        apply(&field.markers, Arc::make_mut(&mut property), complaints);
+    }
     let optional = is_optional(field, slot);
     if field.markers.immutable {
         let rule = "self == oldSelf".into();
-        property.validations.push(Cel {
+        Arc::make_mut(&mut property).validations.push(Cel {
             rule,
             message: Some("field is immutable".into()),
             ..Cel::default()
@@ -54,14 +58,15 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Com
             schema.validations.extend(once_set(&field.name, complaints));
         }
     }
-    if schema.properties.insert(field.name.clone(), property).is_some() {
+    let name: Arc<str> = field.name.as_str().into();
+    if !optional {
+        schema.required.insert(Arc::clone(&name));
+    }
+    if schema.properties.insert(name, property).is_some() {
         complaints.push(Complaint::new(format!(
             "two fields are called \"{}\" on the wire",
             field.name
         )));
-    }
-    if !optional {
-        schema.required.insert(field.name.clone());
     }
 }
 
@@ -128,7 +133,7 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, complaints: &mut V
         return;
     }
     schema.validations.extend(inner.validations.iter().cloned());
-    schema.required.extend(inner.required.iter().cloned());
+    schema.required.extend(inner.required.iter().map(Arc::clone));
     schema.all_of.extend(inner.all_of.iter().cloned());
     join_alternatives(&inner.one_of, &inner.any_of, schema);
     schema.min_properties = schema.min_properties.max(inner.min_properties);

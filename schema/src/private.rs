@@ -1,6 +1,7 @@
 //! What `derive(CrdSchema)` calls. Not for use by hand: it changes with the derive.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -77,10 +78,10 @@ fn shield(schema: &mut Schema) {
             member.all_of = vec![whole];
         }
     }
-    let inner = schema.properties.values_mut().chain(schema.items.as_deref_mut());
+    let inner = schema.properties.values_mut().chain(&mut schema.items);
     inner
-        .chain(schema.additional_properties.as_deref_mut())
-        .for_each(shield);
+        .chain(&mut schema.additional_properties)
+        .for_each(|part| shield(Arc::make_mut(part)));
 }
 
 /// Says of every number-or-text that it is not nullable, unless it is: kube's own rewriting (5.0) makes the
@@ -167,7 +168,7 @@ pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     match import(schema.as_value(), &definitions) {
         // Asked of the trait, so that an alias of `Option` is one too.
         Ok(schema) => Slot {
-            schema,
+            schema: schema.into(),
             optional: T::_schemars_private_is_option(),
         },
         Err(reason) => panic!(

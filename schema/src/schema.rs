@@ -1,6 +1,7 @@
 //! The structural schema: what `spec.versions[].schema.openAPIV3Schema` may say, and nothing more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -42,13 +43,16 @@ impl SchemaType {
 /// One node of a structural schema (`JSONSchemaProps` of `apiextensions.k8s.io/v1`).
 ///
 /// There is no `$ref` and no `uniqueItems`: the API server refuses both, so they cannot be written.
+/// Parts and texts are shared: a type that is mentioned in many places has one schema, and a clone copies one node.
+/// [`Arc::make_mut`] changes a part without changing it for others.
+///
 /// The field order is the alphabetical order in which manifests print it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Schema {
     /// Schema of the values of a map; excludes `properties`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_properties: Option<Box<Schema>>,
+    pub additional_properties: Option<Arc<Schema>>,
     /// Value validations that must all hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub all_of: Vec<Schema>,
@@ -60,7 +64,7 @@ pub struct Schema {
     pub default: Option<Value>,
     /// The text `kubectl explain` shows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+    pub description: Option<Arc<str>>,
     /// The values allowed.
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub enumeration: Vec<Value>,
@@ -75,13 +79,13 @@ pub struct Schema {
     pub exclusive_minimum: bool,
     /// Where to read more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub external_docs: Option<ExternalDocs>,
+    pub external_docs: Option<Box<ExternalDocs>>,
     /// One of the formats the API server knows: `int32`, `date-time`, `byte`, …
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<String>,
+    pub format: Option<Arc<str>>,
     /// Schema of the items of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub items: Option<Box<Schema>>,
+    pub items: Option<Arc<Schema>>,
     /// Most items a list may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u64>,
@@ -111,7 +115,7 @@ pub struct Schema {
     pub multiple_of: Option<Number>,
     /// A value validation that must not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub not: Option<Box<Schema>>,
+    pub not: Option<Arc<Schema>>,
     /// Whether `null` is kept as a value; without it the API server drops a `null`.
     #[serde(skip_serializing_if = "is_false")]
     pub nullable: bool,
@@ -120,16 +124,16 @@ pub struct Schema {
     pub one_of: Vec<Schema>,
     /// The regular expression (RE2) a string must match.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
+    pub pattern: Option<Arc<str>>,
     /// The fields of an object, by wire name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub properties: BTreeMap<String, Schema>,
+    pub properties: BTreeMap<Arc<str>, Arc<Schema>>,
     /// The wire names that must be present.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub required: BTreeSet<String>,
+    pub required: BTreeSet<Arc<str>>,
     /// A short name, for readers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
+    pub title: Option<Arc<str>>,
     /// The type; absent only under value validations and where `int-or-string` or preserved content allows it.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub schema_type: Option<SchemaType>,

@@ -113,12 +113,15 @@ fn check_object(fields: &serde_json::Map<String, Value>, schema: &Schema) -> Res
             .properties
             .get(name)
             .is_some_and(|property| property.default.is_some());
-        if !filled && !fields.contains_key(name) {
+        if !filled && !fields.contains_key(&**name) {
             return Err(format!("the field `{name}` is missing"));
         }
     }
     for (name, value) in fields {
-        match (schema.properties.get(name), &schema.additional_properties) {
+        match (
+            schema.properties.get(name.as_str()),
+            &schema.additional_properties,
+        ) {
             (Some(inner), _) => validate(value, inner).map_err(|reason| format!("at `{name}`: {reason}"))?,
             (None, Some(inner)) => {
                 validate(value, inner).map_err(|reason| format!("at `{name}`: {reason}"))?

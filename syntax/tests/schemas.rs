@@ -19,8 +19,8 @@ fn slot(ty: &TypeRef) -> Slot {
         }
         Some("Vec") => array_of(inner(0)),
         Some("BTreeMap") => map_of(&inner(0), inner(1)),
-        Some("String") => known("std::string::String").expect("known"),
-        Some("Value") => known("serde_json::Value").expect("known"),
+        Some("String") => known("std::string::String").expect("known").as_ref().clone(),
+        Some("Value") => known("serde_json::Value").expect("known").as_ref().clone(),
         Some("Item") => item(
             json!({"name": {"type": "string"}, "note": {"type": "string"}}),
             &["name"],
@@ -35,11 +35,11 @@ fn slot(ty: &TypeRef) -> Slot {
             schema
         }
         Some("Narrow") => from(json!({"type": "integer", "minimum": 2, "maximum": 8, "enum": [2, 4, 6]})),
-        Some(name) => known(name).unwrap_or_else(|| panic!("{name}")),
+        Some(name) => known(name).unwrap_or_else(|| panic!("{name}")).as_ref().clone(),
         None => panic!("{ty:?}"),
     };
     Slot {
-        schema,
+        schema: schema.into(),
         optional: false,
     }
 }

@@ -187,7 +187,8 @@ fn find<'s>(root: &'s Schema, path: &str) -> Found<'s> {
             Segment::Name(name) if name == "*" => return Found::Open,
             Segment::Name(name) => schema
                 .properties
-                .get(name)
+                .get(name.as_str())
+                .map(AsRef::as_ref)
                 .or(schema.additional_properties.as_deref()),
             Segment::Bracket => schema
                 .items
@@ -203,7 +204,11 @@ fn find<'s>(root: &'s Schema, path: &str) -> Found<'s> {
             },
         };
         // The API server fills `metadata`, which a CRD's schema does not describe.
-        if std::ptr::eq(schema, root.properties.get("metadata").unwrap_or(root)) {
+        if root
+            .properties
+            .get("metadata")
+            .is_some_and(|metadata| std::ptr::eq(schema, &raw const **metadata))
+        {
             return Found::Open;
         }
     }

@@ -86,7 +86,7 @@ fn version<'a>(id: TypeId, resource: &'a CustomResource, schemas: &mut Schemas<'
         Some(ty) => schemas.written(id, ty).map(Some),
         None => Some(None),
     };
-    let schema = root::schema(resource, spec?.as_ref(), status?.map(|slot| slot.schema));
+    let schema = root::schema(resource, &spec?, status?.map(|slot| slot.schema));
     let version = Version {
         resource,
         place,

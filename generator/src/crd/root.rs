@@ -1,5 +1,7 @@
 //! The schema of a whole object: what every Kubernetes object has, with spec and status in it.
 
+use std::sync::Arc;
+
 use rbuilder_schema::{Schema, SchemaType};
 use rbuilder_syntax::CustomResource;
 
@@ -15,29 +17,33 @@ In CamelCase.
 More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
 /// The schema of the object from those of its parts.
-pub(super) fn schema(resource: &CustomResource, spec: &Schema, status: Option<Schema>) -> Schema {
+pub(super) fn schema(resource: &CustomResource, spec: &Arc<Schema>, status: Option<Arc<Schema>>) -> Schema {
     let mut root = match resource.no_spec {
-        true => spec.clone(),
+        true => Schema::clone(spec),
         false => Schema {
             schema_type: Some(SchemaType::Object),
             ..Schema::default()
         },
     };
-    root.description = resource.doc.clone().or_else(|| spec.description.clone());
+    root.description = match &resource.doc {
+        Some(doc) => Some(doc.as_str().into()),
+        None => spec.description.clone(),
+    };
     let text = |description: &str| Schema {
-        description: Some(description.to_owned()),
+        description: Some(description.into()),
         schema_type: Some(SchemaType::String),
         ..Schema::default()
     };
-    root.properties.insert("apiVersion".into(), text(API_VERSION));
-    root.properties.insert("kind".into(), text(KIND));
+    root.properties
+        .insert("apiVersion".into(), text(API_VERSION).into());
+    root.properties.insert("kind".into(), text(KIND).into());
     let metadata = Schema {
         schema_type: Some(SchemaType::Object),
         ..Schema::default()
     };
-    root.properties.insert("metadata".into(), metadata);
+    root.properties.insert("metadata".into(), metadata.into());
     if !resource.no_spec {
-        root.properties.insert("spec".into(), spec.clone());
+        root.properties.insert("spec".into(), Arc::clone(spec));
         root.required.insert("spec".into());
     }
     if let Some(status) = status {

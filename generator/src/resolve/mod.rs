@@ -225,7 +225,7 @@ impl<'a> Resolver<'a> {
                 let (key, value) = (arg(self, 0), arg(self, 1));
                 Some(Ty::Map(key?, value?))
             }
-            None if rbuilder_schema::known(path).is_some() => Some(Ty::Known(path.to_owned())),
+            None if rbuilder_schema::is_known(path) => Some(Ty::Known(path.to_owned())),
             None => self.error(place, format!("the schema of `{path}` is not known"), ESCAPE),
         }
     }
