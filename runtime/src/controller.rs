@@ -5,30 +5,36 @@
 //! number of workers take keys from its [queue](crate::queue). What a reconcile returns decides when its key
 //! comes back; what it panics with stays in the worker.
 
+mod watch;
 mod worker;
 
 use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::events::Reporter;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, ResourceExt};
 
 use crate::action::Action;
-use crate::cache::{Cache, Caches, Change};
+use crate::cache::{Cache, Caches, Change, Index, Selection};
 use crate::ctx::Ctx;
 use crate::error::{BoxError, Error};
 use crate::events;
 use crate::metrics::Metrics;
-use crate::object::{Key, Object};
-use crate::queue::{LOW, NORMAL, Priority, Workqueue};
+use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
+use crate::predicate::Predicate;
+use crate::queue::{LOW, NORMAL, Workqueue};
 use crate::shutdown::Shutdown;
 
+pub use watch::{ByMap, ByOwner, Maps, Watch};
+use watch::{Target, wanted};
 use worker::Worker;
 
 /// Reconciles at a time, unless [`Controller::concurrency`] says otherwise.
@@ -47,20 +53,30 @@ const DEFAULT_CONCURRENCY: usize = 4;
 /// let controller = Controller::new(reconcile, ()).owns::<Deployment>().concurrency(8);
 /// ```
 #[must_use = "hand it to `Manager::controller`"]
-pub struct Controller<K: Object, S> {
+pub struct Controller<K: Watchable, S> {
     name: String,
+    kind: Kind<K>,
+    selection: Selection,
+    filter: Option<Predicate<K>>,
     state: S,
     concurrency: usize,
     timeout: Option<Duration>,
+    resync: Option<Duration>,
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
+    triggers: Vec<BoxStream<'static, ObjectRef<K>>>,
+    /// Each asks for a cache that the controller only reads.
+    reads: Vec<Ask>,
 }
 
+/// Asks for a cache.
+type Ask = Box<dyn FnOnce(&Caches) + Send>;
+
 /// Makes a controller hear of one more kind.
-type Subscribe<K, S> = Box<dyn FnOnce(&mut Wiring<'_, K, S>) + Send>;
+type Subscribe<K, S> = Box<dyn FnOnce(&Caches, Target<K, S>) + Send>;
 
 /// What a controller calls.
-struct Handlers<K: Object, S> {
+struct Handlers<K: Watchable, S> {
     reconcile: Reconcile<Arc<K>, S>,
     finalizer: Option<(String, Reconcile<Arc<K>, S>)>,
     on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
@@ -102,17 +118,46 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         Fut: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<BoxError>,
     {
+        Self::of_kind(Kind::of_type(), reconcile, state)
+    }
+}
+
+impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
+    /// A controller for objects of a kind that is known only when the program runs; see [`new`](Self::new).
+    pub fn dynamic<F, Fut, E>(kind: &DynamicKind, reconcile: F, state: S) -> Self
+    where
+        F: Fn(Arc<DynamicObject>, Ctx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Action, E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        Self::of_kind(kind.into(), reconcile, state)
+    }
+}
+
+impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
+    fn of_kind<F, Fut, E>(kind: Kind<K>, reconcile: F, state: S) -> Self
+    where
+        F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Action, E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
         Self {
-            name: K::kind(&()).to_lowercase(),
+            name: kind.name().to_lowercase(),
+            kind,
+            selection: Selection::all(),
+            filter: None,
             state,
             concurrency: DEFAULT_CONCURRENCY,
             timeout: None,
+            resync: None,
             handlers: Handlers {
                 reconcile: boxed(reconcile),
                 finalizer: None,
                 on_deleted: None,
             },
             watches: Vec::new(),
+            triggers: Vec::new(),
+            reads: Vec::new(),
         }
     }
 
@@ -121,32 +166,89 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// Only the owner reference with `controller: true` counts, which
     /// [`Ctx::apply_owned`](crate::Ctx::apply_owned) writes; when it moves, both owners are reconciled. Only the
     /// metadata of these objects is watched and kept.
-    pub fn owns<C: Object>(mut self) -> Self {
-        self.watches.push(Box::new(|wiring: &mut Wiring<'_, K, S>| {
-            wiring.worker.ctx.knows_owned::<C>(wiring.caches.of());
-            wiring.watch::<PartialObjectMeta<C>>(|object, _ctx| {
-                owner_key::<K, _>(object).into_iter().collect()
-            });
-        }));
-        self
+    pub fn owns<C: Object>(self) -> Self {
+        self.watch(Watch::<PartialObjectMeta<C>>::owned())
     }
 
     /// Reconciles the objects that `map` names when an object of kind `W` changes.
     ///
     /// `map` is called with the object before and after the change, and with what was deleted. It must not
     /// block: all changes of the kind wait for it.
-    pub fn watches<W, F>(mut self, map: F) -> Self
+    pub fn watches<W, F>(self, map: F) -> Self
     where
         W: Object,
         F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     {
-        self.watches.push(Box::new(|wiring: &mut Wiring<'_, K, S>| {
-            wiring.watch::<W>(move |object, ctx| {
-                let references = map(object, ctx).into_iter();
-                references
-                    .map(|found| Key::in_scope::<K>(found.namespace.as_deref(), &found.name))
-                    .collect()
-            });
+        self.watch(Watch::mapped(map))
+    }
+
+    /// Reconciles the objects that changes elsewhere concern: the long form of [`owns`](Self::owns) and
+    /// [`watches`](Self::watches), with filters, selections and kinds known only at run time.
+    pub fn watch<W: Watchable, M: Maps<K, W, S>>(mut self, watch: Watch<W, M>) -> Self {
+        self.watches.push(Box::new(|caches, target| {
+            watch.subscribe(caches, target);
+        }));
+        self
+    }
+
+    /// Only these changes of the controller's own objects reconcile them; called twice, only those that both
+    /// want.
+    ///
+    /// What is not wanted is neither reconciled at start nor told to [`on_deleted`](Self::on_deleted).
+    pub fn filter(mut self, wanted: Predicate<K>) -> Self {
+        self.filter = Some(match self.filter {
+            Some(filter) => filter.and(wanted),
+            None => wanted,
+        });
+        self
+    }
+
+    /// Only these objects are watched, kept and reconciled. Several controllers can share the objects of a kind
+    /// out among them.
+    pub fn selecting(mut self, selection: Selection) -> Self {
+        self.selection = selection;
+        self
+    }
+
+    /// Reconciles the objects that a stream names, such as the [`Triggers`](crate::trigger::Triggers) of a channel.
+    ///
+    /// The stream is read from when the controller's workers start. It may end; the controller goes on.
+    pub fn triggers(mut self, objects: impl Stream<Item = ObjectRef<K>> + Send + 'static) -> Self {
+        self.triggers.push(objects.boxed());
+        self
+    }
+
+    /// Reconciles every object again after about this long (up to a tenth more, so that controllers do not march
+    /// in step), behind those that have changed; never unless said.
+    ///
+    /// It is for what changes outside the cluster without a trigger. What changes inside is watched.
+    pub fn resync_every(mut self, period: Duration) -> Self {
+        self.resync = Some(period);
+        self
+    }
+
+    /// Keeps a cache of kind `C` for [`Ctx::cached`](crate::Ctx::cached), and reconciles nothing when it changes.
+    pub fn reads<C: Object>(mut self) -> Self {
+        self.reads.push(Box::new(|caches| {
+            caches.of::<C>(&Kind::of_type(), &Selection::all());
+        }));
+        self
+    }
+
+    /// Keeps a cache of kind `C`, and in it an index: [`Cached::by`](crate::Cached::by) finds the objects for which
+    /// `values` gave a value.
+    ///
+    /// The name is shared by all who read the cache; of two indexes of one name, the first counts.
+    pub fn index<C: Object>(
+        mut self,
+        name: impl Into<String>,
+        values: impl Fn(&C) -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        let index = Index::new(name.into(), values);
+        self.reads.push(Box::new(|caches| {
+            caches
+                .of::<C>(&Kind::of_type(), &Selection::all())
+                .add_index(index);
         }));
         self
     }
@@ -204,32 +306,19 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     }
 }
 
-/// The key of the `K` that is the controller of `object`.
-fn owner_key<K: Object, C: kube::Resource>(object: &C) -> Option<Key> {
-    let mut references = object.owner_references().iter();
-    let controller = references.find(|reference| reference.controller == Some(true))?;
-    // As in the garbage collector, an owner may be named in any version of its group.
-    let group = controller
-        .api_version
-        .rsplit_once('/')
-        .map_or("", |(group, _)| group);
-    let is_ours = controller.kind == K::kind(&()) && group == K::group(&());
-    is_ours.then(|| Key::in_scope::<K>(object.namespace().as_deref(), &controller.name))
-}
-
 /// A controller whose kind and state are not known any more; what a manager holds.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 
     /// Subscribes to the caches, from then on filling the queue, and returns what is to be run once they are
     /// synced and this process is the leader.
-    fn wire(self: Box<Self>, surroundings: &mut Surroundings<'_>) -> Wired;
+    fn wire(self: Box<Self>, surroundings: &Surroundings<'_>) -> Wired;
 }
 
 /// What a manager has for its controllers.
 pub(crate) struct Surroundings<'a> {
     pub(crate) client: Client,
-    pub(crate) caches: &'a mut Caches,
+    pub(crate) caches: &'a Caches,
     pub(crate) metrics: Metrics,
     /// Asks event publishers to finish.
     pub(crate) stop_events: Shutdown,
@@ -238,110 +327,120 @@ pub(crate) struct Surroundings<'a> {
 /// A controller ready to run.
 pub(crate) struct Wired {
     pub(crate) name: String,
+    pub(crate) concurrency: usize,
     /// Each ends when the queue is closed and its current reconcile is done.
     pub(crate) workers: Vec<BoxFuture<'static, ()>>,
     pub(crate) close_queue: Box<dyn Fn() + Send + Sync>,
     pub(crate) events: BoxFuture<'static, ()>,
 }
 
-impl<K: Object, S: Send + Sync + 'static> AnyController for Controller<K, S> {
+impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn wire(self: Box<Self>, surroundings: &mut Surroundings<'_>) -> Wired {
+    fn wire(self: Box<Self>, surroundings: &Surroundings<'_>) -> Wired {
         let Self {
             name,
+            kind,
+            selection,
+            filter,
             state,
             concurrency,
             timeout,
+            resync,
             handlers,
             watches,
+            triggers,
+            reads,
         } = *self;
-        let stop = surroundings.stop_events.clone();
+        let caches = surroundings.caches;
         let (sender, events) = events::channel(
             surroundings.client.clone(),
             Reporter::from(name.as_str()),
-            stop.requested(),
+            surroundings.stop_events.clone().requested(),
+        );
+        let queue = Arc::new(Workqueue::new(surroundings.metrics.queue(&name)));
+        let target = |ctx: &Ctx<S>| Target {
+            kind: kind.clone(),
+            queue: Arc::clone(&queue),
+            ctx: ctx.clone(),
+        };
+        let ctx = Ctx::in_manager(
+            surroundings.client.clone(),
+            name.clone(),
+            state,
+            sender,
+            caches.clone(),
         );
         let worker = Arc::new(Worker {
-            ctx: Ctx::with_events(surroundings.client.clone(), name.clone(), state, sender),
-            queue: Arc::new(Workqueue::new(surroundings.metrics.queue(&name))),
-            cache: surroundings.caches.of::<K>(),
+            cache: caches.of(&kind, &selection),
+            queue: Arc::clone(&queue),
             gone: Arc::default(),
             timeout,
             handlers,
             metrics: surroundings.metrics.controller(&name, concurrency),
+            ctx,
         });
-        let counted = Arc::downgrade(&worker.queue);
+        let counted = Arc::downgrade(&queue);
         surroundings.metrics.before_scrape(move || {
             if let Some(queue) = counted.upgrade() {
                 queue.refresh_metrics();
             }
         });
-        worker.watch_primary();
-        let mut wiring = Wiring {
-            worker: &worker,
-            caches: surroundings.caches,
-        };
+        reads.into_iter().for_each(|read| read(caches));
+        worker.watch_primary(filter);
         for watch in watches {
-            watch(&mut wiring);
+            watch(caches, target(&worker.ctx));
         }
-        let queue = Arc::clone(&worker.queue);
+        let mut workers: Vec<BoxFuture<'static, ()>> = (0..concurrency)
+            .map(|_| Box::pin(Arc::clone(&worker).work()) as BoxFuture<'_, ()>)
+            .collect();
+        let triggered = triggers
+            .into_iter()
+            .map(|objects| Box::pin(trigger(objects, kind.clone(), Arc::clone(&queue))) as BoxFuture<'_, ()>);
+        workers.extend(triggered);
+        if let Some(period) = resync {
+            workers.push(Box::pin(Arc::clone(&worker).resync(period)));
+        }
         Wired {
             name,
-            workers: (0..concurrency)
-                .map(|_| Box::pin(Arc::clone(&worker).work()) as BoxFuture<'_, ()>)
-                .collect(),
+            concurrency,
+            workers,
             close_queue: Box::new(move || queue.close()),
             events,
         }
     }
 }
 
-/// A controller's hands while it subscribes to caches.
-struct Wiring<'a, K: Object, S> {
-    worker: &'a Worker<K, S>,
-    caches: &'a mut Caches,
-}
-
-impl<K: Object, S: Send + Sync + 'static> Wiring<'_, K, S> {
-    /// Queues what `map` makes of each object that a change of kind `W` touches.
-    fn watch<W: Object>(&mut self, map: impl Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync + 'static) {
-        let (queue, ctx) = (Arc::clone(&self.worker.queue), self.worker.ctx.clone());
-        let enqueue = move |object: &W, priority: Priority| {
-            // A panic would end the watch, for all controllers that look at this kind.
-            match catch_unwind(AssertUnwindSafe(|| map(object, &ctx))) {
-                Ok(keys) => keys.into_iter().for_each(|key| queue.add(key, priority)),
-                Err(_) => tracing::error!(
-                    controller = ctx.controller(),
-                    kind = %W::kind(&()),
-                    object = %Key::of(object),
-                    "the mapping of a watched object panicked; nothing is reconciled for this change"
-                ),
-            }
-        };
-        self.caches
-            .of::<W>()
-            .subscribe(Box::new(move |change| match change {
-                Change::Applied { old, new, initial } => {
-                    let priority = if *initial { LOW } else { NORMAL };
-                    if let Some(old) = old {
-                        enqueue(old, priority);
-                    }
-                    enqueue(new, priority);
-                }
-                Change::Deleted(old) => enqueue(old, NORMAL),
-            }));
+/// Queues what a stream names, until the queue is closed.
+async fn trigger<K: Watchable>(
+    mut objects: BoxStream<'static, ObjectRef<K>>,
+    kind: Kind<K>,
+    queue: Arc<Workqueue<Key>>,
+) {
+    let queue_all = async {
+        while let Some(object) = objects.next().await {
+            queue.add(kind.key_of(&object), NORMAL);
+        }
+        // The stream has ended; the controller has not.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = queue_all => {}
+        () = queue.closed() => {}
     }
 }
 
-impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
+impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Queues the objects of the controller's own kind when they change, and remembers those that are gone.
-    fn watch_primary(&self) {
+    fn watch_primary(&self, filter: Option<Predicate<K>>) {
         let (queue, gone) = (Arc::clone(&self.queue), Arc::clone(&self.gone));
         let remembers = self.handlers.on_deleted.is_some();
         self.cache.subscribe(Box::new(move |change| {
+            if !wanted(filter.as_ref(), change) {
+                return;
+            }
             let (key, priority, is_gone) = match change {
                 Change::Applied { new, initial, .. } => {
                     (Key::of(&**new), if *initial { LOW } else { NORMAL }, false)
@@ -359,4 +458,26 @@ impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
             queue.add(key, priority);
         }));
     }
+
+    /// Queues every object, behind all others, each time the period has passed.
+    async fn resync(self: Arc<Self>, period: Duration) {
+        let mut round = 0;
+        loop {
+            round += 1;
+            tokio::select! {
+                () = tokio::time::sleep(jittered(period, round)) => {}
+                () = self.queue.closed() => return,
+            }
+            for key in self.cache.keys() {
+                self.queue.add(key, LOW);
+            }
+        }
+    }
+}
+
+/// A period and up to a tenth of it, another each round and in each process.
+fn jittered(period: Duration, round: u64) -> Duration {
+    use std::hash::{BuildHasher, RandomState};
+    let share = RandomState::new().hash_one(round) % 1000;
+    period + period.mul_f64(share as f64 / 10_000.0)
 }

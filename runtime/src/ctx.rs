@@ -1,13 +1,12 @@
 //! What a reconciler works with: its own state, the cluster, and the usual deeds on it.
 
-use std::any::{Any, TypeId};
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::fmt::Debug;
 use std::ops::Deref;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::DynamicObject;
 use kube::api::{Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::core::object::HasStatus;
@@ -16,10 +15,10 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cache::Cache;
+use crate::cache::{Cached, Caches, Selection, Trim};
 use crate::error::{Error, OwnershipError};
 use crate::events::{self, EventSender};
-use crate::object::{Key, Object, Scope, describe, to_apply};
+use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, describe, to_apply};
 
 /// A controller's context: handed to each reconcile, cheap to clone.
 ///
@@ -35,8 +34,7 @@ struct Shared {
     /// The controller's name: field manager of what it applies, reporter of its events.
     controller: String,
     events: EventSender,
-    /// `Cache<PartialObjectMeta<C>>` by the type `C`, for the kinds that the controller owns.
-    owned: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    caches: Caches,
 }
 
 impl<S> Clone for Ctx<S> {
@@ -78,26 +76,36 @@ impl<S> Ctx<S> {
             std::future::pending(),
         );
         tokio::spawn(publisher);
-        Self::with_events(client, controller, state, sender)
+        // Nobody runs the watches of these caches: they hold what `caching` puts there.
+        let (caches, _) = Caches::new(client.clone(), Vec::new(), Trim::default());
+        Self::in_manager(client, controller, state, sender, caches)
     }
 
-    pub(crate) fn with_events(client: Client, controller: String, state: S, events: EventSender) -> Self {
+    /// Puts objects into the cache of their kind, as if they had been watched; for a context made with
+    /// [`new`](Self::new).
+    pub fn caching<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
+        let cache = self.shared.caches.of::<K>(&Kind::of_type(), &Selection::all());
+        objects.into_iter().for_each(|object| cache.put(object));
+        self
+    }
+
+    pub(crate) fn in_manager(
+        client: Client,
+        controller: String,
+        state: S,
+        events: EventSender,
+        caches: Caches,
+    ) -> Self {
         let shared = Shared {
             client,
             controller,
             events,
-            owned: RwLock::default(),
+            caches,
         };
         Self {
             shared: Arc::new(shared),
             state: Arc::new(state),
         }
-    }
-
-    /// Lets [`apply_owned`](Self::apply_owned) look in this cache before it asks the API server.
-    pub(crate) fn knows_owned<C: Object>(&self, cache: Arc<Cache<PartialObjectMeta<C>>>) {
-        let mut owned = self.shared.owned.write().unwrap_or_else(PoisonError::into_inner);
-        owned.insert(TypeId::of::<C>(), cache);
     }
 
     /// The client, for everything this type has no method for.
@@ -110,7 +118,56 @@ impl<S> Ctx<S> {
         &self.shared.controller
     }
 
-    /// The API of kind `K` in the namespace of `beside`; for a cluster-wide kind, its only API.
+    /// The objects of kind `K` that the manager watches, read without a request.
+    ///
+    /// There is a cache for each controller's own kind, for each kind watched whole, and for those that
+    /// [`Controller::reads`](crate::Controller::reads) or [`Controller::index`](crate::Controller::index) name. The
+    /// kinds that a controller [owns](crate::Controller::owns) are kept as metadata:
+    /// `ctx.cached::<PartialObjectMeta<Deployment>>()`. To ask the API server itself, use [`api`](Self::api).
+    ///
+    /// # Errors
+    /// When the manager has no such cache; trying again does not help.
+    pub fn cached<K: Object>(&self) -> Result<Cached<K>, Error> {
+        self.cached_selection(&Selection::all())
+    }
+
+    /// [`cached`](Self::cached) for what was watched with a selection.
+    ///
+    /// # Errors
+    /// When the manager has no cache of this kind with this very selection.
+    pub fn cached_selection<K: Object>(&self, selection: &Selection) -> Result<Cached<K>, Error> {
+        self.find_cache(Kind::of_type(), selection, "")
+    }
+
+    /// [`cached`](Self::cached) for a kind that is known only when the program runs.
+    ///
+    /// # Errors
+    /// When the manager has no cache of this kind.
+    pub fn cached_dynamic(&self, kind: &DynamicKind) -> Result<Cached<DynamicObject>, Error> {
+        self.find_cache(kind.into(), &Selection::all(), "_dynamic")
+    }
+
+    fn find_cache<K: Watchable>(
+        &self,
+        kind: Kind<K>,
+        selection: &Selection,
+        form: &str,
+    ) -> Result<Cached<K>, Error> {
+        let found = self.shared.caches.find(&kind, selection).map(Cached::new);
+        found.ok_or_else(|| {
+            let (name, described) = (kind.name(), kind.describe());
+            let advice = match form {
+                "" => format!("`.reads::<{name}>()`"),
+                _ => "a watch of it".to_owned(),
+            };
+            Error::terminal(format!(
+                "nothing caches {described}: add {advice} to the controller, or ask the API server with `ctx.api`"
+            ))
+        })
+    }
+
+    /// The API of kind `K` in the namespace of `beside`; for a cluster-wide kind, its only API. Every call of it
+    /// is a request to the API server; what is watched anyway is cheaper to read with [`cached`](Self::cached).
     ///
     /// Beside a cluster-wide object, a namespaced kind's API spans all namespaces.
     pub fn api<K: Object>(&self, beside: &impl Resource) -> Api<K> {
@@ -168,13 +225,16 @@ impl<S> Ctx<S> {
     /// The server is no help here: when two owners have one controller, they share a field manager, and an
     /// apply for the second one silently takes the reference to the first one away.
     fn is_known_to_be_owned<O: Object, C: Object>(&self, owner: &O, child: &C) -> bool {
-        let owned = self.shared.owned.read().unwrap_or_else(PoisonError::into_inner);
-        let cache = owned
-            .get(&TypeId::of::<C>())
-            .and_then(|cache| cache.downcast_ref());
-        let present = cache.and_then(|cache: &Cache<PartialObjectMeta<C>>| cache.get(&Key::of(child)));
+        let (key, all) = (Key::of(child), Selection::all());
+        let caches = &self.shared.caches;
+        let metadata = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all);
+        let metadata = metadata.and_then(|cache| Some(cache.get(&key)?.metadata.clone()));
+        let present = metadata.or_else(|| {
+            let whole = caches.find::<C>(&Kind::of_type(), &all)?.get(&key)?;
+            Some(whole.meta().clone())
+        });
         present.is_some_and(|present| {
-            let mut references = present.owner_references().iter();
+            let mut references = present.owner_references.iter().flatten();
             references
                 .any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
         })

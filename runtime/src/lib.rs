@@ -90,6 +90,8 @@
 //! |---|---|
 //! | describe a kind | [`CrdSchema`], and its permissions: [`rbac`] |
 //! | reconcile it | [`Controller`], [`Ctx`], [`Action`]; [`Error`] for what goes wrong; [`ObjectRef`] for objects that are gone |
+//! | hear of changes | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for what happens outside the cluster |
+//! | read without asking | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
 //! | say how it is | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
 //! | run it | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] for why it ended |
 //! | count | [`metrics`]: what is counted, and metrics of the operator's own |
@@ -120,6 +122,7 @@ mod manager;
 pub mod metrics;
 mod object;
 mod phase;
+pub mod predicate;
 mod probes;
 mod queue;
 mod server;
@@ -127,6 +130,7 @@ mod shutdown;
 mod signals;
 pub mod testing;
 mod tls;
+pub mod trigger;
 
 /// What the code that [`CrdSchema`] writes calls.
 #[doc(hidden)]
@@ -168,10 +172,11 @@ pub use rbuilder_derive::rbac;
 
 pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
-pub use controller::Controller;
+pub use cache::{Cached, Change, Selection};
+pub use controller::{ByMap, ByOwner, Controller, Maps, Watch};
 pub use ctx::Ctx;
 pub use error::{BoxError, Error, ManagerError, OwnershipError, Result};
 pub use manager::Manager;
-pub use object::{Object, Scope};
+pub use object::{DynamicKind, Object, Scope, Watchable};
 
 pub use kube::runtime::reflector::ObjectRef;

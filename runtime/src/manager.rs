@@ -11,16 +11,17 @@ use std::time::Duration;
 use futures::FutureExt;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::args::ManagerArgs;
-use crate::cache::Caches;
+use crate::cache::{Caches, NamedWatch, Trim};
 use crate::controller::{AnyController, Controller, Surroundings, Wired};
 use crate::error::{BoxError, Error, ManagerError};
 use crate::leader_election::{Election, Elector, Leadership, pod_namespace};
 use crate::logging;
 use crate::metrics::{Endpoint, Metrics};
-use crate::object::Object;
+use crate::object::Watchable;
 use crate::phase::Phase;
 use crate::probes::Probes;
 use crate::server::Server;
@@ -63,6 +64,7 @@ pub struct Manager {
     probes: Probes,
     grace: Duration,
     sync_timeout: Duration,
+    trim: Trim,
 }
 
 impl Manager {
@@ -100,11 +102,15 @@ impl Manager {
             probes: Probes::default(),
             grace: GRACE_PERIOD,
             sync_timeout: CACHE_SYNC_TIMEOUT,
+            trim: Trim::default(),
         }
     }
 
     /// Adds a controller.
-    pub fn controller<K: Object, S: Send + Sync + 'static>(mut self, controller: Controller<K, S>) -> Self {
+    pub fn controller<K: Watchable, S: Send + Sync + 'static>(
+        mut self,
+        controller: Controller<K, S>,
+    ) -> Self {
         self.controllers.push(Box::new(controller));
         self
     }
@@ -150,6 +156,21 @@ impl Manager {
     /// Until then a watch that fails, for want of a CRD or a permission, is tried again.
     pub fn cache_sync_timeout(mut self, timeout: Duration) -> Self {
         self.sync_timeout = timeout;
+        self
+    }
+
+    /// Keeps `metadata.managedFields` of cached objects: who applied which field. It is dropped unless this is
+    /// called, because it is often the larger half of an object.
+    pub fn keep_managed_fields(mut self) -> Self {
+        self.trim.managed_fields = false;
+        self
+    }
+
+    /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration` of cached objects. It is dropped
+    /// unless this is called: it holds the whole object once more. A controller that replaces whole objects that
+    /// it took from a cache needs it, or takes it away from `kubectl apply`.
+    pub fn keep_last_applied(mut self) -> Self {
+        self.trim.last_applied = false;
         self
     }
 
@@ -244,23 +265,44 @@ struct Run {
 }
 
 /// The phases, in the order in which they start.
-#[derive(Default)]
 struct Phases {
     servers: Phase,
     events: Phase,
     watches: Phase,
     controllers: Phase,
+    /// Watches that are to be run; caches send them.
+    to_watch: mpsc::UnboundedReceiver<NamedWatch>,
 }
 
 impl Phases {
-    /// Resolves when any part ends, none of which should before it is asked to.
-    async fn failed(&mut self) -> ManagerError {
-        tokio::select! {
-            failure = self.servers.failed() => failure,
-            failure = self.events.failed() => failure,
-            failure = self.watches.failed() => failure,
-            failure = self.controllers.failed() => failure,
+    fn new(to_watch: mpsc::UnboundedReceiver<NamedWatch>) -> Self {
+        Self {
+            servers: Phase::default(),
+            events: Phase::default(),
+            watches: Phase::default(),
+            controllers: Phase::default(),
+            to_watch,
         }
+    }
+
+    /// Resolves when any part ends, none of which should before it is asked to. Meanwhile it runs the watches of
+    /// caches that come to be.
+    async fn failed(&mut self) -> ManagerError {
+        loop {
+            tokio::select! {
+                failure = self.servers.failed() => return failure,
+                failure = self.events.failed() => return failure,
+                failure = self.watches.failed() => return failure,
+                failure = self.controllers.failed() => return failure,
+                Some((name, watch)) = self.to_watch.recv() => self.watches.spawn(name, watch.map(Ok)),
+            }
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.caches.close();
     }
 }
 
@@ -276,15 +318,16 @@ impl Run {
             mut probes,
             grace: _,
             sync_timeout,
+            trim,
         } = manager;
         let (stop_events, events_stopped) = shutdown::channel();
         let (stop_servers, servers_stopped) = shutdown::channel();
-        let mut caches = Caches::default();
+        let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), trim);
         let mut waiting = Vec::new();
         for controller in controllers {
-            waiting.push(controller.wire(&mut Surroundings {
+            waiting.push(controller.wire(&Surroundings {
                 client: client.clone(),
-                caches: &mut caches,
+                caches: &caches,
                 metrics: metrics.clone(),
                 stop_events: events_stopped.clone(),
             }));
@@ -299,7 +342,7 @@ impl Run {
                 Err("the caches are not filled yet")
             })
         });
-        let (close_queues, phases) = (Vec::new(), Phases::default());
+        let (close_queues, phases) = (Vec::new(), Phases::new(to_watch));
         Self {
             id,
             client,
@@ -404,9 +447,7 @@ impl Run {
 
     /// Starts the watches, and waits until each has delivered its first list to all controllers.
     async fn fill_caches(&mut self) -> Result<(), ManagerError> {
-        for (name, watch) in self.caches.watches(&self.client, &self.args.namespaces()) {
-            self.phases.watches.spawn(name, watch.map(Ok));
-        }
+        self.caches.start();
         let timeout = self.sync_timeout;
         tokio::select! {
             filled = tokio::time::timeout(timeout, self.caches.synced()) => match filled {
@@ -423,12 +464,13 @@ impl Run {
     fn start_controllers(&mut self) {
         for Wired {
             name,
+            concurrency,
             workers,
             close_queue,
             events,
         } in self.waiting.drain(..)
         {
-            tracing::info!(controller = name, workers = workers.len(), "starting controller");
+            tracing::info!(controller = name, workers = concurrency, "starting controller");
             self.close_queues.push(close_queue);
             self.phases
                 .events

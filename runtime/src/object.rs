@@ -1,8 +1,11 @@
 //! Which types can be reconciled, watched and applied, and how they are named.
 
 use std::fmt::{self, Debug};
+use std::hash::Hash;
 
-use kube::core::{ClusterResourceScope, NamespaceResourceScope};
+use kube::api::{ApiResource, DynamicObject};
+use kube::core::{ClusterResourceScope, GroupVersionKind, NamespaceResourceScope, PartialObjectMeta};
+use kube::discovery;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
@@ -19,6 +22,178 @@ pub trait Object:
 impl<K> Object for K where
     K: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
+}
+
+/// A type of objects that can be watched: every [`Object`], the metadata of one ([`PartialObjectMeta`]), and
+/// kube's [`DynamicObject`], whose kind is a value.
+///
+/// Implemented for every type that fits; nobody implements it by hand.
+pub trait Watchable:
+    Resource<DynamicType: Clone + Eq + Hash + Debug + Send + Sync>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<K> Watchable for K where
+    K: Resource<DynamicType: Clone + Eq + Hash + Debug + Send + Sync>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// A kind that is known only when the program runs, for [`DynamicObject`]s.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DynamicKind {
+    resource: ApiResource,
+    namespaced: bool,
+}
+
+impl DynamicKind {
+    /// A kind whose objects live in namespaces.
+    pub fn namespaced(resource: ApiResource) -> Self {
+        Self {
+            resource,
+            namespaced: true,
+        }
+    }
+
+    /// A kind whose objects live once per cluster.
+    pub fn cluster_wide(resource: ApiResource) -> Self {
+        Self {
+            resource,
+            namespaced: false,
+        }
+    }
+
+    /// The kind as the API server serves it: plural and scope included.
+    ///
+    /// # Errors
+    /// When the API server does not serve such a kind, or does not answer.
+    pub async fn discover(client: &Client, kind: &GroupVersionKind) -> Result<Self, kube::Error> {
+        let (resource, capabilities) = discovery::pinned_kind(client, kind).await?;
+        Ok(Self {
+            resource,
+            namespaced: capabilities.scope == discovery::Scope::Namespaced,
+        })
+    }
+
+    /// Group, version, kind and plural.
+    pub fn resource(&self) -> &ApiResource {
+        &self.resource
+    }
+}
+
+/// What is to be known of a kind to watch it, whether its type says it or a value does.
+pub(crate) struct Kind<K: Resource> {
+    pub(crate) dynamic: K::DynamicType,
+    pub(crate) namespaced: bool,
+    api: fn(Client, &K::DynamicType, Option<&str>) -> Api<K>,
+}
+
+impl<K: Watchable> Clone for Kind<K> {
+    fn clone(&self) -> Self {
+        Self {
+            dynamic: self.dynamic.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<K: Object> Kind<K> {
+    /// The kind of a type.
+    pub(crate) fn of_type() -> Self {
+        Self {
+            dynamic: (),
+            namespaced: K::Scope::NAMESPACED,
+            api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
+        }
+    }
+}
+
+impl From<&DynamicKind> for Kind<DynamicObject> {
+    fn from(kind: &DynamicKind) -> Self {
+        Self {
+            dynamic: kind.resource.clone(),
+            namespaced: kind.namespaced,
+            api: dynamic_api,
+        }
+    }
+}
+
+impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
+    fn from(kind: &DynamicKind) -> Self {
+        Self {
+            dynamic: kind.resource.clone(),
+            namespaced: kind.namespaced,
+            api: dynamic_api,
+        }
+    }
+}
+
+fn dynamic_api<K>(client: Client, resource: &ApiResource, namespace: Option<&str>) -> Api<K>
+where
+    K: Resource<DynamicType = ApiResource, Scope = kube::core::DynamicResourceScope>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client, namespace, resource),
+        None => Api::all_with(client, resource),
+    }
+}
+
+impl<K: Watchable> Kind<K> {
+    /// The API of the kind, in one namespace, or everywhere.
+    pub(crate) fn api(&self, client: Client, namespace: Option<&str>) -> Api<K> {
+        (self.api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
+    }
+
+    /// The name of the kind, such as `Deployment`.
+    pub(crate) fn name(&self) -> String {
+        K::kind(&self.dynamic).into_owned()
+    }
+
+    /// `Deployment (apps/v1)`, for messages.
+    pub(crate) fn describe(&self) -> String {
+        format!("{} ({})", self.name(), K::api_version(&self.dynamic))
+    }
+
+    /// `deployments.apps`, for messages.
+    pub(crate) fn describe_resource(&self) -> String {
+        match K::group(&self.dynamic) {
+            group if group.is_empty() => K::plural(&self.dynamic).into_owned(),
+            group => format!("{}.{group}", K::plural(&self.dynamic)),
+        }
+    }
+
+    /// The key of an object of this kind, whose scope decides whether a namespace is part of it.
+    pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
+        Key {
+            namespace: namespace.filter(|_| self.namespaced).map(Into::into),
+            name: name.into(),
+        }
+    }
+
+    /// The key that a reference to an object of this kind means.
+    pub(crate) fn key_of(&self, reference: &ObjectRef<K>) -> Key {
+        self.key(reference.namespace.as_deref(), &reference.name)
+    }
+
+    /// A reference to the object of this kind with this key.
+    pub(crate) fn reference(&self, key: &Key) -> ObjectRef<K> {
+        let reference = ObjectRef::new_with(&key.name, self.dynamic.clone());
+        match &key.namespace {
+            Some(namespace) => reference.within(namespace),
+            None => reference,
+        }
+    }
 }
 
 /// Where objects of a kind live: in namespaces, or once per cluster.
@@ -80,23 +255,6 @@ impl Key {
             name: meta.name.as_deref().unwrap_or_default().into(),
         }
     }
-
-    /// The key of an object of kind `K`, whose scope decides whether a namespace is part of it.
-    pub(crate) fn in_scope<K: Object>(namespace: Option<&str>, name: &str) -> Self {
-        let namespace = namespace.filter(|_| K::Scope::NAMESPACED).map(Into::into);
-        Self {
-            namespace,
-            name: name.into(),
-        }
-    }
-
-    pub(crate) fn to_ref<K: Object>(&self) -> ObjectRef<K> {
-        let reference = ObjectRef::new(&self.name);
-        match &self.namespace {
-            Some(namespace) => reference.within(namespace),
-            None => reference,
-        }
-    }
 }
 
 impl fmt::Display for Key {
@@ -114,11 +272,6 @@ pub(crate) fn describe<K: Resource<DynamicType = ()>>(object: &K) -> String {
         Some(namespace) => format!("{} {namespace}/{}", K::kind(&()), object.name_any()),
         None => format!("{} {}", K::kind(&()), object.name_any()),
     }
-}
-
-/// `Deployment (apps/v1)`, for messages.
-pub(crate) fn describe_kind<K: Resource<DynamicType = ()>>() -> String {
-    format!("{} ({})", K::kind(&()), K::api_version(&()))
 }
 
 /// An object as the body of a server-side apply: typed, and without what only the server writes.

@@ -35,6 +35,8 @@ pub(crate) struct Workqueue<T> {
     state: Mutex<State<T>>,
     /// Wakes one waiting worker; it wakes the next one if there is more to do.
     changed: Notify,
+    /// Wakes all who wait for the end.
+    closing: Notify,
     /// The origin of ranks.
     epoch: Instant,
 }
@@ -124,6 +126,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
                 metrics,
             }),
             changed: Notify::new(),
+            closing: Notify::new(),
             epoch: Instant::now(),
         }
     }
@@ -212,6 +215,19 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();
+        self.closing.notify_waiters();
+    }
+
+    /// Resolves when the queue is closed.
+    pub(crate) async fn closed(&self) {
+        loop {
+            let mut closing = std::pin::pin!(self.closing.notified());
+            closing.as_mut().enable();
+            if self.lock().closed {
+                return;
+            }
+            closing.await;
+        }
     }
 
     /// Counts the keys whose time has come while all workers were busy.

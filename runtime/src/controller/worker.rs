@@ -7,8 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
-use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -17,7 +16,7 @@ use super::*;
 use crate::metrics::{ControllerMetrics, Reconciled};
 
 /// What the workers of one controller share.
-pub(super) struct Worker<K: Object, S> {
+pub(super) struct Worker<K: Watchable, S> {
     pub(super) ctx: Ctx<S>,
     pub(super) queue: Arc<Workqueue<Key>>,
     pub(super) cache: Arc<Cache<K>>,
@@ -51,14 +50,14 @@ impl Outcome {
     }
 }
 
-impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
+impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Takes keys until the queue is closed.
     pub(super) async fn work(self: Arc<Self>) {
         while let Some(key) = self.queue.next().await {
             let span = tracing::info_span!(
                 "reconcile",
                 controller = self.ctx.controller(),
-                kind = %K::kind(&()),
+                kind = %self.cache.kind().name(),
                 namespace = key.namespace.as_deref(),
                 // Not `name`: in JSON that is the name of the span.
                 object_name = &*key.name,
@@ -116,7 +115,7 @@ impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
             // Something was mapped to an object that was never there.
             return Ok(Action::await_change());
         }
-        let action = on_deleted(key.to_ref(), self.ctx.clone()).await?;
+        let action = on_deleted(self.cache.kind().reference(key), self.ctx.clone()).await?;
         if action.requeue_after().is_none() {
             self.gone
                 .lock()
@@ -168,7 +167,7 @@ impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
             field_manager: Some(self.ctx.controller().to_owned()),
             ..Default::default()
         };
-        let api = self.ctx.api::<K>(object);
+        let api = self.api(object);
         Ok(api
             .patch(&object.name_any(), &params, &Patch::Merge(patch))
             .await?)
@@ -182,7 +181,7 @@ impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
             { "op": "test", "path": path, "value": name },
             { "op": "remove", "path": path },
         ]))?;
-        let api = self.ctx.api::<K>(object);
+        let api = self.api(object);
         match api
             .patch(
                 &object.name_any(),
@@ -195,6 +194,11 @@ impl<K: Object, S: Send + Sync + 'static> Worker<K, S> {
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn api(&self, object: &K) -> Api<K> {
+        let kind = self.cache.kind();
+        kind.api(self.ctx.client(), object.meta().namespace.as_deref())
     }
 
     /// Decides when the key comes back, and says what went wrong.

@@ -1,17 +1,15 @@
-//! Controllers and their manager against a real API server: each guarantee is one test. Ignored, by name,
-//! where `KUBEBUILDER_ASSETS` does not say where the servers are.
+//! What a controller does with one object after the other, and how it starts and stops.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::core::ObjectMeta;
-use kube::{Api, CustomResource, ResourceExt};
+use kube::{CustomResource, ResourceExt};
 use rbuilder::envtest::{Environment, eventually};
 use rbuilder::{
     Action, Controller, Ctx, Error, Manager, ManagerArgs, ManagerError, ObjectRef, OwnershipError, Result,
@@ -19,159 +17,9 @@ use rbuilder::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
 
-const CRDS: &str = "tests/controllers/crds";
-/// Longer than anything here should take on a busy machine.
-const SOON: Duration = Duration::from_secs(20);
-
-/// A text that its operator copies into a ConfigMap.
-#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[kube(
-    group = "controllers.example.com",
-    version = "v1",
-    kind = "Memo",
-    namespaced,
-    status = "MemoStatus"
-)]
-#[kube(schema = "disabled")]
-struct MemoSpec {
-    text: Option<String>,
-}
-
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-struct MemoStatus {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    copied: Option<String>,
-    #[serde(default)]
-    conditions: Vec<Condition>,
-}
-
-/// What a reconcile of a memo does in most tests here.
-async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
-    ctx.note(&memo.name_any());
-    let text = memo.spec.text.clone().unwrap_or_default();
-    let copy = ctx
-        .apply_owned(&*memo, config_map(&memo.name_any(), &text))
-        .await?;
-    let mut status = memo.status.clone().unwrap_or_default();
-    status.copied = copy.data.and_then(|data| data.get("text").cloned());
-    let available = conditions::new("Available", true, "Copied").observed(&*memo);
-    conditions::set(&mut status.conditions, available);
-    ctx.apply_status(&*memo, status).await?;
-    Ok(Action::await_change())
-}
-
-/// Counts reconciles by name.
-#[derive(Clone, Default)]
-struct Seen(Arc<Mutex<HashMap<String, usize>>>);
-
-impl Seen {
-    fn note(&self, name: &str) {
-        *self.0.lock().unwrap().entry(name.to_owned()).or_default() += 1;
-    }
-
-    fn count(&self, name: &str) -> usize {
-        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
-    }
-}
-
-fn config_map(name: &str, text: &str) -> ConfigMap {
-    let metadata = ObjectMeta {
-        name: Some(name.to_owned()),
-        ..ObjectMeta::default()
-    };
-    let data = BTreeMap::from([("text".to_owned(), text.to_owned())]);
-    ConfigMap {
-        metadata,
-        data: Some(data),
-        ..ConfigMap::default()
-    }
-}
-
-fn memo(name: &str, text: &str) -> Memo {
-    Memo::new(
-        name,
-        MemoSpec {
-            text: Some(text.to_owned()),
-        },
-    )
-}
-
-/// A namespace of one test, with a client for the kinds it uses.
-struct Place {
-    env: Environment,
-    namespace: String,
-}
-
-impl Place {
-    async fn new(env: Environment) -> Self {
-        env.install_crds(CRDS).await.unwrap();
-        let namespace = env.namespace("controllers").await.unwrap();
-        Self { env, namespace }
-    }
-
-    fn api<K>(&self) -> Api<K>
-    where
-        K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
-    {
-        Api::namespaced(self.env.client(), &self.namespace)
-    }
-
-    /// A manager that watches this namespace only.
-    fn manager(&self) -> Manager {
-        let args = ManagerArgs {
-            watch_namespace: self.namespace.clone(),
-            ..ManagerArgs::for_tests()
-        };
-        Manager::with_client("controllers.example.com", self.env.client(), args)
-    }
-
-    async fn create(&self, memo: Memo) -> Memo {
-        self.api::<Memo>()
-            .create(&PostParams::default(), &memo)
-            .await
-            .unwrap()
-    }
-
-    async fn change_text(&self, name: &str, text: &str) {
-        let patch = Patch::Merge(json!({ "spec": { "text": text } }));
-        self.api::<Memo>()
-            .patch(name, &PatchParams::default(), &patch)
-            .await
-            .unwrap();
-    }
-
-    async fn copied(&self, name: &str) -> Option<String> {
-        let copy = self.api::<ConfigMap>().get_opt(name).await.unwrap()?;
-        copy.data?.remove("text")
-    }
-}
-
-/// A manager that runs until it is stopped.
-struct Operator {
-    stop: oneshot::Sender<()>,
-    ended: JoinHandle<Result<()>>,
-}
-
-impl Operator {
-    fn start(manager: Manager) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let stopped = async {
-            let _ = stopped.await;
-        };
-        Self {
-            stop,
-            ended: tokio::spawn(manager.start_until(stopped)),
-        }
-    }
-
-    async fn stop(self) -> Result<()> {
-        let _ = self.stop.send(());
-        self.ended.await.unwrap()
-    }
-}
+use crate::support::{Memo, Operator, Place, SOON, Seen, config_map, copy, memo};
 
 /// Guarantee 14: changes of the object and of what it owns are reconciled, whoever made them.
 #[rbuilder::envtest::test]

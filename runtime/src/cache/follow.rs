@@ -1,0 +1,84 @@
+//! The watch behind a cache: kube's `watcher`, and what to say when it stumbles.
+
+use std::collections::HashSet;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use kube::Client;
+use kube::runtime::watcher::{self, DefaultBackoff};
+
+use super::Cache;
+use crate::object::{Key, Kind, Watchable};
+
+/// The longest wait between two tries to fill a cache; controllers are waiting for it.
+const RETRY_UNTIL_SYNCED: Duration = Duration::from_secs(10);
+
+impl<K: Watchable> Cache<K> {
+    /// Follows the objects of one namespace, or of all, for as long as it is polled.
+    pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
+        let api = self.kind.api(client, namespace.as_deref());
+        let mut events = watcher::watcher(api, self.selection.watcher_config()).boxed();
+        let mut backoff = DefaultBackoff::default();
+        let mut seen = HashSet::new();
+        let mut synced = false;
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(watcher::Event::Init) => seen.clear(),
+                Ok(watcher::Event::InitApply(object)) => {
+                    seen.insert(Key::of(&object));
+                    self.apply(object, !synced);
+                }
+                Ok(watcher::Event::InitDone) => {
+                    backoff = DefaultBackoff::default();
+                    self.keep_only(namespace.as_deref(), &std::mem::take(&mut seen));
+                    if !std::mem::replace(&mut synced, true) {
+                        self.scope_synced();
+                    }
+                }
+                Ok(watcher::Event::Apply(object)) => self.apply(object, false),
+                Ok(watcher::Event::Delete(object)) => self.delete(&Key::of(&object)),
+                Err(error) => {
+                    self.note_error(&error);
+                    let pause = backoff.next().unwrap_or(RETRY_UNTIL_SYNCED);
+                    let pause = if synced {
+                        pause
+                    } else {
+                        pause.min(RETRY_UNTIL_SYNCED)
+                    };
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+    }
+
+    fn note_error(&self, error: &watcher::Error) {
+        let explained = explain(&self.kind, error);
+        tracing::warn!(kind = %self.kind.name(), "watch interrupted, will try again: {explained}");
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = explained;
+    }
+}
+
+/// What went wrong with a watch, and what is likely missing.
+fn explain<K: Watchable>(kind: &Kind<K>, error: &watcher::Error) -> String {
+    let cause = match error {
+        watcher::Error::InitialListFailed(cause)
+        | watcher::Error::WatchStartFailed(cause)
+        | watcher::Error::WatchFailed(cause) => cause,
+        watcher::Error::WatchError(status) => return status.message.clone(),
+        watcher::Error::NoResourceVersion => return error.to_string(),
+    };
+    let resource = kind.describe_resource();
+    match cause {
+        kube::Error::Api(status) if status.code == 404 => {
+            let version = K::version(&kind.dynamic);
+            format!("the API server does not serve {resource} in version {version}; is the CRD installed?")
+        }
+        kube::Error::Api(status) if status.code == 403 => {
+            let message = &status.message;
+            format!("{message}; does the manager's role allow get, list and watch of {resource}?")
+        }
+        kube::Error::Api(status) => status.message.clone(),
+        cause => format!("{:#}", crate::Error::new(cause.to_string())),
+    }
+}

@@ -1,0 +1,292 @@
+//! Caches: what the API server holds of a kind, kept in memory by one watch, and who wants to hear of changes.
+//!
+//! A manager has one cache for each kind and [`Selection`] of objects, however many controllers look at it. A cache
+//! keeps the objects itself rather than in kube's `Store`, because its subscribers see the old object beside the
+//! new one, because its indexes change in the same moment as the objects, and because a store that is listed
+//! anew keeps every object twice for a while.
+
+mod cached;
+mod follow;
+mod index;
+mod registry;
+mod selection;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+use crate::object::{Key, Kind, Watchable};
+
+pub use cached::Cached;
+pub(crate) use index::Index;
+pub(crate) use registry::{Caches, NamedWatch};
+pub use selection::Selection;
+pub(crate) use selection::Trim;
+
+/// What happened to an object, as the watch of its kind tells it.
+#[derive(Clone, Debug)]
+pub enum Change<K> {
+    /// The object was created or changed, or was there already when the watch began.
+    Applied {
+        /// The object before the change; nothing when it is new to the cache.
+        old: Option<Arc<K>>,
+        /// The object as it is now.
+        new: Arc<K>,
+        /// Whether the object was there before the cache was: nobody just touched it.
+        initial: bool,
+    },
+    /// The object is gone; this is what was last seen of it.
+    Deleted(Arc<K>),
+}
+
+impl<K> Change<K> {
+    /// The object: as it is, or as it last was.
+    pub fn object(&self) -> &Arc<K> {
+        match self {
+            Self::Applied { new, .. } => new,
+            Self::Deleted(old) => old,
+        }
+    }
+}
+
+/// Hears of each change, in order, before the next one is read; it must not block.
+pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+
+/// The objects of one kind that a selection chooses.
+pub(crate) struct Cache<K: Watchable> {
+    kind: Kind<K>,
+    selection: Selection,
+    trim: Trim,
+    objects: RwLock<Objects<K>>,
+    handlers: RwLock<Vec<Handler<K>>>,
+    /// How many watches have not delivered their first list yet.
+    unsynced: AtomicUsize,
+    synced: watch::Sender<bool>,
+    last_error: Mutex<String>,
+}
+
+/// The objects and what finds them, which change together.
+struct Objects<K> {
+    by_key: HashMap<Key, Arc<K>>,
+    indexes: Vec<Index<K>>,
+}
+
+impl<K: Watchable> Cache<K> {
+    pub(crate) fn new(kind: Kind<K>, selection: Selection, trim: Trim) -> Self {
+        Self {
+            kind,
+            selection,
+            trim,
+            objects: RwLock::new(Objects {
+                by_key: HashMap::new(),
+                indexes: Vec::new(),
+            }),
+            handlers: RwLock::default(),
+            unsynced: AtomicUsize::new(0),
+            synced: watch::channel(false).0,
+            last_error: Mutex::new("the API server has not answered yet".to_owned()),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> &Kind<K> {
+        &self.kind
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.read().by_key.get(key).cloned()
+    }
+
+    /// The keys of all objects, in no order.
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        self.read().by_key.keys().cloned().collect()
+    }
+
+    /// Adds a handler, which first hears of each object that is there already, as an initial one.
+    pub(crate) fn subscribe(&self, handler: Handler<K>) {
+        let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
+        // While the lock is held no change is told, so the handler misses none; one that has just been made may
+        // reach it twice, the second time as a change.
+        let present: Vec<Arc<K>> = self.read().by_key.values().cloned().collect();
+        for new in present {
+            handler(&Change::Applied {
+                old: None,
+                new,
+                initial: true,
+            });
+        }
+        handlers.push(handler);
+    }
+
+    /// Adds an index; one of this name that is there already stays.
+    pub(crate) fn add_index(&self, mut index: Index<K>) {
+        let mut objects = self.write();
+        if objects
+            .indexes
+            .iter()
+            .any(|present| present.name() == index.name())
+        {
+            return;
+        }
+        for (key, object) in &objects.by_key {
+            index.insert(key, object);
+        }
+        objects.indexes.push(index);
+    }
+
+    /// Holds an object as if it had been watched.
+    pub(crate) fn put(&self, object: K) {
+        self.apply(object, true);
+    }
+
+    fn apply(&self, mut object: K, initial: bool) {
+        self.trim.apply(object.meta_mut());
+        let (key, new) = (Key::of(&object), Arc::new(object));
+        let old = self.write().insert(key, &new);
+        let unchanged = old.as_ref().is_some_and(|old| {
+            old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
+        });
+        if !unchanged {
+            self.tell(&Change::Applied { old, new, initial });
+        }
+    }
+
+    fn delete(&self, key: &Key) {
+        let old = self.write().remove(key);
+        if let Some(old) = old {
+            self.tell(&Change::Deleted(old));
+        }
+    }
+
+    /// Deletes what a new list of `namespace` (`None`: all of them) no longer has.
+    fn keep_only(&self, namespace: Option<&str>, seen: &HashSet<Key>) {
+        let listed = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
+        let gone: Vec<Key> = {
+            let objects = self.read();
+            let keys = objects.by_key.keys().filter(listed);
+            keys.filter(|key| !seen.contains(*key)).cloned().collect()
+        };
+        for key in gone {
+            self.delete(&key);
+        }
+    }
+
+    fn tell(&self, change: &Change<K>) {
+        let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
+        for handler in handlers.iter() {
+            handler(change);
+        }
+    }
+
+    fn scope_synced(&self) {
+        if self.unsynced.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.synced.send_replace(true);
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Objects<K>> {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Objects<K>> {
+        self.objects.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K> Objects<K> {
+    fn insert(&mut self, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
+        for index in &mut self.indexes {
+            index.insert(&key, object);
+        }
+        self.by_key.insert(key, Arc::clone(object))
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
+        for index in &mut self.indexes {
+            index.remove(key);
+        }
+        self.by_key.remove(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    fn object(namespace: &str, name: &str, version: &str) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.namespace = Some(namespace.to_owned());
+        object.metadata.name = Some(name.to_owned());
+        object.metadata.resource_version = Some(version.to_owned());
+        object.metadata.managed_fields = Some(Vec::new());
+        object
+    }
+
+    /// A cache and the changes that reached its subscriber, as text.
+    fn recorded() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
+        let cache = Cache::new(Kind::of_type(), Selection::all(), Trim::default());
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&log);
+        cache.subscribe(Box::new(move |change: &Change<ConfigMap>| {
+            let version = |object: &ConfigMap| object.metadata.resource_version.clone().unwrap_or_default();
+            let line = match change {
+                Change::Applied { old, new, initial } => {
+                    let old = old.as_deref().map_or_else(|| "-".to_owned(), version);
+                    format!(
+                        "{} {old}>{}{}",
+                        Key::of(&**new),
+                        version(new),
+                        if *initial { " initial" } else { "" }
+                    )
+                }
+                Change::Deleted(old) => format!("{} {}>-", Key::of(&**old), version(old)),
+            };
+            told.lock().unwrap().push(line);
+        }));
+        (cache, log)
+    }
+
+    #[test]
+    fn subscribers_see_old_and_new_and_no_repetition() {
+        let (cache, log) = recorded();
+        cache.apply(object("a", "x", "1"), true);
+        cache.apply(object("a", "x", "2"), false);
+        cache.apply(object("a", "x", "2"), false);
+        cache.delete(&Key::of(&object("a", "x", "3")));
+        cache.delete(&Key::of(&object("a", "x", "3")));
+        assert_eq!(*log.lock().unwrap(), ["a/x ->1 initial", "a/x 1>2", "a/x 2>-"]);
+    }
+
+    #[test]
+    fn a_new_list_deletes_what_it_lacks_in_its_own_namespace_only() {
+        let (cache, log) = recorded();
+        for (namespace, name) in [("a", "x"), ("a", "y"), ("b", "x")] {
+            cache.apply(object(namespace, name, "1"), true);
+        }
+        log.lock().unwrap().clear();
+        cache.keep_only(Some("a"), &HashSet::from([Key::of(&object("a", "y", "1"))]));
+        assert_eq!(*log.lock().unwrap(), ["a/x 1>-"]);
+        cache.keep_only(None, &HashSet::new());
+        assert!(cache.keys().is_empty());
+    }
+
+    #[test]
+    fn who_subscribes_late_hears_of_what_is_there() {
+        let (cache, _) = recorded();
+        cache.apply(object("a", "x", "1"), true);
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&heard);
+        cache.subscribe(Box::new(move |change: &Change<ConfigMap>| {
+            let initial = matches!(change, Change::Applied { initial: true, .. });
+            let key = Key::of(&**change.object()).to_string();
+            told.lock().unwrap().push((key, initial));
+        }));
+        cache.apply(object("a", "y", "1"), false);
+        assert_eq!(
+            *heard.lock().unwrap(),
+            [("a/x".to_owned(), true), ("a/y".to_owned(), false)]
+        );
+    }
+}

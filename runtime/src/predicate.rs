@@ -1,0 +1,215 @@
+//! Predicates: which changes a controller cares for.
+//!
+//! A [`Predicate`] sees an object before and after a change. It is given to
+//! [`Controller::filter`](crate::Controller::filter), for the controller's own kind, or to
+//! [`Watch::filter`](crate::Watch::filter), for what it watches. A change that it refuses reconciles nothing; the
+//! cache has it all the same.
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use rbuilder::predicate::{Predicate, generation_changed, labels_changed};
+//!
+//! let wanted: Predicate<ConfigMap> = generation_changed().or(labels_changed());
+//! let named: Predicate<ConfigMap> = Predicate::new(|change| {
+//!     change.object().metadata.name.as_deref() == Some("settings")
+//! });
+//! let both = wanted.and(named);
+//! ```
+
+use std::sync::Arc;
+
+use kube::core::{ObjectMeta, Selector, SelectorExt};
+
+use crate::cache::Change;
+use crate::object::Watchable;
+
+/// Says whether a change is to be acted on.
+pub struct Predicate<K>(Arc<Wants<K>>);
+
+type Wants<K> = dyn Fn(&Change<K>) -> bool + Send + Sync;
+
+impl<K> Clone for Predicate<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K> std::fmt::Debug for Predicate<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Predicate(…)")
+    }
+}
+
+impl<K: Watchable> Predicate<K> {
+    /// A predicate of one's own. It must not block: all changes of the kind wait for it. Should it panic, the
+    /// change is acted on.
+    pub fn new(wants: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(wants))
+    }
+
+    /// Wants what both want.
+    pub fn and(self, other: Self) -> Self {
+        Self::new(move |change| self.wants(change) && other.wants(change))
+    }
+
+    /// Wants what one of them wants.
+    pub fn or(self, other: Self) -> Self {
+        Self::new(move |change| self.wants(change) || other.wants(change))
+    }
+
+    /// Wants what the other does not.
+    #[allow(clippy::should_implement_trait)] // it stands beside `and` and `or`
+    pub fn not(self) -> Self {
+        Self::new(move |change| !self.wants(change))
+    }
+
+    /// Whether the change is to be acted on.
+    pub fn wants(&self, change: &Change<K>) -> bool {
+        (self.0)(change)
+    }
+}
+
+/// Creations, deletions, and changes that `before` and `after` tell apart. That a deletion was asked for is such a
+/// change, whatever they say: finalizers wait for it.
+fn changed<K: Watchable>(
+    differ: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static,
+) -> Predicate<K> {
+    Predicate::new(move |change: &Change<K>| match change {
+        Change::Applied {
+            old: Some(old), new, ..
+        } => {
+            let (old, new) = (old.meta(), new.meta());
+            old.uid != new.uid || old.deletion_timestamp != new.deletion_timestamp || differ(old, new)
+        }
+        Change::Applied { old: None, .. } | Change::Deleted(_) => true,
+    })
+}
+
+/// Changes of the spec: those that raise `metadata.generation`. Changes of the status or of metadata do not, for
+/// kinds with a status subresource. Creations, deletions and the wish to delete pass.
+///
+/// A controller that also acts on labels or annotations adds `.or(labels_changed())`. Kinds without a generation,
+/// such as ConfigMap, never pass by a change.
+pub fn generation_changed<K: Watchable>() -> Predicate<K> {
+    changed(|old, new| old.generation != new.generation)
+}
+
+/// Changes of labels. Creations, deletions and the wish to delete pass.
+pub fn labels_changed<K: Watchable>() -> Predicate<K> {
+    changed(|old, new| old.labels != new.labels)
+}
+
+/// Changes of annotations. Creations, deletions and the wish to delete pass.
+pub fn annotations_changed<K: Watchable>() -> Predicate<K> {
+    changed(|old, new| old.annotations != new.annotations)
+}
+
+/// Objects that a label selector matches, before the change or after it.
+///
+/// The cache holds all of them; to watch only those, choose them by [`Selection::labels`](crate::Selection::labels).
+pub fn labels_match<K: Watchable>(selector: Selector) -> Predicate<K> {
+    let none = std::collections::BTreeMap::new();
+    Predicate::new(move |change: &Change<K>| {
+        let matches = |object: &K| selector.matches(object.meta().labels.as_ref().unwrap_or(&none));
+        match change {
+            Change::Applied { old, new, .. } => matches(new) || old.as_deref().is_some_and(matches),
+            Change::Deleted(old) => matches(old),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::apps::v1::Deployment;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    fn deployment(generation: i64) -> Deployment {
+        let mut object = Deployment::default();
+        object.metadata.generation = Some(generation);
+        object.metadata.uid = Some("1".to_owned());
+        object
+    }
+
+    fn with(mut object: Deployment, key: &str, label: bool) -> Deployment {
+        let entries = Some([(key.to_owned(), "x".to_owned())].into());
+        if label {
+            object.metadata.labels = entries;
+        } else {
+            object.metadata.annotations = entries;
+        }
+        object
+    }
+
+    fn update(old: &Deployment, new: &Deployment) -> Change<Deployment> {
+        Change::Applied {
+            old: Some(Arc::new(old.clone())),
+            new: Arc::new(new.clone()),
+            initial: false,
+        }
+    }
+
+    fn check(predicate: &Predicate<Deployment>, change: &Change<Deployment>, expected: bool) {
+        assert_eq!(predicate.wants(change), expected, "{change:?}");
+    }
+
+    #[test]
+    fn each_sees_its_own_part() {
+        let plain = deployment(1);
+        let (labelled, annotated) = (with(plain.clone(), "a", true), with(plain.clone(), "a", false));
+        let cases = [
+            (generation_changed(), update(&plain, &deployment(2))),
+            (labels_changed(), update(&plain, &labelled)),
+            (annotations_changed(), update(&plain, &annotated)),
+        ];
+        for (at, (predicate, _)) in cases.iter().enumerate() {
+            for (other, (_, change)) in cases.iter().enumerate() {
+                check(predicate, change, at == other);
+            }
+            check(predicate, &update(&plain, &plain), false);
+        }
+    }
+
+    #[test]
+    fn coming_going_and_the_wish_to_delete_pass() {
+        let plain = deployment(1);
+        let mut leaving = plain.clone();
+        leaving.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
+        let mut another = plain.clone();
+        another.metadata.uid = Some("2".to_owned());
+        let created = Change::Applied {
+            old: None,
+            new: Arc::new(plain.clone()),
+            initial: true,
+        };
+        for predicate in [generation_changed(), labels_changed(), annotations_changed()] {
+            check(&predicate, &created, true);
+            check(&predicate, &Change::Deleted(Arc::new(plain.clone())), true);
+            check(&predicate, &update(&plain, &leaving), true);
+            check(&predicate, &update(&plain, &another), true);
+        }
+    }
+
+    #[test]
+    fn a_selector_sees_both_sides() {
+        let (plain, labelled) = (deployment(1), with(deployment(1), "a", true));
+        let selector: Selector = [("a", "x")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into_iter()
+            .collect();
+        let matches = labels_match(selector);
+        check(&matches, &update(&plain, &labelled), true);
+        check(&matches, &update(&labelled, &plain), true);
+        check(&matches, &update(&plain, &plain), false);
+        check(&matches, &Change::Deleted(Arc::new(labelled)), true);
+    }
+
+    #[test]
+    fn they_combine() {
+        let (plain, labelled) = (deployment(1), with(deployment(1), "a", true));
+        let change = update(&plain, &labelled);
+        check(&labels_changed().and(generation_changed()), &change, false);
+        check(&labels_changed().or(generation_changed()), &change, true);
+        check(&labels_changed().not(), &change, false);
+    }
+}

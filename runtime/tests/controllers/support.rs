@@ -1,0 +1,168 @@
+//! The operator that the tests run, a namespace for each of them, and what they ask of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::ObjectMeta;
+use kube::{Api, CustomResource, ResourceExt};
+use rbuilder::envtest::Environment;
+use rbuilder::{Action, Ctx, Manager, ManagerArgs, Result, conditions};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub(crate) const CRDS: &str = "tests/controllers/crds";
+/// Longer than anything here should take on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// A text that its operator copies into a ConfigMap.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[kube(
+    group = "controllers.example.com",
+    version = "v1",
+    kind = "Memo",
+    namespaced,
+    status = "MemoStatus"
+)]
+#[kube(schema = "disabled")]
+pub(crate) struct MemoSpec {
+    pub(crate) text: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+pub(crate) struct MemoStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) copied: Option<String>,
+    #[serde(default)]
+    pub(crate) conditions: Vec<Condition>,
+}
+
+/// What a reconcile of a memo does in most tests here.
+pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    ctx.note(&memo.name_any());
+    let text = memo.spec.text.clone().unwrap_or_default();
+    let copy = ctx
+        .apply_owned(&*memo, config_map(&memo.name_any(), &text))
+        .await?;
+    let mut status = memo.status.clone().unwrap_or_default();
+    status.copied = copy.data.and_then(|data| data.get("text").cloned());
+    let available = conditions::new("Available", true, "Copied").observed(&*memo);
+    conditions::set(&mut status.conditions, available);
+    ctx.apply_status(&*memo, status).await?;
+    Ok(Action::await_change())
+}
+
+/// Counts reconciles by name.
+#[derive(Clone, Default)]
+pub(crate) struct Seen(pub(crate) Arc<Mutex<HashMap<String, usize>>>);
+
+impl Seen {
+    pub(crate) fn note(&self, name: &str) {
+        *self.0.lock().unwrap().entry(name.to_owned()).or_default() += 1;
+    }
+
+    pub(crate) fn count(&self, name: &str) -> usize {
+        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
+    }
+}
+
+pub(crate) fn config_map(name: &str, text: &str) -> ConfigMap {
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    };
+    let data = BTreeMap::from([("text".to_owned(), text.to_owned())]);
+    ConfigMap {
+        metadata,
+        data: Some(data),
+        ..ConfigMap::default()
+    }
+}
+
+pub(crate) fn memo(name: &str, text: &str) -> Memo {
+    Memo::new(
+        name,
+        MemoSpec {
+            text: Some(text.to_owned()),
+        },
+    )
+}
+
+/// A namespace of one test, with a client for the kinds it uses.
+pub(crate) struct Place {
+    pub(crate) env: Environment,
+    pub(crate) namespace: String,
+}
+
+impl Place {
+    pub(crate) async fn new(env: Environment) -> Self {
+        env.install_crds(CRDS).await.unwrap();
+        let namespace = env.namespace("controllers").await.unwrap();
+        Self { env, namespace }
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+    {
+        Api::namespaced(self.env.client(), &self.namespace)
+    }
+
+    /// A manager that watches this namespace only.
+    pub(crate) fn manager(&self) -> Manager {
+        let args = ManagerArgs {
+            watch_namespace: self.namespace.clone(),
+            ..ManagerArgs::for_tests()
+        };
+        Manager::with_client("controllers.example.com", self.env.client(), args)
+    }
+
+    pub(crate) async fn create(&self, memo: Memo) -> Memo {
+        self.api::<Memo>()
+            .create(&PostParams::default(), &memo)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn change_text(&self, name: &str, text: &str) {
+        let patch = Patch::Merge(json!({ "spec": { "text": text } }));
+        self.api::<Memo>()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn copied(&self, name: &str) -> Option<String> {
+        let copy = self.api::<ConfigMap>().get_opt(name).await.unwrap()?;
+        copy.data?.remove("text")
+    }
+}
+
+/// A manager that runs until it is stopped.
+pub(crate) struct Operator {
+    pub(crate) stop: oneshot::Sender<()>,
+    pub(crate) ended: JoinHandle<Result<()>>,
+}
+
+impl Operator {
+    pub(crate) fn start(manager: Manager) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        Self {
+            stop,
+            ended: tokio::spawn(manager.start_until(stopped)),
+        }
+    }
+
+    pub(crate) async fn stop(self) -> Result<()> {
+        let _ = self.stop.send(());
+        self.ended.await.unwrap()
+    }
+}

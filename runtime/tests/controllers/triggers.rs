@@ -1,0 +1,180 @@
+//! What makes a controller look at an object, and what does not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use rbuilder::envtest::{Environment, eventually};
+use rbuilder::predicate::{Predicate, generation_changed, labels_changed};
+use rbuilder::{Action, Change, Controller, Ctx, ObjectRef, Result, Watch, trigger};
+use serde_json::json;
+
+use crate::support::{Memo, Operator, Place, SOON, Seen, config_map, memo};
+
+async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    ctx.note(&memo.name_any());
+    Ok(Action::await_change())
+}
+
+async fn label(place: &Place, name: &str, value: &str) {
+    let patch = Patch::Merge(json!({ "metadata": { "labels": { "touched": value } } }));
+    place
+        .api::<Memo>()
+        .patch(name, &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+}
+
+/// A predicate sees the object before and after, and decides what is reconciled.
+#[rbuilder::envtest::test]
+async fn a_predicate_keeps_changes_away(env: Environment) {
+    let place = Place::new(env).await;
+    let (spec, either) = (Seen::default(), Seen::default());
+    let manager = place
+        .manager()
+        .controller(Controller::new(look, spec.clone()).filter(generation_changed()))
+        .controller(
+            Controller::new(look, either.clone())
+                .named("either")
+                .filter(generation_changed().or(labels_changed())),
+        );
+    let operator = Operator::start(manager);
+    place.create(memo("note", "1")).await;
+    eventually(SOON, || async {
+        spec.count("note") == 1 && either.count("note") == 1
+    })
+    .await;
+    label(&place, "note", "once").await;
+    eventually(SOON, || async { either.count("note") == 2 }).await;
+    // The label came before the text, so had it reconciled, the count would be three by then.
+    place.change_text("note", "2").await;
+    eventually(SOON, || async { either.count("note") == 3 }).await;
+    eventually(SOON, || async { spec.count("note") >= 2 }).await;
+    assert_eq!(spec.count("note"), 2);
+    operator.stop().await.unwrap();
+}
+
+/// A predicate on what is watched sees both sides; should it panic, the change counts.
+#[rbuilder::envtest::test]
+async fn a_watch_has_predicates_of_its_own(env: Environment) {
+    let place = Place::new(env).await;
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&memo.name_any());
+        ctx.apply_owned(&*memo, config_map(&memo.name_any(), "1")).await?;
+        Ok(Action::await_change())
+    }
+    let seen = Seen::default();
+    let text = |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("text").cloned());
+    let grew = Predicate::new(move |change: &Change<ConfigMap>| match change {
+        Change::Applied {
+            old: Some(old), new, ..
+        } => {
+            assert!(text(new).as_deref() != Some("bad"), "a predicate that panics");
+            text(new).map(|text| text.len()) > text(old).map(|text| text.len())
+        }
+        _ => false,
+    });
+    let controller = Controller::new(reconcile, seen.clone()).watch(Watch::<ConfigMap>::owned().filter(grew));
+    let operator = Operator::start(place.manager().controller(controller));
+    place.create(memo("note", "1")).await;
+    eventually(SOON, || async { place.copied("note").await.is_some() }).await;
+    let write = async |text: &str| {
+        let patch = Patch::Merge(json!({ "data": { "text": text } }));
+        place
+            .api::<ConfigMap>()
+            .patch("note", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    };
+    assert_eq!(seen.count("note"), 1);
+    write("2").await;
+    write("longer").await;
+    eventually(SOON, || async {
+        place.copied("note").await.as_deref() == Some("1")
+    })
+    .await;
+    assert_eq!(seen.count("note"), 2, "only the growth counts");
+    write("bad").await;
+    eventually(SOON, || async {
+        place.copied("note").await.as_deref() == Some("1")
+    })
+    .await;
+    operator.stop().await.unwrap();
+}
+
+/// Guarantee 15: requests from outside the cluster reconcile what they name, through a channel or any stream.
+#[rbuilder::envtest::test]
+async fn triggers_reconcile_what_they_name(env: Environment) {
+    let place = Place::new(env).await;
+    for name in ["a", "b"] {
+        place.create(memo(name, "")).await;
+    }
+    let seen = Seen::default();
+    let (trigger, triggers) = trigger::channel();
+    let reference = |name: &str| ObjectRef::<Memo>::new(name).within(&place.namespace);
+    let ended = futures::stream::iter([reference("a")]);
+    let controller = Controller::new(look, seen.clone())
+        .triggers(triggers)
+        .triggers(ended);
+    let operator = Operator::start(place.manager().controller(controller));
+    eventually(SOON, || async { seen.count("a") >= 1 && seen.count("b") == 1 }).await;
+    trigger.send(reference("b")).await;
+    eventually(SOON, || async { seen.count("b") == 2 }).await;
+    assert!(trigger.clone().try_send(reference("b")));
+    eventually(SOON, || async { seen.count("b") == 3 }).await;
+    operator.stop().await.unwrap();
+    assert!(!trigger.try_send(reference("b")), "nobody listens any more");
+    trigger.send(reference("b")).await;
+}
+
+/// What does not change is looked at again when a period has passed, and only then.
+#[rbuilder::envtest::test]
+async fn a_resync_reconciles_every_object_again(env: Environment) {
+    let place = Place::new(env).await;
+    for name in ["a", "b"] {
+        place.create(memo(name, "")).await;
+    }
+    let (timed, still) = (Seen::default(), Seen::default());
+    let manager = place
+        .manager()
+        .controller(Controller::new(look, timed.clone()).resync_every(Duration::from_millis(300)))
+        .controller(Controller::new(look, still.clone()).named("still"));
+    let operator = Operator::start(manager);
+    eventually(SOON, || async { timed.count("a") >= 3 && timed.count("b") >= 3 }).await;
+    assert_eq!((still.count("a"), still.count("b")), (1, 1));
+    operator.stop().await.unwrap();
+}
+
+/// Every owner is reconciled when asked for, not only the one that controls the object.
+#[rbuilder::envtest::test]
+async fn any_owner_can_count(env: Environment) {
+    let place = Place::new(env).await;
+    let owner = place.create(memo("owner", "")).await;
+    let (any, controlling) = (Seen::default(), Seen::default());
+    let manager = place
+        .manager()
+        .controller(
+            Controller::new(look, any.clone())
+                .named("any")
+                .watch(Watch::<ConfigMap>::owned().by_any_owner()),
+        )
+        .controller(Controller::new(look, controlling.clone()).owns::<ConfigMap>());
+    let operator = Operator::start(manager);
+    eventually(SOON, || async {
+        any.count("owner") == 1 && controlling.count("owner") == 1
+    })
+    .await;
+    let mut map = config_map("held", "");
+    let reference = kube::Resource::owner_ref(&owner, &()).unwrap();
+    map.owner_references_mut().push(reference);
+    place
+        .api::<ConfigMap>()
+        .create(&kube::api::PostParams::default(), &map)
+        .await
+        .unwrap();
+    eventually(SOON, || async { any.count("owner") == 2 }).await;
+    assert_eq!(controlling.count("owner"), 1);
+    operator.stop().await.unwrap();
+}
