@@ -7,6 +7,7 @@ mod crd_schema;
 mod envtest;
 mod rbac;
 mod report;
+mod webhook;
 
 use proc_macro::TokenStream;
 
@@ -20,6 +21,13 @@ pub fn crd_schema(item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn rbac(arguments: TokenStream, item: TokenStream) -> TokenStream {
     rbac::expand(arguments.into(), item.into()).into()
+}
+
+/// Says where and about what the API server calls the handler; `rbuilder manifests` reads it. The function stays
+/// as it is.
+#[proc_macro_attribute]
+pub fn webhook(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    webhook::expand(arguments.into(), item.into()).into()
 }
 
 /// `#[rbuilder::envtest::test]`; documented there.

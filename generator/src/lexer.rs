@@ -31,6 +31,8 @@ pub(crate) enum MarkKind {
     Kind,
     /// `rbac(…)` in an attribute.
     Rbac,
+    /// `webhook(…)` in an attribute.
+    Webhook,
 }
 
 impl MarkKind {
@@ -39,6 +41,7 @@ impl MarkKind {
         match self {
             MarkKind::Kind => "CustomResource".len(),
             MarkKind::Rbac => "rbac".len(),
+            MarkKind::Webhook => "webhook".len(),
         }
     }
 }
@@ -326,11 +329,8 @@ impl<'a> Scanner<'a> {
         }
         let kind = match word {
             "CustomResource" if self.derive.is_some() => MarkKind::Kind,
-            "rbac"
-                if self.attribute.is_some() && self.bytes[self.at..].trim_ascii_start().starts_with(b"(") =>
-            {
-                MarkKind::Rbac
-            }
+            "rbac" if self.opens_in_attribute() => MarkKind::Rbac,
+            "webhook" if self.opens_in_attribute() => MarkKind::Webhook,
             _ => return,
         };
         self.marks.push(Mark {
@@ -338,6 +338,11 @@ impl<'a> Scanner<'a> {
             at: self.start,
             in_body: self.body.is_some(),
         });
+    }
+
+    /// Whether the word just read is in an attribute and has arguments.
+    fn opens_in_attribute(&self) -> bool {
+        self.attribute.is_some() && self.bytes[self.at..].trim_ascii_start().starts_with(b"(")
     }
 
     fn open(&mut self, delimiter: u8) {
@@ -448,6 +453,10 @@ mod tests {
                 vec![(MarkKind::Rbac, false); 2],
             ),
             ("mod rbac; use rbuilder::rbac; fn rbac() {}", vec![]),
+            (
+                "#[webhook(mutating)] fn f() {} #[rbuilder::webhook(validating)] fn webhook() {}",
+                vec![(MarkKind::Webhook, false); 2],
+            ),
             (
                 "// #[rbac(x)]\n/* #[rbac(x)] */ const S: &str = \"#[rbac(x)]\";",
                 vec![],

@@ -6,12 +6,14 @@
 mod cargo;
 mod collect;
 mod crd;
+mod kubernetes;
 mod lexer;
 mod package;
 pub mod rbac;
 mod report;
 mod resolve;
 mod schemas;
+mod webhook;
 pub mod yaml;
 
 use std::collections::BTreeMap;
@@ -122,5 +124,6 @@ fn manifests(sources: &SourceSet, options: &Options, report: &mut Report) -> Vec
     let package = collect::collect(sources, manifest, report);
     let mut files = crd::crd_files(&package, options, report);
     files.extend(rbac::roles_file(&package.rules, &options.role_name));
+    files.extend(webhook::manifests_file(&package, report));
     files
 }

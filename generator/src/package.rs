@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rbuilder_syntax::{RbacRule, SpanId, Spans, Type, TypeRef};
+use rbuilder_syntax::{RbacRule, SpanId, Spans, Type, TypeRef, Webhook};
 
 /// Declares a number that indexes one of the package's lists.
 macro_rules! id {
@@ -48,6 +48,7 @@ pub(crate) struct Package {
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
     pub(crate) rules: Vec<RbacRule>,
+    pub(crate) handlers: Vec<Handler>,
     /// The library's name and root.
     pub(crate) library: Option<(String, ModuleId)>,
     /// The name in source of each dependency, and the name of the crate behind it.
@@ -85,6 +86,8 @@ pub(crate) struct Module {
 pub(crate) enum Name {
     Module(ModuleId),
     Type(TypeId),
+    /// The struct that kube makes of this one: the whole object.
+    Root(TypeId),
     Alias(AliasId),
     /// `use path as name`.
     Import(Vec<String>),
@@ -108,6 +111,20 @@ pub(crate) struct Alias {
     pub(crate) module: ModuleId,
     pub(crate) generics: Vec<(String, Option<TypeRef>)>,
     pub(crate) target: TypeRef,
+}
+
+/// A function that a webhook calls.
+#[derive(Debug)]
+pub(crate) struct Handler {
+    pub(crate) file: FileId,
+    pub(crate) module: ModuleId,
+    /// Where the function's name is.
+    pub(crate) function: SpanId,
+    pub(crate) webhook: Webhook,
+    /// The types of its parameters as written, a receiver as `Self`.
+    pub(crate) parameters: Vec<TypeRef>,
+    /// What `Self` is.
+    pub(crate) self_type: Option<TypeRef>,
 }
 
 impl Package {

@@ -170,6 +170,33 @@ pub use rbuilder_derive::CrdSchema;
 /// The item stays as it is. A rule that the API server would refuse, or that allows nothing, is a compile error.
 pub use rbuilder_derive::rbac;
 
+/// Says where and about what the API server calls the function it stands on; `rbuilder manifests` makes the webhook
+/// configurations of it.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube::core::admission::AdmissionRequest;
+/// use rbuilder::webhook;
+///
+/// #[webhook(mutating, operations = "create", failure_policy = "ignore")]
+/// fn default(pod: &mut Pod, request: &AdmissionRequest<Pod>) {}
+///
+/// #[webhook(
+///     validating,
+///     operations = "create;update;delete",
+///     match_condition(name = "not-system", expression = "!object.metadata.name.startsWith('kube-')")
+/// )]
+/// async fn validate(new: &Pod, old: Option<&Pod>) {}
+/// ```
+///
+/// Group, version, resource, path and name follow from the first parameter that is a kind: the struct that kube makes
+/// of a spec, or one of Kubernetes' own, behind references, `Arc`, `Box`, `Option` or in an `AdmissionRequest`. So the
+/// first function above is called at `/mutate--v1-pod`, as controller-runtime has it, and is listed as `mpod-v1.kb.io`.
+/// Each of them can be given as an argument instead.
+///
+/// The function stays as it is. An argument that the API server would refuse is a compile error.
+pub use rbuilder_derive::webhook;
+
 pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};

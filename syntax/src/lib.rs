@@ -14,12 +14,14 @@ mod item;
 pub mod marker;
 mod model;
 pub mod names;
+mod object_name;
 mod rbac;
 mod serde_attrs;
 mod session;
 mod span;
 mod suggest;
 mod types;
+mod webhook;
 
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use derives::{derives, derives_named};
@@ -29,6 +31,10 @@ pub use model::{CustomResource, PrintColumn, RbacRule, Scale, Type, TypeKind, Ty
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::Session;
 pub use span::{SpanId, Spans};
+pub use webhook::{
+    LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
+    misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,
+};
 
 /// Reads a type as written, for what is not a field: an alias, a type argument.
 pub fn parse_type_ref(ty: &syn::Type, session: &mut Session) -> TypeRef {

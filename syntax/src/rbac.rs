@@ -1,6 +1,6 @@
 //! `#[rbac(…)]`: the permissions a function needs, beside the function.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use syn::Attribute;
 
 use crate::args::{self, Arg};
@@ -102,9 +102,9 @@ pub fn parse_rbac_attribute(attr: &Attribute, session: &mut Session) -> Option<R
 }
 
 /// Reads what stands between the parentheses of `#[rbac(…)]`. Nothing comes back when the rule is wrong; the
-/// session then holds the reasons.
+/// session then holds the reasons. Complaints about the whole are placed where the macro was called.
 pub fn parse_rbac(tokens: TokenStream, session: &mut Session) -> Option<RbacRule> {
-    let span = session.place(&tokens);
+    let span = session.spans.add_span(Span::call_site());
     let args = args::parse(tokens, session);
     rule(&args, span, session)
 }

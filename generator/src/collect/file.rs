@@ -3,18 +3,19 @@
 use std::ops::Range;
 
 use rbuilder_syntax::{
-    Diagnostic, RbacRule, Session, Severity, SpanId, Spans, cfg, derives_named, parse_rbac_attribute,
-    parse_type, parse_type_ref, rbac_attributes,
+    Diagnostic, RbacRule, Session, Severity, SpanId, Spans, cfg, derives_named, misplaced_webhook,
+    parse_rbac_attribute, parse_type, parse_type_ref, parse_webhook_attribute, rbac_attributes,
+    webhook_attributes,
 };
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, GenericParam, ImplItem, Item, Macro, TraitItem};
 
-use super::attributes;
 use super::imports::{self, Import};
 use super::include::{self, Included};
 use super::path::{self, Location};
 use super::{Collector, MAX_MODULES, OpenFile};
+use super::{attributes, handler};
 use crate::lexer::{self, Mark, MarkKind, Scan};
 use crate::package::{Alias, AliasId, File, FileId, ModuleId, Name, TypeId, TypeItem};
 
@@ -101,6 +102,7 @@ impl FileReader<'_, '_> {
             return self.accounted.push(0..end);
         }
         self.rules(&parsed.attrs);
+        self.misplaced_webhooks(&parsed.attrs);
         self.items(parsed.items, self.open.module, location);
     }
 
@@ -119,12 +121,16 @@ impl FileReader<'_, '_> {
             return self.accounted.extend(whole);
         }
         self.rules(attributes::of(&item));
+        if !matches!(item, Item::Fn(_)) {
+            self.misplaced_webhooks(attributes::of(&item));
+        }
         match item {
             Item::Struct(item) => self.type_item(&item.ident, &item.attrs, module, (&item).into()),
             Item::Enum(item) => self.type_item(&item.ident, &item.attrs, module, (&item).into()),
             Item::Union(item) => self.name(module, &item.ident, Name::Opaque),
             Item::Trait(item) => self.trait_item(item, module),
-            Item::Impl(item) => self.impl_items(item.items),
+            Item::Impl(item) => self.impl_items(item, module),
+            Item::Fn(item) => self.webhooks(&item.attrs, &item.sig, None, module),
             Item::Type(item) => self.alias(item, module),
             Item::Use(item) => self.imports(&item, module),
             Item::ExternCrate(item) => {
@@ -173,6 +179,13 @@ impl FileReader<'_, '_> {
         now.into_iter()
             .for_each(|diagnostic| self.session.diagnostics.push(diagnostic));
         let id = TypeId(self.collector.package.types.len());
+        let resource = model.as_ref().and_then(|model| model.custom_resource.as_ref());
+        if let Some(resource) = resource {
+            let root = resource.root.clone().unwrap_or_else(|| resource.kind.clone());
+            self.collector.package.modules[module.0]
+                .names
+                .insert(root, Name::Root(id));
+        }
         self.collector.package.types.push(TypeItem {
             file: self.id,
             module,
@@ -212,28 +225,36 @@ impl FileReader<'_, '_> {
                 } else {
                     0..0
                 };
-                self.function(inner.attrs, whole);
+                self.function(inner.attrs, &inner.sig, None, whole, module);
             }
         }
     }
 
-    fn impl_items(&mut self, items: Vec<ImplItem>) {
-        for inner in items {
+    fn impl_items(&mut self, item: syn::ItemImpl, module: ModuleId) {
+        for inner in item.items {
             if let ImplItem::Fn(inner) = inner {
                 let whole = if self.accounts {
                     inner.span().byte_range()
                 } else {
                     0..0
                 };
-                self.function(inner.attrs, whole);
+                self.function(inner.attrs, &inner.sig, Some(&item.self_ty), whole, module);
             }
         }
     }
 
-    fn function(&mut self, mut attrs: Vec<Attribute>, whole: Range<usize>) {
+    fn function(
+        &mut self,
+        mut attrs: Vec<Attribute>,
+        signature: &syn::Signature,
+        self_type: Option<&syn::Type>,
+        whole: Range<usize>,
+        module: ModuleId,
+    ) {
         self.account_for_attributes(&attrs);
         if cfg::configure_attrs(&mut attrs, &self.collector.cfg, &mut self.session) {
             self.rules(&attrs);
+            self.webhooks(&attrs, signature, self_type, module);
         } else {
             self.accounted.push(whole);
         }
@@ -379,6 +400,33 @@ impl FileReader<'_, '_> {
         }
     }
 
+    /// The webhooks that call a function.
+    fn webhooks(
+        &mut self,
+        attrs: &[Attribute],
+        signature: &syn::Signature,
+        self_type: Option<&syn::Type>,
+        module: ModuleId,
+    ) {
+        for attr in webhook_attributes(attrs) {
+            self.refuse_rewritten_module();
+            if let Some(webhook) = parse_webhook_attribute(attr, &mut self.session) {
+                let place = (self.id, module);
+                let handler = handler::read(webhook, signature, self_type, place, &mut self.session);
+                self.collector.package.handlers.push(handler);
+            }
+        }
+    }
+
+    fn misplaced_webhooks(&mut self, attrs: &[Attribute]) {
+        for attr in webhook_attributes(attrs) {
+            // What is wrong with the arguments is said as well, as by the macro.
+            parse_webhook_attribute(attr, &mut self.session);
+            let span = self.session.spans.add(attr);
+            misplaced_webhook(span, &mut self.session);
+        }
+    }
+
     fn account_for_attributes(&mut self, attrs: &[Attribute]) {
         if self.accounts {
             self.accounted
@@ -407,7 +455,7 @@ fn unaccounted(mark: &Mark) -> crate::Diagnostic {
             "this kind is hidden from rbuilder by the macro around it",
             "write the struct out: rbuilder reads source text and does not expand macros",
         ),
-        (MarkKind::Rbac, false) => (
+        (MarkKind::Rbac | MarkKind::Webhook, false) => (
             Severity::Error,
             "this marker is hidden from rbuilder by the macro around it",
             "put the marker on an item outside of the macro",
@@ -417,7 +465,7 @@ fn unaccounted(mark: &Mark) -> crate::Diagnostic {
             "a kind inside a function is not part of the API",
             "move the struct out of the function",
         ),
-        (MarkKind::Rbac, true) => (
+        (MarkKind::Rbac | MarkKind::Webhook, true) => (
             Severity::Error,
             "a marker inside a function is not read",
             "put the marker on the function",

@@ -3,6 +3,7 @@
 
 mod attributes;
 mod file;
+mod handler;
 mod imports;
 mod include;
 mod path;
@@ -95,13 +96,16 @@ impl Collector<'_> {
             .filter(|path| path.starts_with("src/") && path.ends_with(".rs"));
         for path in candidates.filter(|path| !self.seen.contains(*path)) {
             let text = self.sources.get(path).unwrap_or_default();
-            if !(text.contains("CustomResource") || text.contains("rbac")) {
+            if !["CustomResource", "rbac", "webhook"]
+                .iter()
+                .any(|word| text.contains(word))
+            {
                 continue;
             }
             if let Some(mark) = lexer::scan(text).marks.iter().find(|mark| !mark.in_body) {
                 let what = match mark.kind {
                     MarkKind::Kind => "this kind",
-                    MarkKind::Rbac => "this marker",
+                    MarkKind::Rbac | MarkKind::Webhook => "this marker",
                 };
                 self.report.push(Diagnostic {
                     path: path.to_owned(),

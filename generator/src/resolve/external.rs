@@ -44,6 +44,17 @@ pub(super) fn constructor(path: &str) -> Option<Constructor> {
     })
 }
 
+/// Whether a value of this generic type is, to a webhook, a value of its argument.
+pub(crate) fn is_transparent(path: &str) -> bool {
+    matches!(
+        constructor(path),
+        Some(Constructor::Option | Constructor::Pointer)
+    ) || matches!(
+        path.rsplit("::").next(),
+        Some("AdmissionRequest" | "AdmissionReview")
+    )
+}
+
 /// Prefixes under which one crate re-exports another, and where the thing lives.
 const REEXPORTS: &[(&str, &str)] = &[
     ("rbuilder::kube", "kube"),

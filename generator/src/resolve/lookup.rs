@@ -6,8 +6,10 @@ use super::external;
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     Type(TypeId),
+    /// The object that kube makes of this spec.
+    Root(TypeId),
     Alias(AliasId),
     Module,
     Opaque,
@@ -18,7 +20,7 @@ pub(super) enum Target {
 }
 
 /// Follows a path from a module.
-pub(super) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -> Target {
+pub(crate) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -> Target {
     let mut search = Search {
         package,
         steps: 0,
@@ -28,6 +30,7 @@ pub(super) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -
     match search.path(module, segments) {
         Some(Step::Module(_)) => Target::Module,
         Some(Step::Type(id)) => Target::Type(id),
+        Some(Step::Root(id)) => Target::Root(id),
         Some(Step::Alias(id)) => Target::Alias(id),
         Some(Step::Opaque) => Target::Opaque,
         Some(Step::External(path)) => Target::External(external::canonical(&path)),
@@ -39,6 +42,7 @@ pub(super) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -
 enum Step {
     Module(ModuleId),
     Type(TypeId),
+    Root(TypeId),
     Alias(AliasId),
     Opaque,
     External(Vec<String>),
@@ -89,7 +93,7 @@ impl Search<'_> {
                     path.push(segment.clone());
                     Step::External(path)
                 }
-                Step::Type(_) | Step::Alias(_) | Step::Opaque => return None,
+                Step::Type(_) | Step::Root(_) | Step::Alias(_) | Step::Opaque => return None,
             };
         }
         Some(step)
@@ -124,6 +128,7 @@ impl Search<'_> {
         Some(match package.module(module).names.get(name) {
             Some(Name::Module(id)) => Step::Module(*id),
             Some(Name::Type(id)) => Step::Type(*id),
+            Some(Name::Root(id)) => Step::Root(*id),
             Some(Name::Alias(id)) => Step::Alias(*id),
             Some(Name::Opaque) => Step::Opaque,
             Some(Name::Import(path)) => return self.import(module, name, path),

@@ -13,7 +13,8 @@ use rbuilder_syntax::{TypeKind, TypeRef};
 use crate::package::{AliasId, FileId, ModuleId, Package, Place, TypeId};
 use crate::report::Report;
 
-use lookup::Target;
+pub(crate) use external::is_transparent;
+pub(crate) use lookup::{Target, lookup};
 
 /// A type, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,10 +107,19 @@ impl<'a> Resolver<'a> {
             return Some(bound.clone());
         }
         let written = segments.join("::");
-        match lookup::lookup(self.package, scope.module, segments) {
+        match lookup(self.package, scope.module, segments) {
             Target::Type(id) => self.resolve_item(id, args, place, scope),
             Target::Alias(id) => self.resolve_alias(id, args, place, scope),
             Target::External(path) => self.resolve_external(&path, &written, args, place, scope),
+            Target::Root(id) => {
+                let spec = self.package.item(id).model.as_ref().map_or("", |model| &model.ident);
+                let help = format!("hold its spec, `{spec}`, or give the field its schema with markers: `#[kube(schemaless, embedded_resource)]`");
+                self.error(
+                    place,
+                    format!("`{written}` is the whole object that kube makes of `{spec}`"),
+                    &help,
+                )
+            }
             Target::Opaque => self.error(
                 place,
                 format!("`{written}` derives no schema"),

@@ -1,0 +1,121 @@
+//! `#[webhook(…)]`: checks its arguments and that it stands on a function, and leaves the function alone.
+
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use rbuilder_syntax::{Session, misplaced_webhook, parse_webhook};
+
+use crate::report::compile_errors;
+
+/// The item, after what is wrong with the marker.
+pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let mut session = Session::default();
+    parse_webhook(arguments, &mut session);
+    if !is_function(item.clone()) {
+        let span = session.spans.add_span(Span::call_site());
+        misplaced_webhook(span, &mut session);
+    }
+    let mut tokens = compile_errors(session);
+    tokens.extend(item);
+    tokens
+}
+
+/// Whether the item is a function: after attributes, visibility and qualifiers stands `fn`. The body is not
+/// parsed, which would cost every build.
+fn is_function(item: TokenStream) -> bool {
+    let mut tokens = item.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                tokens.next();
+            }
+            TokenTree::Ident(word) => match word.to_string().as_str() {
+                "fn" => return true,
+                "pub" | "async" | "const" | "unsafe" | "extern" | "default" | "crate" => {}
+                _ => return false,
+            },
+            // `pub(crate)`, and a visibility that a macro wrapped up.
+            TokenTree::Group(group) if group.delimiter() != Delimiter::Brace => {}
+            // The ABI of `extern "C"`.
+            TokenTree::Literal(_) => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::*;
+
+    #[test]
+    fn a_function_is_told_from_other_items() {
+        let cases = [
+            (
+                quote!(
+                    fn f() {}
+                ),
+                true,
+            ),
+            (
+                quote!(
+                    #[doc = "x"]
+                    pub(crate) async unsafe extern "C" fn f();
+                ),
+                true,
+            ),
+            (
+                quote!(
+                    const fn f(&self) {}
+                ),
+                true,
+            ),
+            (
+                quote!(
+                    struct S;
+                ),
+                false,
+            ),
+            (
+                quote!(
+                    const X: fn() = f;
+                ),
+                false,
+            ),
+            (
+                quote!(
+                    type F = fn();
+                ),
+                false,
+            ),
+            (quote!(impl S { fn f() {} }), false),
+            (quote!(), false),
+        ];
+        for (item, expected) in cases {
+            assert_eq!(is_function(item.clone()), expected, "{item}");
+        }
+    }
+
+    #[test]
+    fn a_correct_marker_leaves_only_the_function() {
+        let function = quote!(
+            fn default(memcached: &mut Memcached) {}
+        );
+        let expanded = expand(quote!(mutating, operations = "create"), function.clone());
+        assert_eq!(expanded.to_string(), function.to_string());
+    }
+
+    #[test]
+    fn a_wrong_marker_keeps_the_item() {
+        let text = expand(
+            quote!(mutating, verb = "create"),
+            quote!(
+                struct S;
+            ),
+        )
+        .to_string();
+        assert!(text.contains("unknown webhook argument `verb`"), "{text}");
+        assert!(text.contains("`webhook` stands on the function"), "{text}");
+        assert!(text.ends_with("struct S ;"), "{text}");
+    }
+}

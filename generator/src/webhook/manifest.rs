@@ -1,0 +1,119 @@
+//! Webhook configurations as objects, in the form that controller-gen gives them.
+
+use rbuilder_syntax::{LabelSelector, WebhookKind};
+use serde_json::{Map, Value, json};
+
+use super::Entry;
+use crate::{OutputFile, yaml};
+
+/// The manifests of entries that are sorted by kind, configuration and name.
+pub(super) fn file(entries: &[Entry<'_>]) -> OutputFile {
+    let documents =
+        entries.chunk_by(|a, b| (a.webhook.kind, a.configuration) == (b.webhook.kind, b.configuration));
+    let text: String = documents
+        .map(|webhooks| format!("---\n{}", yaml::to_string(&configuration(webhooks))))
+        .collect();
+    OutputFile {
+        path: "webhook/manifests.yaml".into(),
+        text,
+    }
+}
+
+fn configuration(entries: &[Entry<'_>]) -> Value {
+    let first = &entries[0];
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": match first.webhook.kind {
+            WebhookKind::Mutating => "MutatingWebhookConfiguration",
+            WebhookKind::Validating => "ValidatingWebhookConfiguration",
+        },
+        "metadata": { "name": first.configuration },
+        "webhooks": entries.iter().map(webhook).collect::<Vec<_>>(),
+    })
+}
+
+fn webhook(entry: &Entry<'_>) -> Value {
+    let marker = entry.webhook;
+    let mut value = json!({
+        "admissionReviewVersions": marker.admission_review_versions,
+        "clientConfig": client(entry),
+        "failurePolicy": marker.failure_policy,
+        "name": entry.name,
+        "rules": [rule(entry)],
+        "sideEffects": marker.side_effects,
+    });
+    for (key, word) in [
+        ("matchPolicy", marker.match_policy),
+        ("reinvocationPolicy", marker.reinvocation_policy),
+    ] {
+        if let Some(word) = word {
+            value[key] = word.into();
+        }
+    }
+    if let Some(seconds) = marker.timeout_seconds {
+        value["timeoutSeconds"] = seconds.into();
+    }
+    for (key, labels) in [
+        ("namespaceSelector", &marker.namespace_selector),
+        ("objectSelector", &marker.object_selector),
+    ] {
+        if let Some(labels) = labels {
+            value[key] = selector(labels);
+        }
+    }
+    if !marker.match_conditions.is_empty() {
+        value["matchConditions"] = marker
+            .match_conditions
+            .iter()
+            .map(|condition| json!({ "expression": condition.expression, "name": condition.name }))
+            .collect();
+    }
+    value
+}
+
+fn client(entry: &Entry<'_>) -> Value {
+    let marker = entry.webhook;
+    let Some(path) = &entry.path else {
+        return json!({ "url": marker.url });
+    };
+    let mut service = json!({
+        "name": marker.service_name.as_deref().unwrap_or("webhook-service"),
+        "namespace": marker.service_namespace.as_deref().unwrap_or("system"),
+        "path": path,
+    });
+    if let Some(port) = marker.service_port {
+        service["port"] = port.into();
+    }
+    json!({ "service": service })
+}
+
+fn rule(entry: &Entry<'_>) -> Value {
+    let mut rule = json!({
+        "apiGroups": entry.groups,
+        "apiVersions": entry.versions,
+        "operations": entry.webhook.operations,
+        "resources": entry.resources,
+    });
+    if let Some(scope) = entry.webhook.scope {
+        rule["scope"] = scope.into();
+    }
+    rule
+}
+
+fn selector(labels: &LabelSelector) -> Value {
+    let mut value = Map::new();
+    if !labels.match_labels.is_empty() {
+        value.insert("matchLabels".into(), json!(labels.match_labels));
+    }
+    if !labels.match_expressions.is_empty() {
+        let expressions = labels.match_expressions.iter().map(|requirement| {
+            let mut value = json!({ "key": requirement.key, "operator": requirement.operator });
+            if !requirement.values.is_empty() {
+                value["values"] = json!(requirement.values);
+            }
+            value
+        });
+        value.insert("matchExpressions".into(), expressions.collect());
+    }
+    Value::Object(value)
+}

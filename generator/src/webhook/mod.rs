@@ -1,0 +1,153 @@
+//! `#[webhook(…)]` markers to webhook configurations.
+//!
+//! Reading a marker and judging it by itself is `rbuilder-syntax`; here the handler's type fills in what the marker
+//! leaves open, and the webhooks of a whole package are held against each other.
+
+mod check;
+mod manifest;
+mod subject;
+
+use rbuilder_syntax::{SpanId, Webhook, WebhookKind};
+
+use crate::OutputFile;
+use crate::kubernetes::Kind;
+use crate::package::{Handler, Package, Place};
+use crate::report::Report;
+
+/// A webhook with nothing left open.
+struct Entry<'a> {
+    handler: &'a Handler,
+    webhook: &'a Webhook,
+    configuration: &'a str,
+    name: String,
+    groups: Vec<String>,
+    versions: Vec<String>,
+    resources: Vec<String>,
+    /// Nothing where a URL is called.
+    path: Option<String>,
+}
+
+impl Entry<'_> {
+    fn at(&self, span: SpanId) -> Place {
+        Place {
+            file: self.handler.file,
+            span,
+        }
+    }
+}
+
+/// The file of all webhook configurations, or nothing when there is no marker.
+pub(crate) fn manifests_file(package: &Package, report: &mut Report) -> Option<OutputFile> {
+    let mut entries: Vec<Entry<'_>> = package
+        .handlers
+        .iter()
+        .filter_map(|handler| complete(package, handler, report))
+        .collect();
+    // By name, as controller-gen sorts them, so that moving a handler changes nothing.
+    entries.sort_by(|a, b| key(a).cmp(&key(b)));
+    check::drop_second_readings(package, &mut entries);
+    check::check(package, &entries, report);
+    (!entries.is_empty()).then(|| manifest::file(&entries))
+}
+
+fn key<'e>(entry: &'e Entry<'_>) -> (WebhookKind, &'e str, &'e str) {
+    (entry.webhook.kind, entry.configuration, &entry.name)
+}
+
+/// Fills in what the marker leaves to the handler's type.
+fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) -> Option<Entry<'a>> {
+    let webhook = &handler.webhook;
+    let kind = subject::find(package, handler);
+    let missing: Vec<&str> = [
+        ("groups", webhook.groups.is_none()),
+        ("versions", webhook.versions.is_none()),
+        ("resources", webhook.resources.is_none()),
+        ("name", webhook.name.is_none()),
+        ("path", webhook.path.is_none() && webhook.url.is_none()),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_missing)| is_missing.then_some(name))
+    .collect();
+    let kind = match kind {
+        Some(kind) => Some(kind),
+        None if missing.is_empty() => None,
+        None => {
+            let place = Place {
+                file: handler.file,
+                span: handler.function,
+            };
+            let help = format!(
+                "take the object as a parameter, as in `foo: &Foo`, or write {} in the marker",
+                missing
+                    .iter()
+                    .map(|name| format!("`{name}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            );
+            let message = "no parameter of this handler is a kind that is known here";
+            report.error(package, place, message, &help);
+            return None;
+        }
+    };
+    let from = |written: &Option<Vec<String>>, of: fn(&Kind) -> &String| match (written, &kind) {
+        (Some(list), _) => list.clone(),
+        (None, Some(kind)) => vec![of(kind).clone()],
+        (None, None) => Vec::new(),
+    };
+    Some(Entry {
+        handler,
+        webhook,
+        configuration: configuration(webhook),
+        name: webhook
+            .name
+            .clone()
+            .or_else(|| kind.as_ref().map(|kind| name(webhook.kind, kind)))?,
+        groups: groups(from(&webhook.groups, |kind| &kind.group)),
+        versions: from(&webhook.versions, |kind| &kind.version),
+        resources: from(&webhook.resources, |kind| &kind.plural),
+        path: match (&webhook.url, &webhook.path, &kind) {
+            (Some(_), _, _) => None,
+            (None, Some(path), _) => Some(path.clone()),
+            (None, None, kind) => kind.as_ref().map(|kind| path(webhook.kind, kind)),
+        },
+    })
+}
+
+fn configuration(webhook: &Webhook) -> &str {
+    match (&webhook.configuration, webhook.kind) {
+        (Some(name), _) => name,
+        (None, WebhookKind::Mutating) => "mutating-webhook-configuration",
+        (None, WebhookKind::Validating) => "validating-webhook-configuration",
+    }
+}
+
+/// kubebuilder's name: `mfoo-v1.kb.io`, `vfoo-v1.kb.io`.
+fn name(what: WebhookKind, kind: &Kind) -> String {
+    let letter = match what {
+        WebhookKind::Mutating => 'm',
+        WebhookKind::Validating => 'v',
+    };
+    format!("{letter}{}-{}.kb.io", kind.kind.to_lowercase(), kind.version)
+}
+
+/// The path at which controller-runtime and the runtime of rbuilder serve the kind.
+fn path(what: WebhookKind, kind: &Kind) -> String {
+    let verb = match what {
+        WebhookKind::Mutating => "mutate",
+        WebhookKind::Validating => "validate",
+    };
+    let group = kind.group.replace('.', "-");
+    format!("/{verb}-{group}-{}-{}", kind.version, kind.kind.to_lowercase())
+}
+
+/// `core` is the empty group; each group once, in the order written.
+fn groups(written: Vec<String>) -> Vec<String> {
+    let mut groups: Vec<String> = Vec::new();
+    for group in written {
+        let group = if group == "core" { String::new() } else { group };
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}

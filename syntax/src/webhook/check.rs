@@ -1,0 +1,295 @@
+//! What the API server asks of a webhook, and what would never be called.
+
+use super::{Webhook, WebhookKind, choice};
+use crate::args::Arg;
+use crate::{Session, SpanId, object_name};
+
+/// Where an argument's value is; the marker for one that is not written.
+type At<'a> = &'a dyn Fn(&str) -> SpanId;
+
+/// Rules between the arguments of one marker, and the form of each.
+pub(super) fn check(webhook: &Webhook, args: &[Arg], session: &mut Session) {
+    let has = |name: &str| args.iter().any(|arg| arg.name == name);
+    let at = |name: &str| {
+        args.iter()
+            .find(|arg| arg.name == name)
+            .map_or(webhook.span, Arg::value_span)
+    };
+    match (has("mutating"), has("validating")) {
+        (false, false) => session.error_help(
+            webhook.span,
+            "the webhook is neither `mutating` nor `validating`",
+            "write `#[webhook(mutating)]` for a handler that changes objects, `#[webhook(validating)]` for one that \
+             accepts or refuses them",
+        ),
+        (true, true) => session.error_help(
+            at("validating"),
+            "a webhook is either `mutating` or `validating`",
+            "write two handlers, each with its `#[webhook(…)]`",
+        ),
+        _ => {}
+    }
+    check_rule(webhook, &at, session);
+    check_client(webhook, args, &at, session);
+    check_names(webhook, &at, session);
+    check_review_versions(webhook, &at, session);
+    check_conditions(webhook, &at, session);
+    if has("reinvocation_policy") && webhook.kind == WebhookKind::Validating {
+        session.error_help(
+            at("reinvocation_policy"),
+            "only a mutating webhook is asked again",
+            "remove `reinvocation_policy`",
+        );
+    }
+}
+
+fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
+    if webhook.operations.is_empty() {
+        let help = "write `operations = \"create;update\"`";
+        session.error_help(at("operations"), "the webhook is asked about no operation", help);
+    }
+    if webhook.operations.len() > 1 && webhook.operations.contains(&"*") {
+        let help = "remove the other operations";
+        session.error_help(at("operations"), "`*` stands for every operation", help);
+    }
+    let lists = [
+        ("groups", &webhook.groups, "groups = \"apps\""),
+        ("versions", &webhook.versions, "versions = \"v1\""),
+        ("resources", &webhook.resources, "resources = \"deployments\""),
+    ];
+    for (name, list, sample) in lists {
+        let Some(list) = list else { continue };
+        // The empty group is the core group; nothing else may be empty.
+        let is_word = |word: &String| !word.is_empty() || name == "groups";
+        if list.is_empty() || !list.iter().all(is_word) {
+            session.error_help(
+                at(name),
+                format!("`{name}` holds an empty word"),
+                format!("write `{sample}`"),
+            );
+        } else if name != "resources" && list.len() > 1 && list.iter().any(|word| word == "*") {
+            session.error_help(
+                at(name),
+                format!("`*` stands for all {name}"),
+                "remove the others",
+            );
+        }
+    }
+    for group in webhook.groups.iter().flatten() {
+        check_group(group, at("groups"), session);
+    }
+    for resource in webhook.resources.iter().flatten() {
+        check_resource(resource, webhook, at("resources"), session);
+    }
+}
+
+fn check_group(group: &str, at: SpanId, session: &mut Session) {
+    if group.is_empty() || group == "*" || object_name::is_subdomain(group) {
+        return;
+    }
+    let help = match group.split_once('/') {
+        Some((group, version)) => format!("write `groups = \"{group}\"` and `versions = \"{version}\"`"),
+        None => "a group is a domain in lower case, such as `apps` or `batch.example.com`".to_owned(),
+    };
+    session.error_help(at, format!("`{group}` is not an API group"), help);
+}
+
+/// The API server refuses a wildcard beside what it stands for, so that a rule says each thing once.
+fn check_resource(resource: &str, webhook: &Webhook, at: SpanId, session: &mut Session) {
+    if resource.chars().any(char::is_uppercase) {
+        let help = "resources are named by their plural in lower case, as in `deployments`";
+        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+    }
+    let others = || {
+        webhook
+            .resources
+            .iter()
+            .flatten()
+            .filter(|other| *other != resource)
+    };
+    let covered = match resource.split_once('/') {
+        Some(("*", "*")) => others().next(),
+        Some((whole, "*")) => others().find(|other| other.starts_with(&format!("{whole}/"))),
+        Some(("*", part)) => others().find(|other| other.ends_with(&format!("/{part}"))),
+        None if resource == "*" => others().find(|other| !other.contains('/')),
+        _ => None,
+    };
+    if let Some(other) = covered {
+        session.error_help(
+            at,
+            format!("`{resource}` stands for `{other}` too"),
+            format!("remove `{other}`"),
+        );
+    }
+}
+
+fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Session) {
+    if let Some(url) = &webhook.url {
+        for arg in args {
+            if arg.name == "path" || arg.name.starts_with("service_") {
+                let message = format!("`{}` and `url` exclude each other", arg.name);
+                let help = "keep `url` for a server outside of the cluster, `path` for a Service";
+                session.error_help(arg.span, message, help);
+            }
+        }
+        check_url(url, at("url"), session);
+    }
+    if let Some(path) = &webhook.path {
+        check_path(path, at("path"), session);
+    }
+    if let Some(name) = &webhook.service_name
+        && !object_name::is_service_name(name)
+    {
+        let help = "write lower-case letters, digits and `-`, beginning with a letter";
+        session.error_help(
+            at("service_name"),
+            format!("`{name}` cannot be the name of a Service"),
+            help,
+        );
+    }
+    if let Some(name) = &webhook.service_namespace
+        && !object_name::is_label(name)
+    {
+        let help = "write lower-case letters, digits and `-`";
+        session.error_help(
+            at("service_namespace"),
+            format!("`{name}` cannot be the name of a namespace"),
+            help,
+        );
+    }
+}
+
+fn check_url(url: &str, at: SpanId, session: &mut Session) {
+    let rest = url.strip_prefix("https://");
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    let problem = match (rest, host) {
+        (None, _) => "is no `https://` URL",
+        (_, Some("") | None) => "has no host",
+        (_, Some(host)) if host.contains('@') => "holds a user, which the API server refuses",
+        (Some(rest), _) if rest.contains(['?', '#']) => {
+            "has a query or a fragment, which the API server refuses"
+        }
+        (Some(rest), _) if rest.contains(char::is_whitespace) => "holds a space",
+        _ => return,
+    };
+    session.error_help(at, format!("`{url}` {problem}"), "write `https://host:port/path`");
+}
+
+fn check_path(path: &str, at: SpanId, session: &mut Session) {
+    let Some(rest) = path.strip_prefix('/') else {
+        let message = format!("the path `{path}` does not begin with `/`");
+        return session.error_help(at, message, format!("write `/{path}`"));
+    };
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if path != "/" && !rest.split('/').all(object_name::is_subdomain) {
+        let help = "between the slashes stand lower-case letters, digits, `-` and `.`";
+        session.error_help(at, format!("the API server refuses the path `{path}`"), help);
+    }
+}
+
+fn check_names(webhook: &Webhook, at: At<'_>, session: &mut Session) {
+    if let Some(name) = &webhook.name
+        && (!object_name::is_subdomain(name) || name.split('.').count() < 3)
+    {
+        let help = "write a domain of three parts or more, such as `mfoo-v1.example.com`";
+        session.error_help(
+            at("name"),
+            format!("`{name}` cannot be the name of a webhook"),
+            help,
+        );
+    }
+    if let Some(name) = &webhook.configuration
+        && !object_name::is_subdomain(name)
+    {
+        let help = "write lower-case letters, digits, `-` and `.`";
+        session.error_help(
+            at("configuration"),
+            format!("`{name}` cannot be the name of a configuration"),
+            help,
+        );
+    }
+}
+
+fn check_review_versions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
+    let versions = &webhook.admission_review_versions;
+    let place = at("admission_review_versions");
+    for (position, version) in versions.iter().enumerate() {
+        if !matches!(version.as_str(), "v1" | "v1beta1") {
+            let message = format!("there is no AdmissionReview of the version `{version}`");
+            session.error_help(place, message, "write `v1`");
+        } else if versions[..position].contains(version) {
+            session.error(place, format!("the version `{version}` is written twice"));
+        }
+    }
+    if versions.first().is_none_or(|first| first == "v1beta1") {
+        let help = "begin the list with `v1`: the API server sends the first version that it knows";
+        session.error_help(
+            place,
+            "the handler is sent AdmissionReviews of the version v1",
+            help,
+        );
+    }
+}
+
+/// The API server takes no more match conditions than this.
+const MOST_CONDITIONS: usize = 64;
+
+fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
+    let conditions = &webhook.match_conditions;
+    for (position, condition) in conditions.iter().enumerate() {
+        if conditions[..position]
+            .iter()
+            .any(|earlier| earlier.name == condition.name)
+        {
+            let message = format!("two match conditions are called `{}`", condition.name);
+            session.error_help(at("match_condition"), message, "give them different names");
+        }
+    }
+    if conditions.len() > MOST_CONDITIONS {
+        let message = format!("a webhook has at most {MOST_CONDITIONS} match conditions");
+        session.error_help(at("match_condition"), message, "join some of them with `&&`");
+    }
+}
+
+/// `service_port`: 1 to 65535.
+pub(super) fn port(arg: &Arg, session: &mut Session) -> Option<u16> {
+    let number = arg.number(session)?;
+    let port = number
+        .as_u64()
+        .and_then(|port| u16::try_from(port).ok())
+        .filter(|port| *port > 0);
+    if port.is_none() {
+        let help = "write a port from 1 to 65535";
+        session.error_help(arg.value_span(), format!("{number} is not a port"), help);
+    }
+    port
+}
+
+/// `timeout_seconds`: 1 to 30.
+pub(super) fn timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
+    let number = arg.number(session)?;
+    let seconds = number
+        .as_u64()
+        .and_then(|seconds| u8::try_from(seconds).ok())
+        .filter(|seconds| (1..=30).contains(seconds));
+    if seconds.is_none() {
+        let message = format!("the API server waits for a webhook 1 to 30 seconds, not {number}");
+        session.error_help(arg.value_span(), message, "write a number from 1 to 30");
+    }
+    seconds
+}
+
+/// `side_effects`: the API server refuses `Some` and `Unknown` since v1.
+pub(super) fn side_effects(arg: &Arg, session: &mut Session) -> &'static str {
+    let refused = arg
+        .literal()
+        .and_then(|literal| literal.value.as_str())
+        .filter(|text| ["some", "unknown"].contains(&text.to_lowercase().as_str()));
+    if let Some(text) = refused {
+        let message = format!("the API server refuses a webhook with `side_effects = \"{text}\"`");
+        let help = "write `NoneOnDryRun` and have the handler change nothing elsewhere when `dry_run` is set";
+        session.error_help(arg.value_span(), message, help);
+        return "None";
+    }
+    choice(arg, &["None", "NoneOnDryRun"], session).unwrap_or("None")
+}

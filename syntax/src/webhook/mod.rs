@@ -1,0 +1,379 @@
+//! `#[webhook(…)]`: where the API server calls a handler function, and about what.
+//!
+//! Group, version, resource, path and name follow from the handler's type where the marker is silent; which type
+//! that is takes a second item, so the generator fills them in.
+
+mod check;
+mod selector;
+
+use proc_macro2::{Span, TokenStream};
+use syn::Attribute;
+
+use crate::args::{self, Arg};
+use crate::{Session, SpanId, suggest};
+
+pub use selector::{LabelSelector, MatchCondition, Requirement};
+
+/// The name of the attribute; its last segment where it is written with a path.
+pub const WEBHOOK: &str = "webhook";
+
+/// What a webhook may do with an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WebhookKind {
+    /// Changes it, before any webhook validates it.
+    #[default]
+    Mutating,
+    /// Accepts or refuses it.
+    Validating,
+}
+
+/// One `#[webhook(…)]`. Words of the API are as the API spells them; nothing stands for what the API server, or
+/// the handler's type, says in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the marker's argument of the same name
+pub struct Webhook {
+    pub span: SpanId,
+    pub kind: WebhookKind,
+    pub configuration: Option<String>,
+    pub name: Option<String>,
+    /// Where the name is; the marker where it has none.
+    pub name_span: SpanId,
+    /// From the handler's type when nothing is written, as `versions`, `resources` and `path`.
+    pub groups: Option<Vec<String>>,
+    pub versions: Option<Vec<String>>,
+    pub resources: Option<Vec<String>>,
+    pub operations: Vec<&'static str>,
+    pub scope: Option<&'static str>,
+    pub path: Option<String>,
+    /// Where the path is; the marker where it has none.
+    pub path_span: SpanId,
+    pub url: Option<String>,
+    pub service_name: Option<String>,
+    pub service_namespace: Option<String>,
+    pub service_port: Option<u16>,
+    pub failure_policy: &'static str,
+    pub match_policy: Option<&'static str>,
+    pub side_effects: &'static str,
+    pub timeout_seconds: Option<u8>,
+    pub admission_review_versions: Vec<String>,
+    pub reinvocation_policy: Option<&'static str>,
+    pub match_conditions: Vec<MatchCondition>,
+    pub namespace_selector: Option<LabelSelector>,
+    pub object_selector: Option<LabelSelector>,
+}
+
+impl Webhook {
+    /// What kubebuilder's scaffold writes: operations create and update, fail closed, no side effects, v1.
+    fn at(span: SpanId) -> Webhook {
+        Webhook {
+            span,
+            kind: WebhookKind::default(),
+            configuration: None,
+            name: None,
+            name_span: span,
+            groups: None,
+            versions: None,
+            resources: None,
+            operations: vec!["CREATE", "UPDATE"],
+            scope: None,
+            path: None,
+            path_span: span,
+            url: None,
+            service_name: None,
+            service_namespace: None,
+            service_port: None,
+            failure_policy: "Fail",
+            match_policy: None,
+            side_effects: "None",
+            timeout_seconds: None,
+            admission_review_versions: vec!["v1".into()],
+            reinvocation_policy: None,
+            match_conditions: Vec::new(),
+            namespace_selector: None,
+            object_selector: None,
+        }
+    }
+}
+
+/// One argument of `#[webhook(…)]`: a row of the reference page and what "did you mean" chooses from.
+pub struct WebhookArg {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says, one line.
+    pub doc: &'static str,
+    /// Whether it may be written more than once.
+    pub repeatable: bool,
+    read: fn(&Arg, &mut Webhook, &mut Session),
+}
+
+const fn one(
+    name: &'static str,
+    doc: &'static str,
+    read: fn(&Arg, &mut Webhook, &mut Session),
+) -> WebhookArg {
+    WebhookArg {
+        name,
+        doc,
+        repeatable: false,
+        read,
+    }
+}
+
+/// Every argument of `#[webhook(…)]`.
+pub const WEBHOOK_ARGS: &[WebhookArg] = &[
+    one(
+        "mutating",
+        "The handler changes objects.",
+        |arg, webhook, session| {
+            if arg.flag(session) {
+                webhook.kind = WebhookKind::Mutating;
+            }
+        },
+    ),
+    one(
+        "validating",
+        "The handler accepts or refuses objects.",
+        |arg, webhook, session| {
+            if arg.flag(session) {
+                webhook.kind = WebhookKind::Validating;
+            }
+        },
+    ),
+    one(
+        "operations",
+        "What the API server asks about: `create;update;delete;connect`, or `*`; `create;update` without it.",
+        |arg, webhook, session| webhook.operations = choices(arg, OPERATIONS, session),
+    ),
+    one(
+        "groups",
+        "API groups of the objects, in place of the handler's type's; `core` or `\"\"` is the core group.",
+        |arg, webhook, session| webhook.groups = words(arg, session),
+    ),
+    one(
+        "versions",
+        "API versions of the objects, in place of the handler's type's.",
+        |arg, webhook, session| webhook.versions = words(arg, session),
+    ),
+    one(
+        "resources",
+        "Resources by plural, in place of the handler's type's; `pods/status` for a subresource.",
+        |arg, webhook, session| webhook.resources = words(arg, session),
+    ),
+    one(
+        "scope",
+        "`Namespaced` or `Cluster`: only such objects; both without it.",
+        |arg, webhook, session| webhook.scope = choice(arg, SCOPES, session),
+    ),
+    one(
+        "name",
+        "Name of the webhook, a domain of three parts or more; `mfoo-v1.kb.io` or `vfoo-v1.kb.io` for the kind Foo without it.",
+        |arg, webhook, session| {
+            webhook.name = arg.text(session);
+            webhook.name_span = arg.value_span();
+        },
+    ),
+    one(
+        "configuration",
+        "Name of the object that lists the webhook, in place of `mutating-webhook-configuration` or `validating-webhook-configuration`.",
+        |arg, webhook, session| webhook.configuration = arg.text(session),
+    ),
+    one(
+        "path",
+        "URL path at which the handler is served; `/mutate-<group>-<version>-<kind>` or `/validate-…` without it.",
+        |arg, webhook, session| {
+            webhook.path = arg.text(session);
+            webhook.path_span = arg.value_span();
+        },
+    ),
+    one(
+        "service_name",
+        "Name of the Service that is called; `webhook-service` without it.",
+        |arg, webhook, session| webhook.service_name = arg.text(session),
+    ),
+    one(
+        "service_namespace",
+        "Namespace of the Service; `system` without it, which kustomize replaces.",
+        |arg, webhook, session| webhook.service_namespace = arg.text(session),
+    ),
+    one(
+        "service_port",
+        "Port of the Service; 443 without it.",
+        |arg, webhook, session| webhook.service_port = check::port(arg, session),
+    ),
+    one(
+        "url",
+        "The whole URL to call in place of a Service, `https://…`.",
+        |arg, webhook, session| webhook.url = arg.text(session),
+    ),
+    one(
+        "failure_policy",
+        "`fail` refuses the request when the webhook cannot be asked, `ignore` goes on; `fail` without it.",
+        |arg, webhook, session| {
+            webhook.failure_policy = choice(arg, &["Fail", "Ignore"], session).unwrap_or("Fail");
+        },
+    ),
+    one(
+        "match_policy",
+        "`Exact` asks only about what `groups`, `versions` and `resources` name, `Equivalent` about the same objects in other versions too; `Equivalent` without it.",
+        |arg, webhook, session| webhook.match_policy = choice(arg, &["Exact", "Equivalent"], session),
+    ),
+    one(
+        "side_effects",
+        "`None`, or `NoneOnDryRun` when the handler heeds `dry_run`; `None` without it.",
+        |arg, webhook, session| webhook.side_effects = check::side_effects(arg, session),
+    ),
+    one(
+        "timeout_seconds",
+        "How long the API server waits, 1 to 30 seconds; 10 without it.",
+        |arg, webhook, session| webhook.timeout_seconds = check::timeout(arg, session),
+    ),
+    one(
+        "admission_review_versions",
+        "Versions of AdmissionReview that the handler reads, the preferred one first; `v1` without it.",
+        |arg, webhook, session| {
+            webhook.admission_review_versions = words(arg, session).unwrap_or_default();
+        },
+    ),
+    one(
+        "reinvocation_policy",
+        "`IfNeeded` has a mutating webhook asked again when a later one changed the object; `Never` without it.",
+        |arg, webhook, session| webhook.reinvocation_policy = choice(arg, &["Never", "IfNeeded"], session),
+    ),
+    WebhookArg {
+        name: "match_condition",
+        doc: "`match_condition(name = \"…\", expression = \"…\")`: the webhook is asked only where the CEL expression holds.",
+        repeatable: true,
+        read: |arg, webhook, session| webhook.match_conditions.extend(selector::condition(arg, session)),
+    },
+    one(
+        "namespace_selector",
+        "`namespace_selector(match_labels = { \"a\": \"b\" }, match_expression(key = \"…\", operator = \"In\", values = [\"…\"]))`: only objects in such namespaces.",
+        |arg, webhook, session| webhook.namespace_selector = selector::selector(arg, session),
+    ),
+    one(
+        "object_selector",
+        "Only objects with such labels; written as `namespace_selector`.",
+        |arg, webhook, session| webhook.object_selector = selector::selector(arg, session),
+    ),
+];
+
+const OPERATIONS: &[&str] = &["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
+const SCOPES: &[&str] = &["Namespaced", "Cluster", "*"];
+
+/// controller-gen's arguments that go by another name here, or not at all, and what to write.
+const FOREIGN: &[(&str, &str)] = &[
+    ("verbs", "write `operations = …`"),
+    (
+        "patch",
+        "write `namespace_selector(…)`, `object_selector(…)` or `match_condition(…)`",
+    ),
+    (
+        "webhook_versions",
+        "remove it: webhooks are written as `admissionregistration.k8s.io/v1`",
+    ),
+    (
+        "webhookVersions",
+        "remove it: webhooks are written as `admissionregistration.k8s.io/v1`",
+    ),
+    (
+        "rules",
+        "write `groups`, `versions`, `resources` and `operations`; a second rule is a second `#[webhook(…)]`",
+    ),
+];
+
+/// The `#[webhook(…)]` attributes among these, however their path is written.
+pub fn webhook_attributes(attrs: &[Attribute]) -> impl Iterator<Item = &Attribute> {
+    attrs.iter().filter(|attr| {
+        attr.path()
+            .segments
+            .last()
+            .is_some_and(|segment| segment.ident == WEBHOOK)
+    })
+}
+
+/// Reads one `#[webhook(…)]` attribute.
+pub fn parse_webhook_attribute(attr: &Attribute, session: &mut Session) -> Option<Webhook> {
+    let span = session.place(attr);
+    let args = args::of_attribute(attr, session);
+    read(&args, span, session)
+}
+
+/// Reads what stands between the parentheses of `#[webhook(…)]`. Nothing comes back when it is wrong; the session
+/// then holds the reasons. Complaints about the whole are placed where the macro was called.
+pub fn parse_webhook(tokens: TokenStream, session: &mut Session) -> Option<Webhook> {
+    let span = session.spans.add_span(Span::call_site());
+    let args = args::parse(tokens, session);
+    read(&args, span, session)
+}
+
+/// Says that a marker stands on something that cannot be called.
+pub fn misplaced_webhook(span: SpanId, session: &mut Session) {
+    session.error_help(
+        span,
+        "`webhook` stands on the function that handles the request",
+        "move it to the handler",
+    );
+}
+
+fn read(args: &[Arg], span: SpanId, session: &mut Session) -> Option<Webhook> {
+    let errors = session.diagnostics.error_count();
+    let mut webhook = Webhook::at(span);
+    for (position, arg) in args.iter().enumerate() {
+        let Some(row) = WEBHOOK_ARGS.iter().find(|row| row.name == arg.name) else {
+            unknown(arg, session);
+            continue;
+        };
+        if !row.repeatable && args[..position].iter().any(|earlier| earlier.name == arg.name) {
+            session.error(arg.span, format!("`{}` is written twice", arg.name));
+            continue;
+        }
+        (row.read)(arg, &mut webhook, session);
+    }
+    // What holds between arguments is looked at only where each was understood: one mistake, one complaint.
+    if session.diagnostics.error_count() == errors {
+        check::check(&webhook, args, session);
+    }
+    (session.diagnostics.error_count() == errors).then_some(webhook)
+}
+
+fn unknown(arg: &Arg, session: &mut Session) {
+    let help = match FOREIGN.iter().find(|(name, _)| *name == arg.name) {
+        Some((_, help)) => (*help).to_owned(),
+        None => suggest::help(&arg.name, WEBHOOK_ARGS.iter().map(|row| row.name)),
+    };
+    session.error_help(arg.span, format!("unknown webhook argument `{}`", arg.name), help);
+}
+
+/// A list as `"a;b"` or `["a", "b"]`.
+fn words(arg: &Arg, session: &mut Session) -> Option<Vec<String>> {
+    let texts = arg.texts(session)?;
+    let words = texts.iter().flat_map(|text| text.split(';'));
+    Some(words.map(|word| word.trim().to_owned()).collect())
+}
+
+/// One of the API's words; upper and lower case are the same, as in kubebuilder's markers.
+fn choice(arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
+    let text = arg.text(session)?;
+    chosen(&text, arg, known, session)
+}
+
+fn choices(arg: &Arg, known: &[&'static str], session: &mut Session) -> Vec<&'static str> {
+    let words = words(arg, session).unwrap_or_default();
+    words
+        .iter()
+        .filter_map(|word| chosen(word, arg, known, session))
+        .collect()
+}
+
+fn chosen(text: &str, arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
+    let found = known.iter().copied().find(|word| word.eq_ignore_ascii_case(text));
+    if found.is_none() {
+        let help = suggest::help(text, known.iter().copied());
+        session.error_help(
+            arg.value_span(),
+            format!("`{}` cannot be `{text}`", arg.name),
+            help,
+        );
+    }
+    found
+}
