@@ -172,6 +172,18 @@ pub enum Reason {
     FieldValueDuplicate,
 }
 
+impl Reason {
+    /// The word in a manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::FieldValueRequired => "FieldValueRequired",
+            Reason::FieldValueInvalid => "FieldValueInvalid",
+            Reason::FieldValueForbidden => "FieldValueForbidden",
+            Reason::FieldValueDuplicate => "FieldValueDuplicate",
+        }
+    }
+}
+
 /// A rule about how many of some fields are set, by Rust field identifiers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OneOf {
@@ -210,6 +222,17 @@ pub enum ListType {
     Map,
 }
 
+impl ListType {
+    /// The word in a manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ListType::Atomic => "atomic",
+            ListType::Set => "set",
+            ListType::Map => "map",
+        }
+    }
+}
+
 /// `x-kubernetes-map-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -218,6 +241,16 @@ pub enum MapType {
     Atomic,
     /// Merged key by key.
     Granular,
+}
+
+impl MapType {
+    /// The word in a manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MapType::Atomic => "atomic",
+            MapType::Granular => "granular",
+        }
+    }
 }
 
 /// `externalDocs`.

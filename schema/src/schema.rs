@@ -27,6 +27,18 @@ pub enum SchemaType {
 }
 
 impl SchemaType {
+    /// The word in a manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SchemaType::Array => "array",
+            SchemaType::Boolean => "boolean",
+            SchemaType::Integer => "integer",
+            SchemaType::Number => "number",
+            SchemaType::Object => "object",
+            SchemaType::String => "string",
+        }
+    }
+
     /// How a message calls a value of this type.
     pub(crate) fn noun(self) -> &'static str {
         match self {

@@ -2,6 +2,7 @@
 
 mod check;
 mod merge;
+mod print;
 mod root;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,8 @@ use serde_json::{Value, json};
 use crate::package::{Package, Place, TypeId};
 use crate::report::Report;
 use crate::schemas::Schemas;
-use crate::{Options, OutputFile, yaml};
+use crate::yaml::{self, Entries};
+use crate::{Options, OutputFile};
 
 /// A version of a kind, ready to be written.
 pub(crate) struct Version<'a> {
@@ -100,23 +102,29 @@ fn version<'a>(id: TypeId, resource: &'a CustomResource, schemas: &mut Schemas<'
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     let resource = versions[0].resource;
     let names = Names::of(resource);
-    let mut crd = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": metadata(versions, &names, options),
-        "spec": {
-            "group": resource.group,
-            "names": names_value(&names),
-            "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
-        },
+    let mut text = String::from("---\n");
+    yaml::write(&mut text).map(|crd| {
+        crd.word("apiVersion").text("apiextensions.k8s.io/v1");
+        crd.word("kind").text("CustomResourceDefinition");
+        crd.word("metadata").value(&metadata(versions, &names, options));
+        crd.word("spec").map(|spec| {
+            spec.word("group").text(&resource.group);
+            spec.word("names").value(&names_value(&names));
+            let scope = if resource.namespaced {
+                "Namespaced"
+            } else {
+                "Cluster"
+            };
+            spec.word("scope").text(scope);
+            spec.word("versions").list(|list| {
+                for version in versions {
+                    list.item().map(|entries| write_version(version, entries));
+                }
+            });
+        });
     });
-    // Assigned, not interpolated: `json!` would copy the whole schema once more.
-    crd["spec"]["versions"] = versions.iter().map(version_value).collect();
     let path = format!("crd/bases/{}_{}.yaml", resource.group, names.plural);
-    OutputFile {
-        path,
-        text: format!("---\n{}", yaml::to_string(&crd)),
-    }
+    OutputFile { path, text }
 }
 
 fn metadata(versions: &[Version<'_>], names: &Names, options: &Options) -> Value {
@@ -161,36 +169,36 @@ fn names_value(names: &Names) -> Value {
     value
 }
 
-fn version_value(version: &Version<'_>) -> Value {
+fn write_version(version: &Version<'_>, entries: &mut Entries<'_>) {
     let resource = version.resource;
-    let mut value = json!({
-        "name": resource.version,
-        "schema": { "openAPIV3Schema": version.schema },
-        "served": resource.served,
-        "storage": resource.storage,
-    });
-    let columns: Vec<Value> = resource.print_columns.iter().map(column_value).collect();
-    if !columns.is_empty() {
-        value["additionalPrinterColumns"] = columns.into();
+    if !resource.print_columns.is_empty() {
+        let columns = resource.print_columns.iter().map(column_value).collect();
+        entries.word("additionalPrinterColumns").value(&columns);
     }
+    if let Some(warning) = &resource.deprecated {
+        entries.word("deprecated").flag(true);
+        if let Some(warning) = warning {
+            entries.word("deprecationWarning").text(warning);
+        }
+    }
+    entries.word("name").text(&resource.version);
+    entries.word("schema").map(|entries| {
+        print::schema(&version.schema, entries.word("openAPIV3Schema"));
+    });
     if !resource.selectable.is_empty() {
-        value["selectableFields"] = resource
+        let fields = resource
             .selectable
             .iter()
             .map(|path| json!({ "jsonPath": path }))
             .collect();
+        entries.word("selectableFields").value(&fields);
     }
-    if let Some(warning) = &resource.deprecated {
-        value["deprecated"] = true.into();
-        if let Some(warning) = warning {
-            value["deprecationWarning"] = warning.as_str().into();
-        }
-    }
+    entries.word("served").flag(resource.served);
+    entries.word("storage").flag(resource.storage);
     let subresources = subresources(resource);
     if subresources != json!({}) {
-        value["subresources"] = subresources;
+        entries.word("subresources").value(&subresources);
     }
-    value
 }
 
 fn column_value(column: &rbuilder_syntax::PrintColumn) -> Value {

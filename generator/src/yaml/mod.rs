@@ -6,124 +6,204 @@
 //!
 //! It differs from Go on purpose in two places: the keys `<<` and `=`, which Go writes plain and then cannot
 //! read back, are quoted, and Unicode's own line separators are escaped.
+//!
+//! [`to_string`] prints a JSON value. What is large is printed from where it is, with [`write()`]: each value is a
+//! [`Node`] that is filled once, and nothing is copied on the way.
 
+mod number;
 mod order;
 mod scalar;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
+pub(crate) use order::sort as sort_keys;
 use scalar::{Place, push_spaces};
 
 /// Writes one document, without the `---` line.
 pub fn to_string(value: &Value) -> String {
     let mut out = String::new();
-    match value {
-        Value::Object(map) if !map.is_empty() => write_map(&mut out, map, 0, false),
-        Value::Array(list) if !list.is_empty() => write_list(&mut out, list, 0, false),
-        _ => {
-            write_leaf(&mut out, value, 2);
-            out.push('\n');
-        }
-    }
+    write(&mut out).value(value);
     out
 }
 
-/// `inline`: the first key continues a line that a `- ` began.
-fn write_map(out: &mut String, map: &Map<String, Value>, indent: usize, mut inline: bool) {
-    for key in order::sorted_keys(map) {
-        if !inline {
-            push_spaces(out, indent);
+/// The one value of a document that is added to `out`.
+pub(crate) fn write(out: &mut String) -> Node<'_> {
+    Node {
+        out,
+        indent: 0,
+        after: After::Nothing,
+    }
+}
+
+/// Where a value goes. Each of its methods writes the value, and ends the line.
+pub(crate) struct Node<'o> {
+    out: &'o mut String,
+    /// The column of what the value belongs to.
+    indent: usize,
+    after: After,
+}
+
+/// What stands before a value.
+#[derive(Clone, Copy)]
+enum After {
+    /// It begins the document.
+    Nothing,
+    /// `key:`.
+    Key,
+    /// `-`, or the `:` after a key that has a line of its own: the value goes on in the same line.
+    Indicator,
+}
+
+impl Node<'_> {
+    /// Any JSON value; the keys of maps are sorted.
+    pub(crate) fn value(self, value: &Value) {
+        match value {
+            Value::Null => self.plain("null"),
+            Value::Bool(flag) => self.flag(*flag),
+            Value::Number(number) => self.number(number),
+            Value::String(text) => self.text(text),
+            Value::Array(list) => self.list(|items| list.iter().for_each(|item| items.item().value(item))),
+            Value::Object(map) => self.map(|entries| {
+                let mut keys: Vec<(&str, &Value)> =
+                    map.iter().map(|(key, value)| (key.as_str(), value)).collect();
+                sort_keys(&mut keys);
+                keys.into_iter()
+                    .for_each(|(key, value)| entries.key(key).value(value));
+            }),
         }
-        inline = false;
-        let value = &map[key];
+    }
+
+    pub(crate) fn text(self, text: &str) {
+        self.leaf(|out, indent| scalar::write(out, text, Place::Value { indent }));
+    }
+
+    pub(crate) fn flag(self, flag: bool) {
+        self.plain(if flag { "true" } else { "false" });
+    }
+
+    pub(crate) fn number(self, number: &Number) {
+        self.leaf(|out, _| number::write(out, number));
+    }
+
+    pub(crate) fn count(self, count: u64) {
+        self.leaf(|out, _| number::write_count(out, count));
+    }
+
+    /// A map; `{}` when nothing is put into it.
+    pub(crate) fn map(self, fill: impl FnOnce(&mut Entries<'_>)) {
+        let (indent, inline) = match self.after {
+            After::Nothing => (self.indent, false),
+            After::Key => (self.indent + 2, false),
+            After::Indicator => (self.indent + 2, true),
+        };
+        self.collection("{}", |out| fill(&mut Entries { out, indent, inline }));
+    }
+
+    /// A list; `[]` when nothing is put into it.
+    pub(crate) fn list(self, fill: impl FnOnce(&mut Items<'_>)) {
+        let (indent, inline) = match self.after {
+            After::Nothing | After::Key => (self.indent, false),
+            After::Indicator => (self.indent + 2, true),
+        };
+        self.collection("[]", |out| fill(&mut Items { out, indent, inline }));
+    }
+
+    fn collection(self, empty: &str, fill: impl FnOnce(&mut String)) {
+        let before = self.out.len();
+        match self.after {
+            After::Nothing => {}
+            After::Key => self.out.push('\n'),
+            After::Indicator => self.out.push(' '),
+        }
+        let start = self.out.len();
+        fill(self.out);
+        if self.out.len() == start {
+            self.out.truncate(before);
+            self.plain(empty);
+        }
+    }
+
+    fn plain(self, text: &str) {
+        self.leaf(|out, _| out.push_str(text));
+    }
+
+    fn leaf(self, write: impl FnOnce(&mut String, usize)) {
+        if !matches!(self.after, After::Nothing) {
+            self.out.push(' ');
+        }
+        write(self.out, self.indent + 2);
+        self.out.push('\n');
+    }
+}
+
+/// A map being written. Entries stand in the order in which they are put: the caller's order is Go's.
+pub(crate) struct Entries<'o> {
+    out: &'o mut String,
+    indent: usize,
+    /// The first key continues a line that an indicator began.
+    inline: bool,
+}
+
+impl Entries<'_> {
+    /// The value of the next key, which can be any text.
+    pub(crate) fn key(&mut self, key: &str) -> Node<'_> {
+        self.begin();
         if scalar::is_simple_key(key) {
-            scalar::write(out, key, Place::Key);
-            out.push(':');
-            write_map_value(out, value, indent);
-        } else {
-            out.push_str("? ");
-            scalar::write(out, key, Place::Value { indent: indent + 2 });
-            out.push('\n');
-            push_spaces(out, indent);
-            out.push(':');
-            write_item(out, value, indent);
+            scalar::write(self.out, key, Place::Key);
+            self.out.push(':');
+            return self.node(After::Key);
+        }
+        self.out.push_str("? ");
+        let indent = self.indent + 2;
+        scalar::write(self.out, key, Place::Value { indent });
+        self.out.push('\n');
+        push_spaces(self.out, self.indent);
+        self.out.push(':');
+        self.node(After::Indicator)
+    }
+
+    /// The value of the next key, which needs no quotes.
+    pub(crate) fn word(&mut self, key: &'static str) -> Node<'_> {
+        debug_assert!(scalar::is_plain(key), "{key}");
+        self.begin();
+        self.out.push_str(key);
+        self.out.push(':');
+        self.node(After::Key)
+    }
+
+    fn begin(&mut self) {
+        if !std::mem::take(&mut self.inline) {
+            push_spaces(self.out, self.indent);
+        }
+    }
+
+    fn node(&mut self, after: After) -> Node<'_> {
+        Node {
+            out: self.out,
+            indent: self.indent,
+            after,
         }
     }
 }
 
-fn write_map_value(out: &mut String, value: &Value, indent: usize) {
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            out.push('\n');
-            write_map(out, map, indent + 2, false);
-        }
-        Value::Array(list) if !list.is_empty() => {
-            out.push('\n');
-            write_list(out, list, indent, false);
-        }
-        _ => {
-            out.push(' ');
-            write_leaf(out, value, indent + 2);
-            out.push('\n');
-        }
-    }
+/// A list being written.
+pub(crate) struct Items<'o> {
+    out: &'o mut String,
+    indent: usize,
+    inline: bool,
 }
 
-fn write_list(out: &mut String, list: &[Value], indent: usize, mut inline: bool) {
-    for item in list {
-        if !inline {
-            push_spaces(out, indent);
+impl Items<'_> {
+    /// The next item.
+    pub(crate) fn item(&mut self) -> Node<'_> {
+        if !std::mem::take(&mut self.inline) {
+            push_spaces(self.out, self.indent);
         }
-        inline = false;
-        out.push('-');
-        write_item(out, item, indent);
-    }
-}
-
-/// What follows a one-character indicator (`-`, or `:` after an explicit key) on the same line.
-fn write_item(out: &mut String, value: &Value, indent: usize) {
-    out.push(' ');
-    match value {
-        Value::Object(map) if !map.is_empty() => write_map(out, map, indent + 2, true),
-        Value::Array(list) if !list.is_empty() => write_list(out, list, indent + 2, true),
-        _ => {
-            write_leaf(out, value, indent + 2);
-            out.push('\n');
+        self.out.push('-');
+        Node {
+            out: self.out,
+            indent: self.indent,
+            after: After::Indicator,
         }
     }
-}
-
-fn write_leaf(out: &mut String, value: &Value, indent: usize) {
-    match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Number(number) => write_number(out, number),
-        Value::String(text) => scalar::write(out, text, Place::Value { indent }),
-        Value::Array(_) => out.push_str("[]"),
-        Value::Object(_) => out.push_str("{}"),
-    }
-}
-
-/// Whole numbers as integers (`1.0` is `1`), the rest as Go's shortest form: an exponent of at least two digits
-/// below 1e-4 and from 1e21 (whole) or 1e6 (broken) on.
-fn write_number(out: &mut String, number: &Number) {
-    let float = match number.as_f64() {
-        Some(float) if number.is_f64() => float,
-        _ => return out.push_str(&number.to_string()),
-    };
-    if float.fract() == 0.0 && float.abs() < 9.2e18 {
-        return out.push_str(&format!("{float:.0}"));
-    }
-    let scientific = format!("{float:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    // Go counts the significant digits: a value is written out while its digits reach past the point.
-    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count() as i32;
-    let longest = if digits > 21 { 21 } else { 6 };
-    if (-4..longest).contains(&exponent) {
-        return out.push_str(&float.to_string());
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    out.push_str(&format!("{mantissa}e{sign}{:02}", exponent.abs()));
 }

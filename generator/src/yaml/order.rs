@@ -1,32 +1,54 @@
 //! The order of keys: go-yaml's, which reads runs of digits as numbers and puts letters last.
 
-use serde_json::{Map, Value};
-
-/// The keys of a map in the order in which they are printed.
+/// Brings keys into the order in which they are printed.
 ///
-/// Go's comparison is not transitive (`v10 < v1a < v2 < v10`), so no library sort may be fed with it. An
-/// insertion sort is indifferent to that, gives Go's order wherever Go's order is one, and is quick because
-/// keys arrive almost sorted.
-pub(super) fn sorted_keys(map: &Map<String, Value>) -> Vec<&str> {
-    let mut keys: Vec<&str> = map.keys().map(String::as_str).collect();
-    keys.sort_unstable();
-    for end in 1..keys.len() {
-        let mut at = end;
-        while at > 0 && before(keys[at], keys[at - 1]) {
-            keys.swap(at, at - 1);
-            at -= 1;
+/// Go's comparison is not transitive (`v10 < v1a < v2 < v10`), so no library sort may be fed with it. Merging is
+/// indifferent to that, and gives Go's order wherever Go's order is one.
+pub(crate) fn sort<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
+    let alphabetic = |key: &str| key.bytes().all(|b| b.is_ascii_alphabetic());
+    if keys.iter().all(|(key, _)| alphabetic(key.as_ref())) {
+        // Of such keys the order is that of bytes.
+        return keys.sort_unstable_by(|(a, _), (b, _)| a.as_ref().cmp(b.as_ref()));
+    }
+    let mut merged = Vec::with_capacity(keys.len());
+    let mut width = 1;
+    while width < keys.len() {
+        merged.clear();
+        for pair in keys.chunks(2 * width) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            merge(left, right, &mut merged);
+        }
+        std::mem::swap(keys, &mut merged);
+        width *= 2;
+    }
+}
+
+/// Two lists in order to one.
+fn merge<K: AsRef<str> + Copy, V: Copy>(mut left: &[(K, V)], mut right: &[(K, V)], merged: &mut Vec<(K, V)>) {
+    // Keys mostly arrive in order: then one list follows the other.
+    let in_order = match (left, right) {
+        ([.., last], [first, ..]) => !before(first.0.as_ref(), last.0.as_ref()),
+        _ => true,
+    };
+    while !in_order && let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
+        if before(second.0.as_ref(), first.0.as_ref()) {
+            merged.push(*second);
+            right = right_rest;
+        } else {
+            merged.push(*first);
+            left = left_rest;
         }
     }
-    keys
+    merged.extend_from_slice(left);
+    merged.extend_from_slice(right);
 }
 
 /// Whether go-yaml puts `a` before `b`.
 fn before(a: &str, b: &str) -> bool {
-    let common = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
-    let start = (0..=common)
-        .rev()
-        .find(|&at| a.is_char_boundary(at) && b.is_char_boundary(at))
-        .unwrap_or(0);
+    let mut start = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    while !(a.is_char_boundary(start) && b.is_char_boundary(start)) {
+        start -= 1;
+    }
     let (rest_a, rest_b) = (&a[start..], &b[start..]);
     let (Some(first_a), Some(first_b)) = (rest_a.chars().next(), rest_b.chars().next()) else {
         return a.len() < b.len();

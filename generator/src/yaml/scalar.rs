@@ -22,19 +22,23 @@ pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
 
+/// Whether text is written as it is, without quotes.
+pub(super) fn is_plain(text: &str) -> bool {
+    !resolve::is_not_a_string(text) && Traits::of(text).plain_allowed()
+}
+
 /// Writes `text` in the style go-yaml gives it.
 pub(super) fn write(out: &mut String, text: &str, place: Place) {
     let traits = Traits::of(text);
-    let resolves = resolve::is_not_a_string(text);
     match place {
-        Place::Value { indent } if text.contains('\n') => {
+        Place::Value { indent } if traits.has_break => {
             if traits.block_allowed() {
                 write_block(out, text, indent)
             } else {
                 write_double(out, text, place)
             }
         }
-        _ if resolves || text.contains('\n') => write_double(out, text, place),
+        _ if traits.has_break || resolve::is_not_a_string(text) => write_double(out, text, place),
         _ if traits.plain_allowed() => write_folded(out, text, place, ""),
         _ if traits.single_allowed() => write_folded(out, text, place, "'"),
         _ => write_double(out, text, place),
@@ -55,28 +59,35 @@ struct Traits {
 
 impl Traits {
     fn of(text: &str) -> Traits {
-        let first = text.chars().next();
-        let last = text.chars().next_back();
+        let bytes = text.as_bytes();
+        let (first, last) = (bytes.first().copied(), bytes.last().copied());
+        let is_outer = |byte: Option<u8>| matches!(byte, Some(b' ' | b'\n'));
         let mut traits = Traits {
-            outer_space: [first, last].iter().flatten().any(|&c| c == ' ' || c == '\n'),
-            trailing_space: last == Some(' '),
-            indicator: starts_as_syntax(text) || text.contains(" #") || text.contains("\t#"),
+            outer_space: is_outer(first) || is_outer(last),
+            trailing_space: last == Some(b' '),
+            indicator: starts_as_syntax(text),
             ..Traits::default()
         };
-        let mut previous = '\0';
-        let mut rest = text.chars();
-        while let Some(c) = rest.next() {
-            traits.special |= !is_printable(c);
-            traits.has_break |= c == '\n';
-            traits.break_then_space |= previous == '\n' && c == ' ';
-            traits.space_then_break |= previous == ' ' && c == '\n';
-            traits.indicator |= c == ':'
-                && rest
-                    .as_str()
-                    .chars()
-                    .next()
-                    .is_none_or(|next| matches!(next, ' ' | '\t'));
-            previous = c;
+        // Most bytes say nothing; what the others say depends on the byte before or behind them.
+        for (at, &byte) in bytes.iter().enumerate() {
+            if matches!(byte, b'!'..=b'~') && byte != b':' && byte != b'#' {
+                continue;
+            }
+            let previous = at.checked_sub(1).map(|before| bytes[before]);
+            match byte {
+                b' ' => traits.break_then_space |= previous == Some(b'\n'),
+                b'\n' => {
+                    traits.has_break = true;
+                    traits.space_then_break |= previous == Some(b' ');
+                }
+                b':' => traits.indicator |= bytes.get(at + 1).is_none_or(|next| matches!(next, b' ' | b'\t')),
+                b'#' => traits.indicator |= matches!(previous, Some(b' ' | b'\t')),
+                0x80.. => {
+                    let c = text.get(at..).and_then(|rest| rest.chars().next());
+                    traits.special |= c.is_some_and(|c| !is_printable(c));
+                }
+                _ => traits.special = true,
+            }
         }
         traits
     }
@@ -113,42 +124,53 @@ fn is_printable(c: char) -> bool {
 
 /// Plain (`quote` empty) or single-quoted text, folded at single spaces.
 fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
+    let mut column = match place {
+        Place::Value { .. } => column(out) + quote.len(),
+        Place::Key => 0,
+    };
     out.push_str(quote);
-    let mut column = column(out);
-    let mut after_space = false;
     // What has been read and not written: text is copied in runs.
     let mut start = 0;
-    let mut rest = text.char_indices().peekable();
-    while let Some((at, c)) = rest.next() {
-        let next = rest.peek().map(|(_, next)| *next);
-        let inside = quote.is_empty() || at > 0 && next.is_some();
-        match place {
-            Place::Value { indent }
-                if c == ' '
-                    && inside
-                    && !after_space
-                    && column > WIDTH
-                    && next.is_some_and(|next| next != ' ') =>
-            {
-                out.push_str(&text[start..at]);
-                start = at + 1;
-                break_line(out, indent);
-                column = indent;
-            }
-            _ => {
-                column += 1;
-                if c == '\'' && !quote.is_empty() {
-                    // The quote itself begins the next run.
-                    out.push_str(&text[start..=at]);
-                    start = at;
-                    column += 1;
+    let bytes = text.as_bytes();
+    let is_quoted = !quote.is_empty();
+    if let Place::Value { indent } = place
+        // A quote counts twice.
+        && column + bytes.len() * if is_quoted { 2 } else { 1 } > WIDTH
+    {
+        for (at, &byte) in bytes.iter().enumerate() {
+            match byte {
+                b' ' if column > WIDTH && folds(bytes, at, is_quoted) => {
+                    write_run(out, &text[start..at], is_quoted);
+                    start = at + 1;
+                    break_line(out, indent);
+                    column = indent;
                 }
+                b'\'' if is_quoted => column += 2,
+                // The column counts characters.
+                0x80..0xc0 => {}
+                _ => column += 1,
             }
         }
-        after_space = c == ' ';
     }
-    out.push_str(&text[start..]);
+    write_run(out, &text[start..], is_quoted);
     out.push_str(quote);
+}
+
+/// Whether a line can be broken at a space: one that stands alone, and in quotes not at an end.
+fn folds(bytes: &[u8], at: usize, is_quoted: bool) -> bool {
+    let (previous, next) = (at.checked_sub(1).map(|before| bytes[before]), bytes.get(at + 1));
+    previous != Some(b' ') && next.is_some_and(|next| *next != b' ') && !(is_quoted && previous.is_none())
+}
+
+/// A piece of a line; single quotes are doubled within single quotes.
+fn write_run(out: &mut String, run: &str, is_quoted: bool) {
+    let mut rest = run;
+    while is_quoted && let Some(at) = rest.find('\'') {
+        out.push_str(&rest[..=at]);
+        out.push('\'');
+        rest = &rest[at + 1..];
+    }
+    out.push_str(rest);
 }
 
 fn write_double(out: &mut String, text: &str, place: Place) {

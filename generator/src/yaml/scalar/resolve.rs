@@ -16,19 +16,20 @@ fn is_word(text: &str) -> bool {
         let rest = text.get(1..).unwrap_or_default().as_bytes();
         rest.iter().all(u8::is_ascii_lowercase) || text.bytes().all(|b| b.is_ascii_uppercase())
     };
-    match text {
-        "" | "~" | "<<" | "=" => true,
-        "y" | "Y" | "n" | "N" => true,
-        ".nan" | ".NaN" | ".NAN" => true,
-        _ if text.len() > 5 => false,
-        _ => {
+    let is_any_of =
+        |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word)) && is_cased_as_words_are();
+    match text.as_bytes() {
+        [] | b"~" | b"<<" | b"=" => true,
+        b"y" | b"Y" | b"n" | b"N" => true,
+        b".nan" | b".NaN" | b".NAN" => true,
+        bytes if bytes.len() > 5 => false,
+        [b'.' | b'+' | b'-', ..] => {
             let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
             matches!(unsigned, ".inf" | ".Inf" | ".INF")
-                || ["yes", "no", "on", "off", "true", "false", "null"]
-                    .into_iter()
-                    .any(|word| text.eq_ignore_ascii_case(word))
-                    && is_cased_as_words_are()
         }
+        [b'y' | b'Y' | b'n' | b'N' | b'o' | b'O', ..] => is_any_of(&["yes", "no", "on", "off", "null"]),
+        [b't' | b'T' | b'f' | b'F', ..] => is_any_of(&["true", "false"]),
+        _ => false,
     }
 }
 

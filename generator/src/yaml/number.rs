@@ -1,0 +1,42 @@
+//! Numbers as Go writes them.
+
+use std::fmt::Write as _;
+
+use serde_json::Number;
+
+/// Whole numbers as integers (`1.0` is `1`), the rest as Go's shortest form: an exponent of at least two digits
+/// below 1e-4 and from 1e21 (whole) or 1e6 (broken) on.
+pub(super) fn write(out: &mut String, number: &Number) {
+    match (number.as_u64(), number.as_f64()) {
+        (Some(count), _) => write_count(out, count),
+        (None, Some(float)) if number.is_f64() => write_float(out, float),
+        _ => push(out, format_args!("{number}")),
+    }
+}
+
+/// A whole number that is not negative.
+pub(super) fn write_count(out: &mut String, count: u64) {
+    push(out, format_args!("{count}"));
+}
+
+fn write_float(out: &mut String, float: f64) {
+    if float.fract() == 0.0 && float.abs() < 9.2e18 {
+        return push(out, format_args!("{float:.0}"));
+    }
+    let scientific = format!("{float:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    // Go counts the significant digits: a value is written out while its digits reach past the point.
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count() as i32;
+    let longest = if digits > 21 { 21 } else { 6 };
+    if (-4..longest).contains(&exponent) {
+        return push(out, format_args!("{float}"));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    push(out, format_args!("{mantissa}e{sign}{:02}", exponent.abs()));
+}
+
+fn push(out: &mut String, number: std::fmt::Arguments<'_>) {
+    // Writing to a `String` cannot fail.
+    let _ = out.write_fmt(number);
+}
