@@ -138,7 +138,12 @@ fn install_etcd() -> Result<()> {
         .with_context(|| format!("etcd is not on the path and could not be installed: {advice}"))
 }
 
-fn cache() -> Result<PathBuf> {
+/// The user's cache folder.
+///
+/// # Errors
+///
+/// The environment names none.
+pub(crate) fn cache() -> Result<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)

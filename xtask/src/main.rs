@@ -6,7 +6,9 @@
 
 mod assets;
 mod bench;
+mod controller_gen;
 mod docs;
+mod oracle;
 mod repo;
 mod scaffold;
 mod sh;
@@ -34,6 +36,8 @@ enum Task {
     Bench(bench::Args),
     /// Makes the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
+    /// Records what controller-gen makes of the Go half of the oracle
+    Oracle(oracle::Args),
     /// Scaffolds projects outside the tree and builds, lints and tests them as their users would
     Scaffold(scaffold::Args),
     /// Makes the projects in testdata/ again with the real command
@@ -59,6 +63,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Assets => assets::run(),
         Task::Bench(args) => bench::run(args),
         Task::Docs(args) => docs::run(args),
+        Task::Oracle(args) => oracle::run(args),
         Task::Scaffold(args) => scaffold::run(args),
         Task::Testdata(args) => testdata::run(args),
         Task::Tidy => tidy::run(),

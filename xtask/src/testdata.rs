@@ -59,7 +59,7 @@ pub(crate) struct Args {
 }
 
 /// Relative paths with `/`, and contents.
-type Files = BTreeMap<String, Vec<u8>>;
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Makes every project again; writes the result or compares it.
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -123,7 +123,7 @@ fn rbuilder(bin: &Path, folder: &Path, args: &[&str]) -> Result<()> {
 }
 
 /// Every file below a folder but build output; none when the folder does not exist.
-fn read_tree(folder: &Path) -> Result<Files> {
+pub(crate) fn read_tree(folder: &Path) -> Result<Files> {
     let mut files = Files::new();
     if !folder.exists() {
         return Ok(files);
@@ -146,7 +146,7 @@ fn read_tree(folder: &Path) -> Result<Files> {
 }
 
 /// Unified diffs from `old` to `new`; empty when they are the same.
-fn differences(old: &Files, new: &Files) -> String {
+pub(crate) fn differences(old: &Files, new: &Files) -> String {
     let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let text = |files: &Files, path: &String| {
         files
@@ -173,7 +173,8 @@ fn differences(old: &Files, new: &Files) -> String {
         .collect()
 }
 
-fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> {
+/// Writes what differs from `old`, and removes what `new` lacks.
+pub(crate) fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> {
     for (path, content) in new
         .iter()
         .filter(|(path, content)| old.get(*path) != Some(content))

@@ -1,0 +1,196 @@
+//! Every difference from controller-gen that is meant, with its reason.
+
+/// Places where rbuilder writes something else than controller-gen, for one reason.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    /// Why.
+    #[allow(dead_code)] // for who reads the table, or is told of a row that nothing needs
+    pub(crate) reason: &'static str,
+    pub(crate) rows: &'static [Row],
+}
+
+/// Where: a path as `compare` shows it, with `*` for any part of it; what rbuilder writes there, and what
+/// controller-gen writes: JSON, [`ABSENT`] or [`ANY`].
+pub(crate) type Row = (&'static str, &'static str, &'static str);
+
+/// Nothing is written.
+pub(crate) const ABSENT: &str = "absent";
+/// Whatever is written.
+pub(crate) const ANY: &str = "any";
+
+/// The table.
+#[rustfmt::skip] // a row is a line
+pub(crate) const DIFFERENCES: &[Difference] = &[
+    // Who wrote it.
+    Difference {
+        reason: "each program signs its own",
+        rows: &[
+            ("*/metadata/annotations/controller-gen.kubebuilder.io/version", ABSENT, r#""v0.21.0""#),
+            ("*/metadata/annotations/rbuilder.dev/version", r#""(test)""#, ABSENT),
+        ],
+    },
+    // Numbers.
+    Difference {
+        reason: "a number of fewer bits is read into 32",
+        rows: &[
+            ("crd:scalars/v1.spec.int8/format", r#""int32""#, ABSENT),
+            ("crd:scalars/v1.spec.int16/format", r#""int32""#, ABSENT),
+            ("crd:scalars/v1.spec.uint8/format", r#""int32""#, ABSENT),
+            ("crd:scalars/v1.spec.uint16/format", r#""int32""#, ABSENT),
+            ("crd:scalars/v1.spec.maybeUint16/format", r#""int32""#, ABSENT),
+            ("crd:collections/v1.spec.narrow[]/format", r#""int32""#, ABSENT),
+        ],
+    },
+    Difference {
+        reason: "the API server holds an object to what the Rust type can hold, so that nothing it accepts fails to be read",
+        rows: &[
+            ("crd:scalars/v1.spec.int8/minimum", "-128", ABSENT),
+            ("crd:scalars/v1.spec.int8/maximum", "127", ABSENT),
+            ("crd:scalars/v1.spec.int16/minimum", "-32768", ABSENT),
+            ("crd:scalars/v1.spec.int16/maximum", "32767", ABSENT),
+            ("crd:scalars/v1.spec.uint8/minimum", "0", ABSENT),
+            ("crd:scalars/v1.spec.uint8/maximum", "255", ABSENT),
+            ("crd:scalars/v1.spec.uint16/minimum", "0", ABSENT),
+            ("crd:scalars/v1.spec.uint16/maximum", "65535", ABSENT),
+            ("crd:scalars/v1.spec.maybeUint16/minimum", "0", ABSENT),
+            ("crd:scalars/v1.spec.maybeUint16/maximum", "65535", ABSENT),
+            ("crd:collections/v1.spec.narrow[]/minimum", "-32768", ABSENT),
+            ("crd:collections/v1.spec.narrow[]/maximum", "32767", ABSENT),
+            ("crd:scalars/v1.spec.uint32/minimum", "0", ABSENT),
+            ("crd:scalars/v1.spec.uint32/maximum", "4294967295", ABSENT),
+            ("crd:scalars/v1.spec.uint64/minimum", "0", ABSENT),
+            ("crd:scalars/v1.spec.uintSize/minimum", "0", ABSENT),
+        ],
+    },
+    Difference {
+        reason: "half of the numbers of 32 bits without a sign do not fit into 32 bits with one",
+        rows: &[
+            ("crd:scalars/v1.spec.uint32/format", r#""int64""#, r#""int32""#),
+        ],
+    },
+    Difference {
+        reason: "a `usize` has 64 bits where operators run",
+        rows: &[
+            ("crd:scalars/v1.spec.uintSize/format", r#""int64""#, ABSENT),
+        ],
+    },
+    Difference {
+        reason: "an `isize` has 64 bits where operators run",
+        rows: &[
+            ("crd:scalars/v1.spec.intSize/format", r#""int64""#, ABSENT),
+            ("crd:bounds/v1.spec.intWithValidations/format", r#""int64""#, ABSENT),
+        ],
+    },
+    Difference {
+        reason: "the API server knows the format, and readers learn how much of a number is kept",
+        rows: &[
+            ("crd:*/format", r#""double""#, ABSENT),
+            ("crd:*/format", r#""float""#, ABSENT),
+        ],
+    },
+    // Characters and lists.
+    Difference {
+        reason: "a `char` is written as a text of one character, a Go rune as a number",
+        rows: &[
+            ("crd:scalars/v1.spec.letter/type", r#""string""#, r#""integer""#),
+            ("crd:scalars/v1.spec.letter/format", ABSENT, r#""int32""#),
+            ("crd:scalars/v1.spec.letter/minLength", "1", ABSENT),
+            ("crd:scalars/v1.spec.letter/maxLength", "1", ABSENT),
+        ],
+    },
+    Difference {
+        reason: "an array has as many items as its type says; Go fills up and cuts off, serde refuses",
+        rows: &[
+            ("crd:collections/v1.spec.array/minItems", "3", ABSENT),
+            ("crd:collections/v1.spec.array/maxItems", "3", ABSENT),
+            ("crd:collections/v1.spec.arrayOfObjects/minItems", "2", ABSENT),
+            ("crd:collections/v1.spec.arrayOfObjects/maxItems", "2", ABSENT),
+        ],
+    },
+    Difference {
+        reason: "the API server refuses every CRD with `uniqueItems`; a list of type `set` is what it has instead",
+        rows: &[
+            ("crd:collections/v1.spec.set/uniqueItems", ABSENT, "true"),
+            ("crd:collections/v1.spec.set/x-kubernetes-list-type", r#""set""#, ABSENT),
+        ],
+    },
+    // Two bounds on one value: the tightest, where controller-gen keeps both in an allOf.
+    Difference {
+        reason: "one bound is easier to read than two, and the server's cost estimate sees it",
+        rows: &[
+            ("crd:bounds/v1.spec.fieldLevelAliasOverride/allOf", ABSENT, r#"[{"maximum":100,"minimum":0},{"maximum":1000,"minimum":-10}]"#),
+            ("crd:bounds/v1.spec.fieldLevelAliasOverride/maximum", "100", ABSENT),
+            ("crd:bounds/v1.spec.fieldLevelAliasOverride/minimum", "0", ABSENT),
+            ("crd:bounds/v1.spec.fieldLevelLocalDeclarationOverride/allOf", ABSENT, r#"[{"maxLength":9,"minLength":2},{"maxLength":5,"minLength":1}]"#),
+            ("crd:bounds/v1.spec.fieldLevelLocalDeclarationOverride/maxLength", "5", ABSENT),
+            ("crd:bounds/v1.spec.fieldLevelLocalDeclarationOverride/minLength", "2", ABSENT),
+            ("crd:bounds/v1.spec.locallyBoundedInteger/allOf", ABSENT, r#"[{"maximum":100},{"maximum":50}]"#),
+            ("crd:bounds/v1.spec.locallyBoundedInteger/maximum", "50", ABSENT),
+            ("crd:bounds/v1.spec.sameBound/allOf", ABSENT, r#"[{"minLength":4},{"minLength":4}]"#),
+            ("crd:bounds/v1.spec.sameBound/minLength", "4", ABSENT),
+            ("crd:bounds/v1.spec.twoOfAKindPart1/allOf", ABSENT, r#"[{"minLength":4},{"minLength":10}]"#),
+            ("crd:bounds/v1.spec.twoOfAKindPart1/minLength", "10", ABSENT),
+        ],
+    },
+    Difference {
+        reason: "both hold, and the type's stands where it stands without the field's",
+        rows: &[
+            ("crd:bounds/v1.spec.twoFactors/allOf", r#"[{"multipleOf":3}]"#, r#"[{"multipleOf":2},{"multipleOf":3}]"#),
+            ("crd:bounds/v1.spec.twoFactors/multipleOf", "2", ABSENT),
+            ("crd:bounds/v1.spec.twoPatterns/allOf", r#"[{"pattern":"z$"}]"#, r#"[{"pattern":"^[a-z]+$"},{"pattern":"z$"}]"#),
+            ("crd:bounds/v1.spec.twoPatterns/pattern", r#""^[a-z]+$""#, ABSENT),
+        ],
+    },
+    Difference {
+        reason: "controller-gen drops the values of a field whose type has some; both hold",
+        rows: &[
+            ("crd:enums/v1.spec.narrowed/enum", r#"["Allow","Forbid"]"#, r#"["Allow","Forbid","Replace"]"#),
+        ],
+    },
+    // Presence and words.
+    Difference {
+        reason: "this version of controller-gen does not know `omitzero`",
+        rows: &[
+            ("crd:presences/v1.spec/required", r#"["canBeNull","defaulted","explicitlyRequiredK8s","explicitlyRequiredKubebuilder","explicitlyRequiredKubernetes","plain"]"#, r#"["canBeNull","defaulted","explicitlyRequiredK8s","explicitlyRequiredKubebuilder","explicitlyRequiredKubernetes","plain","zeroed"]"#),
+        ],
+    },
+    Difference {
+        reason: "the words of the type are kept where its form is overridden",
+        rows: &[
+            ("crd:items/v1.spec.retyped[]/description", r#""Raw is read and written by hand.""#, ABSENT),
+            ("crd:opens/v1.spec.retyped/description", r#""TotallyABool is a bool in a word.""#, ABSENT),
+        ],
+    },
+    // Rules.
+    Difference {
+        reason: "as later versions of controller-gen write it: the rule costs the server less",
+        rows: &[
+            ("crd:rules/v1.spec.*nions/x-kubernetes-validations/0/rule", r#""(has(self.foo)?1:0)+(has(self.bar)?1:0) <= 1""#, r#""[has(self.foo),has(self.bar)].filter(x,x==true).size() <= 1""#),
+            ("crd:rules/v1.spec.*nions/x-kubernetes-validations/1/rule", r#""(has(self.left)?1:0)+(has(self.right)?1:0) == 1""#, r#""[has(self.left),has(self.right)].filter(x,x==true).size() == 1""#),
+            ("crd:rules/v1.spec.*nions/x-kubernetes-validations/2/rule", r#""has(self.here)||has(self.there)""#, r#""[has(self.here),has(self.there)].filter(x,x==true).size() >= 1""#),
+            ("crd:rules/v1.spec.*nions/x-kubernetes-validations/3/rule", r#""has(self.foo)||has(self.here)""#, r#""[has(self.foo),has(self.here)].filter(x,x==true).size() >= 1""#),
+            ("crd:rules/v1.spec.ordered/x-kubernetes-validations/1/rule", r#""(has(self.b)?1:0)+(has(self.c)?1:0) <= 1""#, r#""[has(self.b),has(self.c)].filter(x,x==true).size() <= 1""#),
+            ("crd:rules/v1.spec.ordered/x-kubernetes-validations/2/rule", r#""(has(self.a)?1:0)+(has(self.b)?1:0) == 1""#, r#""[has(self.a),has(self.b)].filter(x,x==true).size() == 1""#),
+            ("crd:rules/v1.spec.ordered/x-kubernetes-validations/3/rule", r#""has(self.a)||has(self.b)||has(self.c)""#, r#""[has(self.a),has(self.b),has(self.c)].filter(x,x==true).size() >= 1""#),
+        ],
+    },
+    // Server-side apply.
+    Difference {
+        reason: "this version of controller-gen does not know the markers of the other dialect",
+        rows: &[
+            ("crd:topologies/v1.spec.k8sAssociativeList/x-kubernetes-list-map-keys", r#"["name"]"#, ABSENT),
+            ("crd:topologies/v1.spec.k8sAssociativeList/x-kubernetes-list-type", r#""map""#, ABSENT),
+            ("crd:topologies/v1.spec.k8sNestedAssociativeList/x-kubernetes-list-map-keys", r#"["name"]"#, ABSENT),
+            ("crd:topologies/v1.spec.k8sNestedAssociativeList/x-kubernetes-list-type", r#""map""#, ABSENT),
+            ("crd:topologies/v1.spec.k8sAtomicList/x-kubernetes-list-type", r#""atomic""#, ABSENT),
+            ("crd:topologies/v1.spec.k8sSetList/x-kubernetes-list-type", r#""set""#, ABSENT),
+        ],
+    },
+    // Kinds.
+    Difference {
+        reason: "a status that is no subresource is overwritten with every change of the spec; kube turns it on",
+        rows: &[
+            ("crd:docs/v1/subresources", r#"{"status":{}}"#, ABSENT),
+        ],
+    },
+];

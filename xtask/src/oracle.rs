@@ -1,0 +1,74 @@
+//! `cargo xtask oracle`: what controller-gen makes of the Go half of the oracle, recorded.
+//!
+//! testdata/oracle/go holds APIs in Go, testdata/oracle/rust the same APIs in Rust. This task runs controller-gen on
+//! the former and commits its output to testdata/oracle/recorded, a folder for each run; `generator/tests/oracle.rs`
+//! holds rbuilder to it, and needs no Go for that.
+
+use anyhow::{Result, bail};
+
+use crate::sh::Cmd;
+use crate::testdata::{Files, differences, read_tree, write_tree};
+use crate::{controller_gen, repo};
+
+/// One run of controller-gen; `generator/tests/oracle.rs` has the same runs with rbuilder's options.
+struct Run {
+    /// The folder in recorded/.
+    name: &'static str,
+    /// The generator and its options.
+    generator: &'static str,
+    /// The Go packages.
+    paths: &'static str,
+}
+
+const RUNS: &[Run] = &[Run {
+    name: "crd",
+    generator: "crd:allowDangerousTypes=true,ignoreUnexportedFields=true",
+    paths: "./api/...",
+}];
+
+const RECORDED: &str = "testdata/oracle/recorded";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing; fail, with the differences, when controller-gen says something else today
+    #[arg(long)]
+    check: bool,
+}
+
+/// Runs controller-gen on every API; writes its output or compares it.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let binary = controller_gen::ensure()?;
+    let mut new = Files::new();
+    for run in RUNS {
+        let folder = tempfile::Builder::new().prefix("rbuilder-oracle-").tempdir()?;
+        let generator = run.generator.split(':').next().unwrap_or_default();
+        Cmd::new(&binary.to_string_lossy())
+            .arg(run.generator)
+            .arg(format!("paths={}", run.paths))
+            .arg(format!("output:{generator}:dir={}", folder.path().display()))
+            .dir(&repo::root().join("testdata/oracle/go"))
+            .run()?;
+        let files = read_tree(folder.path())?;
+        if files.is_empty() {
+            bail!("controller-gen made nothing of the run {}", run.name);
+        }
+        new.extend(
+            files
+                .into_iter()
+                .map(|(path, text)| (format!("{}/{path}", run.name), text)),
+        );
+    }
+    let committed = repo::root().join(RECORDED);
+    let old = read_tree(&committed)?;
+    let differences = differences(&old, &new);
+    if differences.is_empty() {
+        println!("{RECORDED} is up to date");
+    } else if args.check {
+        print!("{differences}");
+        bail!("{RECORDED} is stale; run `cargo xtask oracle` and read the diff");
+    } else {
+        write_tree(&committed, &old, &new)?;
+        println!("{RECORDED} was brought up to date");
+    }
+    Ok(())
+}
