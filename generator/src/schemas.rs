@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rbuilder_schema::{
-    Problem, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, set_of,
+    Problem, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, or_null,
+    set_of,
 };
 use rbuilder_syntax::{SpanId, Type, TypeRef};
 
@@ -22,7 +23,7 @@ const MAX_DEPTH: usize = 64;
 pub(crate) struct Schemas<'a> {
     resolver: Resolver<'a>,
     /// Nothing for an item that has no schema; the reason has been reported.
-    made: BTreeMap<Instance, Option<Arc<Schema>>>,
+    made: BTreeMap<Instance, Option<Slot>>,
     /// The items being made, outermost first.
     open: Vec<Instance>,
 }
@@ -46,7 +47,7 @@ impl<'a> Schemas<'a> {
 
     /// The schema of an item without type parameters.
     pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
-        self.instance(&(id, Vec::new()), place)
+        self.instance(&(id, Vec::new()), place).map(|slot| slot.schema)
     }
 
     /// The schema of a type as written beside an item.
@@ -65,39 +66,48 @@ impl<'a> Schemas<'a> {
             file: scope.file,
             span: ty.span,
         };
-        match self.resolver.resolve(ty, scope)? {
-            Ty::Option(mut inner) => {
-                // serde writes `Some(None)` and `None` alike.
-                while let Ty::Option(next) = *inner {
-                    inner = next;
-                }
-                Some(Slot {
-                    schema: self.schema(&inner, place)?,
-                    optional: true,
-                })
-            }
-            ty => Some(Slot {
-                schema: self.schema(&ty, place)?,
-                optional: false,
-            }),
-        }
+        let ty = self.resolver.resolve(ty, scope)?;
+        self.value(&ty, place)
     }
 
-    fn schema(&mut self, ty: &Ty, place: Place) -> Option<Arc<Schema>> {
-        match ty {
-            Ty::Item(id, args) => self.instance(&(*id, args.clone()), place),
-            Ty::Known(path) => known(path),
-            Ty::Option(inner) => self.schema(inner, place),
-            Ty::List(items) => Some(array_of(self.schema(items, place)?).into()),
-            Ty::Set(items) => Some(set_of(self.schema(items, place)?).into()),
-            Ty::Array(items, length) => Some(array_of_length(self.schema(items, place)?, *length).into()),
+    /// The schema of a type, and whether a field of it may be absent.
+    fn value(&mut self, ty: &Ty, place: Place) -> Option<Slot> {
+        let plain = |schema: Schema| Slot {
+            schema: schema.into(),
+            optional: false,
+        };
+        Some(match ty {
+            // serde writes `Some(None)` and `None` alike.
+            Ty::Option(inner) => Slot {
+                optional: true,
+                ..self.value(inner, place)?
+            },
+            Ty::Item(id, args) => self.instance(&(*id, args.clone()), place)?,
+            Ty::Known(path) => Slot {
+                schema: known(path)?,
+                optional: false,
+            },
+            Ty::List(items) => plain(array_of(self.member(items, place)?)),
+            Ty::Set(items) => plain(set_of(self.member(items, place)?)),
+            Ty::Array(items, length) => plain(array_of_length(self.member(items, place)?, *length)),
             Ty::Map(key, value) => {
-                let (key, value) = (self.schema(key, place), self.schema(value, place));
-                let key = key?;
+                let (key, value) = (self.value(key, place), self.value(value, place));
+                let key = key?.schema;
                 self.check_map_key(&key, place)?;
-                Some(map_of(&key, value?).into())
+                // Keys of an enum are fields, and a field that is `null` is dropped.
+                let value = if key.enumeration.is_empty() {
+                    inside(value?)
+                } else {
+                    value?.schema
+                };
+                plain(map_of(&key, value))
             }
-        }
+        })
+    }
+
+    /// The schema of an item of a list.
+    fn member(&mut self, ty: &Ty, place: Place) -> Option<Arc<Schema>> {
+        self.value(ty, place).map(inside)
     }
 
     fn check_map_key(&mut self, key: &Schema, place: Place) -> Option<()> {
@@ -111,7 +121,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    fn instance(&mut self, instance: &Instance, place: Place) -> Option<Arc<Schema>> {
+    fn instance(&mut self, instance: &Instance, place: Place) -> Option<Slot> {
         if let Some(made) = self.made.get(instance) {
             return made.clone();
         }
@@ -119,13 +129,13 @@ impl<'a> Schemas<'a> {
             return self.refuse_recursion(instance, place);
         }
         self.open.push(instance.clone());
-        let made = self.make(instance).map(Arc::new);
+        let made = self.make(instance);
         self.open.pop();
         self.made.insert(instance.clone(), made.clone());
         made
     }
 
-    fn make(&mut self, (id, args): &Instance) -> Option<Schema> {
+    fn make(&mut self, (id, args): &Instance) -> Option<Slot> {
         let item = self.package().item(*id);
         let model = item.model.as_ref()?;
         let params = model.generics.iter().map(|(name, _)| name.clone());
@@ -139,7 +149,10 @@ impl<'a> Schemas<'a> {
         let slots: Vec<Option<Slot>> = model.slots.iter().map(|ty| self.slot(ty, scope)).collect();
         let slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
         match assemble(&model.container, &slots) {
-            Ok(schema) => Some(schema),
+            Ok(schema) => Some(Slot {
+                schema: schema.into(),
+                optional: model.container.transparent && slots.iter().any(|slot| slot.optional),
+            }),
             Err(problems) => {
                 for Problem { site, message, help } in problems {
                     let place = Place {
@@ -153,7 +166,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Arc<Schema>> {
+    fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Slot> {
         let start = self.open.iter().position(|(open, _)| open == id).unwrap_or(0);
         let circle: Vec<TypeId> = self.open[start..]
             .iter()
@@ -184,6 +197,15 @@ impl<'a> Schemas<'a> {
         let package = self.package();
         self.report().error(package, place, message, help);
         None
+    }
+}
+
+/// A value that stands in a list or a map, where nothing drops a `null`.
+fn inside(slot: Slot) -> Arc<Schema> {
+    if slot.optional {
+        or_null(slot.schema)
+    } else {
+        slot.schema
     }
 }
 

@@ -1,10 +1,10 @@
 //! Container and slots to schema.
 
-use crate::apply::apply;
-use crate::build::any;
+use crate::apply::{Complaint, apply};
+use crate::build::{any, of_type};
 use crate::enumeration::{enumeration, variant_docs};
 use crate::object::{object, one_of_rules};
-use crate::{Container, Schema, Shape, Slot, Tagging};
+use crate::{Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
 /// Where in a container a problem is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,25 +62,52 @@ fn shape(container: &Container, slots: &[Slot], problems: &mut Vec<Problem>) -> 
     match &container.shape {
         Shape::Object(fields) => {
             let mut complaints = Vec::new();
-            let schema = object(fields, slots, &mut complaints);
+            let mut schema = object(fields, slots, &mut complaints);
             problems.extend(
                 complaints
                     .into_iter()
                     .map(|(field, complaint)| complaint.at(Site::Field(field))),
             );
+            if let Some((name, value)) = &container.tag {
+                add_tag(name, value, &mut schema, problems);
+            }
             schema
         }
-        Shape::Transparent(slot) => slots
-            .get(*slot)
-            .map(|slot| Schema::clone(&slot.schema))
-            .unwrap_or_default(),
+        Shape::Transparent(slot) => slots.get(*slot).map(held).unwrap_or_default(),
         // The way out of an enum that has no schema, as the help about it says.
-        Shape::Enum {
-            tagging: Tagging::Untagged,
-            ..
-        } if container.markers.preserve_unknown_fields => any(),
+        Shape::Enum { tagging, variants }
+            if container.markers.preserve_unknown_fields && is_tried(tagging, variants) =>
+        {
+            any()
+        }
         Shape::Enum { tagging, variants } => enumeration(tagging, variants, slots, problems),
     }
+}
+
+/// What a newtype holds. Nothing drops the `null` of an `Option` in it: the newtype is a value, not a field.
+fn held(slot: &Slot) -> Schema {
+    let schema = Schema::clone(&slot.schema);
+    Schema {
+        nullable: schema.nullable || slot.optional,
+        ..schema
+    }
+}
+
+/// The field that serde writes into a tagged struct, and passes over when it reads one.
+fn add_tag(name: &str, value: &str, schema: &mut Schema, problems: &mut Vec<Problem>) {
+    let property = Schema {
+        enumeration: vec![value.into()],
+        ..of_type(SchemaType::String)
+    };
+    if schema.properties.insert(name.into(), property.into()).is_some() {
+        let message = format!("the struct has a field \"{name}\", which is also the name of the tag");
+        problems.push(Complaint::new(message).at(Site::Container));
+    }
+}
+
+/// Whether serde finds out by trying which variant a value is.
+fn is_tried(tagging: &Tagging, variants: &[Variant]) -> bool {
+    *tagging == Tagging::Untagged || variants.iter().any(|variant| variant.untagged)
 }
 
 /// The container's own words, and what the doc comments of unit variants add to them.

@@ -45,6 +45,16 @@ pub fn array_of(items: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
+/// A value in a list or map whose type is an `Option`: nothing drops a `null` there, so it must be allowed.
+pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
+    let mut schema = schema.into();
+    // Content of any form can be `null` already.
+    if schema.schema_type.is_some() || schema.int_or_string {
+        Arc::make_mut(&mut schema).nullable = true;
+    }
+    schema
+}
+
 /// `[T; N]`.
 pub fn array_of_length(items: impl Into<Arc<Schema>>, length: u64) -> Schema {
     Schema {
@@ -54,11 +64,11 @@ pub fn array_of_length(items: impl Into<Arc<Schema>>, length: u64) -> Schema {
     }
 }
 
-/// `HashSet<T>`, `BTreeSet<T>`. The API server holds lists of type `set` to scalar items; a set of anything
-/// else is a plain list.
+/// `HashSet<T>`, `BTreeSet<T>`. The API server holds lists of type `set` to scalar items other than `null`; a
+/// set of anything else is a plain list.
 pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
     let items = items.into();
-    let list_type = is_scalar(&items).then_some(ListType::Set);
+    let list_type = (is_scalar(&items) && !items.nullable).then_some(ListType::Set);
     Schema {
         list_type,
         ..array_of(items)

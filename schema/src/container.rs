@@ -20,6 +20,13 @@ pub struct Container {
     pub markers: Markers,
     /// What it is on the wire.
     pub shape: Shape,
+    /// The field that `#[serde(tag = "…")]` adds to a struct, and its value: the struct's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<(String, String)>,
+    /// `#[serde(transparent)]`, or a type that stands for this one: a field of the type may be absent where
+    /// what it holds may be. (A plain newtype of an `Option` must be there, as `null`.)
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub transparent: bool,
 }
 
 /// What a container is on the wire.
@@ -105,6 +112,12 @@ pub struct Variant {
     /// Markers on the variant, or on its one unnamed field: they apply to what it carries.
     #[serde(default)]
     pub markers: Markers,
+    /// `#[serde(other)]`: it stands for every name that is no other variant's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub other: bool,
+    /// `#[serde(untagged)]` on the variant: it has no tag, though the enum has one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untagged: bool,
 }
 
 /// What an enum variant carries.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::build::{any, any_object, array_of, int_or_string, map_of, of_type, set_of};
+use crate::build::{any, any_object, array_of, int_or_string, map_of, of_type, or_null, set_of};
 use crate::known::{self, known};
-use crate::{FORMATS, Schema, SchemaType, compare_numbers};
+use crate::{FORMATS, Schema, SchemaType, compare_numbers, refused};
 
 /// Marks a schema that is structural already, because rbuilder made it.
 pub(crate) const OWN: &str = "x-rbuilder";
@@ -50,6 +50,17 @@ impl Import<'_> {
         Ok(schema)
     }
 
+    /// An item of a list or a value of a map, where nothing drops a `null`.
+    fn member(&mut self, value: &Value) -> Result<Arc<Schema>, Refusal> {
+        let takes_null = value.as_object().is_some_and(|map| strip_null(&mut map.clone()));
+        let schema = self.schema(value)?;
+        Ok(if takes_null {
+            or_null(schema)
+        } else {
+            schema.into()
+        })
+    }
+
     fn body(&mut self, map: &Map<String, Value>) -> Result<Schema, Refusal> {
         if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
             return self.reference(reference);
@@ -85,6 +96,9 @@ impl Import<'_> {
         let Some(definition) = self.definitions.get(name) else {
             return Err(format!("its part `{name}` is not defined"));
         };
+        if let Some((message, help)) = std_time(name, definition) {
+            return Err(format!("{message}: {help}"));
+        }
         self.path.push(name.to_owned());
         let schema = self.schema(definition);
         self.path.pop();
@@ -152,7 +166,7 @@ impl Import<'_> {
         }
         let items = map
             .get("items")
-            .map_or_else(|| Ok(any()), |items| self.schema(items))?;
+            .map_or_else(|| Ok(any().into()), |items| self.member(items))?;
         let unique = map.get("uniqueItems") == Some(&Value::Bool(true));
         let list = if unique { set_of(items) } else { array_of(items) };
         let count = |key: &str| map.get(key).and_then(Value::as_u64);
@@ -167,11 +181,11 @@ impl Import<'_> {
         let any_key = of_type(SchemaType::String);
         let mut schema = match (map.get("additionalProperties"), map.get("patternProperties")) {
             (Some(Value::Bool(true)), _) => any_object(),
-            (Some(values @ Value::Object(_)), _) => map_of(&any_key, self.schema(values)?),
+            (Some(values @ Value::Object(_)), _) => map_of(&any_key, self.member(values)?),
             // Keys of JSON are texts; a number as a key is a text of digits.
             (_, Some(Value::Object(patterns))) if !patterns.is_empty() => {
                 let values = patterns.values().next().unwrap_or(&Value::Null);
-                map_of(&any_key, self.schema(values)?)
+                map_of(&any_key, self.member(values)?)
             }
             _ => of_type(SchemaType::Object),
         };
@@ -198,12 +212,13 @@ impl Import<'_> {
     }
 }
 
-/// Takes `null` out: in a CRD an optional value is absent.
-fn strip_null(map: &mut Map<String, Value>) {
+/// Takes `null` out: in a CRD an optional value is absent. Says whether it was there.
+fn strip_null(map: &mut Map<String, Value>) -> bool {
+    let mut stripped = false;
     if let Some(Value::Array(types)) = map.get_mut("type") {
         let had = types.len();
         types.retain(|name| name != "null");
-        let stripped = types.len() != had;
+        stripped = types.len() != had;
         if let [only] = types.as_slice() {
             let only = only.clone();
             map.insert("type".into(), only);
@@ -227,9 +242,24 @@ fn strip_null(map: &mut Map<String, Value>) {
                 map.entry(key).or_insert(value);
             }
             // What was inside may have been an option itself.
-            return strip_null(map);
+            strip_null(map);
+            return true;
         }
     }
+    stripped
+}
+
+/// std's duration and time, which `schemars` gives no name of their own: the fields tell them from a user's type.
+fn std_time(name: &str, definition: &Value) -> Option<(&'static str, &'static str)> {
+    let (path, seconds, nanoseconds) = match name {
+        "Duration" => ("std::time::Duration", "secs", "nanos"),
+        "SystemTime" => ("std::time::SystemTime", "secs_since_epoch", "nanos_since_epoch"),
+        _ => return None,
+    };
+    let fields = definition.get("properties")?.as_object()?;
+    let is = |field: &str, format: &str| fields.get(field).is_some_and(|schema| schema["format"] == format);
+    let is_std = fields.len() == 2 && is(seconds, "uint64") && is(nanoseconds, "uint32");
+    is_std.then(|| refused(path)).flatten()
 }
 
 /// `io.k8s.api.core.v1.Pod` is `k8s_openapi::api::core::v1::Pod`.
@@ -401,6 +431,10 @@ mod tests {
     fn check(schemars: Value, expected: Result<Value, &str>) {
         let definitions = json!({
             "Leaf": {"type": "string", "minLength": 1},
+            "Duration": {"type": "object", "required": ["secs", "nanos"], "properties": {
+                "secs": {"type": "integer", "format": "uint64", "minimum": 0},
+                "nanos": {"type": "integer", "format": "uint32", "minimum": 0},
+            }},
             "Node": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}}},
         });
         let imported = import(&schemars, definitions.as_object().expect("a map"));
@@ -429,6 +463,16 @@ mod tests {
         check(
             json!({"type": "integer", "format": "uint32", "minimum": 1}),
             Ok(json!({"type": "integer", "format": "int64", "minimum": 1, "maximum": u32::MAX})),
+        );
+        check(
+            json!({"type": "array", "items": {"type": ["integer", "null"], "format": "int32"}}),
+            Ok(json!({"type": "array", "items": {"type": "integer", "format": "int32", "nullable": true}})),
+        );
+        check(
+            json!({"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#/$defs/Leaf"}, {"type": "null"}]}}),
+            Ok(
+                json!({"type": "object", "additionalProperties": {"type": "string", "minLength": 1, "nullable": true}}),
+            ),
         );
         check(
             json!({"type": "string", "format": "ip"}),
@@ -486,6 +530,13 @@ mod tests {
         check(
             json!({"type": "integer", "format": "uint128"}),
             Err("128 bits fit into no format of a CRD; use a text"),
+        );
+        check(
+            json!({"$ref": "#/$defs/Duration"}),
+            Err(
+                "a `std::time::Duration` is an object of seconds and nanoseconds on the wire, which nobody wants to \
+                 write: use `kube::core::Duration`, which is a text such as `1h30m`",
+            ),
         );
         check(
             json!({"$ref": "#/$defs/Node"}),

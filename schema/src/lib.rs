@@ -24,12 +24,15 @@ mod object;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub mod private;
+mod refused;
 mod schema;
 mod structural;
 mod validate;
 
 pub use assemble::{Problem, Site, assemble};
-pub use build::{any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, set_of};
+pub use build::{
+    any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, or_null, set_of,
+};
 pub use cel_name::cel_name;
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use format::FORMATS;
@@ -39,5 +42,6 @@ pub use number::compare_numbers;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub use private as __private;
+pub use refused::refused;
 pub use schema::{Schema, SchemaType};
 pub use structural::{Breach, check_structural};

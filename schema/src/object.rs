@@ -97,6 +97,11 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec
         complaints.push(complaint.help("put the markers on the fields of its type"));
     }
     let inner = &slot.schema;
+    if inner.schema_type.is_none() && !inner.any_of.is_empty() {
+        let complaint = Complaint::new("what may be a text cannot be flattened");
+        complaints.push(complaint.help("write `{}` after the name of each variant without data"));
+        return;
+    }
     if inner.preserve_unknown_fields && inner.properties.is_empty() {
         schema.preserve_unknown_fields = true;
         return;

@@ -118,6 +118,8 @@ pub fn parse_type<'a>(item: impl Into<Item<'a>>, session: &mut Session) -> Optio
         description,
         markers,
         shape,
+        tag: None,
+        transparent: false,
     };
     Some(Type {
         ident,
@@ -413,6 +415,8 @@ impl Reader<'_> {
             description,
             content,
             markers,
+            other: false,
+            untagged: false,
         })
     }
 }

@@ -334,7 +334,8 @@ fn enums() {
     );
     check(
         "#[serde(untagged)] enum E { A(i32), B(String) }",
-        json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "minimum": i32::MIN, "maximum": i32::MAX}),
     );
 }
 

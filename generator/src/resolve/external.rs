@@ -21,6 +21,8 @@ pub(super) enum Constructor {
     Option,
     /// A value behind it is on the wire as the value.
     Pointer,
+    /// `NonZero<T>`, which is what the type named after `T` is.
+    NonZero,
     List,
     Set,
     Map,
@@ -30,10 +32,18 @@ pub(super) enum Constructor {
 pub(super) fn constructor(path: &str) -> Option<Constructor> {
     Some(match path {
         "std::option::Option" => Constructor::Option,
-        "std::boxed::Box" | "std::sync::Arc" | "std::rc::Rc" | "std::borrow::Cow" | "std::cell::RefCell"
-        | "std::cell::Cell" | "std::sync::Mutex" | "std::sync::RwLock" | "std::num::Wrapping" => {
-            Constructor::Pointer
-        }
+        "std::boxed::Box"
+        | "std::sync::Arc"
+        | "std::rc::Rc"
+        | "std::borrow::Cow"
+        | "std::cell::RefCell"
+        | "std::cell::Cell"
+        | "std::sync::Mutex"
+        | "std::sync::RwLock"
+        | "std::num::Wrapping"
+        | "std::num::Saturating"
+        | "std::cmp::Reverse" => Constructor::Pointer,
+        "std::num::NonZero" => Constructor::NonZero,
         "std::vec::Vec"
         | "std::collections::VecDeque"
         | "std::collections::LinkedList"
@@ -53,6 +63,11 @@ pub(crate) fn is_transparent(path: &str) -> bool {
         path.rsplit("::").next(),
         Some("AdmissionRequest" | "AdmissionReview")
     )
+}
+
+/// Whether anything can be said of a path into another crate.
+pub(super) fn is_read(path: &str) -> bool {
+    constructor(path).is_some() || rbuilder_schema::refused(path).is_some() || rbuilder_schema::is_known(path)
 }
 
 /// Prefixes under which one crate re-exports another, and where the thing lives.

@@ -170,7 +170,7 @@ impl Search<'_> {
             if let Some(Step::External(mut path)) = self.path(module, glob) {
                 self.open_globs.push(path.join("::"));
                 path.push(name.to_owned());
-                if rbuilder_schema::is_known(&external::canonical(&path)) {
+                if external::is_read(&external::canonical(&path)) {
                     return Some(Step::External(path));
                 }
             }

@@ -229,6 +229,12 @@ impl<'a> Resolver<'a> {
         match constructor {
             Some(external::Constructor::Option) => arg(self, 0).map(Ty::Option),
             Some(external::Constructor::Pointer) => arg(self, 0).map(|inner| *inner),
+            Some(external::Constructor::NonZero) => match *arg(self, 0)? {
+                Ty::Known(inner) if rbuilder_schema::is_known(&non_zero(&inner)) => {
+                    Some(Ty::Known(non_zero(&inner)))
+                }
+                _ => self.error(place, format!("`{written}` is about whole numbers"), ""),
+            },
             Some(external::Constructor::List) => arg(self, 0).map(Ty::List),
             Some(external::Constructor::Set) => arg(self, 0).map(Ty::Set),
             Some(external::Constructor::Map) => {
@@ -236,7 +242,10 @@ impl<'a> Resolver<'a> {
                 Some(Ty::Map(key?, value?))
             }
             None if rbuilder_schema::is_known(path) => Some(Ty::Known(path.to_owned())),
-            None => self.error(place, format!("the schema of `{path}` is not known"), ESCAPE),
+            None => match rbuilder_schema::refused(path) {
+                Some((message, help)) => self.error(place, message, help),
+                None => self.error(place, format!("the schema of `{path}` is not known"), ESCAPE),
+            },
         }
     }
 
@@ -244,6 +253,11 @@ impl<'a> Resolver<'a> {
         self.report.error(self.package, place, message, help);
         None
     }
+}
+
+/// The path of `NonZero<u8>` by its other name.
+fn non_zero(inner: &str) -> String {
+    format!("std::num::NonZero{}", inner.to_ascii_uppercase())
 }
 
 const ESCAPE: &str = "say what it is on the wire: `#[kube(schema_type = \"String\")]` names a type with the same \

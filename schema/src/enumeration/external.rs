@@ -1,0 +1,63 @@
+//! `"A"` or `{"B": …}`: the variant's name is the text, or the only key.
+
+use std::sync::Arc;
+
+use super::{Carried, Case, name, only_of, refuse_rules, requires};
+use crate::build::{any, of_type};
+use crate::{Problem, Schema, SchemaType};
+
+/// Variants told apart by their key, of which at least one carries something.
+pub(super) fn external(cases: Vec<Case<'_>>, problems: &mut Vec<Problem>) -> Schema {
+    if cases.iter().any(|case| case.carried.is_none()) {
+        return mixed(&cases, problems);
+    }
+    let mut schema = of_type(SchemaType::Object);
+    for case in &cases {
+        let mut content = case
+            .carried
+            .as_ref()
+            .map(|carried| carried.schema.clone())
+            .unwrap_or_default();
+        // The key is what tells the variant, so the `null` behind it must not be dropped.
+        content.nullable |= case.carried.as_ref().is_some_and(|carried| carried.optional);
+        schema.properties.insert(key(case), content.into());
+    }
+    match cases.as_slice() {
+        [only] => schema.required.extend([key(only)]),
+        several => schema.one_of = several.iter().map(|case| requires([key(case)])).collect(),
+    }
+    schema
+}
+
+/// A text or an object: no type says that, so the content is open and only the names are checked.
+fn mixed(cases: &[Case<'_>], problems: &mut Vec<Problem>) -> Schema {
+    let contents = cases.iter().filter_map(|case| {
+        let Carried { schema, .. } = case.carried.as_ref()?;
+        Some((case.site(), schema))
+    });
+    refuse_rules(
+        contents,
+        "a rule on this variant would not be asked: where some variants are a text and others an object, the \
+         content is open",
+        "write `{}` after the name of each variant without data, or give the enum a tag",
+        problems,
+    );
+    let is_unit = |case: &&Case<'_>| case.carried.is_none();
+    let is_open = cases.iter().any(|case| case.variant.other);
+    let names = if is_open {
+        only_of(SchemaType::String, Schema::default())
+    } else {
+        Schema {
+            enumeration: cases.iter().filter(is_unit).map(name).collect(),
+            ..Schema::default()
+        }
+    };
+    let carrying = cases.iter().filter(|case| case.carried.is_some());
+    let mut any_of = vec![names];
+    any_of.extend(carrying.map(|case| only_of(SchemaType::Object, requires([key(case)]))));
+    Schema { any_of, ..any() }
+}
+
+fn key(case: &Case<'_>) -> Arc<str> {
+    Arc::from(case.variant.name.as_str())
+}

@@ -1,0 +1,292 @@
+//! Enums: serde's four representations as structural schemas.
+//!
+//! A structural schema names every field once, outside of `oneOf` and `anyOf`; the alternatives only say which
+//! fields go together. So the fields of all variants are hoisted into one object. How a variant is told apart
+//! is a file each: by its key (`external`), by a tag (`tagged`), by trying (`untagged`).
+
+mod external;
+mod tagged;
+mod untagged;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::apply::{Complaint, apply};
+use crate::build::of_type;
+use crate::object::object;
+use crate::{Content, Markers, Problem, Schema, SchemaType, Site, Slot, Tagging, Variant};
+
+/// One variant, and what it carries.
+struct Case<'a> {
+    position: usize,
+    variant: &'a Variant,
+    /// Nothing for a unit variant.
+    carried: Option<Carried>,
+}
+
+/// What a variant carries.
+struct Carried {
+    schema: Schema,
+    /// Whether the type is an `Option`: serde then writes `null` in its place.
+    optional: bool,
+}
+
+impl Case<'_> {
+    fn site(&self) -> Site {
+        Site::Variant(self.position)
+    }
+}
+
+/// Builds the schema of an enum.
+pub(crate) fn enumeration(
+    tagging: &Tagging,
+    variants: &[Variant],
+    slots: &[Slot],
+    problems: &mut Vec<Problem>,
+) -> Schema {
+    if variants.is_empty() {
+        problems.push(Complaint::new("an enum without variants has no values").at(Site::Container));
+        return Schema::default();
+    }
+    let cases = variants.iter().enumerate().map(|(position, variant)| Case {
+        position,
+        variant,
+        carried: carried(position, variant, slots, problems),
+    });
+    let is_untagged = |case: &Case<'_>| case.variant.untagged || *tagging == Tagging::Untagged;
+    let (untagged, tagged): (Vec<_>, Vec<_>) = cases.partition(is_untagged);
+    if untagged.is_empty() {
+        return by_tag(tagging, tagged, problems);
+    }
+    // serde tries the tagged variants first, all together.
+    let tagged = (!tagged.is_empty()).then(|| by_tag(tagging, tagged, problems));
+    untagged::any_of_these(tagged, untagged, problems)
+}
+
+/// The schema of variants that are told apart by key or tag.
+fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, problems: &mut Vec<Problem>) -> Schema {
+    let carries = cases.iter().any(|case| case.carried.is_some());
+    match tagging {
+        Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if !carries => tagged::object(tag, &cases),
+        Tagging::Internal(tag) => tagged::internal(tag, cases, problems),
+        Tagging::Adjacent(tag, content) => tagged::adjacent(tag, content, cases, problems),
+        Tagging::External | Tagging::Untagged if !carries => name_schema(&cases),
+        Tagging::External | Tagging::Untagged => external::external(cases, problems),
+    }
+}
+
+impl Complaint {
+    pub(crate) fn at(self, site: Site) -> Problem {
+        Problem {
+            site,
+            message: self.message,
+            help: self.help,
+        }
+    }
+}
+
+/// What one variant carries; nothing for a unit variant.
+fn carried(
+    position: usize,
+    variant: &Variant,
+    slots: &[Slot],
+    problems: &mut Vec<Problem>,
+) -> Option<Carried> {
+    let mut optional = false;
+    let mut schema = match &variant.content {
+        Content::Unit => {
+            if variant.markers != Markers::default() {
+                let complaint = Complaint::new("a variant that carries nothing has nothing to constrain");
+                problems.push(complaint.at(Site::Variant(position)));
+            }
+            return None;
+        }
+        Content::Newtype(slot) => {
+            let slot = slots.get(*slot);
+            optional = slot.is_some_and(|slot| slot.optional);
+            slot.map(|slot| Schema::clone(&slot.schema)).unwrap_or_default()
+        }
+        Content::Object(fields) => {
+            let mut complaints = Vec::new();
+            let schema = object(fields, slots, &mut complaints);
+            let site = |field| Site::VariantField(position, field);
+            problems.extend(
+                complaints
+                    .into_iter()
+                    .map(|(field, complaint)| complaint.at(site(field))),
+            );
+            schema
+        }
+    };
+    if variant.description.is_some() {
+        schema.description = variant.description.as_deref().map(Arc::from);
+    }
+    let mut complaints = Vec::new();
+    apply(&variant.markers, &mut schema, &mut complaints);
+    problems.extend(
+        complaints
+            .into_iter()
+            .map(|complaint| complaint.at(Site::Variant(position))),
+    );
+    Some(Carried { schema, optional })
+}
+
+fn name(case: &Case<'_>) -> Value {
+    Value::String(case.variant.name.clone())
+}
+
+/// The names of the variants as a text; any text where one variant stands for all other names.
+fn name_schema(cases: &[Case<'_>]) -> Schema {
+    let is_open = cases.iter().any(|case| case.variant.other);
+    Schema {
+        enumeration: if is_open {
+            Vec::new()
+        } else {
+            cases.iter().map(name).collect()
+        },
+        ..of_type(SchemaType::String)
+    }
+}
+
+/// What the doc comments of unit variants add to the description of the enum, since nothing else in a CRD can
+/// say it: one line for each.
+pub(crate) fn variant_docs(variants: &[Variant]) -> Option<String> {
+    if !variants.iter().all(|variant| variant.content == Content::Unit) {
+        return None;
+    }
+    let line = |variant: &Variant| {
+        let text = variant.description.as_ref()?;
+        let words: Vec<_> = text.split_whitespace().collect();
+        Some(format!("- {}: {}", variant.name, words.join(" ")))
+    };
+    let lines: Vec<_> = variants.iter().filter_map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn requires(names: impl IntoIterator<Item = Arc<str>>) -> Schema {
+    Schema {
+        required: names.into_iter().collect(),
+        ..Schema::default()
+    }
+}
+
+/// Makes a value validation hold of one type only. It may not say `type`; bounds that cross rule the other
+/// types out, for each of them is asked of its own type only.
+fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
+    let mut alternative = alternative;
+    if kept != SchemaType::String {
+        alternative.min_length = Some(1);
+        alternative.max_length = Some(0);
+    }
+    if kept != SchemaType::Array {
+        alternative.min_items = Some(1);
+        alternative.max_items = Some(0);
+    }
+    if kept != SchemaType::Integer {
+        alternative.minimum = Some(1.into());
+        alternative.maximum = Some(0.into());
+    }
+    if kept != SchemaType::Object {
+        alternative.min_properties = Some(1);
+        alternative.max_properties = Some(0);
+    }
+    let truths = Schema {
+        enumeration: vec![Value::Bool(true), Value::Bool(false)],
+        ..Schema::default()
+    };
+    Schema {
+        not: Some(truths.into()),
+        ..alternative
+    }
+}
+
+/// What a value validation may say: no type, no words.
+fn value_only(schema: &Schema) -> Schema {
+    Schema {
+        schema_type: None,
+        description: None,
+        title: None,
+        default: None,
+        example: None,
+        external_docs: None,
+        nullable: false,
+        validations: Vec::new(),
+        ..schema.clone()
+    }
+}
+
+/// Which fields of an object must be there together, as a value validation.
+fn presence_of(content: &Schema) -> Schema {
+    Schema {
+        required: content.required.clone(),
+        one_of: content.one_of.clone(),
+        any_of: content.any_of.clone(),
+        all_of: content.all_of.clone(),
+        ..Schema::default()
+    }
+}
+
+/// Puts the fields of a variant among those of the enum. A field that two variants have must be the same.
+fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Complaint> {
+    if content.preserve_unknown_fields && content.properties.is_empty() {
+        schema.preserve_unknown_fields = true;
+        return Ok(());
+    }
+    if content.schema_type != Some(SchemaType::Object) {
+        let complaint = Complaint::new("this variant carries no object, so its tag has no place");
+        return Err(
+            complaint.help("put a struct into the variant, or use `#[serde(tag = \"…\", content = \"…\")]`")
+        );
+    }
+    if content.min_properties.is_some() || content.max_properties.is_some() {
+        let complaint =
+            Complaint::new("the fields of this variant stand among others, so they cannot be counted");
+        return Err(complaint.help("remove `min_properties` and `max_properties`"));
+    }
+    for (name, property) in &content.properties {
+        match schema.properties.get(name) {
+            Some(other) if !same(other, property) => {
+                let complaint = Complaint::new(format!(
+                    "the field \"{name}\" is of another type, or otherwise constrained, in an earlier variant"
+                ));
+                return Err(complaint.help("give the fields different names, or the same type and markers"));
+            }
+            Some(_) => {}
+            None => {
+                schema.properties.insert(Arc::clone(name), Arc::clone(property));
+            }
+        }
+    }
+    if content.additional_properties.is_some() || content.preserve_unknown_fields {
+        schema.preserve_unknown_fields = true;
+    }
+    Ok(())
+}
+
+/// Rules have no place where nothing of the value's form is known, or nothing tells which variant it is.
+fn refuse_rules<'a>(
+    contents: impl IntoIterator<Item = (Site, &'a Schema)>,
+    reason: &str,
+    help: &str,
+    problems: &mut Vec<Problem>,
+) {
+    for (site, _) in contents
+        .into_iter()
+        .filter(|(_, content)| !content.validations.is_empty())
+    {
+        problems.push(Complaint::new(reason).help(help).at(site));
+    }
+}
+
+/// Whether two schemas accept the same; words may differ.
+fn same(left: &Schema, right: &Schema) -> bool {
+    let plain = |schema: &Schema| Schema {
+        description: None,
+        title: None,
+        example: None,
+        external_docs: None,
+        ..schema.clone()
+    };
+    plain(left) == plain(right)
+}

@@ -1,0 +1,298 @@
+//! `{"tag": "A", …}` and `{"tag": "A", "content": …}`.
+
+use serde_json::Value;
+
+use super::{Case, hoist_variant, name, name_schema, presence_of, refuse_rules, same, value_only};
+use crate::apply::{Complaint, cel_text};
+use crate::build::{any, of_type};
+use crate::{Cel, Problem, Schema, SchemaType, cel_name};
+
+/// An object with the tag alone.
+pub(super) fn object(tag: &str, cases: &[Case<'_>]) -> Schema {
+    let mut schema = of_type(SchemaType::Object);
+    schema.properties.insert(tag.into(), name_schema(cases).into());
+    schema.required.insert(tag.into());
+    schema
+}
+
+/// The tag has the variant's name; for the variant that stands for all other names, none of theirs.
+fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
+    let names = |kept: &dyn Fn(&&Case<'_>) -> bool| Schema {
+        enumeration: cases.iter().filter(kept).map(name).collect::<Vec<Value>>(),
+        ..Schema::default()
+    };
+    if case.variant.other {
+        Schema {
+            not: Some(names(&|other| !other.variant.other).into()),
+            ..Schema::default()
+        }
+    } else {
+        names(&|other| other.position == case.position)
+    }
+}
+
+/// `{"tag": "A", …}`.
+pub(super) fn internal(tag: &str, cases: Vec<Case<'_>>, problems: &mut Vec<Problem>) -> Schema {
+    let mut schema = object(tag, &cases);
+    let mut one_of = Vec::with_capacity(cases.len());
+    for case in &cases {
+        let mut alternative = Schema::default();
+        if let Some(carried) = &case.carried {
+            let content = &carried.schema;
+            if content.properties.contains_key(tag) {
+                let message = format!("the variant has a field \"{tag}\", which is also the name of the tag");
+                problems.push(Complaint::new(message).at(case.site()));
+                continue;
+            }
+            if carried.optional {
+                let complaint = Complaint::new("serde cannot write an `Option` beside a tag");
+                let help = "put the type itself into the variant, or make its fields optional";
+                problems.push(complaint.help(help).at(case.site()));
+                continue;
+            }
+            if let Err(complaint) = hoist_variant(content, &mut schema) {
+                problems.push(complaint.at(case.site()));
+            }
+            schema
+                .validations
+                .extend(only_for(tag, &case.variant.name, &content.validations));
+            alternative = presence_of(content);
+        }
+        alternative
+            .properties
+            .insert(tag.into(), tag_of(case, &cases).into());
+        one_of.push(alternative);
+    }
+    let says_more = |alternative: &Schema| presence_of(alternative) != Schema::default();
+    if one_of.iter().any(says_more) {
+        schema.one_of = one_of;
+    }
+    schema
+}
+
+/// The rules of one variant, asked only of objects with its tag.
+fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
+    // A tag that no rule can name leaves the rules to every variant: refused too often rather than never.
+    let Some(tag) = cel_name(tag) else {
+        return rules.to_vec();
+    };
+    let guard = |rule: &Cel| Cel {
+        rule: format!("{} || ({})", other_variant(&tag, name, rule), rule.rule),
+        ..rule.clone()
+    };
+    rules.iter().map(guard).collect()
+}
+
+/// The condition that an object is of another variant; or was, where the rule looks at the old one, whose
+/// fields would then be missing.
+fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
+    let name = cel_text(name);
+    let now = format!("self.{tag} != {name}");
+    if is_transition(rule) {
+        format!("{now} || oldSelf.{tag} != {name}")
+    } else {
+        now
+    }
+}
+
+/// Whether a rule compares with the old value. Where that is optional the rule itself looks whether it is there.
+fn is_transition(rule: &Cel) -> bool {
+    rule.rule.contains("oldSelf") && rule.optional_old_self.is_none()
+}
+
+/// `{"tag": "A", "content": …}`.
+pub(super) fn adjacent(
+    tag: &str,
+    content: &str,
+    cases: Vec<Case<'_>>,
+    problems: &mut Vec<Problem>,
+) -> Schema {
+    let mut schema = object(tag, &cases);
+    let contents: Vec<&Schema> = cases
+        .iter()
+        .filter_map(|case| case.carried.as_ref())
+        .map(|carried| &carried.schema)
+        .collect();
+    let common = common(&contents);
+    let is_required = |case: &Case<'_>| case.carried.as_ref().is_some_and(|carried| !carried.optional);
+    let all_require = cases.iter().all(is_required);
+    if all_require {
+        schema.required.insert(content.into());
+    }
+    let mut one_of = Vec::with_capacity(cases.len());
+    let mut says_more = false;
+    for case in &cases {
+        let mut alternative = Schema::default();
+        alternative
+            .properties
+            .insert(tag.into(), tag_of(case, &cases).into());
+        if is_required(case) && !all_require {
+            alternative.required.insert(content.into());
+            says_more = true;
+        }
+        if let Some(carried) = &case.carried {
+            let says = common.says(&carried.schema);
+            if says != Schema::default() {
+                alternative.properties.insert(content.into(), says.into());
+                says_more = true;
+            }
+        }
+        one_of.push(alternative);
+    }
+    if says_more {
+        schema.one_of = one_of;
+    }
+    rules(tag, content, &common, &cases, &mut schema, problems);
+    schema
+        .properties
+        .insert(content.into(), common.into_schema().into());
+    schema
+}
+
+/// What the contents of all variants have in common.
+enum Common {
+    /// They are the same.
+    Same(Schema),
+    /// Objects whose fields fit together; each says which of them must be there.
+    Object(Schema),
+    /// Single values of one type; each has constraints of its own.
+    Scalar(Schema),
+    /// Nothing: any content has a schema that is true of each.
+    Nothing,
+}
+
+fn common(contents: &[&Schema]) -> Common {
+    let Some((first, rest)) = contents.split_first() else {
+        return Common::Nothing;
+    };
+    if rest.iter().all(|other| same(first, other)) {
+        return Common::Same(Schema::clone(first));
+    }
+    let schema_type = first.schema_type;
+    if rest.iter().any(|other| other.schema_type != schema_type) {
+        return Common::Nothing;
+    }
+    match schema_type {
+        Some(SchemaType::Object) => {
+            let mut hoisted = of_type(SchemaType::Object);
+            let fits = contents
+                .iter()
+                .all(|content| hoist_variant(content, &mut hoisted).is_ok());
+            if fits {
+                Common::Object(hoisted)
+            } else {
+                Common::Nothing
+            }
+        }
+        None | Some(SchemaType::Array) => Common::Nothing,
+        Some(scalar) => {
+            let shared = rest.iter().all(|other| other.format == first.format);
+            Common::Scalar(Schema {
+                format: first.format.clone().filter(|_| shared),
+                ..of_type(scalar)
+            })
+        }
+    }
+}
+
+impl Common {
+    /// What one variant's content says beyond what is common, as a value validation.
+    fn says(&self, content: &Schema) -> Schema {
+        match self {
+            Common::Same(_) => Schema::default(),
+            Common::Object(_) => presence_of(content),
+            Common::Scalar(_) => Schema {
+                format: None,
+                ..value_only(content)
+            },
+            // Fields and items that the schema does not name cannot be spoken of, what is about the value
+            // itself can.
+            Common::Nothing => Schema {
+                required: content.required.clone(),
+                enumeration: content.enumeration.clone(),
+                minimum: content.minimum.clone(),
+                maximum: content.maximum.clone(),
+                exclusive_minimum: content.exclusive_minimum,
+                exclusive_maximum: content.exclusive_maximum,
+                multiple_of: content.multiple_of.clone(),
+                min_length: content.min_length,
+                max_length: content.max_length,
+                pattern: content.pattern.clone(),
+                min_items: content.min_items,
+                max_items: content.max_items,
+                min_properties: content.min_properties,
+                max_properties: content.max_properties,
+                ..Schema::default()
+            },
+        }
+    }
+
+    fn into_schema(self) -> Schema {
+        match self {
+            Common::Same(schema) | Common::Object(schema) | Common::Scalar(schema) => schema,
+            Common::Nothing => any(),
+        }
+    }
+}
+
+/// The rules of the contents. Where all contents are the same they stay in place; where a variant has its own
+/// they move to the parent, which alone knows the tag.
+fn rules(
+    tag: &str,
+    content: &str,
+    common: &Common,
+    cases: &[Case<'_>],
+    schema: &mut Schema,
+    problems: &mut Vec<Problem>,
+) {
+    let contents = cases
+        .iter()
+        .filter_map(|case| Some((case, &case.carried.as_ref()?.schema)));
+    match (common, cel_name(tag), cel_name(content)) {
+        (Common::Same(_), ..) => {}
+        (Common::Nothing, ..) => refuse_rules(
+            contents.map(|(case, content)| (case.site(), content)),
+            "a rule on this variant would not be asked: the variants carry different types, so the content is open",
+            "let all variants carry structs, whose fields have different names or the same types",
+            problems,
+        ),
+        (_, Some(tag), Some(path)) => {
+            for (case, carried) in contents {
+                let moved = carried
+                    .validations
+                    .iter()
+                    .map(|rule| about_content(&tag, content, &path, &case.variant.name, rule));
+                schema.validations.extend(moved);
+            }
+        }
+        (..) => refuse_rules(
+            contents.map(|(case, content)| (case.site(), content)),
+            "no CEL rule can name the tag and the content",
+            "rename them to something with letters",
+            problems,
+        ),
+    }
+}
+
+/// A rule about the content of one variant as a rule about the whole. In CEL a name can be bound only by a
+/// macro over a list, so `self` becomes the content in a list of one.
+fn about_content(tag: &str, content: &str, path: &str, variant: &str, rule: &Cel) -> Cel {
+    let other = other_variant(tag, variant, rule);
+    let asked = if is_transition(rule) {
+        format!(
+            "!has(self.{path}) || !has(oldSelf.{path}) || [self.{path}].all(self, [oldSelf.{path}].all(oldSelf, {}))",
+            rule.rule
+        )
+    } else {
+        format!("!has(self.{path}) || [self.{path}].all(self, {})", rule.rule)
+    };
+    Cel {
+        rule: format!("{other} || {asked}"),
+        field_path: rule.field_path.as_ref().map(|inner| format!(".{content}{inner}")),
+        message_expression: rule
+            .message_expression
+            .as_ref()
+            .map(|text| format!("[self.{path}].map(self, {text})[0]")),
+        ..rule.clone()
+    }
+}

@@ -1,0 +1,235 @@
+//! The content alone: which variant a value is, serde finds out by trying.
+
+use super::{Carried, Case, hoist_variant, only_of, presence_of, refuse_rules, same, value_only};
+use crate::apply::Complaint;
+use crate::build::{any, int_or_string, of_type};
+use crate::{Problem, Schema, SchemaType, Site};
+
+/// One way to read a value, and where it is written.
+type Alternative = (Site, Schema);
+
+/// The schema of variants that are tried in turn; before them, all together, those that have a tag.
+pub(super) fn any_of_these(
+    tagged: Option<Schema>,
+    cases: Vec<Case<'_>>,
+    problems: &mut Vec<Problem>,
+) -> Schema {
+    let mut contents: Vec<Alternative> = Vec::with_capacity(cases.len() + 1);
+    contents.extend(tagged.map(|schema| (Site::Container, schema)));
+    for case in cases {
+        let site = case.site();
+        match case.carried {
+            Some(Carried {
+                schema,
+                optional: false,
+            }) => contents.push((site, schema)),
+            Some(_) => {
+                let complaint = Complaint::new(
+                    "a variant with an `Option` in an untagged enum can be `null`, which a CRD cannot hold",
+                );
+                let help = "put the type itself into the variant, and make the field that holds the enum an `Option`";
+                problems.push(complaint.help(help).at(site));
+            }
+            None => {
+                let complaint =
+                    Complaint::new("a unit variant of an untagged enum is `null`, which a CRD cannot hold");
+                problems.push(complaint.help("write `{}` after its name").at(site));
+            }
+        }
+    }
+    merged(&contents, problems)
+}
+
+fn merged(contents: &[Alternative], problems: &mut Vec<Problem>) -> Schema {
+    let all = |holds: &dyn Fn(&Schema) -> bool| contents.iter().all(|(_, content)| holds(content));
+    let is = |schema_type| move |content: &Schema| content.schema_type == Some(schema_type);
+    let is_int_or_text = |content: &Schema| {
+        content.int_or_string || is(SchemaType::Integer)(content) || is(SchemaType::String)(content)
+    };
+    let is_number = |content: &Schema| is(SchemaType::Integer)(content) || is(SchemaType::Number)(content);
+    let Some((_, first)) = contents.first() else {
+        return any();
+    };
+    if all(&is(SchemaType::Object)) {
+        return objects(contents, problems);
+    }
+    if contents
+        .iter()
+        .any(|(_, content)| content.preserve_unknown_fields && content.schema_type.is_none())
+    {
+        return any();
+    }
+    if all(&|content| same(first, content)) {
+        return first.clone();
+    }
+    no_rules(contents, problems);
+    match first.schema_type {
+        Some(only) if only != SchemaType::Array && all(&is(only)) => one_type(only, contents),
+        _ if all(&is_number) => one_type(SchemaType::Number, contents),
+        _ if all(&is_int_or_text) => int_or_text(contents),
+        _ => {
+            let complaint =
+                Complaint::new("the variants of this untagged enum are of different types on the wire");
+            let help = "give the variants a tag, or take any content with `#[crd(preserve_unknown_fields)]` on the enum";
+            problems.push(complaint.help(help).at(Site::Container));
+            any()
+        }
+    }
+}
+
+fn no_rules(contents: &[Alternative], problems: &mut Vec<Problem>) {
+    refuse_rules(
+        contents.iter().map(|(site, content)| (site.clone(), content)),
+        "nothing tells which variant a value is, so a rule on one has no place",
+        "move the rules to the enum, or give the variants a tag",
+        problems,
+    );
+}
+
+/// Variants of one type: any one of their constraints must hold, unless one of them has none.
+fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
+    let mut any_of: Vec<_> = contents.iter().map(|(_, content)| value_only(content)).collect();
+    // The formats of numbers are known only beside a type, so the one that all have stands there.
+    let is_number = matches!(schema_type, SchemaType::Integer | SchemaType::Number);
+    let mut formats: Vec<_> = contents.iter().map(|(_, content)| &content.format).collect();
+    formats.dedup();
+    let format = match formats.as_slice() {
+        [only] if is_number => (*only).clone(),
+        _ => None,
+    };
+    if is_number {
+        any_of.iter_mut().for_each(|member| member.format = None);
+    }
+    if any_of.contains(&Schema::default()) {
+        any_of.clear();
+    }
+    Schema {
+        format,
+        any_of,
+        ..of_type(schema_type)
+    }
+}
+
+/// Whole numbers and texts: the constraints of each sort are asked of that sort only.
+fn int_or_text(contents: &[Alternative]) -> Schema {
+    let mut schema = int_or_string();
+    let of_sort = |schema_type: SchemaType| -> Vec<Schema> {
+        let sort = contents
+            .iter()
+            .map(|(_, content)| content)
+            .filter(|content| content.int_or_string || content.schema_type == Some(schema_type));
+        sort.map(|content| own_constraints(schema_type, content))
+            .collect()
+    };
+    for (schema_type, other) in [
+        (SchemaType::Integer, SchemaType::String),
+        (SchemaType::String, SchemaType::Integer),
+    ] {
+        let mut alternatives = of_sort(schema_type);
+        if alternatives.contains(&Schema::default()) {
+            continue;
+        }
+        let has_values = alternatives.iter().any(|one| !one.enumeration.is_empty());
+        match alternatives.as_slice() {
+            [] => {}
+            [only] if !has_values => beside(&mut schema, only),
+            _ => {
+                // A list of values is asked of every type.
+                if has_values {
+                    alternatives.push(only_of(other, Schema::default()));
+                }
+                schema.all_of.push(Schema {
+                    any_of: alternatives,
+                    ..Schema::default()
+                });
+            }
+        }
+    }
+    schema
+}
+
+/// What one variant says about values of one sort. The range that a format means is said in numbers, for a
+/// format counts only beside a type.
+fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
+    let own = value_only(content);
+    let kept = Schema {
+        int_or_string: false,
+        // Of something that is a number or a text itself these are the two types.
+        any_of: if content.int_or_string {
+            Vec::new()
+        } else {
+            own.any_of.clone()
+        },
+        ..own
+    };
+    if schema_type == SchemaType::String {
+        return Schema {
+            minimum: None,
+            maximum: None,
+            ..kept
+        };
+    }
+    let narrow = content.format.as_deref() == Some("int32");
+    Schema {
+        format: None,
+        pattern: None,
+        min_length: None,
+        max_length: None,
+        minimum: kept.minimum.clone().or_else(|| narrow.then(|| i32::MIN.into())),
+        maximum: kept.maximum.clone().or_else(|| narrow.then(|| i32::MAX.into())),
+        ..kept
+    }
+}
+
+/// Puts the constraints of one sort beside those of the other.
+fn beside(schema: &mut Schema, only: &Schema) {
+    let Schema {
+        minimum,
+        maximum,
+        exclusive_minimum,
+        exclusive_maximum,
+        multiple_of,
+        min_length,
+        max_length,
+        pattern,
+        ..
+    } = only.clone();
+    let rest = Schema {
+        minimum: None,
+        maximum: None,
+        exclusive_minimum: false,
+        exclusive_maximum: false,
+        multiple_of: None,
+        min_length: None,
+        max_length: None,
+        pattern: None,
+        ..only.clone()
+    };
+    schema.minimum = minimum.or(schema.minimum.take());
+    schema.maximum = maximum.or(schema.maximum.take());
+    schema.exclusive_minimum |= exclusive_minimum;
+    schema.exclusive_maximum |= exclusive_maximum;
+    schema.multiple_of = multiple_of.or(schema.multiple_of.take());
+    schema.min_length = min_length.or(schema.min_length);
+    schema.max_length = max_length.or(schema.max_length);
+    schema.pattern = pattern.or(schema.pattern.take());
+    if rest != Schema::default() {
+        schema.all_of.push(rest);
+    }
+}
+
+fn objects(contents: &[Alternative], problems: &mut Vec<Problem>) -> Schema {
+    no_rules(contents, problems);
+    let mut schema = of_type(SchemaType::Object);
+    for (site, content) in contents {
+        if let Err(complaint) = hoist_variant(content, &mut schema) {
+            problems.push(complaint.at(site.clone()));
+        }
+    }
+    let any_of: Vec<_> = contents.iter().map(|(_, content)| presence_of(content)).collect();
+    // A variant that demands nothing fits every object.
+    if !any_of.contains(&Schema::default()) {
+        schema.any_of = any_of;
+    }
+    schema
+}

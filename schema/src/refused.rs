@@ -1,0 +1,28 @@
+//! Leaf types that serde writes in a form no CRD should have.
+
+/// What is wrong with a type of std on the wire, by its full Rust path, and what to write instead.
+pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {
+    Some(match path {
+        "i128" | "u128" => (
+            "128 bits fit into no format of a CRD",
+            "use `i64`, or a text: `#[kube(schema_type = \"String\")]` with a `with` module that writes one",
+        ),
+        "std::time::Duration" => (
+            "a `std::time::Duration` is an object of seconds and nanoseconds on the wire, which nobody wants to write",
+            "use `kube::core::Duration`, which is a text such as `1h30m`",
+        ),
+        "std::time::SystemTime" => (
+            "a `std::time::SystemTime` is an object of seconds and nanoseconds on the wire, which nobody wants to write",
+            "use `k8s_openapi::apimachinery::pkg::apis::meta::v1::Time`, which is a text",
+        ),
+        "std::marker::PhantomData" => (
+            "`PhantomData` is `null` on the wire, which a CRD cannot hold",
+            "put `#[serde(skip)]` on the field",
+        ),
+        "std::ffi::OsString" | "std::ffi::OsStr" => (
+            "an `OsString` is a list of numbers on the wire, of another form on each system",
+            "use `String`",
+        ),
+        _ => return None,
+    })
+}
