@@ -1,19 +1,21 @@
 //! The generator's complaints as people know them from the compiler, and as data.
 
+use std::sync::Arc;
+
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use rbuilder_generator::{Diagnostic, Severity, SourceSet};
+use rbuilder_generator::{Diagnostic, Severity, Sources};
 use serde_json::{Value, json};
 
 /// One complaint: the message, the place with its source line, and what to write instead.
-pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &SourceSet, color: bool) -> String {
+pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let source = sources.get(&diagnostic.path).unwrap_or_default();
-    let range = within(source, &diagnostic.range);
-    let place = Snippet::source(source)
+    let source = text_of(diagnostic, sources);
+    let range = within(&source, &diagnostic.range);
+    let place = Snippet::source(&*source)
         .path(&diagnostic.path)
         .annotation(AnnotationKind::Primary.span(range));
     let mut group = level.primary_title(&diagnostic.message).element(place);
@@ -29,11 +31,11 @@ pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &SourceSet, color: bool)
 }
 
 /// One complaint for a program: lines and columns count from 1, columns in characters.
-pub(crate) fn json(diagnostic: &Diagnostic, sources: &SourceSet) -> Value {
-    let source = sources.get(&diagnostic.path).unwrap_or_default();
-    let range = within(source, &diagnostic.range);
-    let (line, column) = place(source, range.start);
-    let (end_line, end_column) = place(source, range.end);
+pub(crate) fn json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
+    let source = text_of(diagnostic, sources);
+    let range = within(&source, &diagnostic.range);
+    let (line, column) = place(&source, range.start);
+    let (end_line, end_column) = place(&source, range.end);
     json!({
         "severity": match diagnostic.severity {
             Severity::Error => "error",
@@ -45,6 +47,12 @@ pub(crate) fn json(diagnostic: &Diagnostic, sources: &SourceSet) -> Value {
         "start": { "line": line, "column": column },
         "end": { "line": end_line, "column": end_column },
     })
+}
+
+/// The text that a complaint is about; none where the complaint is that it cannot be had.
+fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
+    let text = sources.text(&diagnostic.path);
+    text.ok().flatten().unwrap_or_else(|| Arc::from(""))
 }
 
 fn place(source: &str, at: usize) -> (usize, usize) {
@@ -70,6 +78,8 @@ fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize
 
 #[cfg(test)]
 mod tests {
+    use rbuilder_generator::SourceSet;
+
     use super::*;
 
     #[test]

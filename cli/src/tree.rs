@@ -5,15 +5,17 @@
 
 #![allow(clippy::disallowed_methods)] // this is the module that reads
 
+mod sources;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use fs_err as fs;
-use rbuilder_generator::SourceSet;
-use walkdir::WalkDir;
+
+pub use sources::TreeSources;
 
 /// A project folder.
 #[derive(Debug)]
@@ -100,52 +102,6 @@ impl Tree {
         Ok(names)
     }
 
-    /// The text of the Cargo package: `Cargo.toml`, where there is one, and every Rust file that belongs to it.
-    /// Build output, hidden folders and packages within the package are left out.
-    ///
-    /// # Errors
-    /// When a file cannot be read as text.
-    pub fn sources(&self) -> Result<SourceSet> {
-        let mut sources = SourceSet::default();
-        if let Some(manifest) = self.read("Cargo.toml")? {
-            sources.insert("Cargo.toml", manifest);
-        }
-        let walk = WalkDir::new(&self.root)
-            .follow_links(true)
-            .sort_by_file_name()
-            .into_iter();
-        for entry in walk.filter_entry(belongs_to_package) {
-            let entry = match entry {
-                Ok(entry) => entry,
-                // A link that leads back to a folder above it adds no files.
-                Err(error) if error.loop_ancestor().is_some() => continue,
-                // A link to nothing is no file.
-                Err(error)
-                    if error
-                        .io_error()
-                        .is_some_and(|error| error.kind() == ErrorKind::NotFound) =>
-                {
-                    continue;
-                }
-                Err(error) => {
-                    let place = error.path().unwrap_or(&self.root).display().to_string();
-                    return Err(std::io::Error::from(error)).context(format!("cannot read {place}"));
-                }
-            };
-            if entry.file_type().is_file() && entry.path().extension().is_some_and(|end| end == "rs") {
-                let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
-                let Some(name) = slashed(relative) else {
-                    bail!("the name of {} is not UTF-8", relative.display());
-                };
-                let Ok(text) = String::from_utf8(fs::read(entry.path())?) else {
-                    bail!("{name} is not UTF-8 text");
-                };
-                sources.insert(name, text);
-            }
-        }
-        Ok(sources)
-    }
-
     /// What a path holds now.
     fn look(&self, path: &str) -> Result<Option<Vec<u8>>> {
         check_relative(path)?;
@@ -212,21 +168,4 @@ pub(crate) fn check_relative(path: &str) -> Result<()> {
         bail!("`{path}` is not a path within the project");
     }
     Ok(())
-}
-
-fn belongs_to_package(entry: &walkdir::DirEntry) -> bool {
-    if entry.depth() == 0 || !entry.file_type().is_dir() {
-        return true;
-    }
-    let hidden = entry
-        .file_name()
-        .to_str()
-        .is_some_and(|name| name.starts_with('.'));
-    let build_output = entry.depth() == 1 && entry.file_name() == "target";
-    !hidden && !build_output && !entry.path().join("Cargo.toml").is_file()
-}
-
-fn slashed(path: &Path) -> Option<String> {
-    let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
-    Some(parts?.join("/"))
 }

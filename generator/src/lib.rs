@@ -1,6 +1,6 @@
 //! Source text to Kubernetes manifests: `generate` is the whole journey on one screen.
 //!
-//! This crate reads no file, no clock and no environment: text comes in as a [`SourceSet`], text goes out as
+//! This crate reads no file, no clock and no environment: text comes in through [`Sources`], text goes out as
 //! [`OutputFile`]s. Broken user code is ordinary input: it makes diagnostics, never a panic.
 
 mod cargo;
@@ -13,47 +13,34 @@ pub mod rbac;
 mod report;
 mod resolve;
 mod schemas;
+mod sources;
 mod webhook;
 pub mod yaml;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use rbuilder_syntax::Severity;
+pub use sources::{SourceSet, Sources};
 
 use report::Report;
-
-/// The text of a Cargo package: its `Cargo.toml` and every `.rs` file, by path relative to the package,
-/// with `/` between folders.
-#[derive(Clone, Debug, Default)]
-pub struct SourceSet {
-    files: BTreeMap<String, String>,
-}
-
-impl SourceSet {
-    /// Adds one file.
-    pub fn insert(&mut self, path: impl Into<String>, text: impl Into<String>) {
-        self.files.insert(path.into(), text.into());
-    }
-
-    /// The paths of all files, in order.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
-    }
-
-    /// The text of one file.
-    pub fn get(&self, path: &str) -> Option<&str> {
-        self.files.get(path).map(String::as_str)
-    }
-}
 
 /// What can be chosen about the output.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Name of the ClusterRole, and of Roles whose marker names none.
     pub role_name: String,
-    /// Cargo features that count as on when `cfg(feature = "…")` is evaluated, beside the default ones.
+    /// The packages to read, by name; when empty, the package that the command runs in, or every member of
+    /// the workspace that it runs in.
+    pub packages: Vec<String>,
+    /// Examples to read, by name, in place of the library and the binaries.
+    pub examples: Vec<String>,
+    /// Cargo features that count as on when `cfg(feature = "…")` is evaluated, beside the default ones:
+    /// `feature`, or `package/feature`.
     pub features: Vec<String>,
+    /// Whether every feature of the packages counts as on.
+    pub all_features: bool,
+    /// Whether the default features of the packages count as off.
+    pub no_default_features: bool,
     /// Value of the version annotation on CRDs; nothing leaves the annotation out.
     pub version: Option<String>,
 }
@@ -62,7 +49,11 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             role_name: "manager-role".into(),
+            packages: Vec::new(),
+            examples: Vec::new(),
             features: Vec::new(),
+            all_features: false,
+            no_default_features: false,
             version: None,
         }
     }
@@ -80,7 +71,7 @@ pub struct OutputFile {
 /// A complaint about a place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file, as named in the [`SourceSet`].
+    /// The file, as [`Sources`] knows it.
     pub path: String,
     /// The bytes it is about.
     pub range: Range<usize>,
@@ -101,8 +92,8 @@ pub struct Generated {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the kinds and markers of a package and writes its manifests.
-pub fn generate(sources: &SourceSet, options: &Options) -> Generated {
+/// Reads the kinds and markers of the packages that are asked for and writes their manifests.
+pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
     let mut report = Report::default();
     let files = manifests(sources, options, &mut report);
     let files = if report.has_errors() { Vec::new() } else { files };
@@ -113,15 +104,11 @@ pub fn generate(sources: &SourceSet, options: &Options) -> Generated {
 }
 
 /// Errors are collected within a stage; a stage that cannot go on hands nothing to the next.
-fn manifests(sources: &SourceSet, options: &Options, report: &mut Report) -> Vec<OutputFile> {
-    let manifest = match cargo::read(sources, &options.features) {
-        Ok(manifest) => manifest,
-        Err(problem) => {
-            report.push(problem);
-            return Vec::new();
-        }
+fn manifests(sources: &dyn Sources, options: &Options, report: &mut Report) -> Vec<OutputFile> {
+    let Some(manifests) = cargo::read(sources, options, report) else {
+        return Vec::new();
     };
-    let package = collect::collect(sources, manifest, report);
+    let package = collect::collect(sources, manifests, report);
     let mut files = crd::crd_files(&package, options, report);
     files.extend(rbac::roles_file(&package.rules, &options.role_name));
     files.extend(webhook::manifests_file(&package, report));

@@ -1,4 +1,4 @@
-//! The model of a package: modules, the names in them, and the types, aliases and rules found there.
+//! The model of the source: packages, modules, the names in them, and the types, aliases and rules found there.
 //!
 //! Everything is owned and refers to everything else by number; nothing of `syn` is left.
 
@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rbuilder_syntax::{RbacRule, SpanId, Spans, Type, TypeRef, Webhook};
+
+use crate::cargo::Dependency;
 
 /// Declares a number that indexes one of the package's lists.
 macro_rules! id {
@@ -16,6 +18,10 @@ macro_rules! id {
     };
 }
 
+id!(
+    /// A Cargo package.
+    PackageId
+);
 id!(
     /// A file that was parsed.
     FileId
@@ -40,7 +46,7 @@ pub(crate) struct Place {
     pub(crate) span: SpanId,
 }
 
-/// One package, all targets.
+/// The source of a run: of the packages that are asked for all targets, of path crates what is needed of them.
 #[derive(Default)]
 pub(crate) struct Package {
     pub(crate) files: Vec<File>,
@@ -49,10 +55,19 @@ pub(crate) struct Package {
     pub(crate) aliases: Vec<Alias>,
     pub(crate) rules: Vec<RbacRule>,
     pub(crate) handlers: Vec<Handler>,
+    /// The Cargo packages, in the order of their manifests.
+    pub(crate) members: Vec<Member>,
+}
+
+/// A Cargo package.
+#[derive(Debug)]
+pub(crate) struct Member {
     /// The library's name and root.
     pub(crate) library: Option<(String, ModuleId)>,
-    /// The name in source of each dependency, and the name of the crate behind it.
-    pub(crate) dependencies: BTreeMap<String, String>,
+    /// The crates that its source can name.
+    pub(crate) dependencies: BTreeMap<String, Dependency>,
+    /// Whether the paths of imports begin at the root of the crate, as in edition 2015.
+    pub(crate) is_2015: bool,
 }
 
 pub(crate) struct File {
@@ -73,6 +88,11 @@ impl File {
 
 #[derive(Debug)]
 pub(crate) struct Module {
+    pub(crate) package: PackageId,
+    /// Whether its items are in a file that nobody has needed so far.
+    pub(crate) is_unread: bool,
+    /// Whether only types that others use are wanted of its target.
+    pub(crate) is_foreign: bool,
     /// `None` for the root of a target.
     pub(crate) parent: Option<ModuleId>,
     /// The root of the target that the module is in.
@@ -130,6 +150,11 @@ pub(crate) struct Handler {
 impl Package {
     pub(crate) fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.0]
+    }
+
+    /// The package that a module is of.
+    pub(crate) fn member(&self, id: ModuleId) -> &Member {
+        &self.members[self.module(id).package.0]
     }
 
     pub(crate) fn item(&self, id: TypeId) -> &TypeItem {

@@ -31,6 +31,7 @@ pub use model::{CustomResource, PrintColumn, RbacRule, Scale, Type, TypeKind, Ty
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::Session;
 pub use span::{SpanId, Spans};
+pub use suggest::help as suggestion;
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,

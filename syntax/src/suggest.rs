@@ -13,7 +13,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
 }
 
 /// `did you mean …?` when something is near, else the whole list.
-pub(crate) fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(word, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None => format!("known here: {}", list(candidates)),

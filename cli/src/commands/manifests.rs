@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
+use rbuilder_generator::{Generated, Options, Severity, Sources, generate};
 use serde_json::{Value, json};
 
 use super::{Outcome, finish, open};
@@ -13,7 +13,7 @@ use crate::plan::{Plan, diff};
 use crate::project::{FILE, Project};
 use crate::report;
 use crate::shell::Shell;
-use crate::tree::{Tree, check_relative};
+use crate::tree::{Tree, TreeSources, check_relative};
 
 /// What is asked of the generator.
 pub(super) struct Request {
@@ -155,21 +155,17 @@ fn read(plan: &Plan, tree: &Tree, request: &Request) -> Result<Found> {
     })
 }
 
-fn sources(plan: &Plan, tree: &Tree) -> Result<SourceSet> {
-    // Asked first: without a package there may be no end to the folders below.
-    if plan.read(tree, "Cargo.toml")?.is_none() {
+fn sources(plan: &Plan, tree: &Tree) -> Result<TreeSources> {
+    let planned = plan
+        .changes()
+        .iter()
+        .map(|(path, change)| (path.clone(), change.after().map(str::to_owned)));
+    let sources = tree.sources(planned);
+    if matches!(sources.text("Cargo.toml"), Ok(None)) {
         bail!(
-            "there is no Cargo.toml in {}: run this in a Cargo package, or name one with `-C <folder>`",
+            "there is no Cargo.toml in {}: run this in a Cargo package or workspace, or name one with `-C <folder>`",
             tree.shown()
         );
-    }
-    let mut sources = tree.sources()?;
-    for (path, change) in plan.changes() {
-        if let Some(text) = change.after()
-            && (path == "Cargo.toml" || path.ends_with(".rs"))
-        {
-            sources.insert(path, text);
-        }
     }
     Ok(sources)
 }

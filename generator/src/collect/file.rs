@@ -1,9 +1,10 @@
 //! One file: its items into the package, and the account of its marker tokens.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use rbuilder_syntax::{
-    Diagnostic, RbacRule, Session, Severity, SpanId, Spans, cfg, derives_named, misplaced_webhook,
+    Diagnostic, RbacRule, Session, Severity, SpanId, Spans, cfg, cfg::Cfg, derives_named, misplaced_webhook,
     parse_rbac_attribute, parse_type, parse_type_ref, parse_webhook_attribute, rbac_attributes,
     webhook_attributes,
 };
@@ -14,19 +15,20 @@ use syn::{Attribute, GenericParam, ImplItem, Item, Macro, TraitItem};
 use super::imports::{self, Import};
 use super::include::{self, Included};
 use super::path::{self, Location};
-use super::{Collector, MAX_MODULES, OpenFile};
+use super::{Collector, Declared, MAX_MODULES, OpenFile};
 use super::{attributes, handler};
 use crate::lexer::{self, Mark, MarkKind, Scan};
-use crate::package::{Alias, AliasId, File, FileId, ModuleId, Name, TypeId, TypeItem};
+use crate::package::{Alias, AliasId, File, FileId, ModuleId, Name, Place, TypeId, TypeItem};
 
 impl Collector<'_> {
     /// Reads one file into its module.
     pub(super) fn read(&mut self, open: OpenFile) {
-        let Some(text) = self.sources.get(&open.path) else {
+        self.seen.insert(open.path.clone());
+        let Some(text) = self.text(&open.path) else {
             return;
         };
-        self.seen.insert(open.path.clone());
-        let scan = lexer::scan(text);
+        let is_foreign = self.package.module(open.module).is_foreign;
+        let scan = lexer::scan(&text);
         if let Some(at) = scan.too_deep {
             let help = "rbuilder reads types and signatures nested up to fifty levels deep";
             return self.reject(
@@ -53,17 +55,23 @@ impl Collector<'_> {
             folder: open.folder.clone(),
             path_folder,
         };
+        let cfg = self.cfg_of(open.module);
         let mut reader = FileReader {
             collector: self,
             open: &open,
             id,
             session: Session::default(),
-            accounts: !scan.marks.is_empty(),
+            cfg,
+            is_foreign,
+            end: text.len(),
+            accounts: !scan.marks.is_empty() && !is_foreign,
             accounted: Vec::new(),
             rewritten: None,
         };
         reader.file(parsed, &location);
-        reader.account(&scan);
+        if !is_foreign {
+            reader.account(&scan);
+        }
         let FileReader { mut session, .. } = reader;
         let said = std::mem::take(&mut session.diagnostics).into_vec();
         let file = &mut self.package.files[id.0];
@@ -87,6 +95,11 @@ struct FileReader<'c, 'a> {
     open: &'c OpenFile,
     id: FileId,
     session: Session,
+    cfg: Rc<Cfg>,
+    /// Whether only types that others use are wanted of the package.
+    is_foreign: bool,
+    /// How long the text is.
+    end: usize,
     /// Whether the file has marker tokens to account for.
     accounts: bool,
     /// Where markers were read, or rightly left out.
@@ -97,9 +110,8 @@ struct FileReader<'c, 'a> {
 
 impl FileReader<'_, '_> {
     fn file(&mut self, mut parsed: syn::File, location: &Location) {
-        let end = self.collector.sources.get(&self.open.path).map_or(0, str::len);
-        if !cfg::configure_attrs(&mut parsed.attrs, &self.collector.cfg, &mut self.session) {
-            return self.accounted.push(0..end);
+        if !cfg::configure_attrs(&mut parsed.attrs, &self.cfg, &mut self.session) {
+            return self.accounted.push(0..self.end);
         }
         self.rules(&parsed.attrs);
         self.misplaced_webhooks(&parsed.attrs);
@@ -112,10 +124,24 @@ impl FileReader<'_, '_> {
         }
     }
 
-    fn item(&mut self, mut item: Item, module: ModuleId, location: &Location) {
+    fn item(&mut self, item: Item, module: ModuleId, location: &Location) {
+        if !self.is_foreign {
+            return self.any_item(item, module, location);
+        }
+        // Of a path crate only what others use is wanted, so that complaints wait until somebody does.
+        let types = self.collector.package.types.len();
+        let outer = std::mem::take(&mut self.session.diagnostics);
+        self.any_item(item, module, location);
+        let said = std::mem::replace(&mut self.session.diagnostics, outer).into_vec();
+        if let Some(item) = self.collector.package.types.get_mut(types) {
+            item.reserved.extend(said);
+        }
+    }
+
+    fn any_item(&mut self, mut item: Item, module: ModuleId, location: &Location) {
         self.account_for_attributes(attributes::of(&item));
         let whole = self.accounts.then(|| item.span().byte_range());
-        if !cfg::configure_item(&mut item, &self.collector.cfg, &mut self.session)
+        if !cfg::configure_item(&mut item, &self.cfg, &mut self.session)
             || attributes::is_test(attributes::of(&item))
         {
             return self.accounted.extend(whole);
@@ -171,7 +197,7 @@ impl FileReader<'_, '_> {
         let model = parse_type(item, &mut self.session);
         let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
         // A type with schemars' derive alone may have nothing to do with an API.
-        let (now, reserved) = if ours {
+        let (now, reserved) = if ours && !self.is_foreign {
             (said, Vec::new())
         } else {
             (Vec::new(), said)
@@ -209,7 +235,12 @@ impl FileReader<'_, '_> {
 
     /// Says once for each such module that what is in it may be moved, renamed or copied.
     fn refuse_rewritten_module(&mut self) {
-        if let Some(span) = self.rewritten.take() {
+        let rewritten = self.rewritten;
+        // What is reserved for each type apart is said about each that somebody uses.
+        if !self.is_foreign {
+            self.rewritten = None;
+        }
+        if let Some(span) = rewritten {
             let message = "what this attribute makes of the module cannot be known without running it";
             let help = "put API types and markers into a module without it, written out";
             self.session.report(Diagnostic::error(span, message).help(help));
@@ -252,7 +283,7 @@ impl FileReader<'_, '_> {
         module: ModuleId,
     ) {
         self.account_for_attributes(&attrs);
-        if cfg::configure_attrs(&mut attrs, &self.collector.cfg, &mut self.session) {
+        if cfg::configure_attrs(&mut attrs, &self.cfg, &mut self.session) {
             self.rules(&attrs);
             self.webhooks(&attrs, signature, self_type, module);
         } else {
@@ -303,7 +334,8 @@ impl FileReader<'_, '_> {
                 "the package has too many modules to be read",
             ));
         }
-        let id = self.collector.add_module(Some(parent));
+        let package = self.collector.package.module(parent).package;
+        let id = self.collector.add_module(package, Some(parent));
         self.name(parent, &item.ident, Name::Module(id));
         let written = path::path_attribute(&item.attrs);
         let macros = item.attrs.iter().find(|attr| !attributes::is_harmless(attr));
@@ -334,33 +366,34 @@ impl FileReader<'_, '_> {
         location: &Location,
         written: Option<String>,
     ) {
-        let written = written.map(|path| path::join(&location.path_folder, &path));
-        match path::find(self.collector.sources, &location.folder, ident, written) {
-            Ok(found) => {
-                let span = self.session.spans.add(ident);
-                self.open(found, id, span);
-            }
-            Err(looked_for) => {
-                let span = self.session.spans.add(ident);
-                let message = format!("there is no file for the module `{ident}`");
-                let help = format!("create {looked_for}");
-                self.session.report(Diagnostic::error(span, message).help(help));
-            }
-        }
+        let mut ancestors = self.open.ancestors.clone();
+        ancestors.push(self.open.path.clone());
+        let place = Place {
+            file: self.id,
+            span: self.session.spans.add(ident),
+        };
+        let declared = Declared::Module {
+            name: ident.unraw().to_string(),
+            folder: location.folder.clone(),
+            written: written.map(|path| path::join(&location.path_folder, &path)),
+            place,
+            ancestors,
+        };
+        self.collector.declare(id, declared, !self.is_foreign);
     }
 
     /// Has a file read into a module, unless the file is being read already.
-    fn open(&mut self, path::Found { path, folder }: path::Found, module: ModuleId, span: SpanId) {
+    fn open(&mut self, path: String, module: ModuleId, span: SpanId) {
         let mut ancestors = self.open.ancestors.clone();
         ancestors.push(self.open.path.clone());
         if ancestors.contains(&path) {
             let message = format!("the file `{path}` contains itself");
             return self.session.report(Diagnostic::error(span, message));
         }
-        self.collector.open.push(OpenFile {
+        self.collector.files.push(OpenFile {
             module,
+            folder: path::parent(&path).to_owned(),
             path,
-            folder,
             ancestors,
         });
     }
@@ -371,13 +404,10 @@ impl FileReader<'_, '_> {
         let diagnostic = match include::argument(mac) {
             Included::Path(written) => {
                 let path = path::join(path::parent(&self.open.path), &written);
-                if self.collector.sources.get(&path).is_some() {
-                    let folder = path::parent(&path).to_owned();
-                    return self.open(path::Found { path, folder }, module, span);
+                if self.collector.is_file(&path) {
+                    return self.open(path, module, span);
                 }
-                Diagnostic::error(span, format!("there is no file `{path}` to include")).help(
-                    "rbuilder reads the `.rs` files of the package: give the file that ending, inside of it",
-                )
+                Diagnostic::error(span, format!("there is no file `{path}` to include"))
             }
             Included::Built => Diagnostic::warning(span, "what the build script writes is not read")
                 .help("manifests come from source text: kinds and markers in this file would be left out"),
@@ -390,6 +420,9 @@ impl FileReader<'_, '_> {
     }
 
     fn rules(&mut self, attrs: &[Attribute]) {
+        if self.is_foreign {
+            return;
+        }
         let mut rules = rbac_attributes(attrs).peekable();
         if rules.peek().is_some() {
             self.refuse_rewritten_module();
@@ -408,6 +441,9 @@ impl FileReader<'_, '_> {
         self_type: Option<&syn::Type>,
         module: ModuleId,
     ) {
+        if self.is_foreign {
+            return;
+        }
         for attr in webhook_attributes(attrs) {
             self.refuse_rewritten_module();
             if let Some(webhook) = parse_webhook_attribute(attr, &mut self.session) {

@@ -7,62 +7,84 @@ mod handler;
 mod imports;
 mod include;
 mod path;
+mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use rbuilder_syntax::{Severity, cfg::Cfg};
 
+use crate::Diagnostic;
 use crate::cargo::Manifest;
 use crate::lexer::{self, MarkKind};
-use crate::package::{Module, ModuleId, Package};
+use crate::package::{Member, Module, ModuleId, Package, PackageId, Place};
 use crate::report::Report;
-use crate::{Diagnostic, SourceSet};
+use crate::sources::Sources;
 
 /// More modules than any package has: `#[path]` can name one file in many places.
 const MAX_MODULES: usize = 20_000;
 
-/// Reads every module of every target.
-pub(crate) fn collect(sources: &SourceSet, manifest: Manifest, report: &mut Report) -> Package {
+/// Reads every module of the targets that are asked for, and of path crates those on the way to a type that
+/// one of the kinds needs.
+pub(crate) fn collect(sources: &dyn Sources, manifests: Vec<Manifest>, report: &mut Report) -> Package {
     let mut collector = Collector {
         sources,
-        cfg: Cfg::with_features(manifest.features),
-        package: Package {
-            dependencies: manifest.dependencies,
-            ..Package::default()
-        },
-        open: Vec::new(),
+        cfgs: Vec::new(),
+        package: Package::default(),
+        declared: BTreeMap::new(),
+        wanted: Vec::new(),
+        files: Vec::new(),
         seen: BTreeSet::new(),
         report,
     };
-    for target in manifest.targets {
-        let root = collector.add_module(None);
-        if let Some(name) = target.lib_name {
-            collector.package.library = Some((name, root));
+    let mut folders = Vec::new();
+    for manifest in manifests {
+        if !manifest.roots.is_empty() || manifest.selected {
+            folders.push(manifest.folder.clone());
         }
-        let folder = path::parent(&target.path).to_owned();
-        collector.open.push(OpenFile {
-            module: root,
-            path: target.path,
-            folder,
-            ancestors: Vec::new(),
-        });
-        while let Some(file) = collector.open.pop() {
-            collector.read(file);
-        }
+        collector.add_package(manifest);
     }
-    collector.warn_of_orphans();
+    while let Some(module) = collector.wanted.pop() {
+        collector.read_module(module);
+    }
+    collector.reach();
+    for folder in folders {
+        collector.warn_of_orphans(&folder);
+    }
     collector.package
 }
 
 struct Collector<'a> {
-    sources: &'a SourceSet,
-    cfg: Cfg,
+    sources: &'a dyn Sources,
+    /// What is on in each package.
+    cfgs: Vec<Rc<Cfg>>,
     package: Package,
-    /// Files named by a `mod` and not read yet.
-    open: Vec<OpenFile>,
+    /// Modules whose file has not been read.
+    declared: BTreeMap<ModuleId, Declared>,
+    /// Those of them that are to be read in any case.
+    wanted: Vec<ModuleId>,
+    /// Files of the module being read.
+    files: Vec<OpenFile>,
     /// Files that some target reads.
     seen: BTreeSet<String>,
     report: &'a mut Report,
+}
+
+/// Where to look for the file of a module.
+enum Declared {
+    /// The root of a target.
+    Root(String),
+    /// `mod name;`
+    Module {
+        name: String,
+        /// Where its file is, unless `#[path]` says otherwise.
+        folder: String,
+        written: Option<String>,
+        place: Place,
+        /// The files that lead to it.
+        ancestors: Vec<String>,
+    },
 }
 
 /// A file that a module's items are in.
@@ -76,10 +98,39 @@ struct OpenFile {
 }
 
 impl Collector<'_> {
-    fn add_module(&mut self, parent: Option<ModuleId>) -> ModuleId {
+    /// Adds a package and the roots of its targets.
+    fn add_package(&mut self, manifest: Manifest) {
+        let id = PackageId(self.package.members.len());
+        self.cfgs.push(Rc::new(Cfg::with_features(manifest.features)));
+        self.package.members.push(Member {
+            library: None,
+            dependencies: manifest.dependencies,
+            is_2015: manifest.is_2015,
+        });
+        if let Some(library) = manifest.library {
+            let root = self.add_root(id, library.path, manifest.selected);
+            self.package.members[id.0].library = Some((library.name, root));
+        }
+        for path in manifest.roots {
+            self.add_root(id, path, true);
+        }
+    }
+
+    fn add_root(&mut self, package: PackageId, path: String, is_wanted: bool) -> ModuleId {
+        let root = self.add_module(package, None);
+        self.package.modules[root.0].is_foreign = !is_wanted;
+        self.declare(root, Declared::Root(path), is_wanted);
+        root
+    }
+
+    fn add_module(&mut self, package: PackageId, parent: Option<ModuleId>) -> ModuleId {
         let id = ModuleId(self.package.modules.len());
         let root = parent.map_or(id, |parent| self.package.module(parent).root);
+        let is_foreign = parent.is_some_and(|parent| self.package.module(parent).is_foreign);
         self.package.modules.push(Module {
+            package,
+            is_unread: false,
+            is_foreign,
             parent,
             root,
             names: BTreeMap::new(),
@@ -88,27 +139,118 @@ impl Collector<'_> {
         id
     }
 
+    /// Notes where the items of a module are.
+    fn declare(&mut self, module: ModuleId, declared: Declared, is_wanted: bool) {
+        self.package.modules[module.0].is_unread = true;
+        self.declared.insert(module, declared);
+        if is_wanted {
+            self.wanted.push(module);
+        }
+    }
+
+    /// Reads the file of a module, and what it includes.
+    fn read_module(&mut self, module: ModuleId) {
+        let Some(declared) = self.declared.remove(&module) else {
+            return;
+        };
+        self.package.modules[module.0].is_unread = false;
+        if let Some(file) = self.file_of(module, declared) {
+            self.files.push(file);
+        }
+        while let Some(file) = self.files.pop() {
+            self.read(file);
+        }
+    }
+
+    fn file_of(&mut self, module: ModuleId, declared: Declared) -> Option<OpenFile> {
+        let (name, folder, written, place, ancestors) = match declared {
+            Declared::Root(path) => {
+                return Some(OpenFile {
+                    module,
+                    folder: path::parent(&path).to_owned(),
+                    path,
+                    ancestors: Vec::new(),
+                });
+            }
+            Declared::Module {
+                name,
+                folder,
+                written,
+                place,
+                ancestors,
+            } => (name, folder, written, place, ancestors),
+        };
+        match path::find(|path| self.is_file(path), &folder, &name, written) {
+            Ok(path::Found { path, .. }) if ancestors.contains(&path) => {
+                let message = format!("the file `{path}` contains itself");
+                self.report.error(&self.package, place, message, "");
+                None
+            }
+            Ok(path::Found { path, folder }) => Some(OpenFile {
+                module,
+                path,
+                folder,
+                ancestors,
+            }),
+            Err(looked_for) => {
+                let message = format!("there is no file for the module `{name}`");
+                let help = format!("create {looked_for}");
+                self.report.error(&self.package, place, message, &help);
+                None
+            }
+        }
+    }
+
+    fn cfg_of(&self, module: ModuleId) -> Rc<Cfg> {
+        Rc::clone(&self.cfgs[self.package.module(module).package.0])
+    }
+
+    fn is_file(&self, path: &str) -> bool {
+        // What is there and cannot be read is complained about when it is read.
+        self.sources.text(path).map_or(true, |text| text.is_some())
+    }
+
+    /// The text of a file that is there.
+    fn text(&mut self, path: &str) -> Option<Arc<str>> {
+        match self.sources.text(path) {
+            Ok(text) => text,
+            Err(reason) => {
+                self.report.push(Diagnostic {
+                    path: path.to_owned(),
+                    range: 0..0,
+                    severity: Severity::Error,
+                    message: format!("the file cannot be read: {reason}"),
+                    help: None,
+                });
+                None
+            }
+        }
+    }
+
     /// rustc ignores a file that no `mod` names; a marker in it is most likely meant.
-    fn warn_of_orphans(&mut self) {
-        let candidates = self
-            .sources
-            .paths()
-            .filter(|path| path.starts_with("src/") && path.ends_with(".rs"));
-        for path in candidates.filter(|path| !self.seen.contains(*path)) {
-            let text = self.sources.get(path).unwrap_or_default();
+    fn warn_of_orphans(&mut self, package: &str) {
+        let files = self.sources.rust_files(&path::join(package, "src"));
+        // A folder that cannot be read holds no module, or there was an error about the module.
+        for path in files.unwrap_or_default() {
+            if self.seen.contains(&path) {
+                continue;
+            }
+            let Ok(Some(text)) = self.sources.text(&path) else {
+                continue;
+            };
             if !["CustomResource", "rbac", "webhook"]
                 .iter()
                 .any(|word| text.contains(word))
             {
                 continue;
             }
-            if let Some(mark) = lexer::scan(text).marks.iter().find(|mark| !mark.in_body) {
+            if let Some(mark) = lexer::scan(&text).marks.iter().find(|mark| !mark.in_body) {
                 let what = match mark.kind {
                     MarkKind::Kind => "this kind",
                     MarkKind::Rbac | MarkKind::Webhook => "this marker",
                 };
                 self.report.push(Diagnostic {
-                    path: path.to_owned(),
+                    path,
                     range: mark.at..mark.at + mark.kind.len(),
                     severity: Severity::Warning,
                     message: format!("{what} is ignored: no `mod` leads to the file"),

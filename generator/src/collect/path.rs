@@ -1,20 +1,8 @@
 //! Where the file of a module is.
 
-use syn::ext::IdentExt;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-use crate::SourceSet;
-use crate::cargo::normalize_path;
-
-/// The folder of a file.
-pub(super) fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// `folder/name`.
-pub(super) fn join(folder: &str, name: &str) -> String {
-    normalize_path(&format!("{folder}/{name}"))
-}
+pub(super) use crate::sources::{join, parent};
 
 /// A module's file, and the folder of the files of its own modules.
 pub(super) struct Found {
@@ -24,35 +12,28 @@ pub(super) struct Found {
 
 /// Finds the file of `mod name;`. The error is what was looked for.
 pub(super) fn find(
-    sources: &SourceSet,
+    is_file: impl Fn(&str) -> bool,
     folder: &str,
-    name: &syn::Ident,
+    name: &str,
     written: Option<String>,
 ) -> Result<Found, String> {
     if let Some(path) = written {
-        return match sources.get(&path) {
-            Some(_) => Ok(Found {
-                folder: parent(&path).to_owned(),
-                path,
-            }),
-            None => Err(format!("`{path}`")),
+        let folder = parent(&path).to_owned();
+        return if is_file(&path) {
+            Ok(Found { path, folder })
+        } else {
+            Err(format!("`{path}`"))
         };
     }
-    let name = name.unraw();
-    let flat = join(folder, &format!("{name}.rs"));
-    let nested = join(folder, &format!("{name}/mod.rs"));
-    let children = join(folder, &name.to_string());
-    match [flat, nested] {
-        [path, _] if sources.get(&path).is_some() => Ok(Found {
-            path,
-            folder: children,
-        }),
-        [_, path] if sources.get(&path).is_some() => Ok(Found {
-            path,
-            folder: children,
-        }),
-        [flat, nested] => Err(format!("`{flat}` or `{nested}`")),
+    let folder = join(folder, name);
+    let (flat, nested) = (format!("{folder}.rs"), format!("{folder}/mod.rs"));
+    if is_file(&flat) {
+        return Ok(Found { path: flat, folder });
     }
+    if is_file(&nested) {
+        return Ok(Found { path: nested, folder });
+    }
+    Err(format!("`{flat}` or `{nested}`"))
 }
 
 /// The value of `#[path = "…"]`.

@@ -25,6 +25,10 @@ pub(super) fn group<'a>(
         else {
             continue;
         };
+        // A kind of a package that is not asked for is that package's to write.
+        if package.module(item.module).is_foreign {
+            continue;
+        }
         let versions = kinds.entry((&resource.group, &resource.kind)).or_default();
         // A library and a binary may both contain the file.
         if !versions

@@ -70,6 +70,31 @@ pub(super) fn is_read(path: &str) -> bool {
     constructor(path).is_some() || rbuilder_schema::refused(path).is_some() || rbuilder_schema::is_known(path)
 }
 
+/// Crates whose types are known by name: their source is not read, wherever it is.
+const KNOWN_CRATES: &[&str] = &[
+    "chrono",
+    "indexmap",
+    "jiff",
+    "k8s_openapi",
+    "kube",
+    "kube_client",
+    "kube_core",
+    "kube_derive",
+    "kube_runtime",
+    "rbuilder",
+    "schemars",
+    "semver",
+    "serde",
+    "serde_json",
+    "url",
+    "uuid",
+];
+
+/// Whether what a crate exports is known by name.
+pub(crate) fn is_known_crate(name: &str) -> bool {
+    KNOWN_CRATES.contains(&name)
+}
+
 /// Prefixes under which one crate re-exports another, and where the thing lives.
 const REEXPORTS: &[(&str, &str)] = &[
     ("rbuilder::kube", "kube"),

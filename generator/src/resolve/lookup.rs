@@ -1,5 +1,6 @@
 //! One path in one module: Rust's rules for the type namespace, without visibility.
 
+use crate::cargo::Dependency;
 use crate::package::{AliasId, ModuleId, Name, Package, TypeId};
 
 use super::external;
@@ -19,14 +20,9 @@ pub(crate) enum Target {
     Missing(Vec<String>),
 }
 
-/// Follows a path from a module.
+/// Follows a path from a module. What it leads to must have been read.
 pub(crate) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -> Target {
-    let mut search = Search {
-        package,
-        steps: 0,
-        looking: Vec::new(),
-        open_globs: Vec::new(),
-    };
+    let mut search = Search::new(package);
     match search.path(module, segments) {
         Some(Step::Module(_)) => Target::Module,
         Some(Step::Type(id)) => Target::Type(id),
@@ -35,6 +31,30 @@ pub(crate) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -
         Some(Step::Opaque) => Target::Opaque,
         Some(Step::External(path)) => Target::External(external::canonical(&path)),
         None => Target::Missing(search.open_globs),
+    }
+}
+
+/// What there is to do about a path before it can be followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// This module has to be read first.
+    Unread(ModuleId),
+    Type(TypeId),
+    Alias(AliasId),
+    /// It ends elsewhere, or nowhere.
+    Other,
+}
+
+/// Follows a path from a module, as far as what has been read goes.
+pub(crate) fn find(package: &Package, module: ModuleId, segments: &[String]) -> Found {
+    let mut search = Search::new(package);
+    let step = search.path(module, segments);
+    // A name found behind an unread glob might be another's once that is read.
+    match (search.unread, step) {
+        (Some(id), _) => Found::Unread(id),
+        (None, Some(Step::Type(id))) => Found::Type(id),
+        (None, Some(Step::Alias(id))) => Found::Alias(id),
+        (None, _) => Found::Other,
     }
 }
 
@@ -59,16 +79,33 @@ struct Search<'a> {
     /// The names being looked for, outermost first: a circle of imports leads nowhere.
     looking: Vec<(ModuleId, String)>,
     open_globs: Vec<String>,
+    /// The first module met that has not been read.
+    unread: Option<ModuleId>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(package: &'a Package) -> Self {
+        Search {
+            package,
+            steps: 0,
+            looking: Vec::new(),
+            open_globs: Vec::new(),
+            unread: None,
+        }
+    }
+
     fn path(&mut self, module: ModuleId, segments: &[String]) -> Option<Step> {
         let (first, rest) = segments.split_first()?;
         let mut step = match first.as_str() {
             "" => {
-                let (name, rest) = rest.split_first()?;
-                let step = self.extern_crate(name)?;
-                return self.walk(step, rest);
+                let (name, further) = rest.split_first()?;
+                return match self.extern_crate(module, name) {
+                    Some(step) => self.walk(step, further),
+                    None if self.package.member(module).is_2015 => {
+                        self.walk(Step::Module(self.package.module(module).root), rest)
+                    }
+                    None => None,
+                };
             }
             "crate" => Step::Module(self.package.module(module).root),
             "self" => Step::Module(module),
@@ -102,7 +139,7 @@ impl Search<'_> {
     /// A name without a path: the module's own, what its globs bring in, a crate, the prelude, a primitive.
     fn unqualified(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         self.member(module, name)
-            .or_else(|| self.extern_crate(name))
+            .or_else(|| self.extern_crate(module, name))
             .or_else(|| external::prelude(name).map(|path| Step::External(split(path))))
             .or_else(|| self.through_open_globs(module, name))
     }
@@ -114,6 +151,10 @@ impl Search<'_> {
             .looking
             .iter()
             .any(|(at, wanted)| *at == module && wanted == name);
+        if self.package.module(module).is_unread {
+            self.unread.get_or_insert(module);
+            return None;
+        }
         if is_circle || self.looking.len() >= MAX_DEPTH || self.steps > MAX_STEPS {
             return None;
         }
@@ -141,9 +182,14 @@ impl Search<'_> {
         match path.split_first() {
             Some((first, rest)) if first == name => {
                 let step = self
-                    .extern_crate(first)
+                    .extern_crate(module, first)
                     .or_else(|| self.through_globs(module, name))?;
                 self.walk(step, rest)
+            }
+            Some((first, _)) if self.package.member(module).is_2015 && is_name(first) => {
+                let root = self.package.module(module).root;
+                self.walk(Step::Module(root), path)
+                    .or_else(|| self.path(module, path))
             }
             _ => self.path(module, path),
         }
@@ -178,18 +224,29 @@ impl Search<'_> {
         None
     }
 
-    fn extern_crate(&self, name: &str) -> Option<Step> {
-        if let Some((library, root)) = &self.package.library
+    fn extern_crate(&self, module: ModuleId, name: &str) -> Option<Step> {
+        let member = self.package.member(module);
+        if let Some((library, root)) = &member.library
             && library == name
         {
             return Some(Step::Module(*root));
         }
-        let path = match name {
-            "std" | "core" | "alloc" => "std",
-            _ => self.package.dependencies.get(name)?,
+        let path = match (name, member.dependencies.get(name)) {
+            ("std" | "core" | "alloc", _) => "std",
+            (_, Some(Dependency::Other(path))) => path,
+            (_, Some(Dependency::Package(index))) => {
+                let (_, root) = self.package.members[*index].library.as_ref()?;
+                return Some(Step::Module(*root));
+            }
+            (_, None) => return None,
         };
         Some(Step::External(vec![path.to_owned()]))
     }
+}
+
+/// Whether a path begins with a name, not with a keyword or `::`.
+fn is_name(segment: &str) -> bool {
+    !matches!(segment, "" | "crate" | "self" | "super")
 }
 
 fn split(path: &str) -> Vec<String> {

@@ -13,8 +13,8 @@ use rbuilder_syntax::{TypeKind, TypeRef};
 use crate::package::{AliasId, FileId, ModuleId, Package, Place, TypeId};
 use crate::report::Report;
 
-pub(crate) use external::is_transparent;
-pub(crate) use lookup::{Target, lookup};
+pub(crate) use external::{is_known_crate, is_transparent};
+pub(crate) use lookup::{Found, Target, find, lookup};
 
 /// A type, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -262,5 +262,5 @@ fn non_zero(inner: &str) -> String {
 
 const ESCAPE: &str = "say what it is on the wire: `#[kube(schema_type = \"String\")]` names a type with the same \
                       form, `#[kube(schemaless)]` leaves all to the markers of the field";
-const UNKNOWN: &str = "rbuilder reads this package's source and knows std, serde_json and the Kubernetes types; for \
-                       any other type write `#[kube(schema_type = \"…\")]` or `#[kube(schemaless)]` on the field";
+const UNKNOWN: &str = "rbuilder reads the source of this package and of path crates, and knows std, serde_json and the \
+                       Kubernetes types; for any other type write `#[kube(schema_type = \"…\")]` or `#[kube(schemaless)]` on the field";

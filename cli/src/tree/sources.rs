@@ -1,0 +1,160 @@
+//! Source text for the generator: each file is read when it is asked for, and once.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fs_err as fs;
+use rbuilder_generator::Sources;
+use walkdir::WalkDir;
+
+use super::Tree;
+
+/// The text below a folder, and that of the path crates it leads to: links are followed, because nothing is
+/// written through them.
+#[derive(Debug)]
+pub struct TreeSources {
+    root: PathBuf,
+    /// Rust files that are to be there.
+    planned: Vec<String>,
+    texts: Mutex<BTreeMap<String, Text>>,
+}
+
+/// A file's text, nothing, or the reason why it cannot be had.
+type Text = Result<Option<Arc<str>>, String>;
+
+impl Tree {
+    /// The source text, as it will be once these files are as planned: their text by path, or nothing.
+    pub fn sources(&self, planned: impl IntoIterator<Item = (String, Option<String>)>) -> TreeSources {
+        let texts: BTreeMap<String, Text> = planned
+            .into_iter()
+            .map(|(path, text)| (path, Ok(text.map(Arc::from))))
+            .collect();
+        TreeSources {
+            root: self.root.clone(),
+            planned: texts
+                .keys()
+                .filter(|path| path.ends_with(".rs"))
+                .cloned()
+                .collect(),
+            texts: Mutex::new(texts),
+        }
+    }
+}
+
+impl Sources for TreeSources {
+    fn text(&self, path: &str) -> Text {
+        let known = self
+            .texts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(path)
+            .cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let text = read(&self.root.join(path));
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.entry(path.to_owned()).or_insert(text).clone()
+    }
+
+    fn rust_files(&self, folder: &str) -> Result<Vec<String>, String> {
+        let start = self.root.join(folder);
+        let walk = WalkDir::new(&start).follow_links(true).sort_by_file_name();
+        let mut found = Vec::new();
+        for entry in walk.into_iter().filter_entry(belongs_to_package) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // A link that leads back to a folder above it adds no files.
+                Err(error) if error.loop_ancestor().is_some() => continue,
+                // A link to nothing is no file.
+                Err(error) if error.io_error().is_some_and(is_absent) => continue,
+                Err(error) => return Err(error.to_string()),
+            };
+            let is_rust = entry.path().extension().is_some_and(|end| end == "rs");
+            if is_rust
+                && entry.file_type().is_file()
+                && let Ok(below) = entry.path().strip_prefix(&start)
+                // A name that is not UTF-8 cannot be that of a module.
+                && let Some(below) = slashed(below)
+            {
+                found.push(joined(folder, &below));
+            }
+        }
+        let prefix = joined(folder, "");
+        let planned = self.planned.iter().filter(|path| path.starts_with(&prefix));
+        found.extend(planned.cloned());
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>, String> {
+        let entries = match fs::read_dir(self.root.join(folder)) {
+            Ok(entries) => entries,
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| error.to_string())?;
+            // `is_dir` of the path follows links; that of the entry does not.
+            if entry.path().is_dir()
+                && let Some(name) = entry.file_name().to_str()
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+}
+
+fn read(path: &Path) -> Text {
+    match fs::metadata(path) {
+        // A pipe would keep the command waiting.
+        Ok(metadata) if !metadata.is_file() => return Ok(None),
+        Ok(_) => {}
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(reason(&error)),
+    }
+    let bytes = fs::read(path).map_err(|error| reason(&error))?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text.into())),
+        Err(_) => Err("it is not UTF-8 text".to_owned()),
+    }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// What the system says, without the path, which the complaint names.
+fn reason(error: &std::io::Error) -> String {
+    error.kind().to_string()
+}
+
+fn joined(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
+}
+
+fn belongs_to_package(entry: &walkdir::DirEntry) -> bool {
+    if entry.depth() == 0 || !entry.file_type().is_dir() {
+        return true;
+    }
+    let hidden = entry
+        .file_name()
+        .to_str()
+        .is_some_and(|name| name.starts_with('.'));
+    !hidden && !entry.path().join("Cargo.toml").is_file()
+}
+
+fn slashed(path: &Path) -> Option<String> {
+    let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
+    Some(parts?.join("/"))
+}

@@ -1,0 +1,113 @@
+//! One `Cargo.toml`: its tables, and complaints about places in it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rbuilder_syntax::Severity;
+use toml_edit::{Document, Item, Table, TableLike};
+
+use crate::Diagnostic;
+use crate::sources::{Sources, join};
+
+/// A manifest that is TOML.
+pub(super) struct File {
+    /// The folder it is in.
+    pub(super) folder: String,
+    pub(super) path: String,
+    document: Document<Arc<str>>,
+}
+
+/// The manifests read so far: a workspace's is asked for by each of its members.
+pub(super) struct Files<'a> {
+    sources: &'a dyn Sources,
+    read: BTreeMap<String, Option<Rc<File>>>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(sources: &'a dyn Sources) -> Self {
+        Files {
+            sources,
+            read: BTreeMap::new(),
+        }
+    }
+
+    /// The manifest of a folder; nothing when there is none.
+    pub(super) fn get(&mut self, folder: &str) -> Result<Option<Rc<File>>, Diagnostic> {
+        if let Some(known) = self.read.get(folder) {
+            return Ok(known.clone());
+        }
+        let file = File::read(self.sources, folder)?.map(Rc::new);
+        self.read.insert(folder.to_owned(), file.clone());
+        Ok(file)
+    }
+}
+
+impl File {
+    fn read(sources: &dyn Sources, folder: &str) -> Result<Option<File>, Diagnostic> {
+        let path = join(folder, "Cargo.toml");
+        let text = match sources.text(&path) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(None),
+            Err(reason) => return Err(error(&path, 0..0, format!("`{path}` cannot be read: {reason}"))),
+        };
+        match Document::parse(text) {
+            Ok(document) => Ok(Some(File {
+                folder: folder.to_owned(),
+                path,
+                document,
+            })),
+            Err(problem) => {
+                let range = problem.span().unwrap_or(0..0);
+                let message = format!("`{path}` is not TOML: {}", problem.message());
+                Err(error(&path, range, message))
+            }
+        }
+    }
+
+    pub(super) fn root(&self) -> &Table {
+        self.document.as_table()
+    }
+
+    pub(super) fn table(&self, key: &str) -> Option<&dyn TableLike> {
+        table(self.root(), key)
+    }
+
+    /// A complaint about an item of this file; about all of it where there is none.
+    pub(super) fn error(&self, at: Option<&Item>, message: impl Into<String>, help: &str) -> Diagnostic {
+        let range = at.and_then(Item::span).unwrap_or(0..0);
+        Diagnostic {
+            help: (!help.is_empty()).then(|| help.to_owned()),
+            ..error(&self.path, range, message)
+        }
+    }
+}
+
+/// A complaint about a manifest.
+pub(super) fn error(path: &str, range: Range<usize>, message: impl Into<String>) -> Diagnostic {
+    Diagnostic {
+        path: path.to_owned(),
+        range,
+        severity: Severity::Error,
+        message: message.into(),
+        help: None,
+    }
+}
+
+pub(super) fn table<'a>(table: &'a dyn TableLike, key: &str) -> Option<&'a dyn TableLike> {
+    table.get(key)?.as_table_like()
+}
+
+pub(super) fn text<'a>(table: &'a dyn TableLike, key: &str) -> Option<&'a str> {
+    table.get(key)?.as_str()
+}
+
+pub(super) fn truth(table: &dyn TableLike, key: &str) -> Option<bool> {
+    table.get(key)?.as_bool()
+}
+
+pub(super) fn texts<'a>(table: &'a dyn TableLike, key: &str) -> impl Iterator<Item = &'a str> {
+    let list = table.get(key).and_then(Item::as_array);
+    list.into_iter().flatten().filter_map(|value| value.as_str())
+}

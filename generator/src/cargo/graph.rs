@@ -1,0 +1,363 @@
+//! Packages, the path crates they use, and the features that are on in each.
+//!
+//! Cargo's rules, for source that is at hand: a feature turns on features, optional dependencies and features
+//! of dependencies; what several dependants ask of one crate adds up. Crates from a registry or from git are
+//! names and nothing more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use toml_edit::{Item, TableLike};
+
+use super::file::{File, Files, table, text, texts, truth};
+use super::workspace;
+use super::{Dependency, Manifest, targets};
+use crate::Diagnostic;
+use crate::report::Report;
+use crate::resolve;
+use crate::sources::{Sources, join};
+
+/// A number that indexes the packages of a run.
+pub(super) type Index = usize;
+
+/// The packages met so far.
+pub(super) struct Graph<'a> {
+    sources: &'a dyn Sources,
+    report: &'a mut Report,
+    nodes: Vec<Node>,
+    by_folder: BTreeMap<String, Index>,
+    pub(super) files: Files<'a>,
+    /// Features turned on and not followed yet.
+    open: Vec<(Index, String)>,
+}
+
+struct Node {
+    file: Rc<File>,
+    root: Option<Rc<File>>,
+    features: BTreeSet<String>,
+    /// By key: what the manifest says of each dependency.
+    wanted: BTreeMap<String, Wanted>,
+    library: Option<targets::Library>,
+}
+
+/// A dependency as the manifest and its workspace have it.
+struct Wanted {
+    /// The name of the package behind the key.
+    package: String,
+    renamed: bool,
+    /// The folder of a path crate.
+    folder: Option<String>,
+    optional: bool,
+    /// Features asked for, `default` among them unless it is turned off.
+    features: BTreeSet<String>,
+    /// Where it is written.
+    at: Option<std::ops::Range<usize>>,
+    on: bool,
+    /// The package, once the dependency is on.
+    index: Option<Index>,
+}
+
+impl<'a> Graph<'a> {
+    pub(super) fn new(sources: &'a dyn Sources, report: &'a mut Report) -> Self {
+        Graph {
+            sources,
+            report,
+            nodes: Vec::new(),
+            by_folder: BTreeMap::new(),
+            files: Files::new(sources),
+            open: Vec::new(),
+        }
+    }
+
+    /// The package of a folder, with its dependencies and no feature on; nothing when there is none, or when
+    /// it cannot be read, which is then reported.
+    pub(super) fn add(&mut self, folder: &str, with_dev: bool) -> Option<Index> {
+        if let Some(index) = self.by_folder.get(folder) {
+            return Some(*index);
+        }
+        let file = self.files.get(folder);
+        let file = self.said(file)??;
+        file.table("package")?;
+        let root = self.root(&file);
+        let index = self.nodes.len();
+        self.by_folder.insert(folder.to_owned(), index);
+        let library = targets::library(&file, self.sources).filter(|_| !targets::is_proc_macro(&file));
+        self.nodes.push(Node {
+            wanted: wanted(&file, root.as_deref(), with_dev),
+            file,
+            root,
+            features: BTreeSet::new(),
+            library,
+        });
+        let required: Vec<String> = self.nodes[index]
+            .wanted
+            .iter()
+            .filter(|(_, wanted)| !wanted.optional)
+            .map(|(key, _)| key.clone())
+            .collect();
+        required.iter().for_each(|key| self.enable(index, key));
+        Some(index)
+    }
+
+    /// The workspace that a package inherits from; looked for only where it does.
+    fn root(&mut self, file: &Rc<File>) -> Option<Rc<File>> {
+        if file.table("workspace").is_some() {
+            return Some(Rc::clone(file));
+        }
+        if !inherits(file.root(), 0) {
+            return None;
+        }
+        let found = workspace::root_of(file, &mut self.files);
+        let found = self.said(found)?;
+        if found.is_none() {
+            let help = "name it with `package.workspace`, or write out what is inherited";
+            let message = "the manifest inherits from a workspace, and no folder above has one";
+            self.report.push(file.error(None, message, help));
+        }
+        found
+    }
+
+    fn said<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|problem| self.report.push(problem)).ok()
+    }
+
+    /// Turns features of a package on, with all they turn on.
+    pub(super) fn activate(&mut self, index: Index, features: impl IntoIterator<Item = String>) {
+        self.open
+            .extend(features.into_iter().map(|feature| (index, feature)));
+        while let Some((index, feature)) = self.open.pop() {
+            if self.nodes[index].features.insert(feature.clone()) {
+                self.follow(index, &feature);
+            }
+        }
+    }
+
+    /// Every feature that a package declares, optional dependencies among them.
+    pub(super) fn all_features(&self, index: Index) -> Vec<String> {
+        let node = &self.nodes[index];
+        let declared = node.file.table("features").into_iter().flat_map(TableLike::iter);
+        let optional = node.wanted.iter().filter(|(_, wanted)| wanted.optional);
+        declared
+            .map(|(name, _)| name.to_owned())
+            .chain(optional.map(|(key, _)| key.clone()))
+            .collect()
+    }
+
+    pub(super) fn has_feature(&self, index: Index, feature: &str) -> bool {
+        feature == "default" || self.all_features(index).iter().any(|name| name == feature)
+    }
+
+    pub(super) fn name(&self, index: Index) -> &str {
+        let package = self.nodes[index].file.table("package");
+        package
+            .and_then(|package| text(package, "name"))
+            .unwrap_or_default()
+    }
+
+    pub(super) fn file(&self, index: Index) -> &File {
+        &self.nodes[index].file
+    }
+
+    /// The path crates that a package uses.
+    pub(super) fn used_by(&self, index: Index) -> Vec<Index> {
+        self.nodes[index]
+            .wanted
+            .values()
+            .filter_map(|wanted| wanted.index)
+            .collect()
+    }
+
+    pub(super) fn folder(&self, index: Index) -> &str {
+        &self.nodes[index].file.folder
+    }
+
+    fn follow(&mut self, index: Index, feature: &str) {
+        let node = &self.nodes[index];
+        let Some(features) = node
+            .file
+            .table("features")
+            .filter(|features| features.contains_key(feature))
+        else {
+            // The name of an optional dependency is a feature, unless `dep:` is used for it.
+            return self.enable(index, feature);
+        };
+        let implied: Vec<String> = texts(features, feature).map(str::to_owned).collect();
+        for name in implied {
+            match (name.strip_prefix("dep:"), name.split_once('/')) {
+                (Some(key), _) => self.enable(index, key),
+                (None, Some((key, feature))) => {
+                    let (key, weak) = match key.strip_suffix('?') {
+                        Some(key) => (key, true),
+                        None => (key, false),
+                    };
+                    if let Some(wanted) = self.nodes[index].wanted.get_mut(key) {
+                        wanted.features.insert(feature.to_owned());
+                        let target = wanted.index.map(|target| (target, feature.to_owned()));
+                        self.open.extend(target);
+                    }
+                    if !weak {
+                        self.open.push((index, key.to_owned()));
+                    }
+                }
+                (None, None) => self.open.push((index, name)),
+            }
+        }
+    }
+
+    /// Turns a dependency on.
+    fn enable(&mut self, index: Index, key: &str) {
+        let Some(wanted) = self.nodes[index].wanted.get_mut(key).filter(|wanted| !wanted.on) else {
+            return;
+        };
+        wanted.on = true;
+        let Some(folder) = wanted.folder.clone() else {
+            return;
+        };
+        let Some(target) = self.add(&folder, false) else {
+            if !self.report.has_errors() {
+                let node = &self.nodes[index];
+                let range = node.wanted[key].at.clone().unwrap_or(0..0);
+                let message = format!("the path crate `{key}` has no `Cargo.toml` in `{folder}`");
+                self.report
+                    .push(super::file::error(&node.file.path, range, message));
+            }
+            return;
+        };
+        let Some(wanted) = self.nodes[index].wanted.get_mut(key) else {
+            return;
+        };
+        wanted.index = Some(target);
+        let features: Vec<_> = wanted
+            .features
+            .iter()
+            .map(|feature| (target, feature.clone()))
+            .collect();
+        self.open.extend(features);
+    }
+
+    /// What the later stages need of each package.
+    pub(super) fn finish(self) -> Vec<Manifest> {
+        let libraries: Vec<Option<String>> = self
+            .nodes
+            .iter()
+            .map(|node| node.library.as_ref().map(|library| library.name.clone()))
+            .collect();
+        self.nodes
+            .into_iter()
+            .map(|node| {
+                let dependencies = node
+                    .wanted
+                    .iter()
+                    .map(|(key, wanted)| wanted.named(key, &libraries));
+                Manifest {
+                    dependencies: dependencies.collect(),
+                    is_2015: is_2015(&node.file, node.root.as_deref()),
+                    folder: node.file.folder.clone(),
+                    library: node.library,
+                    features: node.features,
+                    roots: Vec::new(),
+                    selected: false,
+                }
+            })
+            .collect()
+    }
+}
+
+impl Wanted {
+    /// The name in source, and the crate behind it.
+    fn named(&self, key: &str, libraries: &[Option<String>]) -> (String, Dependency) {
+        let library = self
+            .index
+            .and_then(|index| Some((index, libraries[index].as_ref()?)));
+        let dependency = match library {
+            Some((index, _)) => Dependency::Package(index),
+            None => Dependency::Other(self.package.replace('-', "_")),
+        };
+        let name = match library {
+            Some((_, library)) if !self.renamed => library.clone(),
+            _ => key.replace('-', "_"),
+        };
+        (name, dependency)
+    }
+}
+
+fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, Wanted> {
+    let mut found = BTreeMap::new();
+    let platforms = file.table("target").into_iter().flat_map(TableLike::iter);
+    let tables = std::iter::once(file.root() as &dyn TableLike)
+        .chain(platforms.filter_map(|(_, platform)| platform.as_table_like()));
+    for holder in tables {
+        let keys = [Some("dependencies"), with_dev.then_some("dev-dependencies")];
+        for dependencies in keys.into_iter().flatten().filter_map(|key| table(holder, key)) {
+            for (key, item) in dependencies.iter() {
+                found
+                    .entry(key.to_owned())
+                    .or_insert_with(|| dependency(key, item, file, root));
+            }
+        }
+    }
+    found
+}
+
+fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wanted {
+    let own = item.as_table_like();
+    let inherits = workspace::inherits(item);
+    let of_workspace = root.and_then(|root| table(root.table("workspace")?, "dependencies")?.get(key));
+    let source = if inherits { of_workspace } else { Some(item) };
+    let spec = source.and_then(Item::as_table_like);
+    let home = if inherits {
+        root.map_or("", |root| &root.folder)
+    } else {
+        &file.folder
+    };
+
+    let package = spec.and_then(|spec| text(spec, "package"));
+    let name = package.unwrap_or(key);
+    let path = spec.and_then(|spec| text(spec, "path"));
+    // What has a known schema is not read: a checkout of `kube` says no more than its name does.
+    let path = path.filter(|_| !resolve::is_known_crate(&name.replace('-', "_")));
+    let tables = [own.filter(|_| inherits), spec].into_iter().flatten();
+    let asked = tables.flat_map(|table| texts(table, "features"));
+    let default = |table: Option<&dyn TableLike>| {
+        table.and_then(|table| truth(table, "default-features").or_else(|| truth(table, "default_features")))
+    };
+    let default = default(spec) != Some(false) || (inherits && default(own) == Some(true));
+    Wanted {
+        package: name.to_owned(),
+        renamed: package.is_some(),
+        folder: path.map(|path| join(home, path)),
+        optional: own.and_then(|own| truth(own, "optional")) == Some(true),
+        features: asked
+            .map(str::to_owned)
+            .chain(default.then(|| "default".to_owned()))
+            .collect(),
+        at: item.span(),
+        on: false,
+        index: None,
+    }
+}
+
+/// Whether `workspace = true` stands anywhere in a manifest.
+fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
+    // `[target.'…'.dependencies] x.workspace = true` is the deepest.
+    depth < 6
+        && holder.iter().any(|(key, item)| {
+            (key == "workspace" && item.as_bool() == Some(true))
+                || item
+                    .as_table_like()
+                    .is_some_and(|inner| inherits(inner, depth + 1))
+        })
+}
+
+/// Whether paths begin at the root of the crate, as they did before edition 2018.
+fn is_2015(file: &File, root: Option<&File>) -> bool {
+    let own = file.table("package").and_then(|package| package.get("edition"));
+    let of_workspace = || table(root?.table("workspace")?, "package")?.get("edition");
+    let edition = match own {
+        Some(own) if workspace::inherits(own) => of_workspace(),
+        own => own,
+    };
+    edition
+        .and_then(Item::as_str)
+        .is_none_or(|edition| edition == "2015")
+}

@@ -1,0 +1,236 @@
+//! `Cargo.toml`s, read by hand: which packages there are, where their targets begin, which features are on,
+//! what the dependencies are called.
+//!
+//! One call of `cargo metadata` costs more than all the rest of a run, and needs dependencies at hand.
+
+mod file;
+mod graph;
+mod targets;
+mod workspace;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use file::{File, text};
+use graph::{Graph, Index};
+pub(crate) use targets::Library;
+
+use crate::report::Report;
+use crate::sources::Sources;
+use crate::{Diagnostic, Options};
+use rbuilder_syntax::suggestion;
+
+/// What a package's manifest says about its source.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    /// Where the package is.
+    pub(crate) folder: String,
+    pub(crate) library: Option<Library>,
+    /// The roots of the other targets whose kinds are wanted.
+    pub(crate) roots: Vec<String>,
+    /// Whether the kinds and markers of the library are wanted; otherwise only types that others use.
+    pub(crate) selected: bool,
+    /// The features that are on.
+    pub(crate) features: BTreeSet<String>,
+    /// By name in source.
+    pub(crate) dependencies: BTreeMap<String, Dependency>,
+    /// Whether the edition is 2015.
+    pub(crate) is_2015: bool,
+}
+
+/// The crate behind a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Dependency {
+    /// A path crate, by its place in the list of manifests.
+    Package(usize),
+    /// A crate whose source is not at hand, by its name.
+    Other(String),
+}
+
+/// Reads the manifests of the packages that are asked for and of every path crate they use. Nothing comes back
+/// when the reason has been reported.
+pub(crate) fn read(sources: &dyn Sources, options: &Options, report: &mut Report) -> Option<Vec<Manifest>> {
+    match find(sources, options, report) {
+        Ok(manifests) => (!report.has_errors()).then_some(manifests),
+        Err(problem) => {
+            report.push(problem);
+            None
+        }
+    }
+}
+
+fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result<Vec<Manifest>, Diagnostic> {
+    let with_dev = !options.examples.is_empty();
+    let mut graph = Graph::new(sources, report);
+    let Some(here) = graph.files.get("")? else {
+        return Err(file::error("Cargo.toml", 0..0, "there is no `Cargo.toml`"));
+    };
+    let members = members(&here, options, sources, &mut graph, with_dev)?;
+    let selected = choose(&here, members, options, &graph)?;
+    turn_on(&here, &selected, options, &mut graph)?;
+    let mut roots = Vec::new();
+    for index in &selected {
+        roots.push(match options.examples.as_slice() {
+            [] => targets::binaries(graph.file(*index), sources)?,
+            _ => targets::examples(graph.file(*index), sources)?
+                .into_iter()
+                .filter(|(name, _)| options.examples.contains(name))
+                .map(|(_, path)| path)
+                .collect(),
+        });
+    }
+    let mut manifests = graph.finish();
+    for (index, roots) in selected.iter().zip(roots) {
+        manifests[*index].roots = roots;
+        manifests[*index].selected = options.examples.is_empty();
+    }
+    check_targets(&here, &manifests, &selected, options)?;
+    Ok(manifests)
+}
+
+/// The packages that may be asked for: the one here, and those of its workspace.
+fn members(
+    here: &File,
+    options: &Options,
+    sources: &dyn Sources,
+    graph: &mut Graph<'_>,
+    with_dev: bool,
+) -> Result<Vec<Index>, Diagnostic> {
+    let is_root = here.table("workspace").is_some();
+    if here.table("package").is_none() && !is_root {
+        let help = "run this in the package that holds the API types, or in its workspace";
+        return Err(here.error(
+            None,
+            "`Cargo.toml` describes neither a package nor a workspace",
+            help,
+        ));
+    }
+    let above = if is_root || options.packages.is_empty() {
+        None
+    } else {
+        workspace::root_of(here, &mut graph.files)?
+    };
+    let root = above.as_deref().or(is_root.then_some(here));
+    let Some(root) = root else {
+        return Ok(graph.add("", with_dev).into_iter().collect());
+    };
+    let folders = workspace::members(root, sources)?;
+    let mut members: Vec<Index> = folders
+        .iter()
+        .filter_map(|folder| graph.add(folder, with_dev))
+        .collect();
+    // A path crate within the workspace is a member without being listed.
+    let mut at = 0;
+    while let Some(member) = members.get(at) {
+        for used in graph.used_by(*member) {
+            if !members.contains(&used) && workspace::holds(root, graph.folder(used)) {
+                members.push(used);
+            }
+        }
+        at += 1;
+    }
+    Ok(members)
+}
+
+/// The members that are asked for; all of them when none is named.
+fn choose(
+    here: &File,
+    members: Vec<Index>,
+    options: &Options,
+    graph: &Graph<'_>,
+) -> Result<Vec<Index>, Diagnostic> {
+    if options.packages.is_empty() {
+        return Ok(members);
+    }
+    let mut chosen = Vec::new();
+    for wanted in &options.packages {
+        match members.iter().find(|index| graph.name(**index) == wanted) {
+            Some(index) if !chosen.contains(index) => chosen.push(*index),
+            Some(_) => {}
+            None => {
+                let help = suggestion(wanted, members.iter().map(|index| graph.name(*index)));
+                return Err(here.error(None, format!("the workspace has no package `{wanted}`"), &help));
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// Turns on what the command line asks for: `feature` wherever there is one of that name, `package/feature` there.
+fn turn_on(
+    here: &File,
+    selected: &[Index],
+    options: &Options,
+    graph: &mut Graph<'_>,
+) -> Result<(), Diagnostic> {
+    for index in selected {
+        if !options.no_default_features {
+            graph.activate(*index, ["default".to_owned()]);
+        }
+        if options.all_features {
+            let all = graph.all_features(*index);
+            graph.activate(*index, all);
+        }
+    }
+    for asked in &options.features {
+        let (package, feature) = match asked.split_once('/') {
+            Some((package, feature)) => (Some(package), feature),
+            None => (None, asked.as_str()),
+        };
+        let holders: Vec<Index> = selected
+            .iter()
+            .copied()
+            .filter(|index| package.is_none_or(|name| graph.name(*index) == name))
+            .filter(|index| graph.has_feature(*index, feature))
+            .collect();
+        if holders.is_empty() {
+            let known: BTreeSet<String> = selected
+                .iter()
+                .flat_map(|index| graph.all_features(*index))
+                .collect();
+            let help = suggestion(feature, known.iter().map(String::as_str));
+            let message = match package {
+                Some(package) => format!("the package `{package}` has no feature `{feature}`"),
+                None => format!("there is no feature `{feature}`"),
+            };
+            return Err(here.error(None, message, &help));
+        }
+        for index in holders {
+            graph.activate(index, [feature.to_owned()]);
+        }
+    }
+    Ok(())
+}
+
+fn check_targets(
+    here: &File,
+    manifests: &[Manifest],
+    selected: &[Index],
+    options: &Options,
+) -> Result<(), Diagnostic> {
+    let found = |index: &Index| !manifests[*index].roots.is_empty();
+    if let Some(example) = options.examples.first()
+        && !selected.iter().any(found)
+    {
+        return Err(here.error(None, format!("there is no example `{example}`"), ""));
+    }
+    // In a workspace, a member with nothing but tests has no API.
+    if let [index] = selected
+        && !found(index)
+        && manifests[*index].library.is_none()
+    {
+        let name = here.table("package").and_then(|package| text(package, "name"));
+        let message = "the package has neither `src/lib.rs` nor `src/main.rs`";
+        let help = match name {
+            Some(_) => "kinds in examples are read with `--example <name>`",
+            None => "",
+        };
+        return Err(here.error(None, message, help));
+    }
+    if selected.is_empty() {
+        return Err(here.error(None, "the workspace has no packages", "list them under `members`"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

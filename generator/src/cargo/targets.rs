@@ -1,0 +1,154 @@
+//! Where the targets of a package begin.
+
+use std::collections::BTreeSet;
+
+use toml_edit::{Item, TableLike};
+
+use super::file::{File, table, text, truth};
+use crate::Diagnostic;
+use crate::sources::{Sources, join};
+
+/// The library of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Library {
+    /// The name other targets know it by.
+    pub(crate) name: String,
+    /// The root file.
+    pub(crate) path: String,
+}
+
+/// The library, where there is one.
+pub(super) fn library(file: &File, sources: &dyn Sources) -> Option<Library> {
+    let lib = file.table("lib");
+    let name = lib
+        .and_then(|lib| text(lib, "name"))
+        .or_else(|| text(file.table("package")?, "name"))
+        .unwrap_or_default();
+    let path = lib.and_then(|lib| text(lib, "path")).unwrap_or("src/lib.rs");
+    let path = join(&file.folder, path);
+    is_file(sources, &path).then(|| Library {
+        name: name.replace('-', "_"),
+        path,
+    })
+}
+
+/// The root files of the binaries, by path.
+pub(super) fn binaries(file: &File, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
+    let found = targets(file, sources, &BINARIES)?;
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The name and root file of each example, by name.
+pub(super) fn examples(file: &File, sources: &dyn Sources) -> Result<Vec<(String, String)>, Diagnostic> {
+    targets(file, sources, &EXAMPLES)
+}
+
+/// How targets of one sort are found.
+struct Sort {
+    /// The key of their tables.
+    key: &'static str,
+    /// Where they are when no table says otherwise.
+    folder: &'static str,
+    /// The key that turns the search off.
+    auto: &'static str,
+    /// A root outside of the folder: `src/main.rs`.
+    main: Option<&'static str>,
+}
+
+const BINARIES: Sort = Sort {
+    key: "bin",
+    folder: "src/bin",
+    auto: "autobins",
+    main: Some("src/main.rs"),
+};
+
+const EXAMPLES: Sort = Sort {
+    key: "example",
+    folder: "examples",
+    auto: "autoexamples",
+    main: None,
+};
+
+fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(String, String)>, Diagnostic> {
+    let package = file.table("package");
+    let package_name = package
+        .and_then(|package| text(package, "name"))
+        .unwrap_or_default();
+    let folder = join(&file.folder, sort.folder);
+    let mut found: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut paths: BTreeSet<String> = BTreeSet::new();
+    for written in tables(file.root(), sort.key) {
+        let Some(name) = text(written, "name") else {
+            continue;
+        };
+        let candidates = match text(written, "path") {
+            Some(path) => vec![join(&file.folder, path)],
+            None => {
+                let main = sort.main.filter(|_| name == package_name);
+                let main = main.map(|main| join(&file.folder, main));
+                let beside = [format!("{folder}/{name}.rs"), format!("{folder}/{name}/main.rs")];
+                beside.into_iter().chain(main).collect()
+            }
+        };
+        if let Some(path) = candidates.into_iter().find(|path| is_file(sources, path)) {
+            paths.insert(path.clone());
+            found.insert((name.to_owned(), path));
+        }
+    }
+    if package.and_then(|package| truth(package, sort.auto)) != Some(false) {
+        let main = sort.main.map(|main| join(&file.folder, main));
+        let main = main.filter(|path| is_file(sources, path));
+        let below = sources.rust_files(&folder).map_err(|reason| {
+            let message = format!("`{folder}` cannot be read: {reason}");
+            file.error(None, message, "")
+        })?;
+        let automatic = below.into_iter().filter_map(|path| {
+            let name = automatic_name(path.strip_prefix(&folder)?.strip_prefix('/')?)?.to_owned();
+            Some((name, path))
+        });
+        let main = main.map(|path| (package_name.to_owned(), path));
+        // What a table names is not searched for once more.
+        found.extend(automatic.chain(main).filter(|(_, path)| !paths.contains(path)));
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by(|a, b| a.1.cmp(&b.1));
+    Ok(found)
+}
+
+/// `x` of `x.rs` and of `x/main.rs`.
+fn automatic_name(path: &str) -> Option<&str> {
+    match path.split_once('/') {
+        None => path.strip_suffix(".rs"),
+        Some((folder, "main.rs")) => Some(folder),
+        Some(_) => None,
+    }
+}
+
+/// `[[bin]]`, or `bin = [{ … }]`.
+fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
+    match root.get(key) {
+        Some(Item::ArrayOfTables(list)) => list.iter().map(|table| table as &dyn TableLike).collect(),
+        Some(item) => item
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|value| value.as_inline_table())
+            .map(|table| table as &dyn TableLike)
+            .collect(),
+        None => Vec::new(),
+    }
+}
+
+/// Whether the crate is a compiler plugin, which exports no types.
+pub(super) fn is_proc_macro(file: &File) -> bool {
+    table(file.root(), "lib").is_some_and(|lib| {
+        truth(lib, "proc-macro")
+            .or_else(|| truth(lib, "proc_macro"))
+            .unwrap_or(false)
+    })
+}
+
+fn is_file(sources: &dyn Sources, path: &str) -> bool {
+    // A file that cannot be read is there, and complained about when it is read.
+    sources.text(path).map_or(true, |text| text.is_some())
+}

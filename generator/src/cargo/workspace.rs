@@ -1,0 +1,208 @@
+//! Workspaces: which root a package belongs to, and which packages a root has.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use toml_edit::Item;
+
+use super::file::{File, Files, text, texts};
+use crate::Diagnostic;
+use crate::sources::{Sources, join};
+
+/// Folders above a package that are looked into for its workspace.
+const MAX_ANCESTORS: usize = 32;
+
+/// The workspace of a package that does not itself hold one: the nearest folder above with a `[workspace]`
+/// that does not exclude it, or the one that it names.
+pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<File>>, Diagnostic> {
+    if let Some(named) = file
+        .table("package")
+        .and_then(|package| text(package, "workspace"))
+    {
+        return files.get(&join(&file.folder, named));
+    }
+    let mut folder = file.folder.clone();
+    for _ in 0..MAX_ANCESTORS {
+        let above = join(&folder, "..");
+        if above == folder {
+            break;
+        }
+        folder = above;
+        if let Some(candidate) = files.get(&folder)?
+            && candidate.table("workspace").is_some()
+            && !excludes(&candidate, &file.folder)
+        {
+            return Ok(Some(candidate));
+        }
+    }
+    Ok(None)
+}
+
+/// The folders of the packages that a root lists; without those that are members because the root's packages
+/// depend on them.
+pub(super) fn members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<String>, Diagnostic> {
+    let mut folders = BTreeSet::new();
+    let Some(workspace) = root.table("workspace") else {
+        return Ok(folders);
+    };
+    if root.table("package").is_some() {
+        folders.insert(root.folder.clone());
+    }
+    for pattern in texts(workspace, "members") {
+        let is_pattern = pattern.contains(['*', '?', '[']);
+        for folder in expand(root, pattern, sources)? {
+            let manifest = join(&folder, "Cargo.toml");
+            let is_package = sources.text(&manifest).map_or(true, |text| text.is_some());
+            if is_package && !excludes(root, &folder) {
+                folders.insert(folder);
+            } else if !is_package && !is_pattern {
+                let message = format!("the member `{pattern}` has no `Cargo.toml`");
+                return Err(root.error(workspace.get("members"), message, ""));
+            }
+        }
+    }
+    Ok(folders)
+}
+
+/// Whether a folder may be a member of a root without being listed.
+pub(super) fn holds(root: &File, folder: &str) -> bool {
+    root.table("workspace").is_some() && below(&root.folder, folder) && !excludes(root, folder)
+}
+
+fn excludes(root: &File, folder: &str) -> bool {
+    let Some(workspace) = root.table("workspace") else {
+        return false;
+    };
+    // What `members` names outright stays one, as in Cargo.
+    let listed = texts(workspace, "members").any(|member| join(&root.folder, member) == folder);
+    !listed
+        && texts(workspace, "exclude").any(|excluded| {
+            let excluded = join(&root.folder, excluded);
+            excluded == folder || below(&excluded, folder)
+        })
+}
+
+fn below(folder: &str, other: &str) -> bool {
+    if folder.is_empty() {
+        return !other.starts_with("..") && !other.starts_with('/');
+    }
+    if folder.split('/').all(|part| part == "..") {
+        // `..` holds everything but what is further up.
+        let above = format!("{folder}/..");
+        return !other.starts_with('/') && other != above && !other.starts_with(&format!("{above}/"));
+    }
+    other
+        .strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The folders that a pattern like `crates/*` stands for.
+fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
+    let mut folders = vec![root.folder.clone()];
+    for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if !part.contains(['*', '?', '[']) {
+            folders.iter_mut().for_each(|folder| *folder = join(folder, part));
+            continue;
+        }
+        let mut next = Vec::new();
+        for folder in folders {
+            let names = sources.folders(&folder).map_err(|reason| {
+                let at = root
+                    .table("workspace")
+                    .and_then(|workspace| workspace.get("members"));
+                root.error(at, format!("`{folder}` cannot be read: {reason}"), "")
+            })?;
+            next.extend(
+                names
+                    .iter()
+                    .filter(|name| !name.starts_with('.') && matches(part, name))
+                    .map(|name| join(&folder, name)),
+            );
+        }
+        folders = next;
+    }
+    Ok(folders)
+}
+
+/// Whether a name fits a pattern of letters, `*`, `?` and `[…]`.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut letters = pattern.chars();
+    match letters.next() {
+        None => name.is_empty(),
+        Some('*') => {
+            let rest = letters.as_str();
+            let starts = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+            starts.into_iter().any(|at| matches(rest, &name[at..]))
+        }
+        Some('[') if letters.as_str().contains(']') => {
+            let Some((set, rest)) = letters.as_str().split_once(']') else {
+                return false;
+            };
+            let mut name = name.chars();
+            name.next().is_some_and(|letter| in_set(set, letter)) && matches(rest, name.as_str())
+        }
+        Some(wanted) => {
+            let mut name = name.chars();
+            name.next()
+                .is_some_and(|letter| wanted == '?' || wanted == letter)
+                && matches(letters.as_str(), name.as_str())
+        }
+    }
+}
+
+fn in_set(set: &str, letter: char) -> bool {
+    let (negated, set) = match set.strip_prefix('!') {
+        Some(set) => (true, set),
+        None => (false, set),
+    };
+    let set: Vec<char> = set.chars().collect();
+    let ranges = set
+        .windows(3)
+        .any(|part| part[1] == '-' && (part[0]..=part[2]).contains(&letter));
+    (ranges || set.contains(&letter)) != negated
+}
+
+/// Whether a key says `workspace = true`.
+pub(super) fn inherits(item: &Item) -> bool {
+    let says = item
+        .as_table_like()
+        .and_then(|table| table.get("workspace")?.as_bool());
+    says == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, expected) in [
+            ("*", "api", true),
+            ("*-api", "shop-api", true),
+            ("*-api", "shop", false),
+            ("a?i", "api", true),
+            ("v[12]", "v2", true),
+            ("v[1-3]", "v2", true),
+            ("v[!1-3]", "v2", false),
+            ("", "", true),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn what_is_below() {
+        for (folder, other, expected) in [
+            ("", "api", true),
+            ("", "../api", false),
+            ("..", "../api", true),
+            ("..", "api", true),
+            ("..", "../../api", false),
+            ("crates", "crates/api", true),
+            ("crates", "cratesapi", false),
+            ("", "/abs", false),
+        ] {
+            assert_eq!(below(folder, other), expected, "{folder} {other}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+#[path = "more/deep.rs"]
+mod deep;
+pub use self::deep::Linked;
