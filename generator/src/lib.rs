@@ -4,10 +4,12 @@
 //! [`OutputFile`]s. Broken user code is ordinary input: it makes diagnostics, never a panic.
 
 mod cargo;
+mod cel;
 mod collect;
 mod crd;
 mod kubernetes;
 mod lexer;
+mod origin;
 mod package;
 pub mod rbac;
 mod report;
@@ -108,7 +110,8 @@ fn manifests(sources: &dyn Sources, options: &Options, report: &mut Report) -> V
     let Some(manifests) = cargo::read(sources, options, report) else {
         return Vec::new();
     };
-    let package = collect::collect(sources, manifests, report);
+    let mut package = collect::collect(sources, manifests, report);
+    origin::name_files(&mut package);
     let mut files = crd::crd_files(&package, options, report);
     files.extend(rbac::roles_file(&package.rules, &options.role_name));
     files.extend(webhook::manifests_file(&package, report));

@@ -40,7 +40,7 @@ id!(
 );
 
 /// A place in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     pub(crate) file: FileId,
     pub(crate) span: SpanId,

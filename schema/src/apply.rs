@@ -56,6 +56,7 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
         schemaless: _,
         title,
         external_docs,
+        origin: _,
     } = markers;
     retype(validation.schema_type, *int_or_string, schema);
     constrain(validation, schema, complaints);
@@ -425,6 +426,7 @@ fn key_rules(keys: &Markers, complaints: &mut Vec<Complaint>) -> Vec<Cel> {
         rules.push(Cel {
             rule,
             message: Some(message),
+            origin: keys.origin,
             ..Cel::default()
         });
     };
@@ -470,6 +472,13 @@ fn key_rules(keys: &Markers, complaints: &mut Vec<Complaint>) -> Vec<Cel> {
         complaints.push(complaint.help("keys take `min_length`, `max_length`, `pattern`, `enum` and `cel`"));
     }
     for cel in &keys.cel {
+        if cel.message_expression.is_some() || cel.optional_old_self.is_some() {
+            let complaint = Complaint::new("a rule on keys sees the key only");
+            complaints.push(
+                complaint
+                    .help("write `message` in place of `message_expression`, and compare with no `oldSelf`"),
+            );
+        }
         // `self` in the rule is the key.
         rules.push(Cel {
             rule: format!("self.all(key, [key].all(self, {}))", cel.rule),

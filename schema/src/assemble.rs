@@ -44,7 +44,10 @@ pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Pro
     apply(&container.markers, &mut schema, &mut complaints);
     if let Shape::Object(fields) = &container.shape {
         let rules = one_of_rules(&container.markers.one_of, fields, slots, &mut complaints);
-        schema.validations.extend(rules);
+        let origin = container.markers.origin;
+        schema
+            .validations
+            .extend(rules.into_iter().map(|rule| crate::Cel { origin, ..rule }));
     }
     problems.extend(
         complaints

@@ -37,7 +37,9 @@ pub use cel_name::cel_name;
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use format::FORMATS;
 pub use known::{is_known, known};
-pub use markers::{Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Reason, Topology, Validation};
+pub use markers::{
+    Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Origin, Reason, Topology, Validation,
+};
 pub use number::compare_numbers;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]

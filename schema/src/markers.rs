@@ -64,6 +64,9 @@ pub struct Markers {
     /// `external_docs(url = "…", description = "…")`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<ExternalDocs>,
+    /// Where a marker is written that stands for rules: `immutable`, `keys(…)`, `exactly_one_of(…)`.
+    #[serde(skip)]
+    pub origin: Origin,
 }
 
 impl Markers {
@@ -160,6 +163,25 @@ pub struct Cel {
     pub reason: Option<Reason>,
     /// The expression; `self` is the value the rule is on.
     pub rule: String,
+    /// Where it is written.
+    #[serde(skip)]
+    pub origin: Origin,
+}
+
+/// Where a rule is written, for messages: a file and a place in it, as whoever read it numbers them. Nothing for
+/// rules that a marker other than `cel` stands for. Rules are the same wherever they are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin {
+    /// The file.
+    pub file: u32,
+    /// The place in the file: two numbers, whatever they count.
+    pub span: Option<(u32, u32)>,
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Origin) -> bool {
+        true
+    }
 }
 
 /// The four reasons the API server accepts for a CEL rule.

@@ -52,10 +52,15 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Com
         Arc::make_mut(&mut property).validations.push(Cel {
             rule,
             message: Some("field is immutable".into()),
+            origin: field.markers.origin,
             ..Cel::default()
         });
         if optional {
-            schema.validations.extend(once_set(&field.name, complaints));
+            let rule = once_set(&field.name, complaints).map(|rule| Cel {
+                origin: field.markers.origin,
+                ..rule
+            });
+            schema.validations.extend(rule);
         }
     }
     let name: Arc<str> = field.name.as_str().into();

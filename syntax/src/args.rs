@@ -3,6 +3,7 @@
 //! What a name means is not known here. An argument is `name`, `name = value`, `name(arguments)` or a literal.
 
 use proc_macro2::{Span, TokenStream};
+use rbuilder_schema::Origin;
 use serde_json::{Map, Number, Value};
 use syn::ext::IdentExt;
 use syn::parse::discouraged::Speculative;
@@ -352,6 +353,11 @@ impl Arg {
         }
     }
 
+    /// Where the argument is, for rules that it stands for.
+    pub(crate) fn origin(&self) -> Origin {
+        origin(self.span)
+    }
+
     fn wrong<T>(&self, session: &mut Session, wanted: &str, sample: &str) -> Option<T> {
         let message = format!("`{}` wants {wanted}", self.name);
         session.error_help(
@@ -360,6 +366,14 @@ impl Arg {
             format!("write `{} = {sample}`", self.name),
         );
         None
+    }
+}
+
+/// A place, as the schema crate carries it.
+pub(crate) fn origin(span: SpanId) -> Origin {
+    Origin {
+        file: 0,
+        span: Some((span.0, span.0)),
     }
 }
 

@@ -19,7 +19,7 @@ mod rbac;
 mod serde_attrs;
 mod session;
 mod span;
-mod suggest;
+pub mod suggest;
 mod types;
 mod webhook;
 
@@ -27,6 +27,7 @@ pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use derives::{derives, derives_named};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use item::{Item, parse_type};
+pub use marker::pattern_problem;
 pub use model::{CustomResource, PrintColumn, RbacRule, Scale, Type, TypeKind, TypeRef};
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::Session;

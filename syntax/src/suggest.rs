@@ -2,7 +2,7 @@
 
 /// The candidate nearest to `word`, if one is near enough to be what was meant: a third of its letters wrong, two
 /// that changed places counting as one.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = normal(word);
     candidates
         .into_iter()
@@ -21,7 +21,7 @@ pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clon
 }
 
 /// Names in backticks, separated by commas.
-pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names
         .into_iter()
         .map(|name| format!("`{name}`"))

@@ -4,6 +4,7 @@ mod check;
 mod merge;
 mod print;
 mod root;
+mod rules;
 
 use std::collections::BTreeMap;
 
@@ -96,6 +97,7 @@ fn version<'a>(id: TypeId, resource: &'a CustomResource, schemas: &mut Schemas<'
     };
     check::check(&version, schemas);
     check::check_structure(&version, schemas);
+    rules::check(&version, schemas);
     Some(version)
 }
 

@@ -142,6 +142,7 @@ fn write_rule(rule: &Cel, entries: &mut Entries<'_>) {
         optional_old_self,
         reason,
         rule,
+        origin: _,
     } = rule;
     text(entries, "fieldPath", field_path);
     text(entries, "message", message);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use rbuilder_syntax::{SpanId, WebhookKind};
 
 use super::Entry;
+use crate::cel;
 use crate::package::Package;
 use crate::report::Report;
 
@@ -33,6 +34,19 @@ pub(super) fn drop_second_readings(package: &Package, entries: &mut Vec<Entry<'_
 pub(super) fn check(package: &Package, entries: &[Entry<'_>], report: &mut Report) {
     check_names(package, entries, report);
     check_paths(package, entries, report);
+    check_conditions(package, entries, report);
+}
+
+/// The API server refuses a configuration with an expression that it cannot compile.
+fn check_conditions(package: &Package, entries: &[Entry<'_>], report: &mut Report) {
+    for entry in entries {
+        for condition in &entry.webhook.match_conditions {
+            for finding in cel::check_match_condition(&condition.expression) {
+                let at = entry.at(condition.span);
+                report.say(package, at, finding.severity(), finding.message, finding.help);
+            }
+        }
+    }
 }
 
 /// The API server refuses a configuration with two webhooks of one name.

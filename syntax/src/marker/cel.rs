@@ -4,7 +4,7 @@ use rbuilder_schema::{Cel, Reason};
 use syn::{Expr, ExprLit, Lit};
 
 use super::{ANYWHERE, Marker};
-use crate::args::{Arg, ArgValue};
+use crate::args::{Arg, ArgValue, origin};
 use crate::{Session, SpanId, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
@@ -70,6 +70,7 @@ fn named(outer: &Arg, args: &[Arg], session: &mut Session) -> Option<Cel> {
             .map_or(outer.span, Arg::value_span)
     };
     check(&cel, &at, session);
+    cel.origin = origin(at("rule"));
     Some(cel)
 }
 
@@ -125,7 +126,7 @@ fn check(cel: &Cel, at: &dyn Fn(&str) -> SpanId, session: &mut Session) {
 
 /// `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
 pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
-    let cel = match &arg.value {
+    let mut cel = match &arg.value {
         ArgValue::Expr(expr, _) => match chain(expr, arg.value_span(), session) {
             Some(cel) => cel,
             None => {
@@ -143,6 +144,7 @@ pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
         },
     };
     check(&cel, &|_| arg.value_span(), session);
+    cel.origin = origin(arg.value_span());
     Some(cel)
 }
 

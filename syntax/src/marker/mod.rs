@@ -27,6 +27,11 @@ pub(crate) use cel::rule as cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option};
 
+/// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.
+pub fn pattern_problem(text: &str) -> Option<String> {
+    pattern::check(text).err()
+}
+
 /// Where a marker stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {

@@ -54,6 +54,7 @@ fn inner(arg: &Arg, kind: Kind, session: &mut Session) -> Option<Box<Markers>> {
     let args = arg.list(session)?;
     let mut reading = Reading::new(Place::Value, kind);
     reading.read(args, session);
+    reading.markers.origin = arg.origin();
     Some(Box::new(reading.finish(session).markers))
 }
 

@@ -54,5 +54,6 @@ fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, sessio
             "name them: `(a, b)`",
         );
     }
+    reading.markers.origin = arg.origin();
     reading.markers.one_of.push(make(names));
 }

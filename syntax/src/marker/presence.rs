@@ -35,7 +35,10 @@ pub(super) const MARKERS: &[Marker] = &[
         doc: "Once set, the value cannot be changed or removed.",
         places: FIELD,
         repeatable: false,
-        read: |arg, reading, session| reading.markers.immutable = arg.flag(session),
+        read: |arg, reading, session| {
+            reading.markers.immutable = arg.flag(session);
+            reading.markers.origin = arg.origin();
+        },
     },
 ];
 

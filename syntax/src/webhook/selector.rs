@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::choice;
 use crate::args::Arg;
-use crate::{Session, object_name, suggest};
+use crate::{Session, SpanId, object_name, suggest};
 
 /// Chooses objects by their labels; all that is written must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct MatchCondition {
     pub name: String,
     /// The expression; it may speak of `object`, `oldObject`, `request` and `authorizer`.
     pub expression: String,
+    /// Where the expression is.
+    pub span: SpanId,
 }
 
 const OPERATORS: &[&str] = &["In", "NotIn", "Exists", "DoesNotExist"];
@@ -45,6 +47,7 @@ pub(super) fn condition(arg: &Arg, session: &mut Session) -> Option<MatchConditi
     let condition = MatchCondition {
         name: needed(arg, args, "name", session)?.text(session)?,
         expression: needed(arg, args, "expression", session)?.text(session)?,
+        span: needed(arg, args, "expression", session)?.value_span(),
     };
     if !object_name::is_label_key(&condition.name) {
         let message = format!("`{}` cannot be the name of a match condition", condition.name);

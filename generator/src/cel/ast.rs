@@ -1,0 +1,94 @@
+//! The tree of a CEL expression, macros already written out.
+//!
+//! Operators are calls of functions named as CEL names them (`_+_`, `!_`, `_?_:_`), so that the checker and the
+//! estimator meet one sort of call.
+
+use std::ops::Range;
+
+/// One node.
+#[derive(Debug)]
+pub(super) struct Expr {
+    /// Its number: an index into what the checker and the estimator note about nodes.
+    pub(super) id: usize,
+    /// The bytes of the source it comes from.
+    pub(super) at: Range<usize>,
+    /// How many nodes the longest way down from here has.
+    pub(super) depth: usize,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Literal(Literal),
+    Ident(String),
+    /// `operand.field`; with `test` it is what `has(…)` asks.
+    Select {
+        operand: Box<Expr>,
+        field: String,
+        test: bool,
+    },
+    Call {
+        function: String,
+        target: Option<Box<Expr>>,
+        args: Vec<Expr>,
+    },
+    /// Elements, each with whether it is written with `?`.
+    List(Vec<(Expr, bool)>),
+    /// Keys and values, each with whether it is written with `?`.
+    Map(Vec<(Expr, Expr, bool)>),
+    /// `Name{…}`: a message, of which Kubernetes declares none.
+    Message(String),
+    Fold(Box<Fold>),
+    /// `let name = value in body`, which CEL has only inside macros.
+    Bind {
+        name: String,
+        value: Box<Expr>,
+        body: Box<Expr>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Literal {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint,
+    Double,
+    String(String),
+    /// How many bytes.
+    Bytes(usize),
+}
+
+/// A loop over a list or the keys of a map: what `all`, `exists`, `map` and their kin are written out as.
+#[derive(Debug)]
+pub(super) struct Fold {
+    pub(super) range: Expr,
+    pub(super) variable: String,
+    /// The second variable of the forms that name key and value.
+    pub(super) second: Option<String>,
+    pub(super) init: Expr,
+    pub(super) condition: Expr,
+    pub(super) step: Expr,
+    pub(super) result: Expr,
+}
+
+impl Kind {
+    /// How many nodes the longest way down has.
+    pub(super) fn depth(&self) -> usize {
+        let of = |exprs: &mut dyn Iterator<Item = &Expr>| exprs.map(|expr| expr.depth).max().unwrap_or(0);
+        match self {
+            Kind::Literal(_) | Kind::Ident(_) | Kind::Message(_) => 0,
+            Kind::Select { operand, .. } => operand.depth,
+            Kind::Call { target, args, .. } => of(&mut target.as_deref().into_iter().chain(args)),
+            Kind::List(items) => of(&mut items.iter().map(|(item, _)| item)),
+            Kind::Map(entries) => of(&mut entries.iter().flat_map(|(key, value, _)| [key, value])),
+            Kind::Fold(fold) => {
+                of(&mut [&fold.range, &fold.init, &fold.condition, &fold.step, &fold.result].into_iter())
+            }
+            Kind::Bind { value, body, .. } => value.depth.max(body.depth),
+        }
+    }
+}
+
+/// The name of the variable in which a loop gathers its result; no source can spell it.
+pub(super) const ACCUMULATOR: &str = "@result";

@@ -1,0 +1,542 @@
+//! Gives every node its type, by the rules of cel-go's checker, and says what the API server would refuse.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rbuilder_schema::cel_name;
+use rbuilder_syntax::{Severity, pattern_problem, suggest};
+
+use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
+use super::functions::{self, Overload};
+use super::types::{Decl, DeclKind, Type};
+use super::unify::{Bindings, is_less_specific};
+use super::words::{is_duration, mismatch};
+
+/// A complaint about an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// The bytes of the expression it is about.
+    pub(crate) at: Range<usize>,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+    /// Whether the API server certainly says the same.
+    pub(crate) certain: bool,
+}
+
+impl Finding {
+    pub(crate) fn severity(&self) -> Severity {
+        match self.certain {
+            true => Severity::Error,
+            false => Severity::Warning,
+        }
+    }
+}
+
+/// What has been found out about a tree.
+pub(super) struct Checked {
+    /// The type of each node.
+    pub(super) types: Vec<Type>,
+    /// The forms that each call can take.
+    pub(super) overloads: Vec<Vec<&'static Overload>>,
+    /// The type of the whole.
+    pub(super) result: Type,
+    /// The variables that are named.
+    pub(super) used: Vec<String>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Checks a tree whose free names have these types.
+pub(super) fn check(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -> Checked {
+    let mut checker = Checker {
+        scopes: variables
+            .iter()
+            .map(|(name, ty)| ((*name).to_owned(), ty.clone()))
+            .collect(),
+        free: variables.len(),
+        bindings: Bindings::default(),
+        types: vec![Type::Error; nodes],
+        overloads: std::iter::repeat_with(Vec::new).take(nodes).collect(),
+        used: Vec::new(),
+        findings: Vec::new(),
+        in_format: false,
+    };
+    checker.check(root);
+    let bindings = &checker.bindings;
+    let types: Vec<Type> = checker.types.iter().map(|ty| bindings.settle(ty)).collect();
+    Checked {
+        result: types.get(root.id).cloned().unwrap_or(Type::Error),
+        types,
+        overloads: checker.overloads,
+        used: checker.used,
+        findings: checker.findings,
+    }
+}
+
+/// The types that can be named as values.
+const TYPE_NAMES: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "dyn",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "optional_type",
+    "string",
+    "type",
+    "uint",
+];
+
+/// Where the qualified names of types begin.
+const TYPE_PACKAGES: &[&str] = &["google", "kubernetes", "net"];
+
+struct Checker {
+    /// Names in scope, the innermost last.
+    scopes: Vec<(String, Type)>,
+    /// How many of them are variables of the rule, not of its loops.
+    free: usize,
+    bindings: Bindings,
+    types: Vec<Type>,
+    overloads: Vec<Vec<&'static Overload>>,
+    used: Vec<String>,
+    findings: Vec<Finding>,
+    /// Whether the node is an argument of `format`, which may hold values of several types.
+    in_format: bool,
+}
+
+impl Checker {
+    fn error(&mut self, at: &Range<usize>, message: impl Into<String>, help: Option<String>) -> Type {
+        self.findings.push(Finding {
+            at: at.clone(),
+            message: message.into(),
+            help,
+            certain: true,
+        });
+        Type::Error
+    }
+
+    fn check(&mut self, expr: &mut Expr) -> Type {
+        let ty = self.kind(expr);
+        self.types[expr.id] = ty.clone();
+        ty
+    }
+
+    fn kind(&mut self, expr: &mut Expr) -> Type {
+        let (id, at) = (expr.id, expr.at.clone());
+        if matches!(expr.kind, Kind::Select { .. })
+            && let Some(path) = path(expr)
+        {
+            // A name may have dots in it.
+            if let Some((_, ty)) = self.scopes.iter().rfind(|(known, _)| *known == path) {
+                return ty.clone();
+            }
+            if is_type_name(&path) {
+                return Type::Kind;
+            }
+        }
+        match &mut expr.kind {
+            Kind::Literal(literal) => of_literal(literal),
+            Kind::Ident(name) => self.ident(name, &at),
+            Kind::Select { operand, field, test } => {
+                let operand = self.check(operand);
+                let ty = self.select(&operand, field, &at);
+                if *test { Type::Bool } else { ty }
+            }
+            Kind::Call { .. } => self.call(expr),
+            Kind::List(items) => self.list(items),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Message(name) => {
+                let message = format!("`{name}{{…}}` makes a message, and rules know none");
+                self.error(&at, message, None)
+            }
+            Kind::Fold(fold) => self.fold(fold),
+            Kind::Bind { name, value, body } => {
+                let value = self.check(value);
+                self.scopes.push((name.clone(), value));
+                let body = self.check(body);
+                self.scopes.pop();
+                self.overloads[id].clear();
+                body
+            }
+        }
+    }
+
+    fn ident(&mut self, name: &str, at: &Range<usize>) -> Type {
+        let found = self.scopes.iter().rposition(|(known, _)| known == name);
+        if let Some(position) = found {
+            if position < self.free && !self.used.iter().any(|used| used == name) {
+                self.used.push(name.to_owned());
+            }
+            return self.scopes[position].1.clone();
+        }
+        if TYPE_NAMES.contains(&name) {
+            return Type::Kind;
+        }
+        let known: Vec<&str> = self
+            .scopes
+            .iter()
+            .map(|(known, _)| known.as_str())
+            .filter(|known| *known != ACCUMULATOR)
+            .collect();
+        let help = match self.root_field(name) {
+            Some(field) => format!("write `self.{field}`"),
+            None => suggest::help(name, known.iter().copied()),
+        };
+        self.error(at, format!("there is no variable `{name}`"), Some(help))
+    }
+
+    /// The field of `self` that a bare name must have meant.
+    fn root_field(&self, name: &str) -> Option<String> {
+        let (_, Type::Object(decl)) = self.scopes.iter().find(|(known, _)| known == "self")? else {
+            return None;
+        };
+        let DeclKind::Object(fields) = &decl.kind else {
+            return None;
+        };
+        fields.contains_key(name).then(|| name.to_owned())
+    }
+
+    fn select(&mut self, operand: &Type, field: &str, at: &Range<usize>) -> Type {
+        let operand = self.bindings.resolve(operand);
+        let (target, optional) = match &operand {
+            Type::Optional(inner) => (self.bindings.resolve(inner), true),
+            ty => (ty.clone(), false),
+        };
+        let found = match &target {
+            Type::Map(_, value) => (**value).clone(),
+            Type::Object(decl) => self.field(decl, field, at),
+            Type::Variable(_) => {
+                self.bindings.accepts(&Type::Dyn, &target);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Error => Type::Dyn,
+            other => {
+                let message = format!("`.{field}` asks for a field, and this is {}", other.name());
+                self.error(at, message, None)
+            }
+        };
+        match optional {
+            true => Type::optional(found),
+            false => found,
+        }
+    }
+
+    fn field(&mut self, decl: &Arc<Decl>, field: &str, at: &Range<usize>) -> Type {
+        let DeclKind::Object(fields) = &decl.kind else {
+            return Type::Dyn;
+        };
+        match fields.get(field) {
+            Some(Some(decl)) => decl.ty(),
+            Some(None) => {
+                let help = "give it a type, or leave the check to a webhook".to_owned();
+                let message = format!("rules cannot see the field `{field}`: its content has no schema");
+                self.error(at, message, Some(help))
+            }
+            None => {
+                if let Some(escaped) = cel_name(field).filter(|escaped| escaped != field)
+                    && let Some(Some(decl)) = fields.get(&escaped)
+                {
+                    self.findings.push(Finding {
+                        at: at.clone(),
+                        message: format!("older API servers know the field `{field}` as `{escaped}` only"),
+                        help: Some(format!("write `{escaped}`")),
+                        certain: false,
+                    });
+                    return decl.ty();
+                }
+                let help = match fields.is_empty() {
+                    true => "it has no fields that rules can see".to_owned(),
+                    false => suggest::help(field, fields.keys().map(String::as_str)),
+                };
+                self.error(at, format!("there is no field `{field}`"), Some(help))
+            }
+        }
+    }
+
+    fn call(&mut self, expr: &mut Expr) -> Type {
+        let (id, at) = (expr.id, expr.at.clone());
+        let Kind::Call {
+            function,
+            target,
+            args,
+        } = &mut expr.kind
+        else {
+            return Type::Error;
+        };
+        if function == "_?._" {
+            let Some((operand, name)) = args.split_first_mut() else {
+                return Type::Error;
+            };
+            let operand = self.check(operand);
+            let Some(Expr {
+                kind: Kind::Literal(Literal::String(field)),
+                id: name,
+                ..
+            }) = name.first_mut()
+            else {
+                return Type::Error;
+            };
+            self.types[*name] = Type::String;
+            let found = self.select(&operand, field, &at);
+            return match found {
+                Type::Optional(_) => found,
+                found => Type::optional(found),
+            };
+        }
+        let outer = std::mem::replace(&mut self.in_format, function == "format" && target.is_some());
+        for arg in args.iter_mut() {
+            self.check(arg);
+        }
+        self.in_format = outer;
+        // `optional.of(x)`: what looks like a target is a part of the name.
+        if let Some(qualified) = target
+            .as_deref()
+            .and_then(path)
+            .map(|path| format!("{path}.{function}"))
+            && functions::overloads(&qualified).is_some()
+        {
+            *function = qualified;
+            *target = None;
+        }
+        let mut given = Vec::with_capacity(args.len() + 1);
+        if let Some(target) = target {
+            given.push(self.check(target));
+        }
+        given.extend(args.iter().map(|arg| self.types[arg.id].clone()));
+        self.literals(function, args);
+        let Some(overloads) = functions::overloads(function) else {
+            return self.unknown_function(function, &at);
+        };
+        self.resolve(id, function, overloads, target.is_some(), &given, &at)
+    }
+
+    fn unknown_function(&mut self, function: &str, at: &Range<usize>) -> Type {
+        // A newer API server may have it.
+        self.findings.push(Finding {
+            at: at.clone(),
+            message: format!("no function `{function}` is known here"),
+            help: Some(match suggest::nearest(function, functions::names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "see https://kubernetes.io/docs/reference/using-api/cel/".to_owned(),
+            }),
+            certain: false,
+        });
+        Type::Error
+    }
+
+    fn resolve(
+        &mut self,
+        id: usize,
+        function: &str,
+        overloads: &'static [Overload],
+        member: bool,
+        given: &[Type],
+        at: &Range<usize>,
+    ) -> Type {
+        let mut result: Option<Type> = None;
+        for overload in overloads.iter().filter(|overload| overload.member == member) {
+            let fresh: Vec<usize> = (0..overload.variables).map(|_| self.bindings.fresh()).collect();
+            let wanted: Vec<Type> = overload.args.iter().map(|arg| instance(arg, &fresh)).collect();
+            if !self.bindings.all_accept(given, &wanted) {
+                continue;
+            }
+            self.overloads[id].push(overload);
+            let found = self.bindings.resolve(&instance(&overload.result, &fresh));
+            result = Some(match result {
+                None => found,
+                Some(Type::Dyn) => Type::Dyn,
+                Some(earlier) if earlier == found => earlier,
+                Some(_) => Type::Dyn,
+            });
+        }
+        if let Some(result) = result {
+            return result;
+        }
+        if given.contains(&Type::Error) {
+            return Type::Error;
+        }
+        let given: Vec<String> = given.iter().map(|ty| self.bindings.settle(ty).name()).collect();
+        let (message, help) = mismatch(function, member, &given);
+        self.error(at, message, help)
+    }
+
+    fn list(&mut self, items: &mut [(Expr, bool)]) -> Type {
+        let mut joined: Option<Type> = None;
+        for (item, optional) in items {
+            let ty = self.check(item);
+            let ty = self.unwrap(ty, *optional, &item.at);
+            joined = Some(self.join(joined, ty, &item.at, "the items of a list"));
+        }
+        Type::list(joined.unwrap_or_else(|| Type::Variable(self.bindings.fresh())))
+    }
+
+    fn map(&mut self, entries: &mut [(Expr, Expr, bool)]) -> Type {
+        let (mut keys, mut values) = (None, None);
+        for (key, value, optional) in entries {
+            let ty = self.check(key);
+            keys = Some(self.join(keys, ty, &key.at, "the keys of a map"));
+            let ty = self.check(value);
+            let ty = self.unwrap(ty, *optional, &value.at);
+            values = Some(self.join(values, ty, &value.at, "the values of a map"));
+        }
+        let mut or_fresh = |ty: Option<Type>| ty.unwrap_or_else(|| Type::Variable(self.bindings.fresh()));
+        Type::map(or_fresh(keys), or_fresh(values))
+    }
+
+    /// The type of `?element`, which is there only if the optional holds something.
+    fn unwrap(&mut self, ty: Type, optional: bool, at: &Range<usize>) -> Type {
+        if !optional {
+            return ty;
+        }
+        match self.bindings.resolve(&ty) {
+            Type::Optional(inner) => (*inner).clone(),
+            Type::Dyn | Type::Error => ty,
+            other => {
+                let message = format!("`?` wants an optional, and this is {}", other.name());
+                self.error(at, message, None)
+            }
+        }
+    }
+
+    fn join(&mut self, joined: Option<Type>, ty: Type, at: &Range<usize>, what: &str) -> Type {
+        let Some(joined) = joined else { return ty };
+        let differ = match (self.bindings.resolve(&joined), self.bindings.resolve(&ty)) {
+            (Type::Error, _) | (_, Type::Error) => return Type::Error,
+            // Kubernetes wants all of one type even where one of them is found out at run time only.
+            (Type::Dyn, other) | (other, Type::Dyn) => {
+                !self.in_format && !matches!(other, Type::Dyn | Type::Variable(_))
+            }
+            _ => false,
+        };
+        if !differ && self.bindings.accepts(&joined, &ty) {
+            return match is_less_specific(&joined, &ty) {
+                true => joined,
+                false => ty,
+            };
+        }
+        if self.in_format {
+            return Type::Dyn;
+        }
+        let names = [&joined, &ty].map(|ty| self.bindings.settle(ty).name());
+        let message = format!(
+            "{what} are of one type, and these are {} and {}",
+            names[0], names[1]
+        );
+        self.error(at, message, None)
+    }
+
+    fn fold(&mut self, fold: &mut Fold) -> Type {
+        let range = self.check(&mut fold.range);
+        let start = self.check(&mut fold.init);
+        let depth = self.scopes.len();
+        self.scopes.push((ACCUMULATOR.to_owned(), start.clone()));
+        let (first, second) = self.loop_types(range, fold);
+        self.scopes.push((fold.variable.clone(), first));
+        if let Some(name) = &fold.second {
+            self.scopes.push((name.clone(), second));
+        }
+        self.check(&mut fold.condition);
+        let step = self.check(&mut fold.step);
+        if !self.bindings.accepts(&step, &start) {
+            let names = [&start, &step].map(|ty| self.bindings.settle(ty).name());
+            let message = format!(
+                "the loop gathers {}, and one step of it gives {}",
+                names[0], names[1]
+            );
+            self.error(&fold.step.at, message, None);
+        }
+        self.scopes.truncate(depth + 1);
+        let result = self.check(&mut fold.result);
+        self.scopes.truncate(depth);
+        self.bindings.resolve(&result)
+    }
+
+    /// The types of the variables of a loop.
+    fn loop_types(&mut self, range: Type, fold: &Fold) -> (Type, Type) {
+        let two = fold.second.is_some();
+        match self.bindings.resolve(&range) {
+            Type::List(item) if two => (Type::Int, (*item).clone()),
+            Type::List(item) => ((*item).clone(), Type::Error),
+            Type::Map(key, value) => ((*key).clone(), (*value).clone()),
+            ty @ (Type::Dyn | Type::Error | Type::Variable(_)) => {
+                self.bindings.accepts(&Type::Dyn, &ty);
+                (Type::Dyn, Type::Dyn)
+            }
+            other => {
+                let message = format!(
+                    "only lists and maps have items to go through, and this is {}",
+                    other.name()
+                );
+                self.error(&fold.range.at, message, None);
+                (Type::Error, Type::Error)
+            }
+        }
+    }
+
+    /// Texts that are read when the rule is, not when it runs.
+    fn literals(&mut self, function: &str, args: &[Expr]) {
+        let Some(Expr {
+            kind: Kind::Literal(Literal::String(text)),
+            at,
+            ..
+        }) = args.last()
+        else {
+            return;
+        };
+        let problem = match function {
+            "matches" => pattern_problem(text).map(|reason| format!("the pattern cannot be used: {reason}")),
+            "duration" if !is_duration(text) => Some(format!("`{text}` is not a duration, such as `1h30m`")),
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            self.error(&at.clone(), problem, None);
+        }
+    }
+}
+
+fn of_literal(literal: &Literal) -> Type {
+    match literal {
+        Literal::Null => Type::Null,
+        Literal::Bool(_) => Type::Bool,
+        Literal::Int(_) => Type::Int,
+        Literal::Uint => Type::Uint,
+        Literal::Double => Type::Double,
+        Literal::String(_) => Type::String,
+        Literal::Bytes(_) => Type::Bytes,
+    }
+}
+
+/// `google.protobuf.Timestamp` and the like, which are compared with `type(x)`.
+fn is_type_name(path: &str) -> bool {
+    let mut segments = path.split('.');
+    let first = segments.next().unwrap_or_default();
+    let last = segments.next_back().unwrap_or_default();
+    TYPE_PACKAGES.contains(&first) && last.starts_with(|letter: char| letter.is_ascii_uppercase())
+}
+
+/// `a.b.c`, where an expression is nothing else.
+fn path(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        Kind::Ident(name) => Some(name.clone()),
+        Kind::Select {
+            operand,
+            field,
+            test: false,
+        } => Some(format!("{}.{field}", path(operand)?)),
+        _ => None,
+    }
+}
+
+/// A type of a signature with the variables of this call.
+fn instance(ty: &Type, fresh: &[usize]) -> Type {
+    match ty {
+        Type::Variable(number) => fresh
+            .get(*number)
+            .map_or(Type::Dyn, |fresh| Type::Variable(*fresh)),
+        Type::List(item) => Type::list(instance(item, fresh)),
+        Type::Optional(inner) => Type::optional(instance(inner, fresh)),
+        Type::Map(key, value) => Type::map(instance(key, fresh), instance(value, fresh)),
+        ty => ty.clone(),
+    }
+}

@@ -1,0 +1,266 @@
+//! The text of a CEL expression to tokens.
+
+use std::ops::Range;
+
+use super::ast::Literal;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token {
+    Ident(String),
+    /// `` `field-name` `` after a dot.
+    Escaped(String),
+    Literal(Literal),
+    /// An operator or a bracket.
+    Symbol(&'static str),
+}
+
+/// What cannot be read, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SyntaxError {
+    pub(super) at: Range<usize>,
+    pub(super) message: String,
+    /// Whether it is our limit that was met, not one of CEL's.
+    pub(super) beyond_us: bool,
+}
+
+impl SyntaxError {
+    pub(super) fn new(at: Range<usize>, message: impl Into<String>) -> Self {
+        SyntaxError {
+            at,
+            message: message.into(),
+            beyond_us: false,
+        }
+    }
+}
+
+/// The longer ones first: the first that fits is taken.
+const SYMBOLS: &[&str] = &[
+    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "?", ":", "+", "-", "*", "/", "%", "(", ")", "[", "]",
+    "{", "}", ".", ",",
+];
+
+pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, SyntaxError> {
+    let mut lexer = Lexer { text, position: 0 };
+    let mut tokens = Vec::new();
+    loop {
+        lexer.skip_space();
+        if lexer.rest().is_empty() {
+            return Ok(tokens);
+        }
+        let start = lexer.position;
+        let token = lexer.token()?;
+        tokens.push((token, start..lexer.position));
+    }
+}
+
+struct Lexer<'t> {
+    text: &'t str,
+    position: usize,
+}
+
+impl<'t> Lexer<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.position..]
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text
+            .as_bytes()
+            .get(self.position + ahead)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    fn error<T>(&self, start: usize, message: impl Into<String>) -> Result<T, SyntaxError> {
+        Err(SyntaxError::new(start..self.position.max(start), message))
+    }
+
+    /// Takes bytes as long as they fit.
+    fn take(&mut self, fits: impl Fn(u8) -> bool) -> &'t str {
+        let rest = self.rest();
+        let length = rest.bytes().take_while(|byte| fits(*byte)).count();
+        self.position += length;
+        &rest[..length]
+    }
+
+    fn skip_space(&mut self) {
+        loop {
+            self.take(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0c));
+            if !self.rest().starts_with("//") {
+                return;
+            }
+            let line = self.rest();
+            self.position += line.find('\n').unwrap_or(line.len());
+        }
+    }
+
+    fn token(&mut self) -> Result<Token, SyntaxError> {
+        let start = self.position;
+        if self.is_text() {
+            return self.text_literal();
+        }
+        let byte = self.byte(0);
+        if byte.is_ascii_alphabetic() || byte == b'_' {
+            let name = self.take(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            return Ok(match name {
+                "true" => Token::Literal(Literal::Bool(true)),
+                "false" => Token::Literal(Literal::Bool(false)),
+                "null" => Token::Literal(Literal::Null),
+                "in" => Token::Symbol("in"),
+                name => Token::Ident(name.to_owned()),
+            });
+        }
+        if byte.is_ascii_digit() || byte == b'.' && self.byte(1).is_ascii_digit() {
+            return self.number();
+        }
+        if byte == b'`' {
+            self.position += 1;
+            let name = self.take(|byte| byte != b'`' && byte != b'\n');
+            if name.is_empty() || self.byte(0) != b'`' {
+                return self.error(start, "the quoted name does not end");
+            }
+            self.position += 1;
+            return Ok(Token::Escaped(name.to_owned()));
+        }
+        if let Some(symbol) = SYMBOLS.iter().find(|symbol| self.rest().starts_with(**symbol)) {
+            self.position += symbol.len();
+            return Ok(Token::Symbol(symbol));
+        }
+        let letter = self.rest().chars().next().unwrap_or_default();
+        self.position += letter.len_utf8();
+        self.error(start, format!("`{letter}` has no meaning in CEL"))
+    }
+
+    /// Whether a text literal begins here, with or without `r` and `b` before its quote.
+    fn is_text(&self) -> bool {
+        let prefix = self
+            .rest()
+            .bytes()
+            .take(2)
+            .take_while(|byte| matches!(byte, b'r' | b'R' | b'b' | b'B'))
+            .count();
+        matches!(self.byte(prefix), b'"' | b'\'')
+    }
+
+    fn text_literal(&mut self) -> Result<Token, SyntaxError> {
+        let start = self.position;
+        let prefix = self.take(|byte| byte.is_ascii_alphabetic());
+        let raw = prefix.contains(['r', 'R']);
+        let bytes = prefix.contains(['b', 'B']);
+        let quote = &self.rest()[..1];
+        let triple = quote.repeat(3);
+        let long = self.rest().starts_with(&triple);
+        let end = if long { triple.as_str() } else { quote };
+        self.position += end.len();
+        let mut text = String::new();
+        while !self.rest().starts_with(end) {
+            match self.rest().chars().next() {
+                None => return self.error(start, "the text does not end"),
+                Some('\n' | '\r') if !long => return self.error(start, "the text does not end on its line"),
+                Some('\\') if !raw => self.escape(&mut text, bytes)?,
+                Some(letter) => {
+                    text.push(letter);
+                    self.position += letter.len_utf8();
+                }
+            }
+        }
+        self.position += end.len();
+        Ok(Token::Literal(if bytes {
+            Literal::Bytes(text.len())
+        } else {
+            Literal::String(text)
+        }))
+    }
+
+    fn escape(&mut self, text: &mut String, bytes: bool) -> Result<(), SyntaxError> {
+        let start = self.position;
+        let letter = self.byte(1);
+        self.position += 2;
+        let (digits, radix) = match letter {
+            b'x' | b'X' => (2, 16),
+            b'u' if !bytes => (4, 16),
+            b'U' if !bytes => (8, 16),
+            b'0'..=b'3' => {
+                self.position -= 1;
+                (3, 8)
+            }
+            _ => {
+                let plain = match letter {
+                    b'a' => '\x07',
+                    b'b' => '\x08',
+                    b'f' => '\x0c',
+                    b'n' => '\n',
+                    b'r' => '\r',
+                    b't' => '\t',
+                    b'v' => '\x0b',
+                    b'"' | b'\'' | b'\\' | b'?' | b'`' => char::from(letter),
+                    _ => {
+                        self.position = self.position.min(self.text.len());
+                        while !self.text.is_char_boundary(self.position) {
+                            self.position += 1;
+                        }
+                        return self.error(start, "CEL has no such escape; write `\\\\` for a backslash");
+                    }
+                };
+                text.push(plain);
+                return Ok(());
+            }
+        };
+        let code = self
+            .rest()
+            .get(..digits)
+            .and_then(|code| u32::from_str_radix(code, radix).ok());
+        match code.and_then(char::from_u32) {
+            Some(letter) => {
+                text.push(letter);
+                self.position += digits;
+                Ok(())
+            }
+            None => self.error(start, "the escape is not that of a letter"),
+        }
+    }
+
+    fn number(&mut self) -> Result<Token, SyntaxError> {
+        let start = self.position;
+        if self.rest().starts_with("0x") {
+            self.position += 2;
+            let digits = self.take(|byte| byte.is_ascii_hexdigit());
+            let value = u64::from_str_radix(digits, 16);
+            return self.whole(start, value.ok());
+        }
+        self.take(|byte| byte.is_ascii_digit());
+        let mut fraction = false;
+        if self.byte(0) == b'.' && self.byte(1).is_ascii_digit() {
+            fraction = true;
+            self.position += 1;
+            self.take(|byte| byte.is_ascii_digit());
+        }
+        let sign = usize::from(matches!(self.byte(1), b'+' | b'-'));
+        if matches!(self.byte(0), b'e' | b'E') && self.byte(1 + sign).is_ascii_digit() {
+            fraction = true;
+            self.position += 1 + sign;
+            self.take(|byte| byte.is_ascii_digit());
+        }
+        if fraction {
+            return Ok(Token::Literal(Literal::Double));
+        }
+        let value = self.text[start..self.position].parse::<u64>();
+        self.whole(start, value.ok())
+    }
+
+    fn whole(&mut self, start: usize, value: Option<u64>) -> Result<Token, SyntaxError> {
+        let Some(value) = value else {
+            return self.error(start, "the number does not fit into 64 bits");
+        };
+        if matches!(self.byte(0), b'u' | b'U') {
+            self.position += 1;
+            return Ok(Token::Literal(Literal::Uint));
+        }
+        // One above the largest is written for the smallest, `-9223372036854775808`.
+        match i64::try_from(value) {
+            Ok(value) => Ok(Token::Literal(Literal::Int(value))),
+            Err(_) if value == 1 << 63 => Ok(Token::Literal(Literal::Int(i64::MIN))),
+            Err(_) => self.error(start, "the number does not fit into 64 bits"),
+        }
+    }
+}

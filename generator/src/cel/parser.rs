@@ -1,0 +1,403 @@
+//! Tokens to a tree, with CEL's macros written out (see `macros`).
+
+use std::ops::Range;
+
+use super::ast::{Expr, Kind, Literal};
+use super::lexer::{self, SyntaxError, Token};
+use super::macros;
+
+/// Brackets nested deeper are not looked into; the API server refuses them at 250.
+const MAX_NESTING: usize = 100;
+/// Trees that are larger or deeper are not looked into.
+const MAX_DEPTH: usize = 300;
+const MAX_NODES: usize = 20_000;
+
+/// Names that cannot be those of variables.
+const RESERVED: &[&str] = &[
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// A tree and how many nodes it has.
+pub(super) struct Parsed {
+    pub(super) root: Expr,
+    pub(super) nodes: usize,
+}
+
+pub(super) fn parse(text: &str) -> Result<Parsed> {
+    let mut parser = Parser {
+        tokens: lexer::tokens(text)?,
+        end: text.len(),
+        position: 0,
+        depth: 0,
+        nodes: Nodes::default(),
+    };
+    let root = parser.expr()?;
+    match parser.peek() {
+        None => Ok(Parsed {
+            root,
+            nodes: parser.nodes.count,
+        }),
+        Some(_) => parser.unexpected("an operator or the end"),
+    }
+}
+
+/// Numbers nodes.
+#[derive(Default)]
+pub(super) struct Nodes {
+    count: usize,
+    /// The depth of the deepest node made.
+    depth: usize,
+}
+
+/// What is said of an expression that is too large to be looked into.
+fn too_large(at: Range<usize>) -> SyntaxError {
+    SyntaxError {
+        beyond_us: true,
+        ..SyntaxError::new(at, "the expression is too large to be checked here")
+    }
+}
+
+impl Nodes {
+    /// Whoever walks a tree does so by recursion, so there must be a limit to it.
+    pub(super) fn check_size(&self, at: &Range<usize>) -> Result<()> {
+        match self.count <= MAX_NODES && self.depth <= MAX_DEPTH {
+            true => Ok(()),
+            false => Err(too_large(at.clone())),
+        }
+    }
+
+    pub(super) fn make(&mut self, at: &Range<usize>, kind: Kind) -> Expr {
+        let id = self.count;
+        self.count += 1;
+        let depth = 1 + kind.depth();
+        self.depth = self.depth.max(depth);
+        Expr {
+            id,
+            at: at.clone(),
+            depth,
+            kind,
+        }
+    }
+
+    pub(super) fn call(&mut self, at: &Range<usize>, function: &str, args: Vec<Expr>) -> Expr {
+        self.make(
+            at,
+            Kind::Call {
+                function: function.to_owned(),
+                target: None,
+                args,
+            },
+        )
+    }
+}
+
+struct Parser {
+    tokens: Vec<(Token, Range<usize>)>,
+    end: usize,
+    position: usize,
+    depth: usize,
+    nodes: Nodes,
+}
+
+type Result<T> = std::result::Result<T, SyntaxError>;
+
+/// The binary operators, loosest first; all group to the left.
+const LEVELS: &[&[&str]] = &[
+    &["||"],
+    &["&&"],
+    &["==", "!=", "<", "<=", ">", ">=", "in"],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
+
+impl Parser {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.position).map(|(token, _)| token)
+    }
+
+    fn is(&self, symbol: &str) -> bool {
+        matches!(self.peek(), Some(Token::Symbol(found)) if *found == symbol)
+    }
+
+    fn accept(&mut self, symbol: &str) -> bool {
+        let found = self.is(symbol);
+        self.position += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, symbol: &str) -> Result<()> {
+        if self.accept(symbol) {
+            return Ok(());
+        }
+        self.unexpected(&format!("`{symbol}`"))
+    }
+
+    /// Where the next token is.
+    fn here(&self) -> Range<usize> {
+        self.tokens
+            .get(self.position)
+            .map_or(self.end..self.end, |(_, at)| at.clone())
+    }
+
+    /// From `start` to the last token taken.
+    fn since(&self, start: usize) -> Range<usize> {
+        let end = self
+            .position
+            .checked_sub(1)
+            .and_then(|last| self.tokens.get(last));
+        start..end.map_or(start, |(_, at)| at.end.max(start))
+    }
+
+    fn unexpected<T>(&self, wanted: &str) -> Result<T> {
+        Err(SyntaxError::new(self.here(), format!("expected {wanted}")))
+    }
+
+    fn expr(&mut self) -> Result<Expr> {
+        self.depth += 1;
+        if self.depth > MAX_NESTING {
+            return Err(too_large(self.here()));
+        }
+        let start = self.here().start;
+        let mut expr = self.binary(0)?;
+        if self.accept("?") {
+            let yes = self.binary(0)?;
+            self.expect(":")?;
+            let no = self.expr()?;
+            expr = self.nodes.call(&self.since(start), "_?_:_", vec![expr, yes, no]);
+        }
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn binary(&mut self, level: usize) -> Result<Expr> {
+        let Some(operators) = LEVELS.get(level) else {
+            return self.unary();
+        };
+        let start = self.here().start;
+        let mut left = self.binary(level + 1)?;
+        while let Some(Token::Symbol(symbol)) = self.peek().cloned()
+            && operators.contains(&symbol)
+        {
+            self.position += 1;
+            let right = self.binary(level + 1)?;
+            let function = match symbol {
+                "in" => "@in".to_owned(),
+                symbol => format!("_{symbol}_"),
+            };
+            let at = self.since(start);
+            self.nodes.check_size(&at)?;
+            left = self.nodes.call(&at, &function, vec![left, right]);
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Expr> {
+        let start = self.here().start;
+        for (symbol, function) in [("!", "!_"), ("-", "-_")] {
+            let mut times = 0;
+            while self.accept(symbol) {
+                times += 1;
+            }
+            if times == 0 {
+                continue;
+            }
+            let mut operand = self.member()?;
+            if symbol == "-" && times == 1 && self.negated(&mut operand) {
+                return Ok(operand);
+            }
+            // Two of them cancel each other.
+            if times % 2 == 1 {
+                operand = self.nodes.call(&self.since(start), function, vec![operand]);
+            }
+            return Ok(operand);
+        }
+        let expr = self.member()?;
+        match expr.kind {
+            Kind::Literal(Literal::Int(i64::MIN)) => {
+                Err(SyntaxError::new(expr.at, "the number does not fit into 64 bits"))
+            }
+            _ => Ok(expr),
+        }
+    }
+
+    /// A minus sign belongs to the number behind it.
+    fn negated(&mut self, operand: &mut Expr) -> bool {
+        match &mut operand.kind {
+            Kind::Literal(Literal::Int(number)) => {
+                *number = number.wrapping_neg();
+                true
+            }
+            Kind::Literal(Literal::Double) => true,
+            _ => false,
+        }
+    }
+
+    fn member(&mut self) -> Result<Expr> {
+        let start = self.here().start;
+        let mut expr = self.primary()?;
+        loop {
+            self.nodes.check_size(&self.since(start))?;
+            if self.accept(".") {
+                expr = self.after_dot(expr, start)?;
+            } else if self.accept("[") {
+                let function = if self.accept("?") { "_[?_]" } else { "_[_]" };
+                let index = self.expr()?;
+                self.expect("]")?;
+                expr = self.nodes.call(&self.since(start), function, vec![expr, index]);
+            } else {
+                return Ok(expr);
+            }
+        }
+    }
+
+    fn after_dot(&mut self, operand: Expr, start: usize) -> Result<Expr> {
+        let optional = self.accept("?");
+        let at = self.here();
+        let (field, escaped) = match self.peek().cloned() {
+            Some(Token::Ident(name)) => (name, false),
+            Some(Token::Escaped(name)) => (name, true),
+            Some(Token::Symbol("in")) | Some(Token::Literal(Literal::Bool(_) | Literal::Null)) => {
+                return self
+                    .unexpected("a field name: CEL's own words are written between `__`, as in `__in__`");
+            }
+            _ => return self.unexpected("the name of a field or function"),
+        };
+        self.position += 1;
+        if optional {
+            let name = self.nodes.make(&at, Kind::Literal(Literal::String(field)));
+            return Ok(self.nodes.call(&self.since(start), "_?._", vec![operand, name]));
+        }
+        if !escaped && self.accept("(") {
+            let args = self.exprs(")")?;
+            let at = self.since(start);
+            return macros::member(operand, &field, args, &at, &mut self.nodes);
+        }
+        let kind = Kind::Select {
+            operand: Box::new(operand),
+            field,
+            test: false,
+        };
+        Ok(self.nodes.make(&self.since(start), kind))
+    }
+
+    fn primary(&mut self) -> Result<Expr> {
+        let at = self.here();
+        let Some(token) = self.peek().cloned() else {
+            return self.unexpected("an expression");
+        };
+        match token {
+            Token::Literal(literal) => {
+                self.position += 1;
+                Ok(self.nodes.make(&at, Kind::Literal(literal)))
+            }
+            Token::Symbol("(") => {
+                self.position += 1;
+                let expr = self.expr()?;
+                self.expect(")")?;
+                Ok(expr)
+            }
+            Token::Symbol("[") => {
+                self.position += 1;
+                self.list(at.start)
+            }
+            Token::Symbol("{") => {
+                self.position += 1;
+                self.map(at.start)
+            }
+            Token::Symbol(".") => {
+                self.position += 1;
+                self.name(at.start)
+            }
+            Token::Ident(_) => self.name(at.start),
+            _ => self.unexpected("an expression"),
+        }
+    }
+
+    fn name(&mut self, start: usize) -> Result<Expr> {
+        let at = self.here();
+        let Some(Token::Ident(name)) = self.peek().cloned() else {
+            return self.unexpected("a name");
+        };
+        self.position += 1;
+        if RESERVED.contains(&name.as_str()) {
+            let message = format!("`{name}` is a word of CEL's own and names nothing");
+            return Err(SyntaxError::new(at, message));
+        }
+        if self.accept("(") {
+            let args = self.exprs(")")?;
+            return macros::global(&name, args, &self.since(start), &mut self.nodes);
+        }
+        if self.accept("{") {
+            // Kubernetes declares no messages, so what is inside need not be understood.
+            let mut open = 1;
+            while open > 0 {
+                match self.peek() {
+                    None => return self.unexpected("`}`"),
+                    Some(Token::Symbol("{")) => open += 1,
+                    Some(Token::Symbol("}")) => open -= 1,
+                    Some(_) => {}
+                }
+                self.position += 1;
+            }
+            return Ok(self.nodes.make(&self.since(start), Kind::Message(name)));
+        }
+        Ok(self.nodes.make(&at, Kind::Ident(name)))
+    }
+
+    /// Expressions up to the bracket that closes them.
+    fn exprs(&mut self, close: &'static str) -> Result<Vec<Expr>> {
+        let mut exprs = Vec::new();
+        while !self.accept(close) {
+            exprs.push(self.expr()?);
+            if !self.is(close) {
+                self.expect(",")?;
+                if self.is(close) {
+                    return self.unexpected("an expression");
+                }
+            }
+        }
+        Ok(exprs)
+    }
+
+    fn list(&mut self, start: usize) -> Result<Expr> {
+        let mut items = Vec::new();
+        while !self.accept("]") {
+            let optional = self.accept("?");
+            items.push((self.expr()?, optional));
+            if !self.is("]") {
+                self.expect(",")?;
+            }
+        }
+        Ok(self.nodes.make(&self.since(start), Kind::List(items)))
+    }
+
+    fn map(&mut self, start: usize) -> Result<Expr> {
+        let mut entries = Vec::new();
+        while !self.accept("}") {
+            let optional = self.accept("?");
+            let key = self.expr()?;
+            self.expect(":")?;
+            entries.push((key, self.expr()?, optional));
+            if !self.is("}") {
+                self.expect(",")?;
+            }
+        }
+        Ok(self.nodes.make(&self.since(start), Kind::Map(entries)))
+    }
+}

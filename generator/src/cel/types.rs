@@ -1,0 +1,249 @@
+//! The types of CEL, and what Kubernetes makes of a schema for it: types with the sizes that values can have.
+//!
+//! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`: what is not bounded by the schema is bounded by
+//! what fits into a request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rbuilder_schema::{Schema, SchemaType, cel_name};
+
+/// The largest request that the API server takes, in bytes.
+pub(super) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
+
+/// What a value is to CEL.
+#[derive(Clone, Debug)]
+pub(super) enum Type {
+    /// Anything; what is asked of it is found out at run time.
+    Dyn,
+    /// Of an expression that has been complained about.
+    Error,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    Null,
+    Duration,
+    Timestamp,
+    /// A type as a value, as `type(x)` gives it.
+    Kind,
+    List(Arc<Type>),
+    Map(Arc<Type>, Arc<Type>),
+    Optional(Arc<Type>),
+    /// An object with fields. Each place in a schema is a type of its own.
+    Object(Arc<Decl>),
+    /// A type of one of Kubernetes' libraries.
+    Opaque(&'static str),
+    /// A type to be found out.
+    Variable(usize),
+}
+
+impl PartialEq for Type {
+    fn eq(&self, other: &Type) -> bool {
+        match (self, other) {
+            (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => a == b,
+            (Type::Map(a, b), Type::Map(c, d)) => a == c && b == d,
+            (Type::Object(a), Type::Object(b)) => Arc::ptr_eq(a, b),
+            (Type::Opaque(a), Type::Opaque(b)) => a == b,
+            (Type::Variable(a), Type::Variable(b)) => a == b,
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        }
+    }
+}
+
+impl Type {
+    pub(super) fn list(item: Type) -> Type {
+        Type::List(Arc::new(item))
+    }
+
+    pub(super) fn map(key: Type, value: Type) -> Type {
+        Type::Map(Arc::new(key), Arc::new(value))
+    }
+
+    pub(super) fn optional(inner: Type) -> Type {
+        Type::Optional(Arc::new(inner))
+    }
+
+    /// How a message calls it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Type::Dyn | Type::Error | Type::Variable(_) => "dyn".into(),
+            Type::Bool => "bool".into(),
+            Type::Int => "int".into(),
+            Type::Uint => "uint".into(),
+            Type::Double => "double".into(),
+            Type::String => "string".into(),
+            Type::Bytes => "bytes".into(),
+            Type::Null => "null".into(),
+            Type::Duration => "duration".into(),
+            Type::Timestamp => "timestamp".into(),
+            Type::Kind => "type".into(),
+            Type::List(item) => format!("list({})", item.name()),
+            Type::Map(key, value) => format!("map({}, {})", key.name(), value.name()),
+            Type::Optional(inner) => format!("optional({})", inner.name()),
+            Type::Object(_) => "object".into(),
+            Type::Opaque(name) => (*name).into(),
+        }
+    }
+}
+
+/// A value described by a schema, as CEL rules see it.
+#[derive(Debug)]
+pub(super) struct Decl {
+    pub(super) kind: DeclKind,
+    /// Most characters, items or keys that it can have; 0 where it has a fixed size.
+    pub(super) most: u64,
+    /// Fewest bytes that it takes in JSON.
+    pub(super) least_bytes: u64,
+}
+
+#[derive(Debug)]
+pub(super) enum DeclKind {
+    Simple(Type),
+    List(Arc<Decl>),
+    Map(Arc<Decl>),
+    /// Fields by their names in CEL; nothing for a field whose content rules cannot see.
+    Object(BTreeMap<String, Option<Arc<Decl>>>),
+}
+
+fn simple(ty: Type, most: u64, least_bytes: u64) -> Decl {
+    Decl {
+        kind: DeclKind::Simple(ty),
+        most,
+        least_bytes,
+    }
+}
+
+impl Decl {
+    /// What a schema is to CEL; nothing where rules cannot see the value. `is_object` says that it is a whole
+    /// Kubernetes object, which always has names.
+    pub(super) fn of(schema: &Schema, is_object: bool) -> Option<Arc<Decl>> {
+        if schema.int_or_string {
+            let most = schema
+                .max_length
+                .map_or(MAX_REQUEST - 2, |most| most.saturating_mul(4));
+            return Some(Arc::new(simple(Type::Dyn, most, 1)));
+        }
+        let decl = match schema.schema_type? {
+            SchemaType::Boolean => simple(Type::Bool, 0, 4),
+            SchemaType::Integer => simple(Type::Int, 0, 1),
+            SchemaType::Number => simple(Type::Double, 0, 1),
+            SchemaType::String => text(schema),
+            SchemaType::Array => {
+                let items = Decl::child(schema.items.as_deref()?)?;
+                Decl {
+                    most: schema
+                        .max_items
+                        .unwrap_or((MAX_REQUEST - 2) / (items.least_bytes + 1)),
+                    kind: DeclKind::List(items),
+                    least_bytes: 2,
+                }
+            }
+            SchemaType::Object => match schema.additional_properties.as_deref() {
+                Some(values) => {
+                    let values = Decl::child(values)?;
+                    Decl {
+                        most: schema
+                            .max_properties
+                            .unwrap_or((MAX_REQUEST - 2) / (values.least_bytes + 6)),
+                        kind: DeclKind::Map(values),
+                        least_bytes: 2,
+                    }
+                }
+                None => object(schema, is_object),
+            },
+        };
+        Some(Arc::new(decl))
+    }
+
+    fn child(schema: &Schema) -> Option<Arc<Decl>> {
+        Decl::of(schema, schema.embedded_resource)
+    }
+
+    pub(super) fn ty(self: &Arc<Decl>) -> Type {
+        match &self.kind {
+            DeclKind::Simple(ty) => ty.clone(),
+            DeclKind::List(items) => Type::list(items.ty()),
+            DeclKind::Map(values) => Type::map(Type::String, values.ty()),
+            DeclKind::Object(_) => Type::Object(self.clone()),
+        }
+    }
+
+    /// The value of a field, an item, or a map's value, by the step that leads there.
+    pub(super) fn step(self: &Arc<Decl>, step: &str) -> Option<Arc<Decl>> {
+        match (&self.kind, step) {
+            (DeclKind::List(items), "@items") => Some(items.clone()),
+            (DeclKind::Map(values), "@items" | "@values") => Some(values.clone()),
+            // Kubernetes gives keys no size.
+            (DeclKind::Map(_), "@keys") => Some(Arc::new(simple(Type::String, 0, 2))),
+            (DeclKind::Object(fields), name) => fields.get(name).cloned().flatten(),
+            _ => None,
+        }
+    }
+}
+
+fn text(schema: &Schema) -> Decl {
+    let most = schema.max_length;
+    match schema.format.as_deref() {
+        Some("byte") => simple(Type::Bytes, most.unwrap_or(MAX_REQUEST - 2), 2),
+        Some("duration") => simple(Type::Duration, 32, 3),
+        Some("date") => simple(Type::Timestamp, 12, 12),
+        Some("date-time") => simple(Type::Timestamp, 32, 21),
+        _ => {
+            let longest = || {
+                schema
+                    .enumeration
+                    .iter()
+                    .filter_map(|value| value.as_str())
+                    .map(str::len)
+                    .max()
+            };
+            let most = match most {
+                // A character takes up to four bytes.
+                Some(most) => most.saturating_mul(4),
+                None if schema.enumeration.is_empty() => MAX_REQUEST - 2,
+                None => longest().unwrap_or(0) as u64,
+            };
+            simple(Type::String, most, 2)
+        }
+    }
+}
+
+fn object(schema: &Schema, is_object: bool) -> Decl {
+    let mut fields = BTreeMap::new();
+    let mut least_bytes = 2;
+    for (name, property) in &schema.properties {
+        if is_object && matches!(&**name, "apiVersion" | "kind" | "metadata") {
+            continue;
+        }
+        let decl = Decl::child(property);
+        if let Some(decl) = &decl
+            && schema.required.contains(name)
+            && property.default.is_none()
+        {
+            least_bytes += name.len() as u64 + decl.least_bytes + 4;
+        }
+        if let Some(name) = cel_name(name) {
+            fields.insert(name, decl);
+        }
+    }
+    if is_object {
+        let name = || Some(Arc::new(simple(Type::String, MAX_REQUEST - 2, 2)));
+        let names = ["name", "generateName"].map(|field| (field.to_owned(), name()));
+        let metadata = Decl {
+            kind: DeclKind::Object(names.into()),
+            most: 0,
+            least_bytes: 2,
+        };
+        fields.insert("metadata".into(), Some(Arc::new(metadata)));
+        fields.insert("apiVersion".into(), name());
+        fields.insert("kind".into(), name());
+    }
+    Decl {
+        kind: DeclKind::Object(fields),
+        most: 0,
+        least_bytes,
+    }
+}

@@ -1,0 +1,63 @@
+//! Which file each CEL rule is written in: a rule ends up in the schemas of other files' types, and a complaint about
+//! it there is a complaint about its place.
+
+use rbuilder_schema::{Content, Field, Markers, Origin, Shape};
+use rbuilder_syntax::{SpanId, Type};
+
+use crate::package::{FileId, Package, Place};
+
+/// Writes the file into every rule of every item.
+pub(crate) fn name_files(package: &mut Package) {
+    for item in &mut package.types {
+        if let Some(model) = &mut item.model {
+            of_type(model, u32::try_from(item.file.0).unwrap_or_default());
+        }
+    }
+}
+
+/// The place of a rule; nothing for rules that a marker other than `cel` stands for.
+pub(crate) fn place(origin: Origin) -> Option<Place> {
+    let (span, _) = origin.span?;
+    Some(Place {
+        file: FileId(origin.file as usize),
+        span: SpanId(span),
+    })
+}
+
+fn of_type(model: &mut Type, file: u32) {
+    of_markers(&mut model.container.markers, file);
+    if let Some(resource) = &mut model.custom_resource {
+        for rule in &mut resource.validations {
+            rule.origin.file = file;
+        }
+    }
+    match &mut model.container.shape {
+        Shape::Object(fields) => of_fields(fields, file),
+        Shape::Transparent(_) => {}
+        Shape::Enum { variants, .. } => {
+            for variant in variants {
+                of_markers(&mut variant.markers, file);
+                if let Content::Object(fields) = &mut variant.content {
+                    of_fields(fields, file);
+                }
+            }
+        }
+    }
+}
+
+fn of_fields(fields: &mut [Field], file: u32) {
+    for field in fields {
+        of_markers(&mut field.markers, file);
+    }
+}
+
+fn of_markers(markers: &mut Markers, file: u32) {
+    markers.origin.file = file;
+    for rule in &mut markers.cel {
+        rule.origin.file = file;
+    }
+    let inner = [&mut markers.items, &mut markers.keys, &mut markers.values];
+    for markers in inner.into_iter().flatten() {
+        of_markers(markers, file);
+    }
+}
