@@ -90,6 +90,15 @@ fn names(crd: &Value) -> Value {
 /// A version without what only one of the two pipelines writes.
 fn comparable_version(version: &Value) -> Value {
     let mut version = version.clone();
+    let columns = version
+        .get_mut("additionalPrinterColumns")
+        .and_then(Value::as_array_mut);
+    for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
+        // What the API server assumes, and kube spells.
+        if column.get("priority") == Some(&Value::from(0)) {
+            column.remove("priority");
+        }
+    }
     if let Some(root) = version
         .pointer_mut("/schema/openAPIV3Schema")
         .and_then(Value::as_object_mut)

@@ -15,8 +15,12 @@ use rbuilder_generator::{Options, Severity, SourceSet, generate};
 use rbuilder_syntax::marker::{CONSTRAINTS, markers};
 use rbuilder_syntax::{CRD_KEYS, KUBE_KEYS};
 
+#[path = "twin/files.rs"]
+mod files;
 #[path = "twin/kinds.rs"]
 mod kinds;
+#[path = "twin/oracle.rs"]
+mod oracle;
 
 const CARGO_TOML: &str = r#"
 [package]
@@ -40,7 +44,20 @@ const SOURCES: [(&str, &str); 6] = [
     ("src/shapes.rs", include_str!("twin/shapes.rs")),
 ];
 
-fn compiled() -> Vec<CustomResourceDefinition> {
+/// The kinds as compiled, by the name of their CRD, all versions of a kind in one.
+fn compiled() -> BTreeMap<String, CustomResourceDefinition> {
+    let mut merged = BTreeMap::<String, CustomResourceDefinition>::new();
+    for crd in compiled_kinds().into_iter().chain(oracle::compiled()) {
+        let name = crd.metadata.name.clone().expect("a name");
+        match merged.get_mut(&name) {
+            Some(first) => first.spec.versions.extend(crd.spec.versions),
+            None => drop(merged.insert(name, crd)),
+        }
+    }
+    merged
+}
+
+fn compiled_kinds() -> Vec<CustomResourceDefinition> {
     vec![
         kinds::KeyedObject::crd(),
         kinds::Flat::crd(),
@@ -58,12 +75,16 @@ fn compiled() -> Vec<CustomResourceDefinition> {
 
 /// The manifests by the name of their CRD.
 fn generated() -> BTreeMap<String, String> {
-    let mut sources = SourceSet::default();
-    sources.insert("Cargo.toml", CARGO_TOML);
-    SOURCES
-        .iter()
-        .for_each(|(path, text)| sources.insert(*path, *text));
-    let generated = generate(&sources, &Options::default());
+    let mut kinds = SourceSet::default();
+    kinds.insert("Cargo.toml", CARGO_TOML);
+    SOURCES.iter().for_each(|(path, text)| kinds.insert(*path, *text));
+    let mut manifests = generated_from(&kinds);
+    manifests.extend(generated_from(&oracle::sources()));
+    manifests
+}
+
+fn generated_from(sources: &SourceSet) -> BTreeMap<String, String> {
+    let generated = generate(sources, &Options::default());
     let errors: Vec<_> = generated
         .diagnostics
         .iter()
@@ -78,6 +99,7 @@ fn generated() -> BTreeMap<String, String> {
     generated
         .files
         .into_iter()
+        .filter(|file| file.path.starts_with("crd/"))
         .map(|file| {
             let manifest: serde_json::Value = serde_saphyr::from_str(&file.text).expect("YAML");
             let name = manifest["metadata"]["name"].as_str().expect("a name").to_owned();
@@ -90,19 +112,22 @@ fn generated() -> BTreeMap<String, String> {
 fn both_doors_say_the_same_of_every_kind() {
     let generated = generated();
     let compiled = compiled();
-    let name_of = |crd: &CustomResourceDefinition| crd.metadata.name.clone().expect("a name");
-    let mut names: Vec<String> = compiled.iter().map(name_of).collect();
-    names.sort();
-    assert_eq!(names, generated.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(
+        compiled.keys().collect::<Vec<_>>(),
+        generated.keys().collect::<Vec<_>>()
+    );
     let mut found = Vec::new();
-    for crd in &compiled {
-        let name = name_of(crd);
-        let differences = crd_differences(crd, &generated[&name]);
+    for (name, crd) in &compiled {
+        let manifest = &generated[name];
+        let differences = crd_differences(crd, manifest);
         found.extend(
             differences
                 .into_iter()
                 .map(|difference| format!("{name}: {difference}")),
         );
+        assert_eq!(versions(&serde_json::to_value(crd).expect("JSON")), {
+            versions(&serde_saphyr::from_str(manifest).expect("YAML"))
+        });
     }
     assert!(
         found.is_empty(),
@@ -110,6 +135,15 @@ fn both_doors_say_the_same_of_every_kind() {
         found.len(),
         found.join("\n")
     );
+}
+
+/// A version that is in one of the two only is no difference to [`crd_differences`], whose left side may be one of many.
+fn versions(crd: &serde_json::Value) -> BTreeSet<String> {
+    let versions = crd["spec"]["versions"].as_array().expect("versions");
+    versions
+        .iter()
+        .map(|version| version["name"].to_string())
+        .collect()
 }
 
 /// A new marker needs its twin in the kinds.

@@ -9,7 +9,7 @@ use rbuilder::envtest::{Environment, eventually};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{compiled, generated, kinds};
+use super::{compiled, files, generated, kinds};
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -98,9 +98,15 @@ impl Sample {
 #[rbuilder::envtest::test]
 async fn the_server_takes_every_kind_without_a_warning(env: Environment) {
     let mut said = Vec::new();
-    for crd in compiled() {
+    for crd in compiled().values() {
         let crd = serde_json::to_value(crd).expect("JSON");
         said.extend(post(&env.client(), &crd, "?dryRun=All").await);
+    }
+    // Goldens may share a name with each other, so they are only tried.
+    for (file, manifest) in golden() {
+        let crd: Value = serde_saphyr::from_str(&manifest).expect("YAML");
+        let answers = post(&env.client(), &crd, "?dryRun=All").await;
+        said.extend(answers.into_iter().map(|answer| format!("{file}: {answer}")));
     }
     for manifest in generated().values() {
         let crd: Value = serde_saphyr::from_str(manifest).expect("YAML");
@@ -108,6 +114,18 @@ async fn the_server_takes_every_kind_without_a_warning(env: Environment) {
     }
     assert!(said.is_empty(), "{}", said.join("\n"));
     objects_are_held_to_the_manifests(&env).await;
+}
+
+/// The committed manifests: those of the generator's cases and of the projects in testdata.
+fn golden() -> impl Iterator<Item = (String, String)> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let below = |folder: &str| files::below(&format!("{root}/{folder}"), &["yaml"]);
+    let cases = below("generator/tests/cases").into_iter();
+    let cases = cases.filter(|(path, _)| path.contains("/out/crd/"));
+    let projects = below("testdata/memcached-operator/config/crd/bases");
+    let golden: Vec<_> = cases.chain(projects).collect();
+    assert!(golden.len() > 10, "the goldens are missing");
+    golden.into_iter()
 }
 
 async fn objects_are_held_to_the_manifests(env: &Environment) {

@@ -36,9 +36,10 @@ pub struct RuleSpec {
     )]
     pub string_with_even_length: String,
     /// StringWithEvenLengthAndMessageExpression makes its message.
+    #[kube(validation(max_length = 64))]
     #[kube(cel(
         rule = "self.size() % 2 == 0",
-        message_expression = "'the length is ' + string(self.size()) + ', which is odd'"
+        message_expression = "self + ' has an odd length'"
     ))]
     pub string_with_even_length_and_message_expression: Option<String>,
     /// StringWithEvenLengthAndGoodPrefix adds a rule to those of its type.

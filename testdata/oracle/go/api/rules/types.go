@@ -25,7 +25,8 @@ type RuleSpec struct {
 	// +kubebuilder:validation:XValidation:rule="true"
 	StringWithEvenLength string `json:"stringWithEvenLength"`
 	// StringWithEvenLengthAndMessageExpression makes its message.
-	// +kubebuilder:validation:XValidation:rule="self.size() % 2 == 0",messageExpression="'the length is ' + string(self.size()) + ', which is odd'"
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.size() % 2 == 0",messageExpression="self + ' has an odd length'"
 	StringWithEvenLengthAndMessageExpression *string `json:"stringWithEvenLengthAndMessageExpression,omitempty"`
 	// StringWithEvenLengthAndGoodPrefix adds a rule to those of its type.
 	// +kubebuilder:validation:MaxLength=20
