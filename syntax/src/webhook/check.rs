@@ -52,6 +52,12 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
         let help = "remove the other operations";
         session.error_help(at("operations"), "`*` stands for every operation", help);
     }
+    for (position, operation) in webhook.operations.iter().enumerate() {
+        if webhook.operations[..position].contains(operation) {
+            let message = format!("`{operation}` is written twice in `operations`");
+            session.error(at("operations"), message);
+        }
+    }
     let lists = [
         ("groups", &webhook.groups, "groups = \"apps\""),
         ("versions", &webhook.versions, "versions = \"v1\""),

@@ -5,6 +5,8 @@
 
 mod check;
 mod selector;
+#[cfg(test)]
+mod tests;
 
 use proc_macro2::{Span, TokenStream};
 use syn::Attribute;

@@ -1,0 +1,6 @@
+use rbuilder_derive::webhook;
+
+#[webhook(validating)]
+pub struct Memcached;
+
+fn main() {}

@@ -1,0 +1,372 @@
+//! Webhook configurations from markers: what controller-gen's own tests cover, row by row. Everything is written in
+//! the marker here; what follows from the handler's type is in `cases/webhooks`.
+
+use rbuilder_generator::{Generated, Options, SourceSet, generate, yaml};
+use serde_json::{Value, json};
+
+const CARGO_TOML: &str =
+    "[package]\nname = \"operator\"\nedition = \"2024\"\n\n[dependencies]\nrbuilder = \"0.1\"\n";
+
+/// What every marker of the rows says.
+const RULE: &str = "groups = \"testdata.example.com\", versions = \"v1\", resources = \"cronjobs\"";
+
+/// One function with these markers on it, `#` standing for [`RULE`].
+fn handler(markers: &[&str]) -> String {
+    let markers: String = markers
+        .iter()
+        .map(|marker| format!("#[webhook({})]\n", marker.replace('#', RULE)))
+        .collect();
+    format!("{markers}fn handler() {{}}\n")
+}
+
+fn run(files: &[(&str, &str)]) -> Generated {
+    let mut sources = SourceSet::default();
+    sources.insert("Cargo.toml", CARGO_TOML);
+    files.iter().for_each(|(path, text)| sources.insert(*path, *text));
+    generate(&sources, &Options::default())
+}
+
+fn check_files(files: &[(&str, &str)], expected: &[Value]) {
+    let generated = run(files);
+    assert_eq!(generated.diagnostics, [], "{files:?}");
+    let expected: String = expected
+        .iter()
+        .map(|document| format!("---\n{}", yaml::to_string(document)))
+        .collect();
+    let [made] = &generated.files[..] else {
+        panic!("one file, not {:?}", generated.files);
+    };
+    assert_eq!(made.path, "webhook/manifests.yaml");
+    assert_eq!(made.text, expected);
+}
+
+/// The configurations that one function's markers make.
+fn check(markers: &[&str], expected: &[Value]) {
+    check_files(&[("src/lib.rs", &handler(markers))], expected);
+}
+
+/// What is said instead, as `message at "source"`; nothing is written then.
+fn check_refused(markers: &[&str], expected: &[(&str, &str)]) {
+    let source = handler(markers);
+    let generated = run(&[("src/lib.rs", &source)]);
+    let said: Vec<(&str, &str)> = generated
+        .diagnostics
+        .iter()
+        .map(|said| (said.message.as_str(), &source[said.range.clone()]))
+        .collect();
+    assert_eq!(said, expected, "{markers:?}");
+    assert_eq!(generated.files, [], "{markers:?}");
+}
+
+fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": format!("{kind}WebhookConfiguration"),
+        "metadata": { "name": name },
+        "webhooks": webhooks,
+    })
+}
+
+fn mutating(webhooks: &[Value]) -> Value {
+    configuration("Mutating", "mutating-webhook-configuration", webhooks)
+}
+
+fn validating(webhooks: &[Value]) -> Value {
+    configuration("Validating", "validating-webhook-configuration", webhooks)
+}
+
+/// A webhook as the markers of the rows give it, with changes.
+fn webhook(name: &str, path: &str, changes: Value) -> Value {
+    let mut webhook = json!({
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": { "service": { "name": "webhook-service", "namespace": "system", "path": path } },
+        "failurePolicy": "Fail",
+        "name": name,
+        "rules": [{
+            "apiGroups": ["testdata.example.com"],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["cronjobs"],
+        }],
+        "sideEffects": "None",
+    });
+    for (key, value) in changes.as_object().expect("changes") {
+        webhook[key] = value.clone();
+    }
+    webhook
+}
+
+/// Both kinds of webhook with every policy: the mutating ones first, those of one kind by name.
+#[test]
+fn policies() {
+    let policies = json!({
+        "admissionReviewVersions": ["v1", "v1beta1"], "matchPolicy": "Equivalent", "timeoutSeconds": 10,
+    });
+    let with = |key: &str, value: &str| {
+        let mut changes = policies.clone();
+        changes[key] = value.into();
+        changes
+    };
+    let common = "operations = \"create;update\", failure_policy = \"fail\", match_policy = \"Equivalent\", \
+                  timeout_seconds = 10, admission_review_versions = \"v1;v1beta1\"";
+    for reinvocation in ["IfNeeded", "Never"] {
+        check(
+            &[
+                &format!(
+                    "validating, #, {common}, name = \"v.c.example.com\", path = \"/validate\", side_effects = \"None\""
+                ),
+                // controller-gen's own example has the first name twice, which the API server refuses.
+                &format!(
+                    "validating, #, {common}, name = \"w.c.example.com\", path = \"/validate\", side_effects = \"NoneOnDryRun\""
+                ),
+                &format!(
+                    "mutating, #, {common}, name = \"m.c.example.com\", path = \"/mutate\", reinvocation_policy = \"{reinvocation}\""
+                ),
+            ],
+            &[
+                mutating(&[webhook(
+                    "m.c.example.com",
+                    "/mutate",
+                    with("reinvocationPolicy", reinvocation),
+                )]),
+                validating(&[
+                    webhook("v.c.example.com", "/validate", policies.clone()),
+                    webhook(
+                        "w.c.example.com",
+                        "/validate",
+                        with("sideEffects", "NoneOnDryRun"),
+                    ),
+                ]),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_url_takes_the_place_of_a_service() {
+    let url = |url: &str| json!({ "clientConfig": { "url": url } });
+    check(
+        &[
+            "validating, #, name = \"a.c.example.com\", url = \"https://one:9443/validate\"",
+            "validating, #, name = \"b.c.example.com\", url = \"https://two:9443/validate\"",
+            "mutating, #, name = \"m.c.example.com\", path = \"/mutate\"",
+        ],
+        &[
+            mutating(&[webhook("m.c.example.com", "/mutate", json!({}))]),
+            validating(&[
+                webhook("a.c.example.com", "", url("https://one:9443/validate")),
+                webhook("b.c.example.com", "", url("https://two:9443/validate")),
+            ]),
+        ],
+    );
+}
+
+#[test]
+fn a_service_of_another_name() {
+    let service = |service: Value| json!({ "clientConfig": { "service": service } });
+    check(
+        &[
+            "validating, #, name = \"a.c.example.com\", path = \"/v\", service_name = \"dead\", service_namespace = \"beef\", service_port = 1234",
+            "validating, #, name = \"b.c.example.com\", path = \"/v\"",
+            "mutating, #, name = \"m.c.example.com\", path = \"/m\", service_name = \"foo\"",
+        ],
+        &[
+            mutating(&[webhook(
+                "m.c.example.com",
+                "",
+                service(json!({ "name": "foo", "namespace": "system", "path": "/m" })),
+            )]),
+            validating(&[
+                webhook(
+                    "a.c.example.com",
+                    "",
+                    service(json!({ "name": "dead", "namespace": "beef", "path": "/v", "port": 1234 })),
+                ),
+                webhook("b.c.example.com", "/v", json!({})),
+            ]),
+        ],
+    );
+}
+
+#[test]
+fn configurations_of_another_name() {
+    check(
+        &[
+            "validating, #, name = \"a.c.example.com\", path = \"/v\", configuration = \"bar\"",
+            "validating, #, name = \"b.c.example.com\", path = \"/v\", configuration = \"bar\"",
+            "mutating, #, name = \"m.c.example.com\", path = \"/m\", configuration = \"foo\"",
+        ],
+        &[
+            configuration("Mutating", "foo", &[webhook("m.c.example.com", "/m", json!({}))]),
+            configuration(
+                "Validating",
+                "bar",
+                &[
+                    webhook("a.c.example.com", "/v", json!({})),
+                    webhook("b.c.example.com", "/v", json!({})),
+                ],
+            ),
+        ],
+    );
+}
+
+/// What controller-gen calls a duplicate is two objects here, so nothing is in doubt; one name may be in both.
+#[test]
+fn several_configurations_of_one_kind() {
+    check(
+        &[
+            "mutating, #, name = \"a.c.example.com\", path = \"/a\", configuration = \"foo\"",
+            "mutating, #, name = \"a.c.example.com\", path = \"/a\", configuration = \"bar\"",
+        ],
+        &[
+            configuration("Mutating", "bar", &[webhook("a.c.example.com", "/a", json!({}))]),
+            configuration("Mutating", "foo", &[webhook("a.c.example.com", "/a", json!({}))]),
+        ],
+    );
+}
+
+#[test]
+fn webhooks_are_sorted_by_name_wherever_they_stand() {
+    let marker =
+        |name: &str| format!("validating, #, name = \"{name}.testdata.example.com\", path = \"/{name}\"");
+    let names = ["deployment", "cronjob", "cronjoblist"];
+    let sorted = ["cronjob", "cronjoblist", "deployment"].map(|name| {
+        let path = format!("/{name}");
+        webhook(&format!("{name}.testdata.example.com"), &path, json!({}))
+    });
+    for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0], [2, 1, 0]] {
+        let markers = order.map(|position| marker(names[position]));
+        check(&markers.each_ref().map(String::as_str), &[validating(&sorted)]);
+    }
+    let (one, two) = (
+        handler(&[&marker(names[0]), &marker(names[1])]),
+        handler(&[&marker(names[2])]),
+    );
+    for lib in ["mod v1;\nmod v1alpha1;\n", "mod v1alpha1;\nmod v1;\n"] {
+        let files = [
+            ("src/lib.rs", lib),
+            ("src/v1.rs", &one),
+            ("src/v1alpha1.rs", &two),
+        ];
+        check_files(&files, &[validating(&sorted)]);
+    }
+}
+
+/// Two targets read one module; its webhook is one.
+#[test]
+fn a_shared_module_counts_once() {
+    let shared = handler(&["validating, #, name = \"a.b.c\", path = \"/v\""]);
+    let files = [
+        ("src/lib.rs", "mod shared;"),
+        ("src/main.rs", "mod shared;"),
+        ("src/shared.rs", &shared),
+    ];
+    check_files(&files, &[validating(&[webhook("a.b.c", "/v", json!({}))])]);
+}
+
+/// What takes a patch in Go is typed here.
+#[test]
+fn selectors() {
+    let rows = [
+        (
+            "namespace_selector(match_labels = { \"webhook-enabled\": \"true\" })",
+            json!({ "namespaceSelector": { "matchLabels": { "webhook-enabled": "true" } } }),
+        ),
+        (
+            "object_selector(match_labels = { \"managed-by\": \"myoperator\" })",
+            json!({ "objectSelector": { "matchLabels": { "managed-by": "myoperator" } } }),
+        ),
+        (
+            "namespace_selector(match_expression(key = \"environment\", operator = \"In\", values = [\"dev\", \"staging\", \"prod\"]))",
+            json!({ "namespaceSelector": { "matchExpressions": [
+                { "key": "environment", "operator": "In", "values": ["dev", "staging", "prod"] },
+            ] } }),
+        ),
+        (
+            "object_selector(match_labels = { \"managed-by\": \"controller\" }, match_expression(key = \"tier\", operator = \"in\", values = [\"frontend\", \"backend\"]), match_expression(key = \"old\", operator = \"DoesNotExist\"))",
+            json!({ "objectSelector": {
+                "matchExpressions": [
+                    { "key": "tier", "operator": "In", "values": ["frontend", "backend"] },
+                    { "key": "old", "operator": "DoesNotExist" },
+                ],
+                "matchLabels": { "managed-by": "controller" },
+            } }),
+        ),
+        (
+            "match_condition(name = \"b\", expression = \"true\"), match_condition(name = \"a\", expression = \"request.dryRun\")",
+            json!({ "matchConditions": [
+                { "expression": "true", "name": "b" },
+                { "expression": "request.dryRun", "name": "a" },
+            ] }),
+        ),
+    ];
+    for (marker, changes) in rows {
+        for kind in ["mutating", "validating"] {
+            let marker = format!("{kind}, #, name = \"a.b.c\", path = \"/p\", {marker}");
+            let made = [webhook("a.b.c", "/p", changes.clone())];
+            let expected = if kind == "mutating" {
+                mutating(&made)
+            } else {
+                validating(&made)
+            };
+            check(&[&marker], &[expected]);
+        }
+    }
+}
+
+#[test]
+fn mistakes() {
+    let right = "validating, #, name = \"a.b.c\", path = \"/p\"";
+    for (argument, message, place) in [
+        (
+            "side_effects = \"Some\"",
+            "the API server refuses a webhook with `side_effects = \"Some\"`",
+            "\"Some\"",
+        ),
+        (
+            "timeout_seconds = 40",
+            "the API server waits for a webhook 1 to 30 seconds, not 40",
+            "40",
+        ),
+        (
+            "timeout_seconds = -1",
+            "the API server waits for a webhook 1 to 30 seconds, not -1",
+            "-1",
+        ),
+        (
+            "url = \"https://another:9443/validate\"",
+            "`path` and `url` exclude each other",
+            "path",
+        ),
+        (
+            "webhook_versions = \"v1beta1\"",
+            "unknown webhook argument `webhook_versions`",
+            "webhook_versions",
+        ),
+        (
+            "admission_review_versions = []",
+            "the handler is sent AdmissionReviews of the version v1",
+            "[]",
+        ),
+    ] {
+        // The right marker beside it writes nothing either.
+        check_refused(
+            &[
+                &format!("{right}, {argument}"),
+                "mutating, #, name = \"m.b.c\", path = \"/m\"",
+            ],
+            &[(message, place)],
+        );
+    }
+    check_refused(
+        &[right, right],
+        &[("two webhooks are called `a.b.c`", "\"a.b.c\"")],
+    );
+    check_refused(
+        &["validating, #"],
+        &[(
+            "no parameter of this handler is a kind that is known here",
+            "handler",
+        )],
+    );
+}
