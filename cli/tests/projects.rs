@@ -66,6 +66,49 @@ fn a_plain_package_gets_its_manifests() {
 }
 
 #[test]
+fn webhook_manifests_come_and_go_with_their_markers() {
+    let folder = project("");
+    folder.run(API).ok();
+    let source = "src/webhook.rs";
+    let handler = "use crate::api::v1alpha1::memcached::Memcached;\n\n\
+                   #[rbuilder::webhook(mutating)]\npub fn default(memcached: &mut Memcached) {}\n";
+    folder.write(source, handler);
+    let lib = folder.tree()["src/lib.rs"].clone();
+    folder.write("src/lib.rs", &format!("{lib}pub mod webhook;\n"));
+    folder.write(
+        "config/webhook/kustomization.yaml",
+        "resources:\n- service.yaml\n",
+    );
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    let manifests = &tree["config/webhook/manifests.yaml"];
+    assert!(
+        manifests.contains("path: /mutate-cache-example-com-v1alpha1-memcached\n"),
+        "{manifests}"
+    );
+    assert_eq!(
+        tree["config/webhook/kustomization.yaml"],
+        "resources:\n- service.yaml\n- manifests.yaml\n"
+    );
+    settled(&folder, &[]);
+
+    folder.write(source, "");
+    assert_eq!(folder.run("manifests --check").code, 1);
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    assert!(!tree.contains_key("config/webhook/manifests.yaml"));
+    assert_eq!(
+        tree["config/webhook/kustomization.yaml"],
+        "resources:\n- service.yaml\n"
+    );
+
+    // What else is in the file is somebody's own.
+    let own = "kind: ValidatingWebhookConfiguration\n---\nkind: Service\n";
+    folder.write("config/webhook/manifests.yaml", own);
+    settled(&folder, &[]);
+}
+
+#[test]
 fn a_command_waits_for_no_other_and_says_so() {
     let folder = project("");
     let before = folder.tree();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use rbuilder_syntax::marker::{CONSTRAINTS, Place, Subject, markers};
-use rbuilder_syntax::{CRD_KEYS, ContainerKey, KUBE_KEYS, RBAC_ARGS};
+use rbuilder_syntax::{CRD_KEYS, ContainerKey, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS};
 
 use crate::repo;
 
@@ -72,6 +72,12 @@ fn markers_page() -> Result<String> {
     for arg in RBAC_ARGS {
         row(&mut page, &[&code(arg.name), arg.doc])?;
     }
+    page.push_str(WEBHOOK_INTRODUCTION);
+    page.push_str("| argument | what it says |\n|---|---|\n");
+    for arg in WEBHOOK_ARGS {
+        let again = if arg.repeatable { " Repeatable." } else { "" };
+        row(&mut page, &[&code(arg.name), &format!("{}{again}", arg.doc)])?;
+    }
     Ok(page)
 }
 
@@ -79,8 +85,8 @@ const INTRODUCTION: &str = "\
 <!-- Made by `cargo xtask docs` from the tables in syntax/; edit those. -->
 # Markers
 
-Markers are attributes that `rbuilder manifests` reads in source text and that `derive(CrdSchema)`, `#[rbac]` check when
-the crate compiles. An unknown or misplaced marker is an error in both, in the same words.
+Markers are attributes that `rbuilder manifests` reads in source text and that `derive(CrdSchema)`, `#[rbac]` and
+`#[webhook]` check when the crate compiles. An unknown or misplaced marker is an error in both, in the same words.
 
 ```rust
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
@@ -105,6 +111,30 @@ const RBAC_INTRODUCTION: &str = "
 
 On a function, an `impl`, a module or a type; repeatable. Lists are arrays, or one string with `;` between the words. All
 rules of a role are joined; no permission is lost.
+
+";
+
+const WEBHOOK_INTRODUCTION: &str = "
+## `#[webhook(…)]`
+
+On the function that handles the request: a free function, a method, async or not. Repeatable, for one handler with
+several rules. `mutating` or `validating` is all it needs:
+
+```rust
+#[webhook(mutating)]
+pub fn default(memcached: &mut Memcached, request: &AdmissionRequest) { … }
+
+#[webhook(validating, operations = \"create;update;delete\")]
+pub fn validate(new: &Memcached, old: Option<&Memcached>) -> Result<(), Invalid> { … }
+```
+
+What the marker leaves open follows from the first parameter that is a kind, behind references, `Arc`, `Box` or `Option`
+or in an `AdmissionRequest<…>`: the struct that kube makes of a spec of this package, or a kind of Kubernetes' own from
+`k8s_openapi`. For `Memcached` of `cache.example.com/v1alpha1` the first webhook above is called
+`mmemcached-v1alpha1.kb.io` and is served at `/mutate-cache-example-com-v1alpha1-memcached`; a `Pod`'s is at
+`/mutate--v1-pod`. A handler about anything else names `groups`, `versions`, `resources`, `name` and `path` itself.
+
+Words of the API are the same in upper and lower case; lists are arrays, or one string with `;` between the words.
 
 ";
 

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{Generated, Options, Severity, Sources, generate};
 use serde_json::{Value, json};
 
-use super::{Outcome, finish, open};
+use super::{Outcome, finish, open, webhooks};
 use crate::edit::{Unrecognised, kustomization};
 use crate::flags::{ManifestsFlags, Output};
 use crate::plan::{Plan, diff};
@@ -209,6 +209,7 @@ fn put(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -
     }
     let stale = prune(plan, tree, config, &names)?;
     wire(plan, tree, config, &names, &stale)?;
+    webhooks::keep_in_step(plan, tree, config, &generated.files)?;
     empty_role(plan, tree, request, generated)
 }
 

@@ -7,6 +7,7 @@ mod man;
 mod manifests;
 mod scaffold;
 mod version;
+mod webhooks;
 
 use anyhow::Result;
 use serde_json::{Value, json};
