@@ -28,17 +28,45 @@ struct Run {
     name: &'static str,
     /// Where our files of this run are, below `config`.
     folder: &'static str,
+    /// Which of our objects belong to it, by name.
+    objects: fn(&str) -> bool,
     options: fn() -> Options,
 }
 
-const RUNS: &[Run] = &[Run {
-    name: "crd",
-    folder: "crd/bases",
-    options: || Options {
-        version: Some("(test)".into()),
-        ..Options::default()
+const RUNS: &[Run] = &[
+    Run {
+        name: "crd",
+        folder: "crd/bases",
+        objects: |_| true,
+        options: || Options {
+            version: Some("(test)".into()),
+            ..Options::default()
+        },
     },
-}];
+    Run {
+        name: "rbac",
+        folder: "rbac",
+        objects: |_| true,
+        options: Options::default,
+    },
+    Run {
+        name: "webhook",
+        folder: "webhook",
+        objects: |name| !is_named(name),
+        options: Options::default,
+    },
+    Run {
+        name: "webhook_named",
+        folder: "webhook",
+        objects: is_named,
+        options: Options::default,
+    },
+];
+
+/// Whether a webhook configuration is of the package that names its own: over there a name is for a whole run.
+fn is_named(name: &str) -> bool {
+    name.ends_with(" foo") || name.ends_with(" bar")
+}
 
 #[test]
 fn what_controller_gen_says_we_say() {
@@ -122,7 +150,10 @@ fn ours(run: &Run) -> BTreeMap<String, Value> {
         .files
         .into_iter()
         .filter(|file| file.path.starts_with(run.folder));
-    files.flat_map(|file| objects(&file.text)).collect()
+    files
+        .flat_map(|file| objects(&file.text))
+        .filter(|(name, _)| (run.objects)(name))
+        .collect()
 }
 
 /// What controller-gen wrote.

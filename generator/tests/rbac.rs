@@ -179,7 +179,7 @@ fn rules_are_grouped_as_by_controller_gen() {
         (
             "a rule within another",
             &["a;b x get", "a x get;list"],
-            &["a x list", "a;b x get"],
+            &["a x get;list", "a;b x get"],
         ),
         (
             "wildcards of two resources",

@@ -20,11 +20,28 @@ struct Run {
     paths: &'static str,
 }
 
-const RUNS: &[Run] = &[Run {
-    name: "crd",
-    generator: "crd:allowDangerousTypes=true,ignoreUnexportedFields=true",
-    paths: "./api/...",
-}];
+const RUNS: &[Run] = &[
+    Run {
+        name: "crd",
+        generator: "crd:allowDangerousTypes=true,ignoreUnexportedFields=true",
+        paths: "./api/...",
+    },
+    Run {
+        name: "rbac",
+        generator: "rbac:roleName=manager-role",
+        paths: "./rbac/...",
+    },
+    Run {
+        name: "webhook",
+        generator: "webhook",
+        paths: "./webhook/...",
+    },
+    Run {
+        name: "webhook_named",
+        generator: "webhook",
+        paths: "./named/...",
+    },
+];
 
 const RECORDED: &str = "testdata/oracle/recorded";
 

@@ -1,9 +1,9 @@
-//! Rules to the fewest equivalent rules.
+//! Rules to fewer rules that grant the same.
 //!
-//! Every rule is taken apart into single permissions, their union is taken, and rules are formed anew, so no
-//! permission can be lost on the way, and the outcome does not depend on how the markers were cut. Regrouping
-//! starts with the groups of a resource and a verb, then joins verbs, names and resources; on markers that
-//! do not overlap this gives the rules that controller-gen gives.
+//! Rules that agree in all but one list are joined in that list, verbs first, then resources, names and groups, as
+//! controller-gen does, so that a project that comes from there keeps its rules. Unlike controller-gen's, a join never
+//! takes the place of another rule, and joining goes on until nothing is left to join: no permission is lost, and the
+//! order of the markers does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use rbuilder_syntax::RbacRule;
 type Names = BTreeSet<String>;
 
 /// One rule of a role, each list sorted and without duplicates.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRule {
     /// `apiGroups`; `""` is the core group.
     pub groups: Names,
@@ -28,43 +28,92 @@ pub struct PolicyRule {
 
 /// The rules that grant what `rules` grant together, in controller-gen's order.
 pub fn normalize<'a>(rules: impl IntoIterator<Item = &'a RbacRule>) -> Vec<PolicyRule> {
-    let mut on_resources: BTreeMap<(&str, &str, Option<&str>), Names> = BTreeMap::new();
-    let mut on_urls: BTreeMap<&str, Names> = BTreeMap::new();
-    for rule in rules {
-        for url in &rule.urls {
-            on_urls.entry(url).or_default().extend(rule.verbs.iter().cloned());
+    let mut out: Vec<PolicyRule> = rules.into_iter().flat_map(single_resources).collect();
+    loop {
+        let before = out.len();
+        for list in [verbs, resources, names, groups, urls] {
+            out = join(out, list);
         }
-        for target in targets(rule) {
-            on_resources
-                .entry(target)
-                .or_default()
-                .extend(rule.verbs.iter().cloned());
+        if out.len() == before {
+            break;
         }
     }
-    on_resources
-        .values_mut()
-        .chain(on_urls.values_mut())
-        .for_each(keep_wildcard_alone);
-    let mut out = resource_rules(on_resources);
-    out.extend(url_rules(on_urls));
     out.sort_by_cached_key(sort_key);
     out
 }
 
-/// Every (group, resource, name) of a rule.
-fn targets(rule: &RbacRule) -> Vec<(&str, &str, Option<&str>)> {
-    let names: Vec<Option<&str>> = match &rule.resource_names[..] {
-        [] => vec![None],
-        names => names.iter().map(|name| Some(name.as_str())).collect(),
-    };
-    let mut targets = Vec::new();
-    for group in &rule.groups {
-        let group = if group == "core" { "" } else { group };
-        for resource in &rule.resources {
-            targets.extend(names.iter().map(|name| (group, resource.as_str(), *name)));
-        }
+/// The lists by which rules are joined.
+type List = fn(&mut PolicyRule) -> &mut Names;
+
+fn verbs(rule: &mut PolicyRule) -> &mut Names {
+    &mut rule.verbs
+}
+
+fn resources(rule: &mut PolicyRule) -> &mut Names {
+    &mut rule.resources
+}
+
+fn names(rule: &mut PolicyRule) -> &mut Names {
+    &mut rule.resource_names
+}
+
+fn groups(rule: &mut PolicyRule) -> &mut Names {
+    &mut rule.groups
+}
+
+fn urls(rule: &mut PolicyRule) -> &mut Names {
+    &mut rule.urls
+}
+
+/// Joins the rules that differ in one list only. An empty list is not part of a longer one: without names a rule is
+/// about every object.
+fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
+    let mut joined = BTreeMap::<(PolicyRule, bool), Names>::new();
+    for mut rule in rules {
+        let members = std::mem::take(list(&mut rule));
+        joined
+            .entry((rule, members.is_empty()))
+            .or_default()
+            .extend(members);
     }
-    targets
+    joined
+        .into_iter()
+        .map(|((mut rule, _), members)| {
+            *list(&mut rule) = members;
+            keep_wildcard_alone(&mut rule.verbs);
+            rule
+        })
+        .collect()
+}
+
+/// A rule of a marker as one rule for each resource; a rule about URLs stays as it is.
+fn single_resources(rule: &RbacRule) -> Vec<PolicyRule> {
+    let names = |list: &[String]| list.iter().cloned().collect::<Names>();
+    let mut verbs = names(&rule.verbs);
+    keep_wildcard_alone(&mut verbs);
+    let whole = PolicyRule {
+        groups: rule.groups.iter().map(|group| core_is_empty(group)).collect(),
+        resources: Names::new(),
+        resource_names: names(&rule.resource_names),
+        urls: names(&rule.urls),
+        verbs,
+    };
+    if rule.resources.is_empty() {
+        return vec![whole];
+    }
+    let of = |resource: &String| PolicyRule {
+        resources: Names::from([resource.clone()]),
+        ..whole.clone()
+    };
+    rule.resources.iter().map(of).collect()
+}
+
+fn core_is_empty(group: &str) -> String {
+    if group == "core" {
+        String::new()
+    } else {
+        group.to_owned()
+    }
 }
 
 /// `*` grants every verb beside it.
@@ -72,64 +121,6 @@ fn keep_wildcard_alone(verbs: &mut Names) {
     if verbs.contains("*") {
         verbs.retain(|verb| verb == "*");
     }
-}
-
-fn resource_rules(granted: BTreeMap<(&str, &str, Option<&str>), Names>) -> Vec<PolicyRule> {
-    let single = granted.into_iter().flat_map(|((group, resource, name), verbs)| {
-        verbs
-            .into_iter()
-            .map(move |verb| ((resource, name, verb), group.to_owned()))
-    });
-    let groups = gather(single);
-    let verbs = gather(
-        groups
-            .into_iter()
-            .map(|((resource, name, verb), groups)| ((groups, resource, name), verb)),
-    );
-    let named = gather(verbs.into_iter().map(|((groups, resource, name), verbs)| {
-        (
-            (groups, resource, verbs, name.is_some()),
-            name.unwrap_or_default().to_owned(),
-        )
-    }));
-    let resources = gather(
-        named
-            .into_iter()
-            .map(|((groups, resource, verbs, is_named), names)| {
-                let names = if is_named { names } else { Names::new() };
-                ((groups, names, verbs), resource.to_owned())
-            }),
-    );
-    resources
-        .into_iter()
-        .map(|((groups, resource_names, verbs), resources)| PolicyRule {
-            groups,
-            resources,
-            resource_names,
-            urls: Names::new(),
-            verbs,
-        })
-        .collect()
-}
-
-fn url_rules(granted: BTreeMap<&str, Names>) -> Vec<PolicyRule> {
-    gather(granted.into_iter().map(|(url, verbs)| (verbs, url.to_owned())))
-        .into_iter()
-        .map(|(verbs, urls)| PolicyRule {
-            urls,
-            verbs,
-            ..PolicyRule::default()
-        })
-        .collect()
-}
-
-/// Collects the members that share a key.
-fn gather<K: Ord>(pairs: impl Iterator<Item = (K, String)>) -> BTreeMap<K, Names> {
-    let mut out: BTreeMap<K, Names> = BTreeMap::new();
-    for (key, member) in pairs {
-        out.entry(key).or_default().insert(member);
-    }
-    out
 }
 
 /// controller-gen compares rules as this text, which puts URLs first and the core group next.

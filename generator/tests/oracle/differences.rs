@@ -193,4 +193,14 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("crd:docs/v1/subresources", r#"{"status":{}}"#, ABSENT),
         ],
     },
+    // Webhooks.
+    Difference {
+        reason: "this version of controller-gen cannot choose objects",
+        rows: &[
+            ("webhook:*/webhooks/*/objectSelector", ANY, ABSENT),
+            ("webhook:*/webhooks/*/namespaceSelector", ANY, ABSENT),
+            ("webhook:*/webhooks/*/matchConditions", ANY, ABSENT),
+            ("webhook:*/webhooks/*/rules/0/scope", r#""Namespaced""#, ABSENT),
+        ],
+    },
 ];
