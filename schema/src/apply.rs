@@ -54,10 +54,16 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
         preserve_unknown_fields,
         int_or_string,
         schemaless: _,
+        schema: literal,
         title,
         external_docs,
         origin: _,
     } = markers;
+    if let Some(literal) = literal {
+        let description = schema.description.take();
+        *schema = Schema::clone(literal);
+        schema.description = description.or(schema.description.take());
+    }
     retype(validation.schema_type, *int_or_string, schema);
     constrain(validation, schema, complaints);
     schema.preserve_unknown_fields |= preserve_unknown_fields;

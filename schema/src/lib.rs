@@ -18,6 +18,7 @@ mod format;
 #[cfg(feature = "schemars")]
 mod import;
 mod known;
+mod literal;
 mod markers;
 mod number;
 mod object;
@@ -37,6 +38,7 @@ pub use cel_name::cel_name;
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use format::FORMATS;
 pub use known::{is_known, known};
+pub use literal::{SCHEMA_KEYS, SchemaError};
 pub use markers::{
     Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Origin, Reason, Topology, Validation,
 };
@@ -44,6 +46,6 @@ pub use number::compare_numbers;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub use private as __private;
-pub use refused::refused;
+pub use refused::{ESCAPE, refused};
 pub use schema::{Schema, SchemaType};
 pub use structural::{Breach, check_structural};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::SchemaType;
+use crate::{Schema, SchemaType};
 
 /// Everything `#[kube(…)]` and `#[crd(…)]` may say about one value: a field, a type, or a list's items.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,9 @@ pub struct Markers {
     /// `schemaless`: the Rust type is not looked at; only markers and the description count.
     #[serde(skip_serializing_if = "is_default")]
     pub schemaless: bool,
+    /// `schema = { … }`: the schema itself, in place of the Rust type's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Box<Schema>>,
     /// `title = "…"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,

@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use crate::import::{OWN, import};
-use crate::{Container, Problem, Schema, Shape, Site, Slot, assemble};
+use crate::{Container, ESCAPE, Problem, Schema, Shape, Site, Slot, assemble};
 
 /// The crate whose trait the derive implements: the user's program need not depend on it.
 pub use schemars;
@@ -172,9 +172,7 @@ pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
             optional: T::_schemars_private_is_option(),
         },
         Err(reason) => panic!(
-            "`{}` has no structural schema: {reason}\n\
-             help: say it with markers: `#[kube(schema_type = \"…\")]` names a type with the same wire form, \
-             `#[kube(schemaless)]` leaves all to the markers",
+            "`{}` has no structural schema: {reason}\nhelp: {ESCAPE}",
             std::any::type_name::<T>()
         ),
     }

@@ -1,4 +1,9 @@
-//! Leaf types that serde writes in a form no CRD should have.
+//! Leaf types that serde writes in a form no CRD should have, and the ways out.
+
+/// The ways out where what a value is on the wire cannot be read: what both doors say.
+pub const ESCAPE: &str = "say what it is on the wire: `#[kube(schema_type = \"String\")]` names a type with the same \
+                          form, `#[kube(schema = { … })]` is the schema itself, `#[kube(schemaless)]` leaves all to the \
+                          other markers of the field";
 
 /// What is wrong with a type of std on the wire, by its full Rust path, and what to write instead.
 pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {

@@ -79,6 +79,8 @@ struct Search<'a> {
     /// The names being looked for, outermost first: a circle of imports leads nowhere.
     looking: Vec<(ModuleId, String)>,
     open_globs: Vec<String>,
+    /// Whether the path of such a glob is being followed.
+    is_opening: bool,
     /// The first module met that has not been read.
     unread: Option<ModuleId>,
 }
@@ -90,6 +92,7 @@ impl<'a> Search<'a> {
             steps: 0,
             looking: Vec::new(),
             open_globs: Vec::new(),
+            is_opening: false,
             unread: None,
         }
     }
@@ -211,17 +214,35 @@ impl<'a> Search<'a> {
 
     /// What a glob over another crate brings in is known only for the types that are known at all.
     fn through_open_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
-        let package = self.package;
-        for glob in &package.module(module).globs {
-            if let Some(Step::External(mut path)) = self.path(module, glob) {
-                self.open_globs.push(path.join("::"));
-                path.push(name.to_owned());
-                if external::is_read(&external::canonical(&path)) {
-                    return Some(Step::External(path));
-                }
-            }
+        // The path of a glob may begin with a name that no glob can bring in but itself.
+        if std::mem::replace(&mut self.is_opening, true) {
+            return None;
         }
-        None
+        let package = self.package;
+        let mut globs = package.module(module).globs.iter();
+        let found = globs.find_map(|glob| {
+            let step = self.path(module, glob);
+            self.through_open_glob(step, glob, name)
+        });
+        self.is_opening = false;
+        found
+    }
+
+    fn through_open_glob(&mut self, step: Option<Step>, glob: &[String], name: &str) -> Option<Step> {
+        let mut path = match step {
+            Some(Step::External(path)) => path,
+            None => {
+                self.open_globs.push(glob.join("::"));
+                return None;
+            }
+            Some(_) => return None,
+        };
+        // Of std all is known that can be.
+        if path.first().is_some_and(|first| first != "std") {
+            self.open_globs.push(path.join("::"));
+        }
+        path.push(name.to_owned());
+        external::is_read(&external::canonical(&path)).then_some(Step::External(path))
     }
 
     fn extern_crate(&self, module: ModuleId, name: &str) -> Option<Step> {

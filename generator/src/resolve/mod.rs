@@ -8,6 +8,7 @@ mod lookup;
 
 use std::collections::BTreeMap;
 
+use rbuilder_schema::ESCAPE;
 use rbuilder_syntax::{TypeKind, TypeRef};
 
 use crate::package::{AliasId, FileId, ModuleId, Package, Place, TypeId};
@@ -112,8 +113,15 @@ impl<'a> Resolver<'a> {
             Target::Alias(id) => self.resolve_alias(id, args, place, scope),
             Target::External(path) => self.resolve_external(&path, &written, args, place, scope),
             Target::Root(id) => {
-                let spec = self.package.item(id).model.as_ref().map_or("", |model| &model.ident);
-                let help = format!("hold its spec, `{spec}`, or give the field its schema with markers: `#[kube(schemaless, embedded_resource)]`");
+                let spec = self
+                    .package
+                    .item(id)
+                    .model
+                    .as_ref()
+                    .map_or("", |model| &model.ident);
+                let help = format!(
+                    "hold its spec, `{spec}`, or give the field its schema with markers: `#[kube(schemaless, embedded_resource)]`"
+                );
                 self.error(
                     place,
                     format!("`{written}` is the whole object that kube makes of `{spec}`"),
@@ -123,12 +131,14 @@ impl<'a> Resolver<'a> {
             Target::Opaque => self.error(
                 place,
                 format!("`{written}` derives no schema"),
-                "add `CrdSchema` to its derives, or give the field its schema with markers: `#[kube(schemaless)]`",
+                &format!("add `CrdSchema` to its derives, or {ESCAPE}"),
             ),
             Target::Module => self.error(place, format!("`{written}` is a module, not a type"), ""),
             Target::Missing(globs) => {
                 let help = match globs.first() {
-                    Some(glob) => format!("`{glob}::*` may bring it in, but that crate is not read: import it by name"),
+                    Some(glob) => {
+                        format!("`{glob}::*` may bring it in, but that crate is not read: import it by name")
+                    }
                     None => UNKNOWN.to_owned(),
                 };
                 self.error(place, format!("cannot find the type `{written}`"), &help)
@@ -260,7 +270,7 @@ fn non_zero(inner: &str) -> String {
     format!("std::num::NonZero{}", inner.to_ascii_uppercase())
 }
 
-const ESCAPE: &str = "say what it is on the wire: `#[kube(schema_type = \"String\")]` names a type with the same \
-                      form, `#[kube(schemaless)]` leaves all to the markers of the field";
-const UNKNOWN: &str = "rbuilder reads the source of this package and of path crates, and knows std, serde_json and the \
-                       Kubernetes types; for any other type write `#[kube(schema_type = \"…\")]` or `#[kube(schemaless)]` on the field";
+const UNKNOWN: &str = "rbuilder reads the source of this package and of path crates, expands no macros, and knows std, \
+                       serde_json and the Kubernetes types; a type that a macro makes must be written out; any other \
+                       needs `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the \
+                       field";

@@ -13,6 +13,7 @@ mod one_of;
 mod override_type;
 mod pattern;
 mod presence;
+mod raw;
 mod topology;
 mod value;
 
@@ -94,6 +95,7 @@ const FAMILIES: &[&[Marker]] = &[
     presence::MARKERS,
     topology::MARKERS,
     override_type::MARKERS,
+    raw::MARKERS,
     about::MARKERS,
 ];
 
