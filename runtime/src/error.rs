@@ -182,6 +182,10 @@ pub enum ManagerError {
         reason: String,
     },
 
+    /// Webhooks cannot be served as they were added.
+    #[error("{0}")]
+    Webhook(String),
+
     /// A watch never delivered its first list.
     #[error(
         "the cache of {kind} did not fill within {} s, so no controller was started; last error: {last_error}",

@@ -93,6 +93,7 @@
 //! | hear of changes | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for what happens outside the cluster |
 //! | read without asking | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
 //! | say how it is | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
+//! | be asked before it is stored | [`Webhook`], [`Denied`]; the marker [`webhook`](macro@webhook) |
 //! | run it | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] for why it ended |
 //! | count | [`metrics`]: what is counted, and metrics of the operator's own |
 //! | test it | [`testing`] for checks that need no cluster; `envtest`, behind the feature of that name, for etcd and kube-apiserver |
@@ -131,6 +132,7 @@ mod signals;
 pub mod testing;
 mod tls;
 pub mod trigger;
+pub mod webhook;
 
 /// What the code that [`CrdSchema`] writes calls.
 #[doc(hidden)]
@@ -205,5 +207,6 @@ pub use ctx::Ctx;
 pub use error::{BoxError, Error, ManagerError, OwnershipError, Result};
 pub use manager::Manager;
 pub use object::{DynamicKind, Object, Scope, Watchable};
+pub use webhook::{Denied, Webhook};
 
 pub use kube::runtime::reflector::ObjectRef;

@@ -4,13 +4,16 @@
 //! reverse, in a grace period that reconciles may use to end. A part that fails on the way stops all, with an
 //! error that names it.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
 use kube::client::ClientBuilder;
+use kube::core::admission::AdmissionResponse;
 use kube::{Client, Config};
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -21,12 +24,14 @@ use crate::error::{BoxError, Error, ManagerError};
 use crate::leader_election::{Election, Elector, Leadership, pod_namespace};
 use crate::logging;
 use crate::metrics::{Endpoint, Metrics};
-use crate::object::Watchable;
+use crate::object::{Object, Watchable};
 use crate::phase::Phase;
 use crate::probes::Probes;
 use crate::server::Server;
 use crate::shutdown::{self, Shutdown, Stop};
 use crate::signals::Signals;
+use crate::tls::{Certificates, Files};
+use crate::webhook::{self, AdmissionRequest, Routes, Webhook};
 
 /// How long reconciles may go on after the manager was asked to stop.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
@@ -60,6 +65,8 @@ pub struct Manager {
     config: Option<Config>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
+    routes: Routes,
+    client_authorities: Option<PathBuf>,
     metrics: Metrics,
     probes: Probes,
     grace: Duration,
@@ -98,6 +105,8 @@ impl Manager {
             config: None,
             args,
             controllers: Vec::new(),
+            routes: Routes::default(),
+            client_authorities: None,
             metrics: Metrics::new(),
             probes: Probes::default(),
             grace: GRACE_PERIOD,
@@ -112,6 +121,35 @@ impl Manager {
         controller: Controller<K, S>,
     ) -> Self {
         self.controllers.push(Box::new(controller));
+        self
+    }
+
+    /// Adds what the API server asks about a kind. With one or more of them, the manager serves them over HTTPS on
+    /// `--webhook-port`, with the certificate in `--webhook-cert-path`, from before its caches are filled: the API
+    /// server may need a conversion to answer them.
+    pub fn webhook<K: Object + Serialize>(mut self, webhook: Webhook<K>) -> Self {
+        webhook.route(&mut self.routes);
+        self
+    }
+
+    /// Adds a webhook that reads requests itself, about objects of any kind, at this path, which begins with `/`.
+    ///
+    /// The answer is kube's: [`AdmissionResponse::from`] the request allows it, `deny` refuses, `with_patch` changes.
+    pub fn raw_webhook<F, Fut>(mut self, path: impl Into<String>, answer: F) -> Self
+    where
+        F: Fn(AdmissionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = AdmissionResponse> + Send + 'static,
+    {
+        webhook::route_raw(path.into(), webhook::raw(answer), &mut self.routes);
+        self
+    }
+
+    /// Lets only those ask webhooks who have a certificate from an authority in this file (PEM). The API server has
+    /// to be [told] to show one.
+    ///
+    /// [told]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
+    pub fn webhook_client_ca(mut self, path: impl Into<PathBuf>) -> Self {
+        self.client_authorities = Some(path.into());
         self
     }
 
@@ -214,6 +252,9 @@ impl Manager {
     /// See [`ManagerError`].
     pub async fn start_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         self.check_names()?;
+        if let Some(mistake) = self.routes.mistake() {
+            return Err(ManagerError::Webhook(mistake.to_owned()).into());
+        }
         let grace = self.grace;
         let mut run = Run::prepare(self);
         let ended = tokio::select! {
@@ -243,6 +284,22 @@ impl Manager {
     }
 }
 
+/// Where the certificate of the webhook server is; controller-runtime's folder unless the flags name another.
+fn webhook_files(args: &ManagerArgs) -> Files {
+    let given = args
+        .webhook_cert_path
+        .as_deref()
+        .filter(|folder| *folder != Path::new(""));
+    let folder = given.map_or_else(
+        || std::env::temp_dir().join("k8s-webhook-server/serving-certs"),
+        Path::to_owned,
+    );
+    Files {
+        certificate: folder.join(&args.webhook_cert_name),
+        key: folder.join(&args.webhook_cert_key),
+    }
+}
+
 /// A manager at work: what there is to start, and what was started.
 struct Run {
     id: String,
@@ -253,6 +310,8 @@ struct Run {
     probes: Probes,
     /// Whether the caches are filled.
     ready: Arc<AtomicBool>,
+    routes: Option<Routes>,
+    client_authorities: Option<PathBuf>,
     leadership: Option<Leadership>,
     sync_timeout: Duration,
     caches: Caches,
@@ -314,6 +373,8 @@ impl Run {
             config,
             args,
             controllers,
+            routes,
+            client_authorities,
             metrics,
             mut probes,
             grace: _,
@@ -351,6 +412,8 @@ impl Run {
             metrics,
             probes,
             ready,
+            routes: Some(routes).filter(|routes| !routes.is_empty()),
+            client_authorities,
             leadership: None,
             sync_timeout,
             caches,
@@ -378,6 +441,7 @@ impl Run {
 
     async fn start_phases(&mut self) -> Result<(), ManagerError> {
         self.start_servers().await?;
+        self.start_webhooks().await?;
         self.fill_caches().await?;
         self.ready.store(true, Ordering::Release);
         if self.args.leader_elect {
@@ -442,6 +506,43 @@ impl Run {
             let serving = endpoint.serve(self.servers_stopped.clone().requested());
             self.phases.servers.spawn(METRICS, serving.map(Ok));
         }
+        Ok(())
+    }
+
+    /// Starts what the API server asks. It comes before the caches: to list a kind of several versions, the API
+    /// server may have to ask for a conversion.
+    async fn start_webhooks(&mut self) -> Result<(), ManagerError> {
+        const WEBHOOKS: &str = "the webhook server";
+        let Some(routes) = self.routes.take() else {
+            return Ok(());
+        };
+        let failed = |reason: String| ManagerError::Server {
+            server: WEBHOOKS,
+            reason,
+        };
+        let files = webhook_files(&self.args);
+        let (certificates, watch) = Certificates::from_files(files, self.metrics.clone())
+            .map_err(|error| failed(format!("--webhook-cert-path: {error}")))?;
+        let tls = certificates.acceptor_for(self.client_authorities.as_deref());
+        let tls = tls.map_err(|error| failed(error.to_string()))?;
+        let server = Server::bind(&format!(":{}", self.args.webhook_port)).await;
+        let server = server.map_err(|error| failed(format!("--webhook-port: {error}")))?;
+        let Some(server) = server else {
+            return Ok(());
+        };
+        if let Ok(address) = server.address() {
+            tracing::info!(%address, "serving webhooks");
+        }
+        let handler = routes.into_handler(&self.metrics);
+        let serving = server.serve(Some(tls), handler, self.servers_stopped.clone().requested());
+        let serving = async move {
+            tokio::select! {
+                () = serving => {}
+                () = watch => {}
+            }
+            Ok(())
+        };
+        self.phases.servers.spawn(WEBHOOKS, serving);
         Ok(())
     }
 

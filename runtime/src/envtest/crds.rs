@@ -1,6 +1,5 @@
 //! Custom resource definitions from files into the API server.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,14 +9,10 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::Error;
+use super::{Error, FIELD_MANAGER, POLL_INTERVAL, documents};
 
 /// How long the API server may take to serve a new kind.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(10);
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// The name under which server-side apply records who wrote the CRD.
-const FIELD_MANAGER: &str = "rbuilder-envtest";
 
 pub(super) async fn install(client: &Client, path: &Path) -> Result<(), Error> {
     let definitions = read(path)?;
@@ -42,46 +37,17 @@ struct Definition {
 }
 
 fn read(path: &Path) -> Result<Vec<Definition>, Error> {
-    let mut definitions = Vec::new();
-    for file in files(path)? {
-        let text = fs::read_to_string(&file).map_err(|err| Error::file("cannot read", &file, err))?;
-        definitions.extend(parse(&file, &text)?);
-    }
-    if definitions.is_empty() {
-        return Err(Error::file(
+    let documents = documents(path)?.into_iter();
+    let crds = documents.filter(|(_, document)| document["kind"] == "CustomResourceDefinition");
+    let definitions: Result<Vec<_>, _> = crds.map(|(file, value)| definition(&file, value)).collect();
+    match definitions {
+        Ok(none) if none.is_empty() => Err(Error::file(
             "no CRD in",
             path,
             "run `rbuilder manifests` to generate the project's",
-        ));
+        )),
+        definitions => definitions,
     }
-    Ok(definitions)
-}
-
-/// The file itself, or the manifests of a folder by name; not those of its subfolders.
-fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    let read = |err| Error::file("cannot read", path, err);
-    if fs::metadata(path).map_err(read)?.is_file() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(read)? {
-        let file = entry.map_err(read)?.path();
-        let extension = file.extension().and_then(|extension| extension.to_str());
-        if matches!(extension, Some("yaml" | "yml" | "json")) {
-            files.push(file);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-fn parse(file: &Path, text: &str) -> Result<Vec<Definition>, Error> {
-    let documents: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|err| Error::file("cannot read", file, err))?;
-    let crds = documents
-        .into_iter()
-        .filter(|document| document["kind"] == "CustomResourceDefinition");
-    crds.map(|value| definition(file, value)).collect()
 }
 
 fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
@@ -190,6 +156,8 @@ fn text(value: &Value) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const CRD: &str = "kind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n";

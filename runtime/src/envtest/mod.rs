@@ -41,12 +41,16 @@ mod control_plane;
 mod crds;
 mod error;
 mod eventually;
+mod manifests;
 mod process;
 mod settings;
+mod user;
+mod webhooks;
 mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ObjectMeta, PostParams};
@@ -74,9 +78,18 @@ pub use eventually::{Outcome, eventually};
 /// passed; setting the variable rebuilds it.
 pub use rbuilder_derive::envtest_test as test;
 
+pub use user::User;
+pub use webhooks::WebhookServer;
+
 use assets::Assets;
 use control_plane::ControlPlane;
+use manifests::documents;
 use settings::Settings;
+
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The name under which server-side apply records who wrote what tests install.
+const FIELD_MANAGER: &str = "rbuilder-envtest";
 
 /// A running API server with its etcd. Clones are handles to the same one; dropping the last handle kills
 /// both.

@@ -201,8 +201,7 @@ pub(crate) struct ControllerMetrics {
 impl ControllerMetrics {
     /// Counts a worker as active until the guard is dropped, also when its task is ended in mid-reconcile.
     pub(crate) fn active(&self) -> Active {
-        self.active.add(1.0);
-        Active(self.active.clone())
+        Active::count(&self.active)
     }
 
     /// Counts a reconcile that has ended.
@@ -221,9 +220,16 @@ impl ControllerMetrics {
     }
 }
 
-/// A worker at work, see [`ControllerMetrics::active`].
+/// One more in a gauge, for as long as this lives: a worker at work, a request being answered.
 #[must_use]
 pub(crate) struct Active(Gauge);
+
+impl Active {
+    pub(super) fn count(gauge: &Gauge) -> Self {
+        gauge.add(1.0);
+        Self(gauge.clone())
+    }
+}
 
 impl Drop for Active {
     fn drop(&mut self) {

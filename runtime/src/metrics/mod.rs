@@ -35,6 +35,7 @@ mod instruments;
 mod process;
 mod registry;
 mod requests;
+mod webhook;
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub use registry::{Family, MetricError};
 
 pub(crate) use controller::{ControllerMetrics, QueueMetrics, Reconciled};
 pub(crate) use endpoint::Endpoint;
+pub(crate) use webhook::WebhookMetrics;
 
 use registry::Registry;
 
@@ -56,6 +58,7 @@ struct Inner {
     controllers: controller::Families,
     leader: Family<Gauge, 1>,
     requests: Family<Counter, 3>,
+    webhooks: webhook::Families,
     certificate_reads: Counter,
     certificate_read_errors: Counter,
 }
@@ -76,6 +79,7 @@ impl Metrics {
                 &[],
             ),
             requests: requests::register(&registry),
+            webhooks: webhook::Families::register(&registry),
             certificate_reads: registry
                 .own(
                     "certwatcher_read_certificate_total",

@@ -14,9 +14,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use tokio_rustls::rustls::sign::CertifiedKey;
-use tokio_rustls::rustls::{self, ServerConfig};
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
 use crate::metrics::Metrics;
 
@@ -154,13 +155,24 @@ impl Certificates {
         })
     }
 
-    /// TLS 1.2 and 1.3 with this certificate, HTTP/1.1 inside.
+    /// TLS 1.2 and 1.3 with this certificate, HTTP/1.1 inside, for any client.
     pub(crate) fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor, CertificateError> {
+        self.acceptor_for(None)
+    }
+
+    /// [`acceptor`](Self::acceptor) for clients that a certificate authority in this file vouches for.
+    pub(crate) fn acceptor_for(
+        self: &Arc<Self>,
+        client_authorities: Option<&Path>,
+    ) -> Result<TlsAcceptor, CertificateError> {
         let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
+        let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()?;
+        let config = match client_authorities {
+            None => config.with_no_client_auth(),
+            Some(path) => config.with_client_cert_verifier(client_verifier(path, provider)?),
+        };
+        let mut config = config.with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
@@ -191,6 +203,30 @@ impl Certificates {
             }
         }
     }
+}
+
+fn client_verifier(
+    path: &Path,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, CertificateError> {
+    let unusable = |reason: String| CertificateError::Parse {
+        path: path.to_owned(),
+        what: "certificate authority",
+        reason,
+    };
+    let contents = std::fs::read(path).map_err(|source| CertificateError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut authorities = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&contents) {
+        let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+        let added = authorities.add(certificate);
+        added.map_err(|error| unusable(error.to_string()))?;
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), provider)
+        .build()
+        .map_err(|error| unusable(error.to_string()))
 }
 
 impl ResolvesServerCert for Certificates {

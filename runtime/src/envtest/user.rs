@@ -1,0 +1,63 @@
+//! Users with rights of their own.
+
+use kube::config::Kubeconfig;
+use kube::{Client, Config};
+
+use super::{Environment, Error};
+
+/// A user whom the API server knows by name and groups, and who may do what RBAC says: at first nothing but what
+/// everyone may.
+#[derive(Clone, Debug)]
+pub struct User {
+    config: Config,
+    kubeconfig: Kubeconfig,
+}
+
+impl Environment {
+    /// A user of this name and these groups, such as `system:serviceaccount:default:manager` with the group
+    /// `system:serviceaccounts`.
+    ///
+    /// The administrator speaks for the user (impersonation), so nothing has to be made or removed.
+    ///
+    /// # Errors
+    /// When the name is empty.
+    pub fn user(&self, name: &str, groups: &[&str]) -> Result<User, Error> {
+        if name.is_empty() {
+            return Err(Error::new("a user needs a name"));
+        }
+        let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
+        let (mut config, mut kubeconfig) = (self.config(), self.kubeconfig());
+        let speak_for = |auth: &mut kube::config::AuthInfo| {
+            auth.impersonate = Some(name.to_owned());
+            auth.impersonate_groups = Some(groups.clone()).filter(|groups| !groups.is_empty());
+        };
+        speak_for(&mut config.auth_info);
+        for user in &mut kubeconfig.auth_infos {
+            speak_for(user.auth_info.get_or_insert_default());
+        }
+        Ok(User { config, kubeconfig })
+    }
+}
+
+impl User {
+    /// A new client with the user's rights.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::try_from(self.config()).expect("the administrator's configuration made a client")
+    }
+
+    /// The configuration behind [`User::client`].
+    #[must_use]
+    pub fn config(&self) -> Config {
+        self.config.clone()
+    }
+
+    /// The same access as a kubeconfig, for programs that the test starts.
+    #[must_use]
+    pub fn kubeconfig(&self) -> Kubeconfig {
+        self.kubeconfig.clone()
+    }
+}

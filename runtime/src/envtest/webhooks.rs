@@ -1,0 +1,234 @@
+//! Webhooks of the operator under test: the API server is told to ask a port of this machine.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, fs};
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::{Api, Client, Resource};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
+
+use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, documents};
+use crate::ManagerArgs;
+
+/// How long an operator may take to serve its webhooks.
+const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where the operator under test is to serve its webhooks, and with which certificate; made by
+/// [`Environment::install_webhooks`]. The certificate's files go with it.
+#[derive(Clone)]
+pub struct WebhookServer {
+    client: Client,
+    port: u16,
+    /// The authority's certificate, PEM.
+    authority: String,
+    folder: Arc<TempDir>,
+}
+
+impl fmt::Debug for WebhookServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookServer")
+            .field("url", &self.url("/"))
+            .field("certificates", &self.folder.path())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Environment {
+    /// Installs the webhook configurations of a file or folder for the objects of one namespace, and names the
+    /// place where the API server will look for the operator.
+    ///
+    /// In each webhook, the reference to a service becomes a URL of this machine with the path that it had, with a
+    /// certificate authority made for the occasion; and its `namespaceSelector` is narrowed to the namespace, so that
+    /// tests beside each other do not meet. Give the operator the arguments of [`WebhookServer::args`].
+    ///
+    /// # Errors
+    /// When the path cannot be read or holds no webhook configuration, or when the API server refuses one.
+    pub async fn install_webhooks(
+        &self,
+        path: impl AsRef<Path>,
+        namespace: &str,
+    ) -> Result<WebhookServer, Error> {
+        let server = WebhookServer::new(self.client())?;
+        let path = path.as_ref();
+        let mut found = false;
+        for (_, mut configuration) in documents(path)? {
+            let installed = match configuration["kind"].as_str() {
+                Some("MutatingWebhookConfiguration") => {
+                    server.redirect(&mut configuration, namespace);
+                    install::<MutatingWebhookConfiguration>(&server.client, &configuration).await
+                }
+                Some("ValidatingWebhookConfiguration") => {
+                    server.redirect(&mut configuration, namespace);
+                    install::<ValidatingWebhookConfiguration>(&server.client, &configuration).await
+                }
+                _ => continue,
+            };
+            installed?;
+            found = true;
+        }
+        if !found {
+            let advice = "run `rbuilder manifests` to generate the project's";
+            return Err(Error::file("no webhook configuration in", path, advice));
+        }
+        Ok(server)
+    }
+
+    /// A place for webhooks without a configuration that asks them: for conversions, see
+    /// [`WebhookServer::convert`].
+    ///
+    /// # Errors
+    /// When no certificate can be made, or no port is free.
+    pub fn webhook_server(&self) -> Result<WebhookServer, Error> {
+        WebhookServer::new(self.client())
+    }
+}
+
+impl WebhookServer {
+    fn new(client: Client) -> Result<Self, Error> {
+        let folder = TempDir::new().map_err(|err| Error::new(format!("cannot make a folder: {err}")))?;
+        let authority = certificate(folder.path())?;
+        let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+        let port = port.map_err(|err| Error::new(format!("there is no free port on 127.0.0.1: {err}")))?;
+        Ok(Self {
+            client,
+            port: port.port(),
+            authority,
+            folder: Arc::new(folder),
+        })
+    }
+
+    /// The operator's arguments, with the port and the certificate that the API server expects.
+    #[must_use]
+    pub fn args(&self, args: ManagerArgs) -> ManagerArgs {
+        ManagerArgs {
+            webhook_port: self.port,
+            webhook_cert_path: Some(self.folder.path().to_owned()),
+            ..args
+        }
+    }
+
+    /// The folder of the certificate, `tls.crt` and `tls.key`.
+    #[must_use]
+    pub fn certificates(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    /// The URL at which the API server asks for a path.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("https://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// Lets the API server ask this operator to convert between the versions of an installed CRD, such as
+    /// `cronjobs.batch.example.com`.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn convert(&self, crd: &str) -> Result<(), Error> {
+        let patch = json!({ "spec": { "conversion": {
+            "strategy": "Webhook",
+            "webhook": {
+                "clientConfig": { "url": self.url("/convert"), "caBundle": self.bundle() },
+                "conversionReviewVersions": ["v1"],
+            },
+        }}});
+        let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let patched = crds
+            .patch(crd, &PatchParams::default(), &Patch::Merge(patch))
+            .await;
+        patched
+            .map(drop)
+            .map_err(|err| Error::request(format!("cannot set the conversion of {crd}"), &err))
+    }
+
+    /// Waits until the operator answers on the port.
+    ///
+    /// # Errors
+    /// When it does not within half a minute.
+    pub async fn wait_until_served(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + SERVED_TIMEOUT;
+        while TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
+            if Instant::now() >= deadline {
+                let message = format!(
+                    "nobody serves webhooks on port {} within {SERVED_TIMEOUT:?}",
+                    self.port
+                );
+                return Err(Error::new(message));
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+
+    fn bundle(&self) -> ByteString {
+        ByteString(self.authority.as_bytes().to_vec())
+    }
+
+    /// Points the webhooks of a configuration here, for one namespace.
+    fn redirect(&self, configuration: &mut Value, namespace: &str) {
+        let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
+        configuration["metadata"]["name"] = format!("{name}-{namespace}").into();
+        for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
+            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or("/");
+            webhook["clientConfig"] = json!({ "url": self.url(path), "caBundle": self.bundle() });
+            let here = json!({
+                "key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace],
+            });
+            match webhook["namespaceSelector"]["matchExpressions"].as_array_mut() {
+                Some(expressions) => expressions.push(here),
+                None => webhook["namespaceSelector"]["matchExpressions"] = json!([here]),
+            }
+        }
+    }
+}
+
+async fn install<K: Resource<DynamicType = ()>>(client: &Client, configuration: &Value) -> Result<(), Error> {
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &kube::api::ApiResource::erase::<K>(&()));
+    let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let applied = api.patch(name, &params, &Patch::Apply(configuration)).await;
+    applied
+        .map(drop)
+        .map_err(|err| Error::request(format!("cannot install the webhook configuration {name}"), &err))
+}
+
+/// Writes a serving certificate for this machine into a folder; the certificate of the authority that signed it.
+fn certificate(folder: &Path) -> Result<String, Error> {
+    let made = || -> Result<_, rcgen::Error> {
+        let mut params = CertificateParams::default();
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "envtest webhooks");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        let mut server = CertificateParams::new(["127.0.0.1", "localhost"].map(String::from))?;
+        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate()?;
+        Ok((
+            authority.pem(),
+            server.signed_by(&key, &authority)?.pem(),
+            key.serialize_pem(),
+        ))
+    };
+    let (authority, certificate, key) =
+        made().map_err(|err| Error::new(format!("cannot make a certificate for webhooks: {err}")))?;
+    for (name, text) in [("tls.crt", certificate), ("tls.key", key)] {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
+    }
+    Ok(authority)
+}

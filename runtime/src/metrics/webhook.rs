@@ -1,0 +1,110 @@
+//! What webhooks count, under controller-runtime's names.
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::controller::Active;
+use super::registry::{Family, Registry};
+use super::{Counter, Gauge, Histogram, Metrics};
+
+/// Prometheus' own buckets, which controller-runtime takes here.
+const LATENCIES: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+pub(super) struct Families {
+    requests: Family<Counter, 2>,
+    latency: Family<Histogram, 1>,
+    in_flight: Family<Gauge, 1>,
+    panics: Counter,
+    conversion_panics: Counter,
+}
+
+impl Families {
+    pub(super) fn register(registry: &Registry) -> Self {
+        Self {
+            requests: registry.own(
+                "controller_runtime_webhook_requests_total",
+                "Webhook requests answered, by HTTP status.",
+                ["code", "webhook"],
+                &[],
+            ),
+            latency: registry.own(
+                "controller_runtime_webhook_latency_seconds",
+                "Time a webhook request took.",
+                ["webhook"],
+                &LATENCIES,
+            ),
+            in_flight: registry.own(
+                "controller_runtime_webhook_requests_in_flight",
+                "Webhook requests being answered.",
+                ["webhook"],
+                &[],
+            ),
+            panics: registry
+                .own(
+                    "controller_runtime_webhook_panics_total",
+                    "Panics in admission webhooks.",
+                    [],
+                    &[],
+                )
+                .with([]),
+            conversion_panics: registry
+                .own(
+                    "controller_runtime_conversion_webhook_panics_total",
+                    "Panics in conversion webhooks.",
+                    [],
+                    &[],
+                )
+                .with([]),
+        }
+    }
+}
+
+/// The metrics of the webhook at one path.
+#[derive(Clone)]
+pub(crate) struct WebhookMetrics {
+    path: String,
+    requests: Family<Counter, 2>,
+    latency: Histogram,
+    in_flight: Gauge,
+    panics: Counter,
+    conversion_panics: Counter,
+}
+
+impl Metrics {
+    /// The metrics of the webhook at this path; those of success and failure are there from the start.
+    pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
+        let families = &self.0.webhooks;
+        for code in ["200", "500"] {
+            families.requests.with([code, path]);
+        }
+        WebhookMetrics {
+            path: path.to_owned(),
+            requests: families.requests.clone(),
+            latency: families.latency.with([path]),
+            in_flight: families.in_flight.with([path]),
+            panics: families.panics.clone(),
+            conversion_panics: families.conversion_panics.clone(),
+        }
+    }
+}
+
+impl WebhookMetrics {
+    /// Counts a request as being answered until the guard is dropped.
+    pub(crate) fn in_flight(&self) -> Active {
+        Active::count(&self.in_flight)
+    }
+
+    pub(crate) fn answered(&self, status: StatusCode, took: Duration) {
+        self.requests.with([status.as_str(), &self.path]).inc();
+        self.latency.observe_duration(took);
+    }
+
+    pub(crate) fn panicked(&self, converting: bool) {
+        if converting {
+            self.conversion_panics.inc();
+        } else {
+            self.panics.inc();
+        }
+    }
+}

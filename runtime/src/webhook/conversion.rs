@@ -1,0 +1,199 @@
+//! ConversionReviews: objects from one version of their kind to another, through the hub.
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::routes::Refused;
+use crate::object::Object;
+
+const API_VERSION: &str = "apiextensions.k8s.io/v1";
+
+/// Turns objects of a spoke into the hub and back.
+struct Spoke<K> {
+    to_hub: Box<dyn Fn(Value) -> Result<K, String> + Send + Sync>,
+    from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
+}
+
+/// The hub `K` and its spokes, by API version.
+pub(super) struct Converter<K> {
+    spokes: BTreeMap<String, Spoke<K>>,
+    /// Why it cannot be used.
+    mistakes: Vec<String>,
+}
+
+impl<K: Object + Serialize> Converter<K> {
+    pub(super) fn new() -> Self {
+        let hub = Spoke {
+            to_hub: Box::new(typed::<K>),
+            from_hub: Box::new(|object| written(&object)),
+        };
+        Self {
+            spokes: BTreeMap::from([(K::api_version(&()).into_owned(), hub)]),
+            mistakes: Vec::new(),
+        }
+    }
+
+    pub(super) fn add<V>(&mut self)
+    where
+        V: Object + Serialize,
+        K: TryFrom<V, Error: Display>,
+        V: TryFrom<K, Error: Display>,
+    {
+        let version = V::api_version(&()).into_owned();
+        if (V::group(&()), V::kind(&())) != (K::group(&()), K::kind(&())) {
+            self.mistakes.push(format!(
+                "{} of {version} is no version of {} of {}",
+                V::kind(&()),
+                K::kind(&()),
+                K::api_version(&())
+            ));
+        }
+        let spoke = Spoke {
+            to_hub: Box::new(|object| K::try_from(typed::<V>(object)?).map_err(|error| error.to_string())),
+            from_hub: Box::new(|hub| written(&V::try_from(hub).map_err(|error| error.to_string())?)),
+        };
+        if self.spokes.insert(version.clone(), spoke).is_some() && TypeId::of::<V>() != TypeId::of::<K>() {
+            self.mistakes
+                .push(format!("{} of {version} is added twice", V::kind(&())));
+        }
+    }
+}
+
+fn typed<V: Object>(object: Value) -> Result<V, String> {
+    serde_json::from_value(object).map_err(|error| error.to_string())
+}
+
+fn written<V: Object + Serialize>(object: &V) -> Result<Value, String> {
+    let mut object = serde_json::to_value(object).map_err(|error| error.to_string())?;
+    object["apiVersion"] = V::api_version(&()).into();
+    object["kind"] = V::kind(&()).into();
+    Ok(object)
+}
+
+/// A converter whose kind is not known any more.
+pub(super) trait AnyConverter: Send + Sync {
+    /// Group and kind.
+    fn kind(&self) -> (String, String);
+    fn mistakes(&self) -> &[String];
+    fn convert(&self, object: &Value, to: &str) -> Result<Value, String>;
+}
+
+impl<K: Object + Serialize> AnyConverter for Converter<K> {
+    fn kind(&self) -> (String, String) {
+        (K::group(&()).into_owned(), K::kind(&()).into_owned())
+    }
+
+    fn mistakes(&self) -> &[String] {
+        &self.mistakes
+    }
+
+    fn convert(&self, object: &Value, to: &str) -> Result<Value, String> {
+        let from = object["apiVersion"].as_str().unwrap_or_default();
+        if from == to {
+            return Ok(object.clone());
+        }
+        let spoke = |version: &str| {
+            self.spokes.get(version).ok_or_else(|| {
+                let known: Vec<&str> = self.spokes.keys().map(String::as_str).collect();
+                format!(
+                    "the operator does not convert {version:?}, only {}",
+                    known.join(", ")
+                )
+            })
+        };
+        let (source, target) = (spoke(from)?, spoke(to)?);
+        let hub = (source.to_hub)(object.clone())?;
+        let mut converted = (target.from_hub)(hub)?;
+        keep_metadata(object, &mut converted);
+        Ok(converted)
+    }
+}
+
+/// The API server refuses a conversion that changes anything in metadata but labels and annotations.
+fn keep_metadata(object: &Value, converted: &mut Value) {
+    let mut metadata = object["metadata"].clone();
+    let made = converted["metadata"].take();
+    let carried = !made["uid"].is_null() && made["uid"] == metadata["uid"];
+    for key in ["labels", "annotations"] {
+        match (&made[key], carried) {
+            (Value::Null, false) => {}
+            (Value::Null, true) => {
+                if let Some(metadata) = metadata.as_object_mut() {
+                    metadata.remove(key);
+                }
+            }
+            (made, true) => metadata[key] = made.clone(),
+            (made, false) => {
+                for (name, value) in made.as_object().into_iter().flatten() {
+                    metadata[key][name] = value.clone();
+                }
+            }
+        }
+    }
+    converted["metadata"] = metadata;
+}
+
+/// Answers a review with the converter of each object's kind. One object that cannot be converted fails them all, as
+/// the API server wants it.
+pub(super) fn review(
+    body: &[u8],
+    converters: &BTreeMap<(String, String), Box<dyn AnyConverter>>,
+) -> Result<Vec<u8>, Refused> {
+    let bad = |reason: String| Refused::new(StatusCode::BAD_REQUEST, reason);
+    let review: Value =
+        serde_json::from_slice(body).map_err(|error| bad(format!("this is not JSON: {error}")))?;
+    if review["kind"] != "ConversionReview" || review["apiVersion"] != API_VERSION {
+        return Err(bad(format!(
+            "wanted a ConversionReview of {API_VERSION}, got {} of {}",
+            review["kind"], review["apiVersion"]
+        )));
+    }
+    let request = &review["request"];
+    let (Some(uid), Some(to), Some(objects)) = (
+        request["uid"].as_str(),
+        request["desiredAPIVersion"].as_str(),
+        request["objects"].as_array(),
+    ) else {
+        return Err(bad("the review has no readable request".to_owned()));
+    };
+    let converted: Result<Vec<Value>, String> = objects
+        .iter()
+        .map(|object| convert(object, to, converters))
+        .collect();
+    let response = match converted {
+        Ok(objects) => {
+            json!({ "uid": uid, "result": { "status": "Success" }, "convertedObjects": objects })
+        }
+        Err(message) => {
+            tracing::warn!("objects were not converted: {message}");
+            json!({ "uid": uid, "result": { "status": "Failure", "message": message } })
+        }
+    };
+    let answer = json!({ "apiVersion": API_VERSION, "kind": "ConversionReview", "response": response });
+    Ok(serde_json::to_vec(&answer).unwrap_or_default())
+}
+
+fn convert(
+    object: &Value,
+    to: &str,
+    converters: &BTreeMap<(String, String), Box<dyn AnyConverter>>,
+) -> Result<Value, String> {
+    let (version, kind) = (
+        object["apiVersion"].as_str().unwrap_or_default(),
+        object["kind"].as_str().unwrap_or_default(),
+    );
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    let converter = converters.get(&(group.to_owned(), kind.to_owned()));
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let Some(converter) = converter else {
+        return Err(format!("the operator converts no {kind} of {version}"));
+    };
+    converter
+        .convert(object, to)
+        .map_err(|error| format!("{kind} {name} cannot be converted from {version} to {to}: {error}"))
+}

@@ -1,0 +1,172 @@
+//! Why an object is refused, as the API server passes it on to the client.
+
+use std::fmt;
+
+use kube::core::Status;
+use kube::core::response::{StatusCause, StatusDetails};
+
+use crate::error::Error;
+
+/// A refusal: what the client is told, with an HTTP status and, for fields, their paths.
+///
+/// ```
+/// use rbuilder::Denied;
+///
+/// let one = Denied::invalid("spec.size", "must be odd");
+/// let several = one.and("spec.schedule", "is not a cron expression: five fields are wanted");
+/// assert_eq!(
+///     several.to_string(),
+///     "spec.size: must be odd; spec.schedule: is not a cron expression: five fields are wanted"
+/// );
+/// let rule: Denied = "the cluster is frozen until Monday".into();
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Denied {
+    status: Box<Status>,
+}
+
+impl Denied {
+    /// The object cannot be as it is, because of this field: status 422, reason `Invalid`, as for built-in kinds.
+    ///
+    /// `field` is a path such as `spec.ports[0].name`; the message goes on from it.
+    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        let mut status = Status::failure("", "Invalid");
+        status.code = 422;
+        Self {
+            status: Box::new(status),
+        }
+        .and(field, message)
+    }
+
+    /// One more field that is wrong.
+    #[must_use]
+    pub fn and(mut self, field: impl Into<String>, message: impl Into<String>) -> Self {
+        let (field, message) = (field.into(), message.into());
+        if !self.status.message.is_empty() {
+            self.status.message.push_str("; ");
+        }
+        self.status.message.push_str(&format!("{field}: {message}"));
+        let details = self.status.details.get_or_insert_with(|| StatusDetails {
+            name: String::new(),
+            group: String::new(),
+            kind: String::new(),
+            uid: String::new(),
+            causes: Vec::new(),
+            retry_after_seconds: 0,
+        });
+        details.causes.push(StatusCause {
+            reason: "FieldValueInvalid".to_owned(),
+            message,
+            field,
+        });
+        self
+    }
+
+    /// Nobody, or not this user, may do that: status 403, reason `Forbidden`. Texts and errors become this.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::with_status(403, "Forbidden", message)
+    }
+
+    /// Any other refusal; the status is 400 or more, the reason one CamelCase word.
+    pub fn with_status(code: u16, reason: &str, message: impl Into<String>) -> Self {
+        let mut status = Status::failure(&message.into(), reason);
+        status.code = code;
+        Self {
+            status: Box::new(status),
+        }
+    }
+
+    pub(super) fn status(&self) -> &Status {
+        &self.status
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.status.message)
+    }
+}
+
+impl std::error::Error for Denied {}
+
+impl From<&str> for Denied {
+    fn from(message: &str) -> Self {
+        Self::forbidden(message)
+    }
+}
+
+impl From<String> for Denied {
+    fn from(message: String) -> Self {
+        Self::forbidden(message)
+    }
+}
+
+/// What the API server answered goes on to the client with its status.
+impl From<kube::Error> for Denied {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) if status.code >= 400 => Self { status },
+            error => Self::from(Error::from(error)),
+        }
+    }
+}
+
+impl From<Error> for Denied {
+    fn from(error: Error) -> Self {
+        if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>()
+            && status.code >= 400
+        {
+            return Self {
+                status: status.clone(),
+            };
+        }
+        if let Some(denied) = error.downcast_ref::<Self>() {
+            return denied.clone();
+        }
+        Self::forbidden(format!("{error:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_keep_what_they_say() {
+        let check = |denied: Denied, code: u16, reason: &str, message: &str| {
+            let status = denied.status();
+            assert_eq!(
+                (status.code, status.reason.as_str(), status.message.as_str()),
+                (code, reason, message)
+            );
+        };
+        check("no".into(), 403, "Forbidden", "no");
+        check(Error::new("not now").into(), 403, "Forbidden", "not now");
+        check(
+            Denied::with_status(429, "TooManyRequests", "later"),
+            429,
+            "TooManyRequests",
+            "later",
+        );
+        let gone = || {
+            let mut status = Status::failure("no such object", "NotFound");
+            status.code = 404;
+            kube::Error::Api(Box::new(status))
+        };
+        check(gone().into(), 404, "NotFound", "no such object");
+        check(Error::from(gone()).into(), 404, "NotFound", "no such object");
+        let inner = Denied::invalid("spec.a", "is odd");
+        check(Error::from(inner).into(), 422, "Invalid", "spec.a: is odd");
+    }
+
+    #[test]
+    fn each_field_is_a_cause() {
+        let denied = Denied::invalid("spec.a", "is odd").and("spec.b", "is even");
+        let causes = &denied.status().details.as_ref().unwrap().causes;
+        let fields: Vec<_> = causes
+            .iter()
+            .map(|cause| (&*cause.field, &*cause.message))
+            .collect();
+        assert_eq!(fields, [("spec.a", "is odd"), ("spec.b", "is even")]);
+    }
+}

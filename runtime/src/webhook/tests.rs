@@ -1,0 +1,567 @@
+use std::net::SocketAddr;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::*;
+use crate::metrics::Metrics;
+use crate::server::Server;
+
+/// What answers, and what was counted.
+struct Served {
+    address: SocketAddr,
+    metrics: Metrics,
+}
+
+async fn serve(routes: Routes) -> Served {
+    assert_eq!(routes.mistake(), None);
+    let metrics = Metrics::new();
+    let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+    let address = server.address().unwrap();
+    let handler = routes.into_handler(&metrics);
+    tokio::spawn(server.serve(None, handler, std::future::pending()));
+    Served { address, metrics }
+}
+
+async fn webhook<K: Object + Serialize>(webhook: Webhook<K>) -> Served {
+    let mut routes = Routes::default();
+    webhook.route(&mut routes);
+    serve(routes).await
+}
+
+impl Served {
+    /// Status and body of the answer to a request.
+    async fn send(&self, head: &str, body: &[u8]) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let head = format!(
+            "{head}\r\nHost: test\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // A server that refuses the rest of a body may close before it has read it.
+        let _ = stream.write_all(body).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), body.to_owned())
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> (u16, String) {
+        let head = format!("POST {path} HTTP/1.1\r\nContent-Type: application/json");
+        self.send(&head, body.to_string().as_bytes()).await
+    }
+
+    /// The response to a review.
+    async fn ask(&self, path: &str, request: Value) -> Value {
+        let (status, body) = self.post(path, &review(request)).await;
+        assert_eq!(status, 200, "{body}");
+        let mut answer: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(answer["kind"], "AdmissionReview");
+        assert_eq!(answer["apiVersion"], "admission.k8s.io/v1");
+        assert_eq!(answer["response"]["uid"], "1");
+        answer["response"].take()
+    }
+
+    fn count(&self, line: &str) -> bool {
+        self.metrics.text().lines().any(|found| found == line)
+    }
+}
+
+fn review(mut request: Value) -> Value {
+    let group = json!({ "group": "", "version": "v1" });
+    for key in ["kind", "resource"] {
+        request[key] = group.clone();
+        request[key][key] = if key == "kind" { "ConfigMap" } else { "configmaps" }.into();
+    }
+    request["uid"] = "1".into();
+    request["userInfo"] = json!({ "username": "somebody" });
+    json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request })
+}
+
+fn map(data: Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data, "future": { "x": 1 } })
+}
+
+const MUTATE: &str = "/mutate--v1-configmap";
+const VALIDATE: &str = "/validate--v1-configmap";
+
+fn default(map: &mut ConfigMap, request: &AdmissionRequest) {
+    assert!(request.object.is_none(), "the object comes as an argument");
+    let data = map.data.get_or_insert_default();
+    assert_ne!(data.get("panic").map(String::as_str), Some("yes"), "as asked");
+    data.entry("size".to_owned()).or_insert_with(|| "1".to_owned());
+}
+
+fn patched(object: &Value, response: &Value) -> Value {
+    use base64::Engine;
+    assert_eq!(response["patchType"], "JSONPatch");
+    let patch = response["patch"].as_str().unwrap();
+    let patch = base64::engine::general_purpose::STANDARD.decode(patch).unwrap();
+    let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
+    let mut patched = object.clone();
+    json_patch::patch(&mut patched, &patch).unwrap();
+    patched
+}
+
+#[tokio::test]
+async fn a_default_is_a_patch_that_keeps_what_the_type_does_not_know() {
+    let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
+    let object = map(json!({ "a": "b" }));
+    let response = served
+        .ask(MUTATE, json!({ "operation": "CREATE", "object": object.clone() }))
+        .await;
+    assert_eq!(response["allowed"], true);
+    assert_eq!(patched(&object, &response), map(json!({ "a": "b", "size": "1" })));
+    let count = "controller_runtime_webhook_requests_total{code=\"200\",webhook=\"/mutate--v1-configmap\"} 1";
+    assert!(served.count(count), "{}", served.metrics.text());
+}
+
+#[tokio::test]
+async fn an_unchanged_object_and_a_deleted_one_need_no_patch() {
+    let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
+    let full = map(json!({ "size": "3" }));
+    for request in [
+        json!({ "operation": "CREATE", "object": full.clone() }),
+        json!({ "operation": "DELETE", "oldObject": map(json!({})), "object": null }),
+    ] {
+        let response = served.ask(MUTATE, request).await;
+        assert_eq!(response, json!({ "uid": "1", "allowed": true }));
+    }
+}
+
+#[tokio::test]
+async fn defaulters_may_wait_and_refuse() {
+    async fn later(mut map: ConfigMap, request: Arc<AdmissionRequest>) -> Result<ConfigMap, String> {
+        tokio::task::yield_now().await;
+        if request.dry_run {
+            return Err("not now".to_owned());
+        }
+        map.immutable = Some(true);
+        Ok(map)
+    }
+    let served = webhook(Webhook::<ConfigMap>::new().defaulter_async(later)).await;
+    let object = map(json!({}));
+    let response = served
+        .ask(
+            MUTATE,
+            json!({ "operation": "UPDATE", "object": object.clone(), "oldObject": object.clone() }),
+        )
+        .await;
+    assert_eq!(patched(&object, &response)["immutable"], true);
+    let response = served
+        .ask(
+            MUTATE,
+            json!({ "operation": "CREATE", "object": object, "dryRun": true }),
+        )
+        .await;
+    assert_eq!(response["allowed"], false);
+    assert_eq!(response["status"]["code"], 403);
+    assert_eq!(response["status"]["message"], "not now");
+}
+
+fn validate(
+    new: &ConfigMap,
+    old: Option<&ConfigMap>,
+    request: &AdmissionRequest,
+) -> Result<Warnings, Denied> {
+    let text = |map: &ConfigMap| map.data.clone().unwrap_or_default().get("text").cloned();
+    match text(new).as_deref() {
+        Some("bad") => Err(Denied::invalid("data.text", "cannot be `bad`").and("data.size", "is missing")),
+        Some("forbidden") => Err("nobody may do that".into()),
+        Some("panic") => panic!("as asked"),
+        _ if old.is_some_and(|old| text(old) != text(new)) => Ok(vec!["the text has changed".to_owned()]),
+        _ if request.operation == kube::core::admission::Operation::Delete => {
+            Ok(vec!["it will be missed".to_owned()])
+        }
+        _ => Ok(Warnings::new()),
+    }
+}
+
+#[tokio::test]
+async fn a_validator_allows_warns_and_refuses() {
+    let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
+    let check = async |request: Value, expected: Value| {
+        assert_eq!(served.ask(VALIDATE, request).await, expected);
+    };
+    let text = |text: &str| map(json!({ "text": text }));
+    check(
+        json!({ "operation": "CREATE", "object": text("good") }),
+        json!({ "uid": "1", "allowed": true }),
+    )
+    .await;
+    check(
+        json!({ "operation": "UPDATE", "object": text("new"), "oldObject": text("old") }),
+        json!({ "uid": "1", "allowed": true, "warnings": ["the text has changed"] }),
+    )
+    .await;
+    check(
+        json!({ "operation": "DELETE", "oldObject": text("old") }),
+        json!({ "uid": "1", "allowed": true, "warnings": ["it will be missed"] }),
+    )
+    .await;
+    check(
+        json!({ "operation": "CONNECT", "object": { "kind": "PodExecOptions", "apiVersion": "v1" } }),
+        json!({ "uid": "1", "allowed": true }),
+    )
+    .await;
+    let refused = served
+        .ask(VALIDATE, json!({ "operation": "CREATE", "object": text("bad") }))
+        .await;
+    assert_eq!(refused["allowed"], false);
+    assert_eq!(
+        (&refused["status"]["code"], &refused["status"]["reason"]),
+        (&json!(422), &json!("Invalid"))
+    );
+    assert_eq!(
+        refused["status"]["message"],
+        "data.text: cannot be `bad`; data.size: is missing"
+    );
+    let causes = &refused["status"]["details"]["causes"];
+    assert_eq!(
+        causes[1],
+        json!({ "reason": "FieldValueInvalid", "field": "data.size", "message": "is missing" })
+    );
+    let refused = served
+        .ask(
+            VALIDATE,
+            json!({ "operation": "CREATE", "object": text("forbidden") }),
+        )
+        .await;
+    assert_eq!(
+        (&refused["status"]["code"], &refused["status"]["reason"]),
+        (&json!(403), &json!("Forbidden"))
+    );
+}
+
+#[tokio::test]
+async fn an_object_of_another_form_is_refused_and_the_field_is_named() {
+    let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
+    let object = json!({ "metadata": { "name": "a" }, "data": { "text": 1 } });
+    let response = served
+        .ask(VALIDATE, json!({ "operation": "CREATE", "object": object }))
+        .await;
+    assert_eq!(response["status"]["code"], 400);
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("this is no ConfigMap as the operator knows it: "),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_panic_is_500_and_counted_and_the_next_request_is_answered() {
+    let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
+    let request = json!({ "operation": "CREATE", "object": map(json!({ "text": "panic" })) });
+    assert_eq!(served.post(VALIDATE, &review(request)).await.0, 500);
+    let request = json!({ "operation": "CREATE", "object": map(json!({})) });
+    assert_eq!(served.ask(VALIDATE, request).await["allowed"], true);
+    assert!(served.count("controller_runtime_webhook_panics_total 1"));
+    assert!(served.count("controller_runtime_conversion_webhook_panics_total 0"));
+    let count =
+        "controller_runtime_webhook_requests_total{code=\"500\",webhook=\"/validate--v1-configmap\"} 1";
+    assert!(served.count(count), "{}", served.metrics.text());
+}
+
+#[tokio::test]
+async fn requests_that_are_no_reviews_are_refused() {
+    let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
+    let json = format!("POST {VALIDATE} HTTP/1.1\r\nContent-Type: application/json");
+    let check = async |head: &str, body: &[u8], status: u16, said: &str| {
+        let (found, body) = served.send(head, body).await;
+        assert_eq!(found, status, "{body}");
+        assert!(body.contains(said), "{body}");
+    };
+    check(&json, b"", 400, "the body is empty").await;
+    check(&json, b"{", 400, "this is not JSON").await;
+    check(
+        &json,
+        b"{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}",
+        400,
+        "wanted an AdmissionReview",
+    )
+    .await;
+    let other = review(json!({})).to_string().replace("k8s.io/v1", "k8s.io/v2");
+    check(
+        &json,
+        other.as_bytes(),
+        400,
+        "wanted an AdmissionReview of admission.k8s.io/v1",
+    )
+    .await;
+    check(
+        &json,
+        review(json!({})).to_string().as_bytes(),
+        400,
+        "no readable request",
+    )
+    .await;
+    check(
+        &format!("POST {VALIDATE} HTTP/1.1"),
+        b"{}",
+        400,
+        "must be application/json",
+    )
+    .await;
+    check(&format!("GET {VALIDATE} HTTP/1.1"), b"", 405, "only POST").await;
+    check(
+        "POST /elsewhere HTTP/1.1\r\nContent-Type: application/json",
+        b"{}",
+        404,
+        "not found",
+    )
+    .await;
+    let large = vec![b' '; 7 * 1024 * 1024 + 1];
+    check(&json, &large, 413, "larger than").await;
+    let charset = format!("POST {VALIDATE} HTTP/1.1\r\nContent-Type: application/json; charset=utf-8");
+    check(&charset, b"{}", 400, "wanted an AdmissionReview").await;
+}
+
+#[tokio::test]
+async fn the_older_review_is_answered_in_its_own_version() {
+    let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
+    let body = review(json!({ "operation": "CREATE", "object": map(json!({})) })).to_string();
+    let body = body.replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1");
+    let (status, answer) = served.post(VALIDATE, &serde_json::from_str(&body).unwrap()).await;
+    assert_eq!(status, 200);
+    assert!(
+        answer.contains("\"apiVersion\":\"admission.k8s.io/v1beta1\""),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn raw_webhooks_see_the_whole_request() {
+    let answer = |request: AdmissionRequest| async move {
+        let named = request
+            .object
+            .as_ref()
+            .is_some_and(|object| object.data["future"]["x"] == 1);
+        if named {
+            AdmissionResponse::from(&request)
+        } else {
+            AdmissionResponse::from(&request).deny("no future")
+        }
+    };
+    let mut routes = Routes::default();
+    route_raw("/anything".to_owned(), raw(answer), &mut routes);
+    let served = serve(routes).await;
+    let response = served
+        .ask(
+            "/anything",
+            json!({ "operation": "CREATE", "object": map(json!({})) }),
+        )
+        .await;
+    assert_eq!(response["allowed"], true);
+    let object = json!({ "metadata": { "name": "a" } });
+    let response = served
+        .ask("/anything", json!({ "operation": "CREATE", "object": object }))
+        .await;
+    assert_eq!(response["allowed"], false);
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let check = |add: &dyn Fn(&mut Routes), expected: &str| {
+        let mut routes = Routes::default();
+        add(&mut routes);
+        assert_eq!(routes.mistake(), Some(expected));
+    };
+    let validating = || Webhook::<ConfigMap>::new().validator(validate);
+    check(
+        &|routes| {
+            validating().route(routes);
+            validating().route(routes);
+        },
+        "two webhooks are served at /validate--v1-configmap; give one of them another path",
+    );
+    check(
+        &|routes| validating().validator_path("validate").route(routes),
+        "`validate` is no path for a webhook: it begins with `/`, and `/convert` is taken",
+    );
+}
+
+mod conversions {
+    use super::*;
+    use kube::CustomResource;
+    use serde::Deserialize;
+
+    #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[kube(
+        group = "batch.example.com",
+        version = "v1",
+        kind = "Job",
+        namespaced,
+        schema = "disabled"
+    )]
+    struct JobSpec {
+        schedule: String,
+    }
+
+    mod v2 {
+        use super::*;
+
+        #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[kube(
+            group = "batch.example.com",
+            version = "v2",
+            kind = "Job",
+            namespaced,
+            schema = "disabled"
+        )]
+        pub(super) struct JobSpec {
+            pub(super) fields: Vec<String>,
+        }
+    }
+
+    impl TryFrom<v2::Job> for Job {
+        type Error = String;
+
+        fn try_from(job: v2::Job) -> Result<Self, String> {
+            if job.spec.fields.len() != 5 {
+                return Err(format!("spec.fields: wanted five, got {}", job.spec.fields.len()));
+            }
+            let schedule = job.spec.fields.join(" ");
+            Ok(Job {
+                metadata: job.metadata,
+                spec: JobSpec { schedule },
+            })
+        }
+    }
+
+    impl TryFrom<Job> for v2::Job {
+        type Error = std::convert::Infallible;
+
+        fn try_from(job: Job) -> Result<Self, Self::Error> {
+            assert_ne!(job.spec.schedule, "panic", "as asked");
+            let fields = job.spec.schedule.split(' ').map(str::to_owned).collect();
+            let mut made = v2::Job::new("forgotten", v2::JobSpec { fields });
+            made.metadata.annotations = Some([("made".to_owned(), "yes".to_owned())].into());
+            Ok(made)
+        }
+    }
+
+    async fn served() -> Served {
+        webhook(Webhook::<Job>::new().spoke::<v2::Job>()).await
+    }
+
+    fn old(schedule: &str) -> Value {
+        json!({
+            "apiVersion": "batch.example.com/v1", "kind": "Job",
+            "metadata": { "name": "a", "uid": "7", "labels": { "kept": "yes" } },
+            "spec": { "schedule": schedule },
+        })
+    }
+
+    async fn convert(served: &Served, to: &str, objects: Value) -> Value {
+        let body = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+            "request": { "uid": "1", "desiredAPIVersion": format!("batch.example.com/{to}"), "objects": objects },
+        });
+        let (status, answer) = served.post("/convert", &body).await;
+        assert_eq!(status, 200, "{answer}");
+        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["response"]["uid"], "1");
+        answer["response"].take()
+    }
+
+    #[tokio::test]
+    async fn objects_go_both_ways_and_keep_their_metadata() {
+        let served = served().await;
+        let there = convert(&served, "v2", json!([old("1 2 3 4 5"), old("a b c d e")])).await;
+        assert_eq!(there["result"]["status"], "Success");
+        let converted = &there["convertedObjects"];
+        assert_eq!(
+            converted[0],
+            json!({
+                "apiVersion": "batch.example.com/v2", "kind": "Job",
+                "metadata": {
+                    "name": "a", "uid": "7", "labels": { "kept": "yes" }, "annotations": { "made": "yes" },
+                },
+                "spec": { "fields": ["1", "2", "3", "4", "5"] },
+            })
+        );
+        assert_eq!(converted[1]["spec"]["fields"][4], "e");
+        let back = convert(&served, "v1", converted.clone()).await;
+        assert_eq!(
+            back["convertedObjects"][0]["spec"],
+            json!({ "schedule": "1 2 3 4 5" })
+        );
+        assert_eq!(back["convertedObjects"][0]["metadata"], converted[0]["metadata"]);
+        let same = convert(&served, "v1", json!([old("x")])).await;
+        assert_eq!(same["convertedObjects"][0], old("x"));
+    }
+
+    #[tokio::test]
+    async fn one_that_cannot_be_converted_fails_the_review_and_is_named() {
+        let served = served().await;
+        let check = async |to: &str, object: Value, message: &str| {
+            let answer = convert(&served, to, json!([object])).await;
+            assert_eq!(
+                answer["result"],
+                json!({ "status": "Failure", "message": message })
+            );
+            assert_eq!(answer["convertedObjects"], Value::Null);
+        };
+        let mut short = old("");
+        short["apiVersion"] = "batch.example.com/v2".into();
+        short["spec"] = json!({ "fields": ["1"] });
+        check(
+            "v1",
+            short,
+            "Job a cannot be converted from batch.example.com/v2 to batch.example.com/v1: \
+             spec.fields: wanted five, got 1",
+        )
+        .await;
+        check(
+            "v3",
+            old(""),
+            "Job a cannot be converted from batch.example.com/v1 to batch.example.com/v3: the operator does not \
+             convert \"batch.example.com/v3\", only batch.example.com/v1, batch.example.com/v2",
+        )
+        .await;
+        let mut other = old("");
+        other["kind"] = "Task".into();
+        check(
+            "v2",
+            other,
+            "the operator converts no Task of batch.example.com/v1",
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_counted_as_a_conversion_s() {
+        let served = served().await;
+        let body = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+            "request": { "uid": "1", "desiredAPIVersion": "batch.example.com/v2", "objects": [old("panic")] },
+        });
+        assert_eq!(served.post("/convert", &body).await.0, 500);
+        assert!(served.count("controller_runtime_conversion_webhook_panics_total 1"));
+    }
+
+    #[test]
+    fn a_spoke_is_of_the_same_kind() {
+        impl TryFrom<Secret> for Job {
+            type Error = String;
+            fn try_from(_: Secret) -> Result<Self, String> {
+                Err("no".to_owned())
+            }
+        }
+        impl TryFrom<Job> for Secret {
+            type Error = String;
+            fn try_from(_: Job) -> Result<Self, String> {
+                Err("no".to_owned())
+            }
+        }
+        let mut routes = Routes::default();
+        Webhook::<Job>::new().spoke::<Secret>().route(&mut routes);
+        assert_eq!(
+            routes.mistake(),
+            Some("Secret of v1 is no version of Job of batch.example.com/v1")
+        );
+    }
+}

@@ -1,0 +1,326 @@
+//! Webhooks that a real API server asks. Ignored, by name, where `KUBEBUILDER_ASSETS` does not say where the servers
+//! are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Api, CustomResource, ResourceExt};
+use rbuilder::envtest::{Environment, WebhookServer, eventually};
+use rbuilder::webhook::{AdmissionRequest, Warnings};
+use rbuilder::{Action, Controller, Ctx, Denied, Manager, ManagerArgs, Result, Webhook};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+const SOON: Duration = Duration::from_secs(30);
+
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[kube(
+    group = "webhooks.example.com",
+    version = "v1",
+    kind = "Letter",
+    namespaced,
+    schema = "disabled"
+)]
+struct LetterSpec {
+    /// Name and street, with a comma between.
+    to: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<i32>,
+}
+
+mod v2 {
+    use super::*;
+
+    #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[kube(
+        group = "webhooks.example.com",
+        version = "v2",
+        kind = "Letter",
+        namespaced,
+        schema = "disabled"
+    )]
+    pub(crate) struct LetterSpec {
+        pub(crate) name: String,
+        pub(crate) street: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(crate) copies: Option<i32>,
+    }
+}
+
+impl TryFrom<v2::Letter> for Letter {
+    type Error = std::convert::Infallible;
+
+    fn try_from(letter: v2::Letter) -> Result<Self, Self::Error> {
+        let v2::LetterSpec { name, street, copies } = letter.spec;
+        let to = format!("{name}, {street}");
+        Ok(Letter {
+            metadata: letter.metadata,
+            spec: LetterSpec { to, copies },
+        })
+    }
+}
+
+impl TryFrom<Letter> for v2::Letter {
+    type Error = String;
+
+    fn try_from(letter: Letter) -> Result<Self, String> {
+        let (name, street) = letter.spec.to.split_once(", ").ok_or("spec.to names no street")?;
+        let (name, street) = (name.to_owned(), street.to_owned());
+        Ok(v2::Letter {
+            metadata: letter.metadata,
+            spec: v2::LetterSpec {
+                name,
+                street,
+                copies: letter.spec.copies,
+            },
+        })
+    }
+}
+
+fn default(letter: &mut Letter, _request: &AdmissionRequest) {
+    letter.spec.copies.get_or_insert(1);
+}
+
+fn validate(new: &Letter, old: Option<&Letter>, request: &AdmissionRequest) -> Result<Warnings, Denied> {
+    if request.operation == kube::core::admission::Operation::Delete {
+        return match new.annotations().contains_key("keep") {
+            true => Err(Denied::forbidden("the letter is to be kept")),
+            false => Ok(Warnings::new()),
+        };
+    }
+    if !new.spec.to.contains(", ") {
+        return Err(Denied::invalid("spec.to", "wanted `name, street`"));
+    }
+    match old {
+        Some(old) if old.spec.to != new.spec.to => Err(Denied::invalid("spec.to", "cannot be changed")),
+        _ if new.spec.copies > Some(9) => Ok(vec!["that is a lot of paper".to_owned()]),
+        _ => Ok(Warnings::new()),
+    }
+}
+
+fn letter(name: &str, to: &str) -> Letter {
+    let to = to.to_owned();
+    Letter::new(name, LetterSpec { to, copies: None })
+}
+
+/// An operator whose webhooks the API server asks about one namespace.
+struct Served {
+    env: Environment,
+    namespace: String,
+    server: WebhookServer,
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<()>>,
+}
+
+async fn serve(env: Environment, with: impl FnOnce(Manager) -> Manager) -> Served {
+    env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
+    let namespace = env.namespace("webhooks").await.unwrap();
+    let server = env
+        .install_webhooks("tests/webhooks/manifests.yaml", &namespace)
+        .await
+        .unwrap();
+    let args = server.args(ManagerArgs {
+        watch_namespace: namespace.clone(),
+        ..ManagerArgs::for_tests()
+    });
+    let manager = with(Manager::with_client("webhooks.example.com", env.client(), args));
+    let (stop, stopped) = oneshot::channel();
+    let ended = tokio::spawn(manager.start_until(async {
+        let _ = stopped.await;
+    }));
+    server.wait_until_served().await.unwrap();
+    Served {
+        env,
+        namespace,
+        server,
+        stop,
+        ended,
+    }
+}
+
+impl Served {
+    fn letters(&self) -> Api<Letter> {
+        Api::namespaced(self.env.client(), &self.namespace)
+    }
+
+    /// The API server hears of a new configuration a moment late; from then on it asks.
+    async fn until_asked(&self) {
+        eventually(SOON, || async {
+            let params = PostParams {
+                dry_run: true,
+                ..PostParams::default()
+            };
+            let probe = self.letters().create(&params, &letter("probe", "nowhere")).await;
+            let message = probe.err().map(|error| error.to_string()).unwrap_or_default();
+            message.contains("wanted `name, street`")
+        })
+        .await;
+    }
+
+    async fn stop(self) {
+        let _ = self.stop.send(());
+        self.ended.await.unwrap().unwrap();
+    }
+}
+
+fn status_of(error: kube::Error) -> kube::core::Status {
+    match error {
+        kube::Error::Api(status) => *status,
+        other => panic!("{other}"),
+    }
+}
+
+/// Guarantee 16: defaults are filled in, unknown fields stay, mistakes come back with their field, deletions are asked
+/// about with what is to be deleted.
+#[rbuilder::envtest::test]
+async fn the_api_server_asks_before_it_stores(env: Environment) {
+    let admission =
+        |manager: Manager| manager.webhook(Webhook::<Letter>::new().defaulter(default).validator(validate));
+    let served = serve(env, admission).await;
+    served.until_asked().await;
+    let letters = served.letters();
+
+    let made = letters
+        .create(&PostParams::default(), &letter("first", "Ada, Main Street"))
+        .await
+        .unwrap();
+    assert_eq!(made.spec.copies, Some(1));
+
+    let resource = kube::api::ApiResource::erase::<Letter>(&());
+    let raw: Api<DynamicObject> = Api::namespaced_with(served.env.client(), &served.namespace, &resource);
+    let mut unknown = DynamicObject::new("unknown", &resource);
+    unknown.data = json!({ "spec": { "to": "Ada, Main Street", "future": { "deep": [1] } } });
+    let kept = raw.create(&PostParams::default(), &unknown).await.unwrap();
+    assert_eq!(
+        kept.data["spec"],
+        json!({ "to": "Ada, Main Street", "copies": 1, "future": { "deep": [1] } })
+    );
+
+    let wrong = letters
+        .create(&PostParams::default(), &letter("wrong", "Ada"))
+        .await;
+    let status = status_of(wrong.unwrap_err());
+    assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
+    let causes = &status.details.as_ref().unwrap().causes;
+    assert_eq!(
+        (causes[0].field.as_str(), causes[0].message.as_str()),
+        ("spec.to", "wanted `name, street`")
+    );
+
+    let patch = Patch::Merge(json!({ "spec": { "to": "Bob, Main Street" } }));
+    let changed = letters.patch("first", &PatchParams::default(), &patch).await;
+    assert!(
+        status_of(changed.unwrap_err())
+            .message
+            .contains("cannot be changed")
+    );
+
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": { "keep": "yes" } } }));
+    letters
+        .patch("first", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    let deleted = letters.delete("first", &DeleteParams::default()).await;
+    assert_eq!(status_of(deleted.unwrap_err()).code, 403);
+    letters.delete("unknown", &DeleteParams::default()).await.unwrap();
+    served.stop().await;
+}
+
+/// Guarantee 12: the caches of a kind that the operator itself converts fill, because webhooks are served before.
+/// What is stored in one version is read and written in the other.
+#[rbuilder::envtest::test]
+async fn versions_are_converted_and_the_operator_starts_with_what_is_stored(env: Environment) {
+    async fn reconcile(letter: Arc<v2::Letter>, ctx: Ctx<Arc<std::sync::Mutex<Vec<String>>>>) -> Result {
+        ctx.lock().unwrap().push(letter.spec.street.clone());
+        Ok(Action::await_change())
+    }
+    env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
+    let namespace = env.namespace("conversions").await.unwrap();
+    let first: Api<Letter> = Api::namespaced(env.client(), &namespace);
+    // Stored before there is anybody to convert it.
+    first
+        .create(&PostParams::default(), &letter("old", "Ada, Main Street"))
+        .await
+        .unwrap();
+    let server = env.webhook_server().unwrap();
+    server.convert("letters.webhooks.example.com").await.unwrap();
+    let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+    let args = server.args(ManagerArgs {
+        watch_namespace: namespace.clone(),
+        ..ManagerArgs::for_tests()
+    });
+    let manager = Manager::with_client("conversions.example.com", env.client(), args)
+        .webhook(Webhook::<Letter>::new().spoke::<v2::Letter>())
+        .controller(Controller::new(reconcile, seen.clone()));
+    let (stop, stopped) = oneshot::channel::<()>();
+    let ended = tokio::spawn(manager.start_until(async {
+        let _ = stopped.await;
+    }));
+    eventually(SOON, || async {
+        seen.lock().unwrap().iter().any(|street| street == "Main Street")
+    })
+    .await;
+
+    let second: Api<v2::Letter> = Api::namespaced(env.client(), &namespace);
+    let spec = v2::LetterSpec {
+        name: "Bob".to_owned(),
+        street: "High Street".to_owned(),
+        copies: Some(2),
+    };
+    eventually(SOON, || async {
+        let made = second
+            .create(&PostParams::default(), &v2::Letter::new("new", spec.clone()))
+            .await;
+        made.is_ok() || second.get_opt("new").await.is_ok_and(|found| found.is_some())
+    })
+    .await;
+    assert_eq!(first.get("new").await.unwrap().spec.to, "Bob, High Street");
+    assert_eq!(second.get("new").await.unwrap().spec, spec);
+    let bad = first
+        .create(&PostParams::default(), &letter("bad", "nowhere"))
+        .await;
+    // It is stored as it is; who reads it in the other version hears why that cannot be.
+    bad.unwrap();
+    let error = second.get("bad").await.unwrap_err().to_string();
+    assert!(error.contains("spec.to names no street"), "{error}");
+    stop.send(()).unwrap();
+    ended.await.unwrap().unwrap();
+}
+
+#[rbuilder::envtest::test]
+async fn users_have_the_rights_that_rbac_gives_them(env: Environment) {
+    let namespace = env.namespace("users").await.unwrap();
+    let user = env.user("reader", &["readers"]).unwrap();
+    let maps: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(user.client(), &namespace);
+    let refused = maps.list(&Default::default()).await.unwrap_err();
+    assert!(
+        status_of(refused)
+            .message
+            .contains("User \"reader\" cannot list resource"),
+        "rights from nowhere"
+    );
+    let rule = json!({ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"] });
+    let role: k8s_openapi::api::rbac::v1::Role =
+        serde_json::from_value(json!({ "metadata": { "name": "read" }, "rules": [rule] })).unwrap();
+    let binding: k8s_openapi::api::rbac::v1::RoleBinding = serde_json::from_value(json!({
+        "metadata": { "name": "read" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "read" },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "readers" }],
+    }))
+    .unwrap();
+    let params = PostParams::default();
+    Api::namespaced(env.client(), &namespace)
+        .create(&params, &role)
+        .await
+        .unwrap();
+    Api::namespaced(env.client(), &namespace)
+        .create(&params, &binding)
+        .await
+        .unwrap();
+    eventually(SOON, || async { maps.list(&Default::default()).await.is_ok() }).await;
+    assert!(maps.delete("any", &DeleteParams::default()).await.is_err());
+    assert_eq!(env.user("", &[]).unwrap_err().to_string(), "a user needs a name");
+}
