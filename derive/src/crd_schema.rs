@@ -1,37 +1,82 @@
 //! `derive(CrdSchema)`: the container as one literal, the types it mentions as slots.
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{ToTokens, quote};
-use rbuilder_syntax::{Session, crate_path, parse_type};
+use quote::quote;
+use rbuilder_syntax::grammar::{Item, ItemKind, Items, TypeItem};
+use rbuilder_syntax::token::{Malformed, lex};
+use rbuilder_syntax::{Attribute, Session, SlotType, crate_path, parse_type};
 use syn::{DeriveInput, GenericParam, Generics};
 
-use crate::report::compile_errors;
+use crate::report::{compile_errors, malformed};
+use crate::source::Source;
 
 /// The implementation of `JsonSchema`, or the errors with a stand-in for it, so that one mistake in a marker
 /// does not also say that the type has no `JsonSchema`.
-pub(crate) fn expand(item: TokenStream) -> TokenStream {
-    let item: DeriveInput = match syn::parse2(item) {
+pub(crate) fn expand(tokens: TokenStream) -> TokenStream {
+    let item: DeriveInput = match syn::parse2(tokens.clone()) {
         Ok(item) => item,
         Err(error) => return error.into_compile_error(),
     };
+    let source = Source::of(tokens);
     let mut session = Session::keeping_slot_types();
-    let root = crate_path(&item.attrs, &mut session);
-    let root = root.map_or_else(|| quote!(::rbuilder), ToTokens::into_token_stream);
-    let parsed = parse_type(&item, &mut session);
-    let slots = session.take_slot_types();
-    let body = match parsed {
-        Some(parsed) if !session.diagnostics.has_errors() => match serde_json::to_string(&parsed.container) {
-            Ok(container) => body(&root, &container, &slots),
-            Err(error) => return syn::Error::new_spanned(&item.ident, error).into_compile_error(),
-        },
-        _ => quote!(#root::__private::schemars::Schema::default()),
+    let (root, body) = match read(&source, &mut session) {
+        Ok(read) => read,
+        Err(error) => return malformed(error, &source),
     };
-    let mut tokens = compile_errors(session);
+    let mut tokens = compile_errors(session, &source);
     tokens.extend(implementation(&item, &root, &body));
     tokens
 }
 
-fn body(root: &TokenStream, container: &str, slots: &[syn::Type]) -> TokenStream {
+/// The path of the runtime, and how the schema is made.
+fn read(source: &Source, session: &mut Session) -> Result<(TokenStream, TokenStream), Malformed> {
+    let tokens = lex(source.text())?;
+    let mut items = Items::new(tokens.cursor(), None);
+    let Some(Item {
+        attrs,
+        kind: ItemKind::Type(item),
+        span,
+        ..
+    }) = items.read(session)?
+    else {
+        return Err(Malformed::new(tokens.span(), "expected a struct or an enum"));
+    };
+    let root = crate_path(&attrs, session).and_then(|path| path.parse().ok());
+    let root = root.unwrap_or_else(|| quote!(::rbuilder));
+    match container(&attrs, item, session) {
+        Some(Ok(container)) => {
+            let slots = session.take_slot_types();
+            let slots: Vec<TokenStream> = slots.iter().map(|slot| slot_tokens(slot, source)).collect();
+            let body = body(&root, &container, &slots);
+            Ok((root, body))
+        }
+        Some(Err(error)) => Err(Malformed::new(span, error.to_string())),
+        None => {
+            let body = quote!(#root::__private::schemars::Schema::default());
+            Ok((root, body))
+        }
+    }
+}
+
+/// The container as JSON, unless there is something wrong with the item.
+fn container(
+    attrs: &[Attribute<'_>],
+    item: TypeItem<'_>,
+    session: &mut Session,
+) -> Option<serde_json::Result<String>> {
+    let parsed = parse_type(attrs, item, session)?;
+    (!session.diagnostics.has_errors()).then(|| serde_json::to_string(&parsed.container))
+}
+
+/// The type of a slot for the compiler; a text has been read as a type before.
+fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
+    match slot {
+        SlotType::Written(span) => source.tokens(*span),
+        SlotType::Text(text) => text.parse().unwrap_or_default(),
+    }
+}
+
+fn body(root: &TokenStream, container: &str, slots: &[TokenStream]) -> TokenStream {
     let container = Literal::string(container);
     quote! {
         #root::__private::json_schema::<Self>(
@@ -105,7 +150,7 @@ mod tests {
                 }
             ),
             &[
-                "slot :: < i32 > () , :: rbuilder :: __private :: slot :: < Option < Vec < T > > > ()",
+                "slot :: < i32 > () , :: rbuilder :: __private :: slot :: < Option < Vec < T >> > ()",
                 "for S",
             ],
             &["compile_error"],

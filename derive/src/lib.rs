@@ -7,6 +7,7 @@ mod crd_schema;
 mod envtest;
 mod rbac;
 mod report;
+mod source;
 mod webhook;
 
 use proc_macro::TokenStream;

@@ -1,15 +1,23 @@
 //! `#[rbac(…)]`: checks its arguments and leaves the item alone.
 
 use proc_macro2::TokenStream;
+use rbuilder_syntax::token::lex;
 use rbuilder_syntax::{Session, parse_rbac};
 
-use crate::report::compile_errors;
+use crate::report::{compile_errors, malformed};
+use crate::source::Source;
 
 /// The item, after what is wrong with the arguments.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let mut session = Session::default();
-    parse_rbac(arguments, &mut session);
-    let mut tokens = compile_errors(session);
+    let source = Source::of(arguments);
+    let mut tokens = match lex(source.text()) {
+        Ok(arguments) => {
+            let mut session = Session::default();
+            parse_rbac(arguments.cursor(), &mut session);
+            compile_errors(session, &source)
+        }
+        Err(error) => malformed(error, &source),
+    };
     tokens.extend(item);
     tokens
 }

@@ -1,25 +1,33 @@
 //! Complaints as compile errors, in the same words as on the command line.
 
 use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
-use rbuilder_syntax::{Session, Severity};
+use rbuilder_syntax::token::Malformed;
+use rbuilder_syntax::{Diagnostic, Session, Severity};
+
+use crate::source::Source;
 
 /// `compile_error!` at the place of each error. Warnings are left to the command line: stable Rust gives a
 /// macro no way to say them.
-pub(crate) fn compile_errors(session: Session) -> TokenStream {
-    let Session {
-        spans, diagnostics, ..
-    } = session;
-    let errors = diagnostics
+pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
+    let errors = session
+        .diagnostics
         .into_vec()
         .into_iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error);
     errors
-        .map(|diagnostic| {
-            let (first, last) = spans.get(diagnostic.span);
-            let place: TokenStream = [first, last].into_iter().map(token_at).collect();
-            syn::Error::new_spanned(place, diagnostic.text()).into_compile_error()
-        })
+        .map(|diagnostic| compile_error(&diagnostic, source))
         .collect()
+}
+
+/// What cannot be read at all; rustc has seen the same tokens and will say more.
+pub(crate) fn malformed(error: Malformed, source: &Source) -> TokenStream {
+    compile_error(&error.into_diagnostic(), source)
+}
+
+fn compile_error(diagnostic: &Diagnostic, source: &Source) -> TokenStream {
+    let (first, last) = source.places(diagnostic.span);
+    let place: TokenStream = [first, last].into_iter().map(token_at).collect();
+    syn::Error::new_spanned(place, diagnostic.text()).into_compile_error()
 }
 
 /// A token that carries nothing but its place.

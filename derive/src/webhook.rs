@@ -1,19 +1,27 @@
 //! `#[webhook(…)]`: checks its arguments and that it stands on a function, and leaves the function alone.
 
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
-use rbuilder_syntax::{Session, misplaced_webhook, parse_webhook};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use rbuilder_syntax::token::lex;
+use rbuilder_syntax::{Session, Span, misplaced_webhook, parse_webhook};
 
-use crate::report::compile_errors;
+use crate::report::{compile_errors, malformed};
+use crate::source::Source;
 
 /// The item, after what is wrong with the marker.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let source = Source::of(arguments);
     let mut session = Session::default();
-    parse_webhook(arguments, &mut session);
+    let mut tokens = match lex(source.text()) {
+        Ok(arguments) => {
+            parse_webhook(arguments.cursor(), &mut session);
+            TokenStream::new()
+        }
+        Err(error) => malformed(error, &source),
+    };
     if !is_function(item.clone()) {
-        let span = session.spans.add_span(Span::call_site());
-        misplaced_webhook(span, &mut session);
+        misplaced_webhook(Span::OUTSIDE, &mut session);
     }
-    let mut tokens = compile_errors(session);
+    tokens.extend(compile_errors(session, &source));
     tokens.extend(item);
     tokens
 }

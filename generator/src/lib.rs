@@ -8,7 +8,6 @@ mod cel;
 mod collect;
 mod crd;
 mod kubernetes;
-mod lexer;
 mod origin;
 mod package;
 pub mod rbac;

@@ -2,7 +2,7 @@
 //! it there is a complaint about its place.
 
 use rbuilder_schema::{Content, Field, Markers, Origin, Shape};
-use rbuilder_syntax::{SpanId, Type};
+use rbuilder_syntax::{Span, Type};
 
 use crate::package::{FileId, Package, Place};
 
@@ -17,10 +17,10 @@ pub(crate) fn name_files(package: &mut Package) {
 
 /// The place of a rule; nothing for rules that a marker other than `cel` stands for.
 pub(crate) fn place(origin: Origin) -> Option<Place> {
-    let (span, _) = origin.span?;
+    let (start, end) = origin.span?;
     Some(Place {
         file: FileId(origin.file as usize),
-        span: SpanId(span),
+        span: Span { start, end },
     })
 }
 

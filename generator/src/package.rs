@@ -1,11 +1,10 @@
 //! The model of the source: packages, modules, the names in them, and the types, aliases and rules found there.
 //!
-//! Everything is owned and refers to everything else by number; nothing of `syn` is left.
+//! Everything is owned and refers to everything else by number; no tokens are left.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use rbuilder_syntax::{RbacRule, SpanId, Spans, Type, TypeRef, Webhook};
+use rbuilder_syntax::{RbacRule, SpanId, Type, TypeRef, Webhook};
 
 use crate::cargo::Dependency;
 
@@ -72,18 +71,6 @@ pub(crate) struct Member {
 
 pub(crate) struct File {
     pub(crate) path: String,
-    /// What each `SpanId` of this file's items stands for. Turning a span into bytes is dear, and only
-    /// complaints need it.
-    pub(crate) spans: Spans,
-}
-
-impl File {
-    /// The bytes of a place.
-    pub(crate) fn range(&self, span: SpanId) -> Range<usize> {
-        let (first, last) = self.spans.get(span);
-        let start = first.byte_range().start;
-        start..last.byte_range().end.max(start)
-    }
 }
 
 #[derive(Debug)]

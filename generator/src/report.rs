@@ -37,7 +37,7 @@ impl Report {
         {
             self.push(Diagnostic {
                 path: file.path.clone(),
-                range: file.range(span),
+                range: span.range(),
                 severity,
                 message,
                 help,
@@ -55,7 +55,7 @@ impl Report {
         help: Option<String>,
     ) {
         let file = &package.files[place.file.0];
-        let range = file.range(place.span);
+        let range = place.span.range();
         self.push(Diagnostic {
             path: file.path.clone(),
             range,

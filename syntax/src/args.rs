@@ -2,52 +2,54 @@
 //!
 //! What a name means is not known here. An argument is `name`, `name = value`, `name(arguments)` or a literal.
 
-use proc_macro2::{Span, TokenStream};
 use rbuilder_schema::Origin;
 use serde_json::{Map, Number, Value};
-use syn::ext::IdentExt;
-use syn::parse::discouraged::Speculative;
-use syn::parse::{ParseStream, Parser};
-use syn::{Attribute, Expr, Ident, Lit, LitFloat, LitInt, Meta, Token, braced, bracketed, parenthesized};
 
-use crate::{Session, SpanId, Spans};
+use crate::attribute::{Attribute, Form};
+use crate::expr::{self, Expr, ExprKind};
+use crate::token::{
+    Cursor, Delimiter, Kind, LiteralKind, Malformed, char_value, float_value, integer_value, text_value,
+};
+use crate::{Session, Span};
 
 /// One argument.
-pub(crate) struct Arg {
+#[derive(Debug)]
+pub(crate) struct Arg<'a> {
     /// Its name; empty for a bare literal.
-    pub(crate) name: String,
+    pub(crate) name: &'a str,
     /// Where the name is, or the literal.
-    pub(crate) span: SpanId,
-    pub(crate) value: ArgValue,
+    pub(crate) span: Span,
+    pub(crate) value: ArgValue<'a>,
 }
 
-pub(crate) enum ArgValue {
+#[derive(Debug)]
+pub(crate) enum ArgValue<'a> {
     /// `name`.
     Flag,
     /// `name = literal`, or a bare literal.
     Literal(Literal),
     /// `name = expression`, where the expression is no literal.
-    Expr(Box<Expr>, SpanId),
+    Expr(Expr<'a>),
     /// `name(…)`.
-    List(Vec<Arg>),
+    List(Vec<Arg<'a>>),
 }
 
 /// A literal, an array of literals, or a map of them.
+#[derive(Debug)]
 pub(crate) struct Literal {
     pub(crate) value: Value,
-    pub(crate) span: SpanId,
+    pub(crate) span: Span,
 }
 
 /// Reads the arguments of an attribute. `#[name]` has none; `#[name = …]` is an error.
-pub(crate) fn of_attribute(attr: &Attribute, session: &mut Session) -> Vec<Arg> {
-    match &attr.meta {
-        Meta::List(list) => parse(list.tokens.clone(), session),
-        Meta::Path(_) => Vec::new(),
-        Meta::NameValue(pair) => {
-            let span = session.place(pair);
-            let name = path_text(&pair.path);
+pub(crate) fn of_attribute<'a>(attr: &Attribute<'a>, session: &mut Session) -> Vec<Arg<'a>> {
+    match attr.form() {
+        Form::List(list) => parse(list, session),
+        Form::Path => Vec::new(),
+        Form::Value(_) => {
+            let name = attr.segments().collect::<Vec<_>>().join("::");
             session.error_help(
-                span,
+                attr.span(),
                 format!("`{name}` takes arguments"),
                 format!("write `#[{name}(…)]`"),
             );
@@ -57,195 +59,197 @@ pub(crate) fn of_attribute(attr: &Attribute, session: &mut Session) -> Vec<Arg> 
 }
 
 /// Reads arguments; what cannot be read is reported, and what came before it is returned.
-pub(crate) fn parse(tokens: TokenStream, session: &mut Session) -> Vec<Arg> {
+pub(crate) fn parse<'a>(mut cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let mut args = Vec::new();
-    let spans = &mut session.spans;
-    let parsed = (|input: ParseStream<'_>| list(input, spans, &mut args)).parse2(tokens);
-    if let Err(error) = parsed {
-        session.syn_error(&error);
+    if let Err(error) = list(&mut cursor, &mut args) {
+        session.error(error.span, error.message);
     }
     args
 }
 
-/// A path as it is written, without spaces.
-pub(crate) fn path_text(path: &syn::Path) -> String {
-    let segments: Vec<_> = path
-        .segments
-        .iter()
-        .map(|segment| segment.ident.to_string())
-        .collect();
-    segments.join("::")
-}
-
-fn list(input: ParseStream<'_>, spans: &mut Spans, args: &mut Vec<Arg>) -> syn::Result<()> {
-    while !input.is_empty() {
-        args.push(arg(input, spans)?);
-        if !input.is_empty() {
-            input.parse::<Token![,]>()?;
+fn list<'a>(cursor: &mut Cursor<'a>, args: &mut Vec<Arg<'a>>) -> Result<(), Malformed> {
+    while !cursor.is_end() {
+        args.push(arg(cursor)?);
+        if !cursor.is_end() {
+            cursor.expect(b',')?;
         }
     }
     Ok(())
 }
 
-fn arg(input: ParseStream<'_>, spans: &mut Spans) -> syn::Result<Arg> {
-    if !input.peek(Ident::peek_any) {
-        let literal = literal(input, spans)?;
+fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Malformed> {
+    let start = *cursor;
+    let Some(ident) = cursor.any_ident() else {
+        let literal = literal(cursor)?;
         return Ok(Arg {
-            name: String::new(),
+            name: "",
             span: literal.span,
             value: ArgValue::Literal(literal),
         });
-    }
-    let ident = input.call(Ident::parse_any)?;
-    let span = spans.add(&ident);
-    let mut name = ident.unraw().to_string();
+    };
+    let mut name = ident.text;
     // serde and others have no paths here, but `a::b` must not make the whole attribute unreadable.
-    while input.peek(Token![::]) {
-        input.parse::<Token![::]>()?;
-        name = format!("{name}::{}", input.call(Ident::parse_any)?);
+    while cursor.eat_pair(b':', b':') {
+        if cursor.any_ident().is_none() {
+            return Err(cursor.expected("identifier"));
+        }
+        name = start.text_of(cursor.span_since(start));
     }
-    let value = if input.peek(Token![=]) {
-        input.parse::<Token![=]>()?;
-        value(input, spans)?
-    } else if input.peek(syn::token::Paren) {
-        let content;
-        parenthesized!(content in input);
+    let value = if cursor.eat(b'=') {
+        value(cursor)?
+    } else if let Some(mut content) = cursor.group(Delimiter::Paren) {
         let mut args = Vec::new();
-        list(&content, spans, &mut args)?;
+        list(&mut content, &mut args)?;
         ArgValue::List(args)
     } else {
         ArgValue::Flag
     };
-    Ok(Arg { name, span, value })
+    Ok(Arg {
+        name,
+        span: ident.span,
+        value,
+    })
 }
 
-fn value(input: ParseStream<'_>, spans: &mut Spans) -> syn::Result<ArgValue> {
-    let fork = input.fork();
-    match literal(&fork, spans) {
-        Ok(literal) if fork.is_empty() || fork.peek(Token![,]) => {
-            input.advance_to(&fork);
-            Ok(ArgValue::Literal(literal))
-        }
+fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Malformed> {
+    let start = *cursor;
+    match literal(cursor) {
+        Ok(literal) if cursor.is_end() || cursor.is_punct(b',') => Ok(ArgValue::Literal(literal)),
         // A block is never wanted here, so the complaint about a map is the better one.
-        Err(error) if input.peek(syn::token::Brace) => Err(error),
+        Err(error) if start.is_group(Delimiter::Brace) => Err(error),
         attempt => {
-            let expr: Expr = input.parse()?;
-            match (attempt, &expr) {
-                (Err(error), Expr::Lit(_) | Expr::Array(_)) => Err(error),
-                _ => {
-                    let span = spans.add(&expr);
-                    Ok(ArgValue::Expr(Box::new(expr), span))
+            *cursor = start;
+            let expr = expr::read(cursor)?;
+            match (attempt, &expr.kind) {
+                (Err(error), ExprKind::Literal(_) | ExprKind::Array(_)) => Err(error),
+                (Err(error), ExprKind::Other) if is_literal(start, *cursor) => Err(error),
+                (Ok(_), ExprKind::Other) if !continues(start) => {
+                    // `1 b`: the literal was meant, and a comma is missing behind it.
+                    *cursor = start;
+                    let literal = literal(cursor)?;
+                    Ok(ArgValue::Literal(literal))
                 }
+                _ => Ok(ArgValue::Expr(expr)),
             }
         }
     }
 }
 
-fn literal(input: ParseStream<'_>, spans: &mut Spans) -> syn::Result<Literal> {
-    let start = input.span();
-    let (value, end) = if input.peek(syn::token::Bracket) {
-        array(input, spans)?
-    } else if input.peek(syn::token::Brace) {
-        map(input, spans)?
-    } else if input.peek(Token![-]) {
-        input.parse::<Token![-]>()?;
-        let lit = input.parse()?;
-        (negative(&lit)?, lit.span())
-    } else {
-        let lit = input
-            .parse::<Lit>()
-            .map_err(|error| syn::Error::new(error.span(), WANTED))?;
-        (positive(&lit)?, lit.span())
-    };
+/// Whether all that was read is one token, and that is a literal.
+fn is_literal(mut start: Cursor<'_>, behind: Cursor<'_>) -> bool {
+    start.eat(b'-');
+    start.literal().is_some() && start.is_at(behind)
+}
+
+/// Whether an operator stands behind the literal that is next.
+fn continues(mut start: Cursor<'_>) -> bool {
+    start.eat(b'-');
+    start.skip();
+    matches!(start.kind(), Kind::Punct(_)) || start.is_word("as")
+}
+
+fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Malformed> {
+    let start = *cursor;
+    let value = literal_value(cursor)?;
     Ok(Literal {
         value,
-        span: spans.add_pair(start, end),
+        span: cursor.span_since(start),
     })
 }
 
 const WANTED: &str = "expected a name or a literal: text, a number, `true`, `[…]` or `{ \"key\": … }`";
 
-fn array(input: ParseStream<'_>, spans: &mut Spans) -> syn::Result<(Value, Span)> {
-    let content;
-    let brackets = bracketed!(content in input);
-    let mut items = Vec::new();
-    while !content.is_empty() {
-        items.push(literal(&content, spans)?.value);
-        if !content.is_empty() {
-            content.parse::<Token![,]>()?;
+/// Reads a literal, an array of them or a map of them as JSON.
+pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Malformed> {
+    if let Some(items) = cursor.group(Delimiter::Bracket) {
+        return array(items);
+    }
+    if let Some(entries) = cursor.group(Delimiter::Brace) {
+        return map(entries);
+    }
+    let sign = if cursor.eat(b'-') { "-" } else { "" };
+    let at = cursor.span();
+    if cursor.kind() == Kind::Ident && sign.is_empty() {
+        if cursor.eat_word("true") {
+            return Ok(Value::Bool(true));
+        }
+        if cursor.eat_word("false") {
+            return Ok(Value::Bool(false));
         }
     }
-    Ok((Value::Array(items), brackets.span.close()))
-}
-
-fn map(input: ParseStream<'_>, spans: &mut Spans) -> syn::Result<(Value, Span)> {
-    let content;
-    let braces = braced!(content in input);
-    let mut entries = Map::new();
-    while !content.is_empty() {
-        let key: syn::LitStr = content
-            .parse()
-            .map_err(|error| syn::Error::new(error.span(), "expected `\"key\": value`"))?;
-        content.parse::<Token![:]>()?;
-        let value = literal(&content, spans)?.value;
-        if entries.insert(key.value(), value).is_some() {
-            return Err(syn::Error::new(
-                key.span(),
-                format!("the key \"{}\" is written twice", key.value()),
-            ));
-        }
-        if !content.is_empty() {
-            content.parse::<Token![,]>()?;
-        }
-    }
-    Ok((Value::Object(entries), braces.span.close()))
-}
-
-fn positive(lit: &Lit) -> syn::Result<Value> {
-    match lit {
-        Lit::Str(text) => Ok(Value::String(text.value())),
-        Lit::Char(letter) => Ok(Value::String(letter.value().to_string())),
-        Lit::Bool(truth) => Ok(Value::Bool(truth.value)),
-        Lit::Int(int) => integer(int, ""),
-        Lit::Float(float) => fraction(float, ""),
-        other => Err(syn::Error::new_spanned(
-            other,
-            "a literal of this kind has no JSON form",
-        )),
-    }
-}
-
-fn negative(lit: &Lit) -> syn::Result<Value> {
-    match lit {
-        Lit::Int(int) => integer(int, "-"),
-        Lit::Float(float) => fraction(float, "-"),
-        other => Err(syn::Error::new_spanned(other, "only a number can be negative")),
-    }
-}
-
-fn integer(int: &LitInt, sign: &str) -> syn::Result<Value> {
-    let text = format!("{sign}{}", int.base10_digits());
-    let number = match text.parse::<i64>() {
-        Ok(number) => Number::from(number),
-        Err(_) => Number::from(
-            text.parse::<u64>()
-                .map_err(|_| syn::Error::new_spanned(int, "the number does not fit into 64 bits"))?,
-        ),
+    let Some((kind, text)) = cursor.literal() else {
+        return Err(Malformed::new(at, WANTED));
     };
-    Ok(Value::Number(number))
+    match kind {
+        LiteralKind::Integer => integer(text, sign, at),
+        LiteralKind::Float => fraction(text, sign, at),
+        _ if !sign.is_empty() => Err(Malformed::new(at, "only a number can be negative")),
+        LiteralKind::Text => text_value(text)
+            .map(|text| Value::String(text.into_owned()))
+            .ok_or_else(|| Malformed::new(at, "this text has an escape or a suffix that Rust does not know")),
+        LiteralKind::Char => char_value(text)
+            .map(|letter| Value::String(letter.to_string()))
+            .ok_or_else(|| Malformed::new(at, "this is no character")),
+        LiteralKind::Bytes => Err(Malformed::new(at, "a literal of this kind has no JSON form")),
+    }
 }
 
-fn fraction(float: &LitFloat, sign: &str) -> syn::Result<Value> {
-    let number = format!("{sign}{}", float.base10_digits())
-        .parse::<f64>()
-        .ok()
-        .and_then(Number::from_f64);
+fn array(mut items: Cursor<'_>) -> Result<Value, Malformed> {
+    let mut values = Vec::new();
+    while !items.is_end() {
+        values.push(literal_value(&mut items)?);
+        if !items.is_end() {
+            items.expect(b',')?;
+        }
+    }
+    Ok(Value::Array(values))
+}
+
+fn map(mut entries: Cursor<'_>) -> Result<Value, Malformed> {
+    let mut values = Map::new();
+    while !entries.is_end() {
+        let at = entries.span();
+        let key = match entries.literal() {
+            Some((LiteralKind::Text, key)) => text_value(key),
+            _ => None,
+        };
+        let Some(key) = key else {
+            return Err(Malformed::new(at, "expected `\"key\": value`"));
+        };
+        entries.expect(b':')?;
+        let value = literal_value(&mut entries)?;
+        if values.contains_key(&*key) {
+            return Err(Malformed::new(at, format!("the key \"{key}\" is written twice")));
+        }
+        values.insert(key.into_owned(), value);
+        if !entries.is_end() {
+            entries.expect(b',')?;
+        }
+    }
+    Ok(Value::Object(values))
+}
+
+fn integer(text: &str, sign: &str, at: Span) -> Result<Value, Malformed> {
+    let size = integer_value(text);
+    let number = if sign.is_empty() {
+        size.and_then(|size| u64::try_from(size).ok()).map(Number::from)
+    } else {
+        size.and_then(|size| i64::try_from(-i128::try_from(size).ok()?).ok())
+            .map(Number::from)
+    };
     number
         .map(Value::Number)
-        .ok_or_else(|| syn::Error::new_spanned(float, "the number is not finite"))
+        .ok_or_else(|| Malformed::new(at, "the number does not fit into 64 bits"))
 }
 
-impl Arg {
+fn fraction(text: &str, sign: &str, at: Span) -> Result<Value, Malformed> {
+    float_value(text, sign)
+        .and_then(Number::from_f64)
+        .map(Value::Number)
+        .ok_or_else(|| Malformed::new(at, "the number is not finite"))
+}
+
+impl<'a> Arg<'a> {
     /// The text of `name = "…"`; anything else is reported.
     pub(crate) fn text(&self, session: &mut Session) -> Option<String> {
         match self.literal() {
@@ -326,7 +330,7 @@ impl Arg {
     }
 
     /// The arguments of `name(…)`.
-    pub(crate) fn list<'a>(&'a self, session: &mut Session) -> Option<&'a [Arg]> {
+    pub(crate) fn list(&self, session: &mut Session) -> Option<&[Arg<'a>]> {
         match &self.value {
             ArgValue::List(args) => Some(args),
             _ => {
@@ -345,10 +349,10 @@ impl Arg {
     }
 
     /// Where the value is; the name where there is none.
-    pub(crate) fn value_span(&self) -> SpanId {
+    pub(crate) fn value_span(&self) -> Span {
         match &self.value {
             ArgValue::Literal(literal) => literal.span,
-            ArgValue::Expr(_, span) => *span,
+            ArgValue::Expr(expr) => expr.span,
             ArgValue::Flag | ArgValue::List(_) => self.span,
         }
     }
@@ -370,10 +374,10 @@ impl Arg {
 }
 
 /// A place, as the schema crate carries it.
-pub(crate) fn origin(span: SpanId) -> Origin {
+pub(crate) fn origin(span: Span) -> Origin {
     Origin {
         file: 0,
-        span: Some((span.0, span.0)),
+        span: Some((span.start, span.end)),
     }
 }
 
@@ -382,10 +386,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::token::lex;
 
     fn check(tokens: &str, expected: Result<Value, &str>) {
         let mut session = Session::default();
-        let args = parse(tokens.parse().expect("tokens"), &mut session);
+        let source = lex(tokens).expect("tokens");
+        let args = parse(source.cursor(), &mut session);
         let complaints = session.diagnostics.into_vec();
         match expected {
             Ok(value) => {
@@ -399,13 +405,13 @@ mod tests {
         }
     }
 
-    fn shown(args: &[Arg]) -> Value {
+    fn shown(args: &[Arg<'_>]) -> Value {
         args.iter()
             .map(|arg| match &arg.value {
                 ArgValue::Flag => json!(arg.name),
-                ArgValue::Literal(literal) => json!({ &arg.name: literal.value }),
-                ArgValue::Expr(expr, _) => json!({ &arg.name: quote::quote!(#expr).to_string() }),
-                ArgValue::List(args) => json!({ &arg.name: shown(args) }),
+                ArgValue::Literal(literal) => json!({ arg.name: literal.value }),
+                ArgValue::Expr(expr) => json!({ arg.name: expr.text }),
+                ArgValue::List(args) => json!({ arg.name: shown(args) }),
             })
             .collect()
     }
@@ -436,7 +442,7 @@ mod tests {
             "annotation(\"k\", \"v\")",
             Ok(json!([{"annotation": [{"": "k"}, {"": "v"}]}])),
         );
-        check("v = Rule::new(\"x\")", Ok(json!([{"v": "Rule :: new (\"x\")"}])));
+        check("v = Rule::new(\"x\")", Ok(json!([{"v": "Rule::new(\"x\")"}])));
         check("a = 1 + 1", Ok(json!([{"a": "1 + 1"}])));
     }
 

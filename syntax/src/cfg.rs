@@ -4,10 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ExprLit, Fields, Item, Lit, Meta, Token};
-
-use crate::Session;
+use crate::attribute::{Attribute, Form};
+use crate::token::{Cursor, Malformed};
+use crate::{Session, attribute};
 
 /// What is on: everything `cfg(…)` may ask about an operator's build.
 #[derive(Clone, Debug, Default)]
@@ -23,23 +22,37 @@ impl Cfg {
         }
     }
 
-    /// The truth of a predicate, or nothing when it asks about something that cannot be known from source.
-    pub fn holds(&self, predicate: &Meta) -> Option<bool> {
-        match predicate {
-            Meta::Path(path) => flag(&path.get_ident()?.to_string()),
-            Meta::NameValue(pair) => self.option(&pair.path.get_ident()?.to_string(), &text(&pair.value)?),
-            Meta::List(list) => {
-                let parse = Punctuated::<Meta, Token![,]>::parse_terminated;
-                let parts = list.parse_args_with(parse).ok()?;
-                let mut truths = parts.iter().map(|part| self.holds(part));
-                match list.path.get_ident()?.to_string().as_str() {
-                    "all" => every(truths),
-                    "any" => every(truths.map(negate)).map(|all_false| !all_false),
-                    "not" if parts.len() == 1 => negate(truths.next()?),
-                    _ => None,
+    /// The truth of the predicate that is next, or nothing when it asks about something that cannot be known from
+    /// source.
+    fn holds(&self, cursor: &mut Cursor<'_>) -> Result<Option<bool>, Malformed> {
+        let name = cursor.any_ident().ok_or_else(|| cursor.expected("identifier"))?;
+        if cursor.eat(b'=') {
+            let value = attribute::text(*cursor);
+            cursor.skip();
+            return Ok(value.and_then(|value| self.option(name.text, &value)));
+        }
+        if let Some(mut list) = cursor.any_group() {
+            let mut truths = Vec::new();
+            while !list.is_end() {
+                truths.push(self.holds(&mut list)?);
+                if !list.is_end() {
+                    list.expect(b',')?;
                 }
             }
+            return Ok(match (name.text, truths.as_slice()) {
+                ("all", truths) => every(truths),
+                ("any", truths) => {
+                    let negated: Vec<_> = truths.iter().map(|truth| negate(*truth)).collect();
+                    negate(every(&negated))
+                }
+                ("not", [truth]) => negate(*truth),
+                _ => None,
+            });
         }
+        if cursor.eat_pair(b':', b':') {
+            return Err(cursor.expected("`,`"));
+        }
+        Ok(flag(name.text))
     }
 
     fn option(&self, key: &str, value: &str) -> Option<bool> {
@@ -69,149 +82,78 @@ fn negate(truth: Option<bool>) -> Option<bool> {
 }
 
 /// Whether all hold; one that is false decides even beside one that is unknown.
-fn every(truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    let truths: Vec<_> = truths.collect();
+fn every(truths: &[Option<bool>]) -> Option<bool> {
     if truths.contains(&Some(false)) {
         return Some(false);
     }
-    truths
-        .into_iter()
-        .all(|truth| truth == Some(true))
-        .then_some(true)
+    truths.iter().all(|truth| *truth == Some(true)).then_some(true)
 }
 
-fn text(value: &Expr) -> Option<String> {
-    match value {
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text), ..
-        }) => Some(text.value()),
-        _ => None,
-    }
-}
-
-/// Whether an item with these attributes is compiled. `cfg_attr` is replaced by what it stands for, so that
+/// Whether something with these attributes is compiled. `cfg_attr` is replaced by what it stands for, so that
 /// readers meet only attributes that count. A predicate that cannot be known is an error and counts as true.
-pub fn configure_attrs(attrs: &mut Vec<Attribute>, cfg: &Cfg, session: &mut Session) -> bool {
-    if !attrs
-        .iter()
-        .any(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr"))
-    {
+pub(crate) fn configure(attrs: &mut Vec<Attribute<'_>>, cfg: &Cfg, session: &mut Session) -> bool {
+    if !attrs.iter().any(|attr| attr.is("cfg") || attr.is("cfg_attr")) {
         return true;
     }
     let mut active = true;
-    let mut kept = Vec::with_capacity(attrs.len());
-    for attr in std::mem::take(attrs) {
-        if attr.path().is_ident("cfg") {
-            active &= attr
-                .parse_args()
-                .is_ok_and(|predicate| ask(&predicate, cfg, session));
-        } else if attr.path().is_ident("cfg_attr") {
-            kept.append(&mut expand(&attr, cfg, session));
-        } else {
-            kept.push(attr);
-        }
+    let written = std::mem::take(attrs);
+    for attr in written {
+        active &= keep(attr, attrs, cfg, session);
     }
-    *attrs = kept;
     active
 }
 
-fn ask(predicate: &Meta, cfg: &Cfg, session: &mut Session) -> bool {
-    cfg.holds(predicate).unwrap_or_else(|| {
-        let span = session.place(predicate);
+/// Adds what an attribute stands for; says whether what it stands on is compiled.
+fn keep<'a>(attr: Attribute<'a>, to: &mut Vec<Attribute<'a>>, cfg: &Cfg, session: &mut Session) -> bool {
+    if attr.is("cfg") {
+        return match attr.form() {
+            Form::List(mut list) => ask(&mut list, cfg, session).unwrap_or(false),
+            _ => false,
+        };
+    }
+    if !attr.is("cfg_attr") {
+        to.push(attr);
+        return true;
+    }
+    let Form::List(mut list) = attr.form() else {
+        return true;
+    };
+    let mut active = true;
+    // What is wrong with the attribute itself, rustc says.
+    if ask(&mut list, cfg, session).unwrap_or(false) {
+        while list.eat(b',') && !list.is_end() {
+            active &= keep(Attribute::of_meta(list, attr.span()), to, cfg, session);
+            while !list.is_end() && !list.is_punct(b',') {
+                list.skip();
+            }
+        }
+    }
+    active
+}
+
+fn ask(list: &mut Cursor<'_>, cfg: &Cfg, session: &mut Session) -> Result<bool, Malformed> {
+    let start = *list;
+    let holds = cfg.holds(list)?;
+    Ok(holds.unwrap_or_else(|| {
         session.error_help(
-            span,
+            list.span_since(start),
             "whether this `cfg` holds cannot be told from the source",
             "API types may depend on features, `unix` and `target_os` only",
         );
         true
-    })
-}
-
-fn expand(attr: &Attribute, cfg: &Cfg, session: &mut Session) -> Vec<Attribute> {
-    let parse = Punctuated::<Meta, Token![,]>::parse_terminated;
-    let Ok(parts) = attr.parse_args_with(parse) else {
-        return Vec::new();
-    };
-    let mut parts = parts.into_iter();
-    let Some(predicate) = parts.next() else {
-        return Vec::new();
-    };
-    if !ask(&predicate, cfg, session) {
-        return Vec::new();
-    }
-    let mut attrs: Vec<_> = parts.map(|meta| Attribute { meta, ..attr.clone() }).collect();
-    configure_attrs(&mut attrs, cfg, session);
-    attrs
-}
-
-/// Applies `cfg` and `cfg_attr` to a struct or enum, its variants and fields; any other item to its own
-/// attributes only. Says whether the item is compiled at all.
-pub fn configure_item(item: &mut Item, cfg: &Cfg, session: &mut Session) -> bool {
-    match item {
-        Item::Struct(item) => {
-            let active = configure_attrs(&mut item.attrs, cfg, session);
-            if active {
-                configure_fields(&mut item.fields, cfg, session);
-            }
-            active
-        }
-        Item::Enum(item) => {
-            let active = configure_attrs(&mut item.attrs, cfg, session);
-            if active {
-                retain(&mut item.variants, |variant| {
-                    let active = configure_attrs(&mut variant.attrs, cfg, session);
-                    if active {
-                        configure_fields(&mut variant.fields, cfg, session);
-                    }
-                    active
-                });
-            }
-            active
-        }
-        other => attrs_of(other).is_none_or(|attrs| configure_attrs(attrs, cfg, session)),
-    }
-}
-
-fn configure_fields(fields: &mut Fields, cfg: &Cfg, session: &mut Session) {
-    let list = match fields {
-        Fields::Named(fields) => &mut fields.named,
-        Fields::Unnamed(fields) => &mut fields.unnamed,
-        Fields::Unit => return,
-    };
-    retain(list, |field| configure_attrs(&mut field.attrs, cfg, session));
-}
-
-fn retain<T>(list: &mut Punctuated<T, Token![,]>, mut keep: impl FnMut(&mut T) -> bool) {
-    *list = std::mem::take(list)
-        .into_iter()
-        .filter_map(|mut element| keep(&mut element).then_some(element))
-        .collect();
-}
-
-fn attrs_of(item: &mut Item) -> Option<&mut Vec<Attribute>> {
-    match item {
-        Item::Const(item) => Some(&mut item.attrs),
-        Item::Fn(item) => Some(&mut item.attrs),
-        Item::Impl(item) => Some(&mut item.attrs),
-        Item::Macro(item) => Some(&mut item.attrs),
-        Item::Mod(item) => Some(&mut item.attrs),
-        Item::Static(item) => Some(&mut item.attrs),
-        Item::Trait(item) => Some(&mut item.attrs),
-        Item::Type(item) => Some(&mut item.attrs),
-        Item::Union(item) => Some(&mut item.attrs),
-        Item::Use(item) => Some(&mut item.attrs),
-        _ => None,
-    }
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::lex;
 
     fn check(predicate: &str, expected: Option<bool>) {
         let cfg = Cfg::with_features(["a".to_owned()]);
-        let predicate: Meta = syn::parse_str(predicate).expect("a predicate");
-        assert_eq!(cfg.holds(&predicate), expected, "{}", quote::quote!(#predicate));
+        let tokens = lex(predicate).expect("tokens");
+        let holds = cfg.holds(&mut tokens.cursor()).expect("a predicate");
+        assert_eq!(holds, expected, "{predicate}");
     }
 
     #[test]
@@ -232,24 +174,36 @@ mod tests {
         check("all(unix, tokio_unstable)", None);
     }
 
-    #[test]
-    fn an_item_loses_what_is_off() {
-        let mut item: Item = syn::parse_quote! {
-            struct S {
-                #[cfg(windows)] a: i32,
-                #[cfg_attr(unix, serde(rename = "x"), kube(optional))] b: i32,
-                #[cfg_attr(windows, serde(rename = "y"))] c: i32,
-            }
-        };
+    fn check_attributes(source: &str, expected: Option<&[&str]>) {
+        let tokens = lex(source).expect("tokens");
+        let mut attrs = Vec::new();
+        attribute::outer(&mut tokens.cursor(), &mut attrs).expect("attributes");
         let mut session = Session::default();
-        assert!(configure_item(&mut item, &Cfg::default(), &mut session));
-        let expected: Item = syn::parse_quote! {
-            struct S { #[serde(rename = "x")] #[kube(optional)] b: i32, c: i32 }
-        };
+        let active = configure(&mut attrs, &Cfg::default(), &mut session);
+        let left: Vec<String> = attrs
+            .iter()
+            .map(|attr| match attr.form() {
+                Form::List(list) => format!("{}({})", attr.last_segment(), list.text()),
+                _ => attr.last_segment().to_owned(),
+            })
+            .collect();
+        assert!(session.diagnostics.into_vec().is_empty(), "{source}");
         assert_eq!(
-            quote::quote!(#item).to_string().replace(", }", " }"),
-            quote::quote!(#expected).to_string()
+            active.then_some(left),
+            expected.map(|names| names.iter().map(|&name| name.to_owned()).collect())
         );
-        assert!(session.diagnostics.into_vec().is_empty());
+    }
+
+    #[test]
+    fn attributes_that_are_off_go() {
+        check_attributes("#[cfg(windows)] #[a]", None);
+        check_attributes("#[cfg(unix)] #[a] /// b", Some(&["a", "doc"]));
+        check_attributes(
+            "#[cfg_attr(unix, serde(rename), kube(optional))]",
+            Some(&["serde(rename)", "kube(optional)"]),
+        );
+        check_attributes("#[cfg_attr(windows, serde(rename))] #[a]", Some(&["a"]));
+        check_attributes("#[cfg_attr(unix, cfg(windows))]", None);
+        check_attributes("#[cfg_attr(unix, cfg_attr(unix, a(b), c))]", Some(&["a(b)", "c"]));
     }
 }

@@ -1,49 +1,67 @@
 //! Which derives an item asks for.
 
-use syn::ext::IdentExt;
-use syn::punctuated::Punctuated;
-use syn::{Attribute, Path, Token};
+use crate::attribute::{Attribute, Form};
 
 /// Every path in `#[derive(…)]`, as segments without `r#`.
-pub fn derives(attrs: &[Attribute]) -> Vec<Vec<String>> {
-    let parse = Punctuated::<Path, Token![,]>::parse_terminated;
-    attrs
-        .iter()
-        .filter(|attr| attr.path().is_ident("derive"))
-        // A derive that cannot be read is for rustc to refuse.
-        .filter_map(|attr| attr.parse_args_with(parse).ok())
-        .flatten()
-        .map(|path| {
-            path.segments
-                .iter()
-                .map(|segment| segment.ident.unraw().to_string())
-                .collect()
-        })
-        .collect()
+pub fn derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
+    let mut paths = Vec::new();
+    each(attrs, |path| {
+        paths.push(path.to_vec());
+        true
+    });
+    paths
 }
 
 /// Whether a derive of this name is asked for, whatever path leads to it.
-pub fn derives_named(attrs: &[Attribute], name: &str) -> bool {
-    derives(attrs)
-        .iter()
-        .any(|path| path.last().is_some_and(|last| last == name))
+pub fn derives_named(attrs: &[Attribute<'_>], name: &str) -> bool {
+    let mut found = false;
+    each(attrs, |path| {
+        found = path.last() == Some(&name);
+        !found
+    });
+    found
+}
+
+/// Calls `visit` with the path of each derive for as long as it says to go on. A derive that cannot be read is for
+/// rustc to refuse.
+fn each<'a>(attrs: &[Attribute<'a>], mut visit: impl FnMut(&[&'a str]) -> bool) {
+    let mut path = Vec::new();
+    for attr in attrs.iter().filter(|attr| attr.is("derive")) {
+        let Form::List(mut list) = attr.form() else {
+            continue;
+        };
+        while !list.is_end() {
+            path.clear();
+            list.eat_pair(b':', b':');
+            while let Some(ident) = list.any_ident() {
+                path.push(ident.text);
+                list.eat_pair(b':', b':');
+            }
+            if !path.is_empty() && !visit(&path) {
+                return;
+            }
+            while !list.is_end() && !list.eat(b',') {
+                list.skip();
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::lex;
 
     #[test]
     fn paths() {
-        let item: syn::ItemStruct = syn::parse_quote!(
-            #[derive(Clone, kube::CustomResource, Debug)]
-            struct S;
-        );
+        let tokens = lex("#[derive(Clone, kube::CustomResource, Debug)] struct S;").expect("tokens");
+        let mut attrs = Vec::new();
+        crate::attribute::outer(&mut tokens.cursor(), &mut attrs).expect("attributes");
         assert_eq!(
-            derives(&item.attrs),
+            derives(&attrs),
             [vec!["Clone"], vec!["kube", "CustomResource"], vec!["Debug"]]
         );
-        assert!(derives_named(&item.attrs, "CustomResource"));
-        assert!(!derives_named(&item.attrs, "CrdSchema"));
+        assert!(derives_named(&attrs, "CustomResource"));
+        assert!(!derives_named(&attrs, "CrdSchema"));
     }
 }

@@ -1,19 +1,20 @@
 //! Doc comments to descriptions, by controller-gen's rules.
 
-use syn::{Attribute, Expr, ExprLit, Lit, Meta};
+use crate::attribute::{self, Attribute, Form};
 
 /// The description that doc comments make, and a `Deprecated:` paragraph from `#[deprecated]`.
 ///
 /// Lines that start with `TODO` are dropped, a line that starts with `---` ends the text, and neither counts
 /// inside a code fence. Line breaks and blank lines are kept, blank ends are not. The `#` of a heading on the
 /// first line is dropped, since no reader of a CRD renders Markdown.
-pub(crate) fn description(attrs: &[Attribute]) -> Option<String> {
-    let lines: Vec<String> = attrs
-        .iter()
-        .filter_map(doc_text)
-        .flat_map(|text| text_lines(&text))
-        .collect();
-    let mut text = kept(&lines).join("\n").trim().to_owned();
+pub(crate) fn description(attrs: &[Attribute<'_>]) -> Option<String> {
+    let mut lines = Lines::default();
+    for attr in attrs.iter().filter(|attr| attr.is("doc")) {
+        if let Some(text) = attr.value_text() {
+            lines.add_text(&text);
+        }
+    }
+    let mut text = trimmed(lines.text);
     if text.starts_with("# ") {
         text = text.trim_start_matches('#').trim_start().to_owned();
     }
@@ -27,73 +28,73 @@ pub(crate) fn description(attrs: &[Attribute]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn doc_text(attr: &Attribute) -> Option<String> {
-    match &attr.meta {
-        Meta::NameValue(pair) if pair.path.is_ident("doc") => text(&pair.value),
-        _ => None,
+fn trimmed(mut text: String) -> String {
+    text.truncate(text.trim_end().len());
+    match text.len() - text.trim_start().len() {
+        0 => text,
+        blank => text[blank..].to_owned(),
     }
 }
 
-fn text(value: &Expr) -> Option<String> {
-    match value {
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text), ..
-        }) => Some(text.value()),
-        Expr::Group(group) => text(&group.expr),
-        _ => None,
-    }
+/// Lines that are kept, as they come.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    begun: bool,
+    fenced: bool,
+    ended: bool,
 }
 
-/// The lines of one doc attribute: one `///` line, or a whole block, whose margin of stars is not text.
-fn text_lines(text: &str) -> Vec<String> {
-    if !text.contains('\n') {
-        return vec![text.strip_prefix(' ').unwrap_or(text).trim_end().to_owned()];
-    }
-    text.lines()
-        .map(|line| {
-            let line = line.trim();
-            line.strip_prefix("* ")
+impl Lines {
+    /// Adds the lines of one doc attribute: one `///` line, or a whole block, whose margin of stars is not text.
+    fn add_text(&mut self, text: &str) {
+        if !text.contains('\n') {
+            return self.add(text.strip_prefix(' ').unwrap_or(text).trim_end());
+        }
+        for line in text.lines().map(str::trim) {
+            let line = line
+                .strip_prefix("* ")
                 .or_else(|| line.strip_prefix('*'))
-                .unwrap_or(line)
-                .trim_end()
-                .to_owned()
-        })
-        .collect()
-}
+                .unwrap_or(line);
+            self.add(line.trim_end());
+        }
+    }
 
-fn kept(lines: &[String]) -> Vec<&str> {
-    let mut kept = Vec::with_capacity(lines.len());
-    let mut fenced = false;
-    for line in lines {
+    fn add(&mut self, line: &str) {
         let start = line.trim_start();
         if start.starts_with("```") || start.starts_with("~~~") {
-            fenced = !fenced;
-        } else if !fenced && start.starts_with("---") {
-            break;
-        } else if !fenced && start.starts_with("TODO") {
-            continue;
+            self.fenced = !self.fenced;
+        } else if !self.fenced && start.starts_with("---") {
+            self.ended = true;
+        } else if !self.fenced && start.starts_with("TODO") {
+            return;
         }
-        kept.push(line.as_str());
+        if self.ended {
+            return;
+        }
+        if self.begun {
+            self.text.push('\n');
+        }
+        self.begun = true;
+        self.text.push_str(line);
     }
-    kept
 }
 
-fn deprecation(attrs: &[Attribute]) -> Option<String> {
-    let attr = attrs.iter().find(|attr| attr.path().is_ident("deprecated"))?;
+fn deprecation(attrs: &[Attribute<'_>]) -> Option<String> {
+    let attr = attrs.iter().find(|attr| attr.is("deprecated"))?;
     let mut note = None;
-    match &attr.meta {
-        Meta::NameValue(pair) => note = text(&pair.value),
-        Meta::List(list) => {
+    match attr.form() {
+        Form::Value(value) => note = attribute::text(value),
+        Form::List(mut list) => {
             // What is wrong with the attribute itself, rustc says.
-            let _ = list.parse_nested_meta(|meta| {
-                let value: Lit = meta.value()?.parse()?;
-                if let (true, Lit::Str(text)) = (meta.path.is_ident("note"), value) {
-                    note = Some(text.value());
+            while !list.is_end() {
+                if list.eat_word("note") && list.eat(b'=') {
+                    note = attribute::text(list);
                 }
-                Ok(())
-            });
+                list.skip();
+            }
         }
-        Meta::Path(_) => {}
+        Form::Path => {}
     }
     Some(note.map_or_else(|| "Deprecated.".to_owned(), |note| format!("Deprecated: {note}")))
 }
@@ -101,10 +102,14 @@ fn deprecation(attrs: &[Attribute]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::lex;
 
     fn check(source: &str, expected: Option<&str>) {
-        let item: syn::ItemStruct = syn::parse_str(&format!("{source}\nstruct S;")).expect("a struct");
-        assert_eq!(description(&item.attrs).as_deref(), expected, "{source}");
+        let text = format!("{source}\nstruct S;");
+        let tokens = lex(&text).expect("tokens");
+        let mut attrs = Vec::new();
+        attribute::outer(&mut tokens.cursor(), &mut attrs).expect("attributes");
+        assert_eq!(description(&attrs).as_deref(), expected, "{source}");
     }
 
     #[test]
@@ -124,6 +129,8 @@ mod tests {
         check("/** One.\n * Two.\n */", Some("One.\nTwo."));
         check("/// # Title\n/// Text.", Some("Title\nText."));
         check("#[doc = \"Written out.\"]", Some("Written out."));
+        check("#[doc = r#\"Written \"raw\".\"#]", Some("Written \"raw\"."));
+        check("/// Unix.\r\n/// Or not.\r", Some("Unix.\nOr not."));
         check("#[doc(hidden)]", None);
         check(
             "/// Old.\n#[deprecated(note = \"use x\")]",

@@ -5,11 +5,14 @@
 //! item or opens a file: rules that need a second item live in `rbuilder-generator`.
 
 mod args;
+mod attribute;
 pub mod cfg;
 mod custom_resource;
 mod derives;
 mod diagnostic;
 mod docs;
+mod expr;
+pub mod grammar;
 mod item;
 pub mod marker;
 mod model;
@@ -20,45 +23,41 @@ mod serde_attrs;
 mod session;
 mod span;
 pub mod suggest;
+pub mod token;
 mod types;
 mod webhook;
 
+pub use attribute::{Attribute, Form};
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use derives::{derives, derives_named};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use item::{Item, parse_type};
+pub use item::parse_type;
 pub use marker::pattern_problem;
 pub use model::{CustomResource, PrintColumn, RbacRule, Scale, Type, TypeKind, TypeRef};
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
-pub use session::Session;
-pub use span::{SpanId, Spans};
+pub use session::{Session, SlotType};
+pub use span::{Span, SpanId};
 pub use suggest::help as suggestion;
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,
 };
 
-/// Reads a type as written, for what is not a field: an alias, a type argument.
-pub fn parse_type_ref(ty: &syn::Type, session: &mut Session) -> TypeRef {
-    types::read(ty, session)
-}
-
-/// The path of `#[crd(crate = "…")]`: where the derive's code finds rbuilder, in place of `::rbuilder`.
+/// The path of `#[crd(crate = "…")]`, as written: where the derive's code finds rbuilder, in place of `::rbuilder`.
 ///
 /// Read it before the markers of the item, which pass `crate` over.
-pub fn crate_path(attrs: &[syn::Attribute], session: &mut Session) -> Option<syn::Path> {
-    for attr in attrs.iter().filter(|attr| attr.path().is_ident("crd")) {
+pub fn crate_path(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
+    for attr in attrs.iter().filter(|attr| attr.is("crd")) {
         // Reading an attribute twice would say its mistakes twice; the markers' reader says them.
         let mut scratch = Session::default();
         let args = args::of_attribute(attr, &mut scratch);
         let Some(arg) = args.iter().find(|arg| arg.name == "crate") else {
             continue;
         };
-        let path = arg.text(&mut scratch).and_then(|text| syn::parse_str(&text).ok());
+        let path = arg.text(&mut scratch).filter(|path| types::is_path_text(path));
         if path.is_none() {
-            let span = session.place(attr);
             session.error_help(
-                span,
+                attr.span(),
                 "`crate` wants a path",
                 "write `#[crd(crate = \"my_crate::rbuilder\")]`",
             );

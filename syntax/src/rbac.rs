@@ -1,10 +1,9 @@
 //! `#[rbac(…)]`: the permissions a function needs, beside the function.
 
-use proc_macro2::{Span, TokenStream};
-use syn::Attribute;
-
 use crate::args::{self, Arg};
-use crate::{RbacRule, Session, SpanId, suggest};
+use crate::attribute::Attribute;
+use crate::token::Cursor;
+use crate::{RbacRule, Session, Span, SpanId, suggest};
 
 /// The name of the attribute; its last segment where it is written with a path.
 pub const RBAC: &str = "rbac";
@@ -85,31 +84,24 @@ const VERBS: &[&str] = &[
 ];
 
 /// The `#[rbac(…)]` attributes among these, however their path is written.
-pub fn rbac_attributes(attrs: &[Attribute]) -> impl Iterator<Item = &Attribute> {
-    attrs.iter().filter(|attr| {
-        attr.path()
-            .segments
-            .last()
-            .is_some_and(|segment| segment.ident == RBAC)
-    })
+pub fn rbac_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item = &'t Attribute<'a>> {
+    attrs.iter().filter(|attr| attr.last_segment() == RBAC)
 }
 
 /// Reads one `#[rbac(…)]` attribute.
-pub fn parse_rbac_attribute(attr: &Attribute, session: &mut Session) -> Option<RbacRule> {
-    let span = session.place(attr);
+pub fn parse_rbac_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::of_attribute(attr, session);
-    rule(&args, span, session)
+    rule(&args, attr.span(), session)
 }
 
 /// Reads what stands between the parentheses of `#[rbac(…)]`. Nothing comes back when the rule is wrong; the
 /// session then holds the reasons. Complaints about the whole are placed where the macro was called.
-pub fn parse_rbac(tokens: TokenStream, session: &mut Session) -> Option<RbacRule> {
-    let span = session.spans.add_span(Span::call_site());
-    let args = args::parse(tokens, session);
-    rule(&args, span, session)
+pub fn parse_rbac(arguments: Cursor<'_>, session: &mut Session) -> Option<RbacRule> {
+    let args = args::parse(arguments, session);
+    rule(&args, Span::OUTSIDE, session)
 }
 
-fn rule(args: &[Arg], span: SpanId, session: &mut Session) -> Option<RbacRule> {
+fn rule(args: &[Arg<'_>], span: SpanId, session: &mut Session) -> Option<RbacRule> {
     let mut rule = RbacRule {
         span,
         ..RbacRule::default()
@@ -117,7 +109,7 @@ fn rule(args: &[Arg], span: SpanId, session: &mut Session) -> Option<RbacRule> {
     let errors = session.diagnostics.error_count();
     for (position, arg) in args.iter().enumerate() {
         let Some(row) = RBAC_ARGS.iter().find(|row| row.name == arg.name) else {
-            let help = suggest::help(&arg.name, RBAC_ARGS.iter().map(|row| row.name));
+            let help = suggest::help(arg.name, RBAC_ARGS.iter().map(|row| row.name));
             session.error_help(arg.span, format!("unknown rbac argument `{}`", arg.name), help);
             continue;
         };
@@ -143,7 +135,7 @@ fn words(arg: &Arg, session: &mut Session) -> Vec<String> {
         .collect()
 }
 
-fn check(rule: &RbacRule, args: &[Arg], session: &mut Session) {
+fn check(rule: &RbacRule, args: &[Arg<'_>], session: &mut Session) {
     let at = |name: &str| {
         args.iter()
             .find(|arg| arg.name == name)
@@ -235,7 +227,8 @@ mod tests {
 
     fn check(tokens: &str, expected: Result<&str, &str>) {
         let mut session = Session::default();
-        let rule = parse_rbac(tokens.parse().expect("tokens"), &mut session);
+        let source = crate::token::lex(tokens).expect("tokens");
+        let rule = parse_rbac(source.cursor(), &mut session);
         let complaints: Vec<_> = session
             .diagnostics
             .into_vec()

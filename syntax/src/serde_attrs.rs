@@ -3,9 +3,9 @@
 //! Keys that do not, and keys that serde does not know, are passed over: serde's own derive judges those.
 
 use rbuilder_schema::Tagging;
-use syn::Attribute;
 
 use crate::args::{self, Arg, ArgValue};
+use crate::attribute::Attribute;
 use crate::names::Case;
 use crate::{Session, SpanId};
 
@@ -65,10 +65,10 @@ pub(crate) struct VariantAttrs {
 }
 
 /// Reads the attributes of a container.
-pub(crate) fn container(attrs: &[Attribute], session: &mut Session) -> ContainerAttrs {
+pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> ContainerAttrs {
     let mut read = ContainerAttrs::default();
     for arg in serde_args(attrs, session) {
-        match arg.name.as_str() {
+        match arg.name {
             "rename_all" => read.rename_all = case(&arg, session),
             "rename_all_fields" => read.rename_all_fields = case(&arg, session),
             "default" => read.default = true,
@@ -88,11 +88,11 @@ pub(crate) fn container(attrs: &[Attribute], session: &mut Session) -> Container
 }
 
 /// Reads the attributes of a field.
-pub(crate) fn field(attrs: &[Attribute], session: &mut Session) -> FieldAttrs {
+pub(crate) fn field(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttrs {
     let mut read = FieldAttrs::default();
     let mut skip_serializing = false;
     for arg in serde_args(attrs, session) {
-        match arg.name.as_str() {
+        match arg.name {
             "rename" => read.rename = name(&arg, session),
             "default" => read.default = true,
             "skip" => read.skip = true,
@@ -108,11 +108,11 @@ pub(crate) fn field(attrs: &[Attribute], session: &mut Session) -> FieldAttrs {
 }
 
 /// Reads the attributes of a variant.
-pub(crate) fn variant(attrs: &[Attribute], session: &mut Session) -> VariantAttrs {
+pub(crate) fn variant(attrs: &[Attribute<'_>], session: &mut Session) -> VariantAttrs {
     let mut read = VariantAttrs::default();
     let mut halves = 0;
     for arg in serde_args(attrs, session) {
-        match arg.name.as_str() {
+        match arg.name {
             "rename" => read.rename = name(&arg, session),
             "rename_all" => read.rename_all = case(&arg, session),
             "skip" => read.skip = true,
@@ -126,8 +126,8 @@ pub(crate) fn variant(attrs: &[Attribute], session: &mut Session) -> VariantAttr
     read
 }
 
-fn serde_args(attrs: &[Attribute], session: &mut Session) -> Vec<Arg> {
-    let serde = attrs.iter().filter(|attr| attr.path().is_ident("serde"));
+fn serde_args<'a>(attrs: &[Attribute<'a>], session: &mut Session) -> Vec<Arg<'a>> {
+    let serde = attrs.iter().filter(|attr| attr.is("serde"));
     serde.flat_map(|attr| args::of_attribute(attr, session)).collect()
 }
 

@@ -1,23 +1,28 @@
-//! What one parse collects beside its result: places and complaints.
+//! What one parse collects beside its result: complaints, and the types the derive needs back.
 
-use quote::ToTokens;
-
-use crate::{Diagnostic, Diagnostics, SpanId, Spans};
+use crate::{Diagnostic, Diagnostics, Span};
 
 /// The state of one parse. The generator uses one for each file, the derive one for each item.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Session {
-    /// Every place named so far.
-    pub spans: Spans,
     /// Every complaint made so far.
     pub diagnostics: Diagnostics,
-    /// The `syn` types of the slots of the last item parsed, where they are kept: what the derive writes
-    /// back into the program.
-    slot_types: Option<Vec<syn::Type>>,
+    /// The types of the slots of the last item parsed, where they are kept: what the derive writes back into the
+    /// program.
+    slot_types: Option<Vec<SlotType>>,
+}
+
+/// The type of a slot, for the derive to write into its code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlotType {
+    /// The tokens in this place of the item.
+    Written(Span),
+    /// This text, which stands in a marker or stands in for the type.
+    Text(String),
 }
 
 impl Session {
-    /// A session that keeps the slots' `syn` types.
+    /// A session that keeps the types of the slots.
     pub fn keeping_slot_types() -> Self {
         Session {
             slot_types: Some(Vec::new()),
@@ -26,7 +31,7 @@ impl Session {
     }
 
     /// The slots' types of the last item parsed, in slot order; empty unless they are kept.
-    pub fn take_slot_types(&mut self) -> Vec<syn::Type> {
+    pub fn take_slot_types(&mut self) -> Vec<SlotType> {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -37,15 +42,10 @@ impl Session {
         }
     }
 
-    pub(crate) fn keep_slot_type(&mut self, ty: &syn::Type) {
+    pub(crate) fn keep_slot_type(&mut self, ty: impl FnOnce() -> SlotType) {
         if let Some(types) = &mut self.slot_types {
-            types.push(ty.clone());
+            types.push(ty());
         }
-    }
-
-    /// Names the place that `tokens` cover.
-    pub(crate) fn place(&mut self, tokens: impl ToTokens) -> SpanId {
-        self.spans.add(tokens)
     }
 
     /// Adds a complaint.
@@ -54,20 +54,12 @@ impl Session {
     }
 
     /// Adds an error about a place.
-    pub(crate) fn error(&mut self, span: SpanId, message: impl Into<String>) {
+    pub(crate) fn error(&mut self, span: Span, message: impl Into<String>) {
         self.report(Diagnostic::error(span, message));
     }
 
     /// Adds an error about a place and says what to write instead.
-    pub(crate) fn error_help(&mut self, span: SpanId, message: impl Into<String>, help: impl Into<String>) {
+    pub(crate) fn error_help(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         self.report(Diagnostic::error(span, message).help(help));
-    }
-
-    /// Adds the errors of `syn`, which holds one or more.
-    pub(crate) fn syn_error(&mut self, error: &syn::Error) {
-        for error in error {
-            let span = self.spans.add_span(error.span());
-            self.error(span, error.to_string());
-        }
     }
 }

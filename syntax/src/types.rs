@@ -1,87 +1,261 @@
-//! Types as written, from `syn` to the model.
+//! Types as written, from tokens to the model.
 
-use quote::ToTokens;
-use syn::ext::IdentExt;
-use syn::{Expr, ExprLit, GenericArgument, Lit, PathArguments, Type};
+use crate::token::{Cursor, Delimiter, Kind, LiteralKind, MAX_DEPTH, Malformed, integer_value, lex};
+use crate::{Span, TypeKind, TypeRef};
 
-use crate::{Session, TypeKind, TypeRef};
-
-/// Reads a type as written.
-pub(crate) fn read(ty: &Type, session: &mut Session) -> TypeRef {
-    let span = session.place(ty);
-    TypeRef {
-        kind: kind(ty, session),
-        span,
-    }
+/// Reads the type that is next, up to what cannot be part of a type.
+pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<TypeRef, Malformed> {
+    nested(cursor, 0)
 }
 
-fn kind(ty: &Type, session: &mut Session) -> TypeKind {
-    match ty {
-        Type::Paren(inner) => kind(&inner.elem, session),
-        Type::Group(inner) => kind(&inner.elem, session),
-        // `&'static str` and `Box<[T]>` are on the wire what they refer to.
-        Type::Reference(inner) => kind(&inner.elem, session),
-        Type::Slice(inner) => TypeKind::Array(Box::new(read(&inner.elem, session)), None),
-        Type::Array(inner) => match length(&inner.len) {
-            Some(length) => TypeKind::Array(Box::new(read(&inner.elem, session)), Some(length)),
-            None => TypeKind::Other(text(ty)),
-        },
-        Type::Tuple(inner) => TypeKind::Tuple(inner.elems.iter().map(|elem| read(elem, session)).collect()),
-        Type::Path(inner) if inner.qself.is_none() && !has_const_argument(&inner.path) => {
-            path(&inner.path, session)
+/// Reads a type that is written in a text, as in `schema_type = "a::B"`. All its places are that of the text.
+pub(crate) fn read_text(text: &str, at: Span) -> Option<TypeRef> {
+    let tokens = lex(text).ok()?;
+    let mut cursor = tokens.cursor();
+    let mut ty = read(&mut cursor).ok()?;
+    place_within(&mut ty, at);
+    (cursor.kind() == Kind::End).then_some(ty)
+}
+
+/// Reads a path without arguments that is written in a text.
+pub(crate) fn is_path_text(text: &str) -> bool {
+    let Ok(tokens) = lex(text) else { return false };
+    let mut cursor = tokens.cursor();
+    cursor.eat_pair(b':', b':');
+    while cursor.any_ident().is_some() {
+        if cursor.kind() == Kind::End {
+            return true;
         }
-        other => TypeKind::Other(text(other)),
+        if !cursor.eat_pair(b':', b':') {
+            return false;
+        }
+    }
+    false
+}
+
+/// Moves a type that was written inside a text to the place of the text.
+fn place_within(ty: &mut TypeRef, at: Span) {
+    ty.span = at;
+    match &mut ty.kind {
+        TypeKind::Path(_, args) | TypeKind::Tuple(args) => {
+            args.iter_mut().for_each(|arg| place_within(arg, at));
+        }
+        TypeKind::Array(item, _) => place_within(item, at),
+        TypeKind::Other(_) => {}
     }
 }
 
-/// Reads a path as a type.
-pub(crate) fn path(path: &syn::Path, session: &mut Session) -> TypeKind {
-    let mut segments: Vec<String> = Vec::with_capacity(path.segments.len() + 1);
-    if path.leading_colon.is_some() {
-        segments.push(String::new());
+fn nested(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeRef, Malformed> {
+    let start = *cursor;
+    if depth > MAX_DEPTH {
+        return Err(Malformed::too_deep(start.span()));
     }
-    segments.extend(
-        path.segments
-            .iter()
-            .map(|segment| segment.ident.unraw().to_string()),
-    );
-    let args = match path.segments.last().map(|segment| &segment.arguments) {
-        Some(PathArguments::AngleBracketed(args)) => args
-            .args
-            .iter()
-            .filter_map(|arg| match arg {
-                GenericArgument::Type(ty) => Some(read(ty, session)),
-                _ => None,
-            })
-            .collect(),
-        _ => Vec::new(),
+    let kind = match known(cursor, depth)? {
+        Some(kind) => kind,
+        None => {
+            *cursor = start;
+            if !begins_a_type(start.kind()) {
+                return Err(start.expected("a type"));
+            }
+            pass(cursor);
+            TypeKind::Other(as_written(start.text_of(cursor.span_since(start))))
+        }
     };
-    TypeKind::Path(segments, args)
-}
-
-fn length(len: &Expr) -> Option<u64> {
-    match len {
-        Expr::Lit(ExprLit {
-            lit: Lit::Int(int), ..
-        }) => int.base10_parse().ok(),
-        _ => None,
-    }
-}
-
-/// `Ring<4>`: a value as an argument cannot be followed by name alone.
-fn has_const_argument(path: &syn::Path) -> bool {
-    path.segments.iter().any(|segment| match &segment.arguments {
-        PathArguments::AngleBracketed(args) => args
-            .args
-            .iter()
-            .any(|arg| !matches!(arg, GenericArgument::Type(_) | GenericArgument::Lifetime(_))),
-        PathArguments::Parenthesized(_) => true,
-        PathArguments::None => false,
+    Ok(TypeRef {
+        kind,
+        span: cursor.span_since(start),
     })
 }
 
-fn text(ty: &Type) -> String {
-    ty.to_token_stream().to_string()
+fn begins_a_type(kind: Kind) -> bool {
+    match kind {
+        Kind::Ident | Kind::RawIdent | Kind::Lifetime | Kind::Open(_) => true,
+        Kind::Punct(punct) => matches!(punct, b'<' | b'*' | b'!' | b'&' | b':' | b'?'),
+        _ => false,
+    }
+}
+
+/// Reads the forms that can have a schema; nothing for any other.
+fn known(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Malformed> {
+    let kind = match cursor.kind() {
+        Kind::Open(Delimiter::Paren) => tuple(cursor, depth)?,
+        Kind::Open(Delimiter::Bracket) => return array(cursor, depth),
+        // `&'static str` and `Box<[T]>` are on the wire what they refer to.
+        Kind::Punct(b'&') => {
+            cursor.skip();
+            if cursor.kind() == Kind::Lifetime {
+                cursor.skip();
+            }
+            cursor.eat_word("mut");
+            nested(cursor, depth + 1)?.kind
+        }
+        Kind::Ident | Kind::RawIdent | Kind::Punct(b':') => return path(cursor, depth),
+        _ => return Ok(None),
+    };
+    Ok(Some(kind))
+}
+
+/// `(T)`, `()`, `(A, B)`.
+fn tuple(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeKind, Malformed> {
+    let Some(mut inner) = cursor.group(Delimiter::Paren) else {
+        return Err(cursor.expected("`(`"));
+    };
+    let mut types = Vec::new();
+    let mut comma = false;
+    while !inner.is_end() {
+        types.push(nested(&mut inner, depth + 1)?);
+        comma = inner.eat(b',');
+        if !comma && !inner.is_end() {
+            return Err(inner.expected("`,`"));
+        }
+    }
+    match types.pop() {
+        Some(only) if types.is_empty() && !comma => Ok(only.kind),
+        last => {
+            types.extend(last);
+            Ok(TypeKind::Tuple(types))
+        }
+    }
+}
+
+/// `[T]`, and `[T; N]` with a literal length.
+fn array(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Malformed> {
+    let Some(mut inner) = cursor.group(Delimiter::Bracket) else {
+        return Err(cursor.expected("`[`"));
+    };
+    let item = Box::new(nested(&mut inner, depth + 1)?);
+    if inner.is_end() {
+        return Ok(Some(TypeKind::Array(item, None)));
+    }
+    inner.expect(b';')?;
+    let length = match inner.literal() {
+        Some((LiteralKind::Integer, literal)) if inner.is_end() => integer_value(literal),
+        _ => None,
+    };
+    let length = length.and_then(|length| u64::try_from(length).ok());
+    Ok(length.map(|length| TypeKind::Array(item, Some(length))))
+}
+
+/// Words that begin a type which is no path.
+const OTHER: &[&str] = &["fn", "impl", "dyn", "unsafe", "extern", "for", "_"];
+
+/// `a::b::C<D, E>`; nothing where more than a name and types would be needed to follow it.
+fn path(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Malformed> {
+    if cursor.kind() == Kind::Ident && OTHER.contains(&cursor.text()) {
+        return Ok(None);
+    }
+    let mut segments = Vec::with_capacity(1);
+    if cursor.eat_pair(b':', b':') {
+        segments.push(String::new());
+    }
+    loop {
+        let Some(ident) = cursor.any_ident() else {
+            return Err(cursor.expected("identifier"));
+        };
+        segments.push(ident.text.to_owned());
+        let mut ahead = *cursor;
+        let turbofish = ahead.eat_pair(b':', b':');
+        let args = if ahead.is_punct(b'<') {
+            *cursor = ahead;
+            let Some(args) = arguments(cursor, depth)? else {
+                return Ok(None);
+            };
+            args
+        } else {
+            Vec::new()
+        };
+        if cursor.is_group(Delimiter::Paren) || (turbofish && ahead.is_group(Delimiter::Paren)) {
+            // `Fn(A) -> B`.
+            return Ok(None);
+        }
+        if !cursor.eat_pair(b':', b':') {
+            // `m!(…)`, and `A + B` without `dyn`.
+            let more = cursor.is_punct(b'!') || cursor.is_punct(b'+');
+            return Ok((!more).then_some(TypeKind::Path(segments, args)));
+        }
+    }
+}
+
+/// `<A, B>`; nothing where a value or a name is among the arguments.
+fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef>>, Malformed> {
+    cursor.expect(b'<')?;
+    let mut types = Vec::new();
+    let mut plain = true;
+    while !cursor.eat(b'>') {
+        match cursor.kind() {
+            Kind::Lifetime => cursor.skip(),
+            Kind::Literal(_) | Kind::Open(Delimiter::Brace) => {
+                plain = false;
+                cursor.skip();
+            }
+            Kind::Punct(b'-') => {
+                plain = false;
+                cursor.skip();
+                cursor.skip();
+            }
+            Kind::Ident if matches!(cursor.text(), "true" | "false") => {
+                plain = false;
+                cursor.skip();
+            }
+            _ => types.push(nested(cursor, depth + 1)?),
+        }
+        // `Item = T`, `Item: Bound`.
+        if cursor.is_punct(b'=') || (cursor.is_punct(b':') && !cursor.is_pair(b':', b':')) {
+            plain = false;
+            cursor.skip();
+            if cursor.group(Delimiter::Brace).is_none() {
+                pass(cursor);
+            }
+        }
+        if !cursor.eat(b',') && !cursor.is_punct(b'>') {
+            return Err(cursor.expected("`,`"));
+        }
+    }
+    Ok(plain.then_some(types))
+}
+
+/// Passes a type or bounds of any form: everything up to what ends one, outside of angle brackets.
+pub(crate) fn pass(cursor: &mut Cursor<'_>) {
+    let mut angles = 0usize;
+    while !cursor.is_end() {
+        match cursor.kind() {
+            Kind::Punct(b'-' | b'=') if cursor.is_pair(b'-', b'>') || cursor.is_pair(b'=', b'>') => {
+                cursor.skip();
+            }
+            Kind::Punct(b'<') => angles += 1,
+            Kind::Punct(b'>') if angles == 0 => return,
+            Kind::Punct(b'>') => angles -= 1,
+            Kind::Punct(b',' | b';' | b'=') if angles == 0 => return,
+            Kind::Punct(b':') if cursor.is_pair(b':', b':') => cursor.skip(),
+            Kind::Punct(b':') if angles == 0 => return,
+            Kind::Open(Delimiter::Brace) if angles == 0 => return,
+            Kind::Ident if angles == 0 && cursor.is_word("where") => return,
+            _ => {}
+        }
+        cursor.skip();
+    }
+}
+
+/// Passes `<…>`.
+pub(crate) fn pass_angles(cursor: &mut Cursor<'_>) {
+    let mut angles = 0usize;
+    while !cursor.is_end() {
+        match cursor.kind() {
+            Kind::Punct(b'-') if cursor.is_pair(b'-', b'>') => cursor.skip(),
+            Kind::Punct(b'<') => angles += 1,
+            Kind::Punct(b'>') => angles = angles.saturating_sub(1),
+            _ => {}
+        }
+        cursor.skip();
+        if angles == 0 {
+            return;
+        }
+    }
+}
+
+/// The text of tokens on one line.
+pub(crate) fn as_written(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -100,8 +274,15 @@ mod tests {
     }
 
     fn check(ty: &str, expected: &str) {
-        let parsed = syn::parse_str(ty).expect("a type");
-        assert_eq!(shown(&read(&parsed, &mut Session::default())), expected, "{ty}");
+        let tokens = lex(ty).expect("tokens");
+        let mut cursor = tokens.cursor();
+        let shown = read(&mut cursor).map(|ty| shown(&ty));
+        assert_eq!(
+            shown.as_deref().map_err(|error| &*error.message),
+            Ok(expected),
+            "{ty}"
+        );
+        assert!(cursor.kind() == Kind::End, "{ty} is not read to its end");
     }
 
     #[test]
@@ -110,16 +291,67 @@ mod tests {
         check("::std::string::String", "::std::string::String<>");
         check("r#type::T", "type::T<>");
         check("Option<Vec<a::B>>", "Option<Vec<a::B<>>>");
+        check("Option::<i32>", "Option<i32<>>");
         check("Cow<'static, str>", "Cow<str<>>");
         check("&'static str", "str<>");
+        check("&&mut T", "T<>");
         check("(i32)", "i32<>");
         check("[u8; 4]", "[u8<>;Some(4)]");
+        check("[u8; 0x10usize]", "[u8<>;Some(16)]");
         check("Box<[u8]>", "Box<[u8<>;None]>");
         check("()", "()");
+        check("(A,)", "(A<>)");
         check("(A, B)", "(A<>,B<>)");
-        check("[u8; N]", "other [u8 ; N]");
-        check("Ring<4>", "other Ring < 4 >");
-        check("<T as X>::Y", "other < T as X > :: Y");
-        check("fn()", "other fn ()");
+    }
+
+    #[test]
+    fn forms_without_a_schema_are_kept_as_text() {
+        for ty in [
+            "[u8; N]",
+            "[u8; 2 * 2]",
+            "Ring<4>",
+            "Ring<-4>",
+            "Ring<{ N + 1 }>",
+            "a::B<4>::C",
+            "<T as X>::Y",
+            "fn()",
+            "unsafe extern \"C\" fn(u8) -> u8",
+            "for<'a> fn(&'a u8) -> Vec<u8>",
+            "Box<dyn Fn(A, B) -> C + Send>",
+            "impl Iterator<Item = (A, B)>",
+            "dyn Trait<A> + 'static",
+            "Iterator<Item = A>",
+            "Iterator<Item: Copy>",
+            "Trait + Send",
+            "*const u8",
+            "!",
+            "_",
+            "m!(a, b)",
+        ] {
+            let inner = ty.strip_prefix("Box<").and_then(|ty| ty.strip_suffix('>'));
+            match inner {
+                Some(inner) => check(ty, &format!("Box<other {inner}>")),
+                None => check(ty, &format!("other {ty}")),
+            }
+        }
+        check("[u8 ;\n N]", "other [u8 ; N]");
+    }
+
+    #[test]
+    fn what_is_no_type_is_refused() {
+        for ty in ["", "=", "a::", "Vec<", "Vec<A B>", "(A B)", "[A B]", "[]", "5"] {
+            let tokens = lex(ty).expect("tokens");
+            let mut cursor = tokens.cursor();
+            let read = read(&mut cursor).is_ok() && cursor.kind() == Kind::End;
+            assert!(!read, "{ty}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let ty = format!("{}u8{}", "Box<".repeat(1000), ">".repeat(1000));
+        let tokens = lex(&ty).expect("tokens");
+        let error = read(&mut tokens.cursor()).expect_err("too deep");
+        assert!(error.too_deep);
     }
 }

@@ -1,21 +1,35 @@
 //! What the reader of items complains about, and in which words. The compiler and the command line print these
 //! same texts.
 
-use rbuilder_syntax::{Session, parse_type};
+use rbuilder_syntax::grammar::{Item, ItemKind, Items};
+use rbuilder_syntax::token::{Malformed, lex};
+use rbuilder_syntax::{Session, Span, Type, parse_type};
+
+/// Reads the one type of a source.
+fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> {
+    let tokens = lex(source)?;
+    match Items::new(tokens.cursor(), None).read(session)? {
+        Some(Item {
+            attrs,
+            kind: ItemKind::Type(item),
+            ..
+        }) => Ok(parse_type(&attrs, item, session)),
+        _ => Err(Malformed::new(Span::default(), "not a type")),
+    }
+}
 
 /// Every complaint about an item, as `place: text`, where the place is the source it covers.
 fn complaints(source: &str) -> Vec<String> {
     let mut session = Session::default();
-    let item: syn::DeriveInput = syn::parse_str(source).unwrap_or_else(|error| panic!("{source}: {error}"));
-    parse_type(&item, &mut session);
-    let ranges = session.spans.ranges(|span| span.byte_range());
+    if let Err(error) = read(source, &mut session) {
+        panic!("{source}: {}", error.message);
+    }
     let list = session.diagnostics.into_vec();
     list.iter()
         .map(|diagnostic| {
-            let range = ranges[diagnostic.span.0 as usize].clone();
             format!(
                 "{}: {}",
-                &source[range],
+                &source[diagnostic.span.range()],
                 diagnostic.text().replace("\nhelp: ", " | ")
             )
         })
@@ -434,10 +448,7 @@ fn no_attribute_makes_the_reader_panic() {
                 "#[serde({text})] enum E {{ #[crd({text})] A, #[serde({text})] B(#[kube({text})] Vec<String>) }}"
             ),
         ] {
-            if let Ok(item) = syn::parse_str::<syn::DeriveInput>(&item) {
-                parse_type(&item, &mut Session::default());
-                read += 1;
-            }
+            read += usize::from(self::read(&item, &mut Session::default()).is_ok());
         }
     }
     assert!(read > 1000, "only {read} cases were Rust");

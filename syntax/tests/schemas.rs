@@ -1,7 +1,9 @@
 //! From an item as written to its schema: what serde's attributes and the markers come to.
 
 use rbuilder_schema::{Schema, Slot, array_of, assemble, known, map_of};
-use rbuilder_syntax::{Session, TypeKind, TypeRef, parse_type};
+use rbuilder_syntax::grammar::{Item, ItemKind, Items};
+use rbuilder_syntax::token::{Malformed, lex};
+use rbuilder_syntax::{Session, Span, Type, TypeKind, TypeRef, parse_type};
 use serde_json::{Value, json};
 
 /// Resolves the types that the cases here mention; finding others is not this crate's business.
@@ -52,10 +54,22 @@ fn item(properties: Value, required: &[&str]) -> Schema {
     from(json!({"type": "object", "properties": properties, "required": required}))
 }
 
+/// Reads the one type of a source.
+fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> {
+    let tokens = lex(source)?;
+    match Items::new(tokens.cursor(), None).read(session)? {
+        Some(Item {
+            attrs,
+            kind: ItemKind::Type(item),
+            ..
+        }) => Ok(parse_type(&attrs, item, session)),
+        _ => Err(Malformed::new(Span::default(), "not a type")),
+    }
+}
+
 fn build(source: &str) -> Result<Value, Vec<String>> {
     let mut session = Session::default();
-    let item: syn::DeriveInput = syn::parse_str(source).unwrap_or_else(|error| panic!("{source}: {error}"));
-    let parsed = parse_type(&item, &mut session);
+    let parsed = read(source, &mut session).unwrap_or_else(|error| panic!("{source}: {}", error.message));
     let complaints = session.diagnostics.into_vec();
     assert!(complaints.is_empty(), "{source}: {complaints:?}");
     let parsed = parsed.expect("a type");

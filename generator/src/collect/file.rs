@@ -1,92 +1,64 @@
 //! One file: its items into the package, and the account of its marker tokens.
 
-use std::ops::Range;
-use std::rc::Rc;
-
-use rbuilder_syntax::{
-    Diagnostic, RbacRule, Session, Severity, SpanId, Spans, cfg, cfg::Cfg, derives_named, misplaced_webhook,
-    parse_rbac_attribute, parse_type, parse_type_ref, parse_webhook_attribute, rbac_attributes,
-    webhook_attributes,
+use rbuilder_syntax::cfg::Cfg;
+use rbuilder_syntax::grammar::{
+    Alias as AliasItem, Function, Generic, Implementation, Item, ItemKind, Items, Macro, TypeItem,
 };
-use syn::ext::IdentExt;
-use syn::spanned::Spanned;
-use syn::{Attribute, GenericParam, ImplItem, Item, Macro, TraitItem};
+use rbuilder_syntax::token::{Cursor, Ident, Malformed, Tokens, lex};
+use rbuilder_syntax::{
+    Attribute, Diagnostic, RbacRule, Session, Span, derives_named, misplaced_webhook, parse_rbac_attribute,
+    parse_type, parse_webhook_attribute, rbac_attributes, webhook_attributes,
+};
 
+use super::account::Account;
 use super::imports::{self, Import};
 use super::include::{self, Included};
 use super::path::{self, Location};
-use super::{Collector, Declared, MAX_MODULES, OpenFile};
-use super::{attributes, handler};
-use crate::lexer::{self, Mark, MarkKind, Scan};
-use crate::package::{Alias, AliasId, File, FileId, ModuleId, Name, Place, TypeId, TypeItem};
+use super::{Collector, Content, Declared, MAX_MODULES, OpenFile, attributes, handler};
+use crate::package::{Alias, AliasId, File, FileId, ModuleId, Name, Place, TypeId, TypeItem as PackageType};
 
 impl Collector<'_> {
-    /// Reads one file into its module.
+    /// Reads one file into its module. What is wrong with it does not keep others from being read.
     pub(super) fn read(&mut self, open: OpenFile) {
         self.seen.insert(open.path.clone());
         let Some(text) = self.text(&open.path) else {
             return;
         };
-        let is_foreign = self.package.module(open.module).is_foreign;
-        let scan = lexer::scan(&text);
-        if let Some(at) = scan.too_deep {
-            let help = "rbuilder reads types and signatures nested up to fifty levels deep";
-            return self.reject(
-                &open.path,
-                at..at + 1,
-                "this is nested too deeply to be read",
-                Some(help),
-            );
-        }
-        let parsed = match syn::parse_file(&scan.text) {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                let range = error.span().byte_range();
-                return self.reject(&open.path, range, &format!("this is not Rust: {error}"), None);
-            }
-        };
         let id = FileId(self.package.files.len());
         self.package.files.push(File {
             path: open.path.clone(),
-            spans: Spans::default(),
         });
-        let path_folder = path::parent(&open.path).to_owned();
-        let location = Location {
-            folder: open.folder.clone(),
-            path_folder,
+        let said = match lex(&text) {
+            Ok(tokens) => self.read_tokens(&tokens, &open, id),
+            Err(malformed) => vec![malformed.into_diagnostic()],
         };
-        let cfg = self.cfg_of(open.module);
-        let mut reader = FileReader {
-            collector: self,
-            open: &open,
-            id,
-            session: Session::default(),
-            cfg,
-            is_foreign,
-            end: text.len(),
-            accounts: !scan.marks.is_empty() && !is_foreign,
-            accounted: Vec::new(),
-            rewritten: None,
-        };
-        reader.file(parsed, &location);
-        if !is_foreign {
-            reader.account(&scan);
-        }
-        let FileReader { mut session, .. } = reader;
-        let said = std::mem::take(&mut session.diagnostics).into_vec();
-        let file = &mut self.package.files[id.0];
-        file.spans = session.spans;
-        self.report.add_all(file, said);
+        self.report.add_all(&self.package.files[id.0], said);
     }
 
-    fn reject(&mut self, path: &str, range: Range<usize>, message: &str, help: Option<&str>) {
-        self.report.push(crate::Diagnostic {
-            path: path.to_owned(),
-            range,
-            severity: Severity::Error,
-            message: message.to_owned(),
-            help: help.map(str::to_owned),
-        });
+    fn read_tokens(&mut self, tokens: &Tokens<'_>, open: &OpenFile, id: FileId) -> Vec<Diagnostic> {
+        let cfg = self.cfg_of(open.module);
+        let is_foreign = self.package.module(open.module).is_foreign;
+        let mut reader = FileReader {
+            collector: self,
+            open,
+            id,
+            cfg: &cfg,
+            session: Session::default(),
+            is_foreign,
+            account: Account::new(if is_foreign { &[] } else { tokens.marks() }),
+            rewritten: None,
+        };
+        match reader.file(tokens) {
+            Ok(()) => {
+                let missed: Vec<_> = reader.account.complaints().collect();
+                missed
+                    .into_iter()
+                    .for_each(|complaint| reader.session.report(complaint));
+            }
+            // Behind this place nothing has been read, so no account can be given.
+            Err(malformed) => reader.session.report(malformed.into_diagnostic()),
+        }
+        reader.session.diagnostics.into_vec()
     }
 }
 
@@ -94,107 +66,145 @@ struct FileReader<'c, 'a> {
     collector: &'c mut Collector<'a>,
     open: &'c OpenFile,
     id: FileId,
+    cfg: &'c Cfg,
     session: Session,
-    cfg: Rc<Cfg>,
     /// Whether only types that others use are wanted of the package.
     is_foreign: bool,
-    /// How long the text is.
-    end: usize,
-    /// Whether the file has marker tokens to account for.
-    accounts: bool,
-    /// Where markers were read, or rightly left out.
-    accounted: Vec<Range<usize>>,
+    account: Account<'c>,
     /// The attribute macro on a module around the items, until it is complained about.
-    rewritten: Option<SpanId>,
+    rewritten: Option<Span>,
 }
 
-impl FileReader<'_, '_> {
-    fn file(&mut self, mut parsed: syn::File, location: &Location) {
-        if !cfg::configure_attrs(&mut parsed.attrs, &self.cfg, &mut self.session) {
-            return self.accounted.push(0..self.end);
+impl<'c> FileReader<'c, '_> {
+    fn file(&mut self, tokens: &Tokens<'_>) -> Result<(), Malformed> {
+        let mut items = Items::new(tokens.cursor(), Some(self.cfg));
+        let (attrs, active) = items.inner_attributes(&mut self.session)?;
+        attrs.iter().for_each(|attr| self.account.meet(attr.span()));
+        if !active {
+            self.account.meet(tokens.span());
+            return Ok(());
         }
-        self.rules(&parsed.attrs);
-        self.misplaced_webhooks(&parsed.attrs);
-        self.items(parsed.items, self.open.module, location);
-    }
-
-    fn items(&mut self, items: Vec<Item>, module: ModuleId, location: &Location) {
-        for item in items {
-            self.item(item, module, location);
-        }
-    }
-
-    fn item(&mut self, item: Item, module: ModuleId, location: &Location) {
-        if !self.is_foreign {
-            return self.any_item(item, module, location);
-        }
-        // Of a path crate only what others use is wanted, so that complaints wait until somebody does.
-        let types = self.collector.package.types.len();
-        let outer = std::mem::take(&mut self.session.diagnostics);
-        self.any_item(item, module, location);
-        let said = std::mem::replace(&mut self.session.diagnostics, outer).into_vec();
-        if let Some(item) = self.collector.package.types.get_mut(types) {
-            item.reserved.extend(said);
+        self.rules(&attrs);
+        self.misplaced_webhooks(&attrs);
+        let module = self.open.module;
+        match self.open.content {
+            Content::Items => {
+                let location = Location {
+                    folder: self.open.folder.clone(),
+                    path_folder: path::parent(&self.open.path).to_owned(),
+                };
+                self.items(items, module, &location)
+            }
+            Content::Members => self.members(items, None, module),
         }
     }
 
-    fn any_item(&mut self, mut item: Item, module: ModuleId, location: &Location) {
-        self.account_for_attributes(attributes::of(&item));
-        let whole = self.accounts.then(|| item.span().byte_range());
-        if !cfg::configure_item(&mut item, &self.cfg, &mut self.session)
-            || attributes::is_test(attributes::of(&item))
-        {
-            return self.accounted.extend(whole);
+    fn items(
+        &mut self,
+        mut items: Items<'_, 'c>,
+        module: ModuleId,
+        location: &Location,
+    ) -> Result<(), Malformed> {
+        loop {
+            let types = self.collector.package.types.len();
+            let outer = self
+                .is_foreign
+                .then(|| std::mem::take(&mut self.session.diagnostics));
+            let Some(item) = items.read(&mut self.session)? else {
+                return Ok(());
+            };
+            self.item(item, module, location)?;
+            // Of a path crate only what others use is wanted, so that complaints wait until somebody does.
+            if let Some(outer) = outer {
+                let said = std::mem::replace(&mut self.session.diagnostics, outer).into_vec();
+                if let Some(item) = self.collector.package.types.get_mut(types) {
+                    item.reserved.extend(said);
+                }
+            }
         }
-        self.rules(attributes::of(&item));
-        if !matches!(item, Item::Fn(_)) {
-            self.misplaced_webhooks(attributes::of(&item));
+    }
+
+    fn item(&mut self, item: Item<'_>, module: ModuleId, location: &Location) -> Result<(), Malformed> {
+        item.written.iter().for_each(|span| self.account.meet(*span));
+        if !item.active || attributes::is_test(&item.attrs) {
+            self.account.meet(item.span);
+            return Ok(());
         }
-        match item {
-            Item::Struct(item) => self.type_item(&item.ident, &item.attrs, module, (&item).into()),
-            Item::Enum(item) => self.type_item(&item.ident, &item.attrs, module, (&item).into()),
-            Item::Union(item) => self.name(module, &item.ident, Name::Opaque),
-            Item::Trait(item) => self.trait_item(item, module),
-            Item::Impl(item) => self.impl_items(item, module),
-            Item::Fn(item) => self.webhooks(&item.attrs, &item.sig, None, module),
-            Item::Type(item) => self.alias(item, module),
-            Item::Use(item) => self.imports(&item, module),
-            Item::ExternCrate(item) => {
-                let path = match item.ident.to_string().as_str() {
+        let attrs = item.attrs;
+        self.rules(&attrs);
+        if !matches!(item.kind, ItemKind::Function(_)) {
+            self.misplaced_webhooks(&attrs);
+        }
+        match item.kind {
+            ItemKind::Type(item) => self.type_item(item, &attrs, module),
+            ItemKind::Trait(ident, content) => {
+                self.name(module, ident, Name::Opaque);
+                return self.members(Items::new(content, Some(self.cfg)), None, module);
+            }
+            ItemKind::Impl(item) => {
+                return self.members(Items::new(item.content, Some(self.cfg)), Some(&item), module);
+            }
+            ItemKind::Function(function) => return self.webhooks(&attrs, &function, None, module),
+            ItemKind::Alias(item) => self.alias(item, module),
+            ItemKind::Use(tree) => return self.imports(tree, module),
+            ItemKind::ExternCrate(ident, rename) => {
+                let path = match ident.text {
                     "self" => vec!["crate".to_owned()],
                     name => vec![String::new(), name.to_owned()],
                 };
-                let name = item.rename.map_or(item.ident, |(_, name)| name);
-                self.name(module, &name, Name::Import(path));
+                self.name(module, rename.unwrap_or(ident), Name::Import(path));
             }
-            Item::Mod(item) => self.module(item, module, location),
-            Item::Macro(item) if include::is_include(&item.mac) => self.include(&item.mac, module),
-            _ => {}
+            ItemKind::Module(ident, content) => {
+                return self.module(ident, content, &attrs, module, location);
+            }
+            ItemKind::Macro(mac) if include::is_include(&mac) => self.include(&mac, module, Content::Items),
+            ItemKind::Macro(_) | ItemKind::Other => {}
         }
+        Ok(())
     }
 
-    fn name(&mut self, module: ModuleId, ident: &syn::Ident, name: Name) {
+    /// Reads what stands in an `impl` or a trait.
+    fn members(
+        &mut self,
+        mut items: Items<'_, 'c>,
+        around: Option<&Implementation<'_>>,
+        module: ModuleId,
+    ) -> Result<(), Malformed> {
+        while let Some(item) = items.read(&mut self.session)? {
+            item.written.iter().for_each(|span| self.account.meet(*span));
+            if !item.active {
+                self.account.meet(item.span);
+                continue;
+            }
+            self.rules(&item.attrs);
+            match item.kind {
+                ItemKind::Function(function) => self.webhooks(&item.attrs, &function, around, module)?,
+                ItemKind::Macro(mac) if include::is_include(&mac) => {
+                    self.include(&mac, module, Content::Members);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, module: ModuleId, ident: Ident<'_>, name: Name) {
         self.collector.package.modules[module.0]
             .names
-            .insert(ident.unraw().to_string(), name);
+            .insert(ident.text.to_owned(), name);
     }
 
-    fn type_item(
-        &mut self,
-        ident: &syn::Ident,
-        attrs: &[Attribute],
-        module: ModuleId,
-        item: rbuilder_syntax::Item<'_>,
-    ) {
+    fn type_item(&mut self, item: TypeItem<'_>, attrs: &[Attribute<'_>], module: ModuleId) {
+        let ident = item.ident;
         let ours = derives_named(attrs, "CrdSchema") || derives_named(attrs, "CustomResource");
-        if !ours && !derives_named(attrs, "JsonSchema") {
+        if item.is_union() || !ours && !derives_named(attrs, "JsonSchema") {
             return self.name(module, ident, Name::Opaque);
         }
         if ours {
             self.refuse_attribute_macros(attrs);
         }
         let earlier = std::mem::take(&mut self.session.diagnostics);
-        let model = parse_type(item, &mut self.session);
+        let model = parse_type(attrs, item, &mut self.session);
         let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
         // A type with schemars' derive alone may have nothing to do with an API.
         let (now, reserved) = if ours && !self.is_foreign {
@@ -212,7 +222,7 @@ impl FileReader<'_, '_> {
                 .names
                 .insert(root, Name::Root(id));
         }
-        self.collector.package.types.push(TypeItem {
+        self.collector.package.types.push(PackageType {
             file: self.id,
             module,
             model,
@@ -222,13 +232,13 @@ impl FileReader<'_, '_> {
     }
 
     /// An attribute macro above the derive may change what the derive sees; one on a module around it, too.
-    fn refuse_attribute_macros(&mut self, attrs: &[Attribute]) {
-        let above = attrs.iter().take_while(|attr| !attr.path().is_ident("derive"));
+    fn refuse_attribute_macros(&mut self, attrs: &[Attribute<'_>]) {
+        let above = attrs.iter().take_while(|attr| !attr.is("derive"));
         for attr in above.filter(|attr| !attributes::is_harmless(attr)) {
-            let span = self.session.spans.add(attr);
             let message = "what this attribute makes of the type cannot be known without running it";
             let help = "move it below the derives if it only configures one of them; write the type out if it is a macro";
-            self.session.report(Diagnostic::error(span, message).help(help));
+            self.session
+                .report(Diagnostic::error(attr.span(), message).help(help));
         }
         self.refuse_rewritten_module();
     }
@@ -247,62 +257,14 @@ impl FileReader<'_, '_> {
         }
     }
 
-    fn trait_item(&mut self, item: syn::ItemTrait, module: ModuleId) {
-        self.name(module, &item.ident, Name::Opaque);
-        for inner in item.items {
-            if let TraitItem::Fn(inner) = inner {
-                let whole = if self.accounts {
-                    inner.span().byte_range()
-                } else {
-                    0..0
-                };
-                self.function(inner.attrs, &inner.sig, None, whole, module);
-            }
-        }
-    }
-
-    fn impl_items(&mut self, item: syn::ItemImpl, module: ModuleId) {
-        for inner in item.items {
-            if let ImplItem::Fn(inner) = inner {
-                let whole = if self.accounts {
-                    inner.span().byte_range()
-                } else {
-                    0..0
-                };
-                self.function(inner.attrs, &inner.sig, Some(&item.self_ty), whole, module);
-            }
-        }
-    }
-
-    fn function(
-        &mut self,
-        mut attrs: Vec<Attribute>,
-        signature: &syn::Signature,
-        self_type: Option<&syn::Type>,
-        whole: Range<usize>,
-        module: ModuleId,
-    ) {
-        self.account_for_attributes(&attrs);
-        if cfg::configure_attrs(&mut attrs, &self.cfg, &mut self.session) {
-            self.rules(&attrs);
-            self.webhooks(&attrs, signature, self_type, module);
-        } else {
-            self.accounted.push(whole);
-        }
-    }
-
-    fn alias(&mut self, item: syn::ItemType, module: ModuleId) {
+    fn alias(&mut self, item: AliasItem<'_>, module: ModuleId) {
+        let Some(target) = item.target else { return };
         let mut generics = Vec::new();
-        for param in &item.generics.params {
-            if let GenericParam::Type(param) = param {
-                let default = param
-                    .default
-                    .as_ref()
-                    .map(|(_, ty)| parse_type_ref(ty, &mut self.session));
-                generics.push((param.ident.unraw().to_string(), default));
+        for parameter in item.generics.list {
+            if let Generic::Type(ident, default) = parameter {
+                generics.push((ident.text.to_owned(), default));
             }
         }
-        let target = parse_type_ref(&item.ty, &mut self.session);
         let id = AliasId(self.collector.package.aliases.len());
         self.collector.package.aliases.push(Alias {
             file: self.id,
@@ -310,12 +272,12 @@ impl FileReader<'_, '_> {
             generics,
             target,
         });
-        self.name(module, &item.ident, Name::Alias(id));
+        self.name(module, item.ident, Name::Alias(id));
     }
 
-    fn imports(&mut self, item: &syn::ItemUse, module: ModuleId) {
+    fn imports(&mut self, tree: Cursor<'_>, module: ModuleId) -> Result<(), Malformed> {
         let module = &mut self.collector.package.modules[module.0];
-        for import in imports::imports(item) {
+        for import in imports::imports(tree)? {
             match import {
                 // A derive or a function of the same name does not take a type's place.
                 Import::Name(name, path) => {
@@ -324,56 +286,58 @@ impl FileReader<'_, '_> {
                 Import::Glob(path) => module.globs.push(path),
             }
         }
+        Ok(())
     }
 
-    fn module(&mut self, item: syn::ItemMod, parent: ModuleId, location: &Location) {
+    fn module(
+        &mut self,
+        ident: Ident<'_>,
+        content: Option<Cursor<'_>>,
+        attrs: &[Attribute<'_>],
+        parent: ModuleId,
+        location: &Location,
+    ) -> Result<(), Malformed> {
         if self.collector.package.modules.len() >= MAX_MODULES {
-            let span = self.session.spans.add(&item.ident);
-            return self.session.report(Diagnostic::error(
-                span,
-                "the package has too many modules to be read",
-            ));
+            let message = "the package has too many modules to be read";
+            self.session.report(Diagnostic::error(ident.span, message));
+            return Ok(());
         }
         let package = self.collector.package.module(parent).package;
         let id = self.collector.add_module(package, Some(parent));
-        self.name(parent, &item.ident, Name::Module(id));
-        let written = path::path_attribute(&item.attrs);
-        let macros = item.attrs.iter().find(|attr| !attributes::is_harmless(attr));
-        let rewritten = macros.map(|attr| self.session.spans.add(attr));
-        let Some((_, items)) = item.content else {
+        self.name(parent, ident, Name::Module(id));
+        let written = path::path_attribute(attrs);
+        let macros = attrs.iter().find(|attr| !attributes::is_harmless(attr));
+        let rewritten = macros.map(Attribute::span);
+        let Some(content) = content else {
             if rewritten.is_some() {
                 self.rewritten = rewritten;
                 self.refuse_rewritten_module();
             }
-            return self.module_file(&item.ident, id, location, written);
+            self.module_file(ident, id, location, written);
+            return Ok(());
         };
         let outer = self.rewritten;
         self.rewritten = rewritten.or(outer);
-        let name = written.unwrap_or_else(|| item.ident.unraw().to_string());
-        let folder = path::join(&location.folder, &name);
+        let name = written.as_deref().unwrap_or(ident.text);
+        let folder = path::join(&location.folder, name);
         let location = Location {
             path_folder: folder.clone(),
             folder,
         };
-        self.items(items, id, &location);
+        self.items(Items::new(content, Some(self.cfg)), id, &location)?;
         self.rewritten = outer;
+        Ok(())
     }
 
-    fn module_file(
-        &mut self,
-        ident: &syn::Ident,
-        id: ModuleId,
-        location: &Location,
-        written: Option<String>,
-    ) {
+    fn module_file(&mut self, ident: Ident<'_>, id: ModuleId, location: &Location, written: Option<String>) {
         let mut ancestors = self.open.ancestors.clone();
         ancestors.push(self.open.path.clone());
         let place = Place {
             file: self.id,
-            span: self.session.spans.add(ident),
+            span: ident.span,
         };
         let declared = Declared::Module {
-            name: ident.unraw().to_string(),
+            name: ident.text.to_owned(),
             folder: location.folder.clone(),
             written: written.map(|path| path::join(&location.path_folder, &path)),
             place,
@@ -383,7 +347,7 @@ impl FileReader<'_, '_> {
     }
 
     /// Has a file read into a module, unless the file is being read already.
-    fn open(&mut self, path: String, module: ModuleId, span: SpanId) {
+    fn open(&mut self, path: String, module: ModuleId, span: Span, content: Content) {
         let mut ancestors = self.open.ancestors.clone();
         ancestors.push(self.open.path.clone());
         if ancestors.contains(&path) {
@@ -395,17 +359,18 @@ impl FileReader<'_, '_> {
             folder: path::parent(&path).to_owned(),
             path,
             ancestors,
+            content,
         });
     }
 
     /// The items of another file, here.
-    fn include(&mut self, mac: &Macro, module: ModuleId) {
-        let span = self.session.spans.add(mac);
+    fn include(&mut self, mac: &Macro<'_>, module: ModuleId, content: Content) {
+        let span = mac.span;
         let diagnostic = match include::argument(mac) {
             Included::Path(written) => {
                 let path = path::join(path::parent(&self.open.path), &written);
                 if self.collector.is_file(&path) {
-                    return self.open(path, module, span);
+                    return self.open(path, module, span, content);
                 }
                 Diagnostic::error(span, format!("there is no file `{path}` to include"))
             }
@@ -419,7 +384,7 @@ impl FileReader<'_, '_> {
         self.session.report(diagnostic);
     }
 
-    fn rules(&mut self, attrs: &[Attribute]) {
+    fn rules(&mut self, attrs: &[Attribute<'_>]) {
         if self.is_foreign {
             return;
         }
@@ -432,86 +397,32 @@ impl FileReader<'_, '_> {
             self.collector.package.rules.extend(rule);
         }
     }
-
     /// The webhooks that call a function.
     fn webhooks(
         &mut self,
-        attrs: &[Attribute],
-        signature: &syn::Signature,
-        self_type: Option<&syn::Type>,
+        attrs: &[Attribute<'_>],
+        function: &Function<'_>,
+        around: Option<&Implementation<'_>>,
         module: ModuleId,
-    ) {
+    ) -> Result<(), Malformed> {
         if self.is_foreign {
-            return;
+            return Ok(());
         }
         for attr in webhook_attributes(attrs) {
             self.refuse_rewritten_module();
             if let Some(webhook) = parse_webhook_attribute(attr, &mut self.session) {
-                let place = (self.id, module);
-                let handler = handler::read(webhook, signature, self_type, place, &mut self.session);
+                let handler = handler::read(webhook, function, around, (self.id, module))?;
                 self.collector.package.handlers.push(handler);
             }
         }
+        Ok(())
     }
 
-    fn misplaced_webhooks(&mut self, attrs: &[Attribute]) {
+    fn misplaced_webhooks(&mut self, attrs: &[Attribute<'_>]) {
         for attr in webhook_attributes(attrs) {
             // What is wrong with the arguments is said as well, as by the macro.
             parse_webhook_attribute(attr, &mut self.session);
-            let span = self.session.spans.add(attr);
-            misplaced_webhook(span, &mut self.session);
+            misplaced_webhook(attr.span(), &mut self.session);
         }
-    }
-
-    fn account_for_attributes(&mut self, attrs: &[Attribute]) {
-        if self.accounts {
-            self.accounted
-                .extend(attrs.iter().map(|attr| attr.span().byte_range()));
-        }
-    }
-
-    /// Every marker token of the file must have been met.
-    fn account(&mut self, scan: &Scan) {
-        for mark in &scan.marks {
-            if !self.accounted.iter().any(|range| range.contains(&mark.at)) {
-                let diagnostic = unaccounted(mark);
-                self.collector.report.push(crate::Diagnostic {
-                    path: self.open.path.clone(),
-                    ..diagnostic
-                });
-            }
-        }
-    }
-}
-
-fn unaccounted(mark: &Mark) -> crate::Diagnostic {
-    let (severity, message, help) = match (mark.kind, mark.in_body) {
-        (MarkKind::Kind, false) => (
-            Severity::Error,
-            "this kind is hidden from rbuilder by the macro around it",
-            "write the struct out: rbuilder reads source text and does not expand macros",
-        ),
-        (MarkKind::Rbac | MarkKind::Webhook, false) => (
-            Severity::Error,
-            "this marker is hidden from rbuilder by the macro around it",
-            "put the marker on an item outside of the macro",
-        ),
-        (MarkKind::Kind, true) => (
-            Severity::Warning,
-            "a kind inside a function is not part of the API",
-            "move the struct out of the function",
-        ),
-        (MarkKind::Rbac | MarkKind::Webhook, true) => (
-            Severity::Error,
-            "a marker inside a function is not read",
-            "put the marker on the function",
-        ),
-    };
-    crate::Diagnostic {
-        path: String::new(),
-        range: mark.at..mark.at + mark.kind.len(),
-        severity,
-        message: message.into(),
-        help: Some(help.into()),
     }
 }

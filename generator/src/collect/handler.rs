@@ -1,35 +1,35 @@
 //! The function under a `#[webhook(…)]`: its parameters' types, as written.
 
-use rbuilder_syntax::{Session, TypeKind, TypeRef, Webhook, parse_type_ref};
-use syn::{FnArg, Signature, Type};
+use rbuilder_syntax::grammar::{Function, Implementation, Parameter};
+use rbuilder_syntax::token::Malformed;
+use rbuilder_syntax::{TypeKind, TypeRef, Webhook};
 
 use crate::package::{FileId, Handler, ModuleId};
 
 /// Reads what the webhook's kind can be told from.
 pub(super) fn read(
     webhook: Webhook,
-    signature: &Signature,
-    self_type: Option<&Type>,
+    function: &Function<'_>,
+    around: Option<&Implementation<'_>>,
     (file, module): (FileId, ModuleId),
-    session: &mut Session,
-) -> Handler {
-    let function = session.spans.add(&signature.ident);
-    let mut parameters = Vec::new();
-    for input in &signature.inputs {
-        parameters.push(match input {
-            FnArg::Receiver(_) => TypeRef {
-                kind: TypeKind::Path(vec!["Self".into()], Vec::new()),
-                span: function,
-            },
-            FnArg::Typed(input) => parse_type_ref(&input.ty, session),
+) -> Result<Handler, Malformed> {
+    let receiver = || TypeRef {
+        kind: TypeKind::Path(vec!["Self".into()], Vec::new()),
+        span: function.ident.span,
+    };
+    let parameters = function
+        .parameters()?
+        .into_iter()
+        .map(|parameter| match parameter {
+            Parameter::Receiver => receiver(),
+            Parameter::Typed(ty) => ty,
         });
-    }
-    Handler {
+    Ok(Handler {
         file,
         module,
-        function,
+        function: function.ident.span,
         webhook,
-        parameters,
-        self_type: self_type.map(|ty| parse_type_ref(ty, session)),
-    }
+        parameters: parameters.collect(),
+        self_type: around.map(Implementation::self_type).transpose()?,
+    })
 }

@@ -1,7 +1,6 @@
 //! `use` trees to single imports.
 
-use syn::UseTree;
-use syn::ext::IdentExt;
+use rbuilder_syntax::token::{Cursor, Delimiter, Malformed};
 
 /// One name brought in, or everything of a module.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,34 +11,53 @@ pub(super) enum Import {
     Glob(Vec<String>),
 }
 
-/// All imports of a `use` item; a leading `::` is an empty first segment.
-pub(super) fn imports(item: &syn::ItemUse) -> Vec<Import> {
-    let mut prefix: Vec<String> = item.leading_colon.iter().map(|_| String::new()).collect();
+/// All imports of a `use` item, from behind the word; a leading `::` is an empty first segment.
+pub(super) fn imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Malformed> {
     let mut found = Vec::new();
-    walk(&item.tree, &mut prefix, &mut found);
-    found
+    walk(&mut tree, &mut Vec::new(), &mut found)?;
+    if tree.is_punct(b';') {
+        Ok(found)
+    } else {
+        Err(tree.expected("`;`"))
+    }
 }
 
-fn walk(tree: &UseTree, prefix: &mut Vec<String>, found: &mut Vec<Import>) {
-    match tree {
-        UseTree::Path(path) => {
-            prefix.push(path.ident.unraw().to_string());
-            walk(&path.tree, prefix, found);
-            prefix.pop();
+/// Reads one tree; nesting is that of braces, which the lexer has bounded.
+fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Malformed> {
+    let outer = prefix.len();
+    if tree.eat_pair(b':', b':') && outer == 0 {
+        prefix.push(String::new());
+    }
+    loop {
+        if tree.eat(b'*') {
+            found.push(Import::Glob(prefix.clone()));
+        } else if let Some(mut group) = tree.group(Delimiter::Brace) {
+            while !group.is_end() {
+                walk(&mut group, prefix, found)?;
+                if !group.is_end() {
+                    group.expect(b',')?;
+                }
+            }
+        } else {
+            let Some(ident) = tree.any_ident() else {
+                return Err(tree.expected("identifier"));
+            };
+            if tree.eat_pair(b':', b':') {
+                prefix.push(ident.text.to_owned());
+                continue;
+            }
+            let rename = if tree.eat_word("as") {
+                let Some(rename) = tree.any_ident() else {
+                    return Err(tree.expected("identifier"));
+                };
+                Some(rename.text.to_owned())
+            } else {
+                None
+            };
+            found.extend(named(prefix, ident.text, rename));
         }
-        UseTree::Name(name) => {
-            let name = name.ident.unraw().to_string();
-            found.extend(named(prefix, &name, None));
-        }
-        UseTree::Rename(rename) => {
-            let (name, rename) = (
-                rename.ident.unraw().to_string(),
-                rename.rename.unraw().to_string(),
-            );
-            found.extend(named(prefix, &name, Some(rename)));
-        }
-        UseTree::Glob(_) => found.push(Import::Glob(prefix.clone())),
-        UseTree::Group(group) => group.items.iter().for_each(|tree| walk(tree, prefix, found)),
+        prefix.truncate(outer);
+        return Ok(());
     }
 }
 
@@ -55,6 +73,8 @@ fn named(prefix: &[String], name: &str, rename: Option<String>) -> Option<Import
 
 #[cfg(test)]
 mod tests {
+    use rbuilder_syntax::token::lex;
+
     use super::*;
 
     #[test]
@@ -69,10 +89,18 @@ mod tests {
             ("use super::*;", &["* = super"]),
             ("use a::r#type::T as _;", &[]),
             ("use a::r#type;", &["type = a::type"]),
+            ("use {::a::b, c};", &["b = ::a::b", "c = c"]),
+            (
+                "use crate::{a::{b, c::{d}}, e};",
+                &["b = crate::a::b", "d = crate::a::c::d", "e = crate::e"],
+            ),
         ];
         for (input, expected) in cases {
-            let item: syn::ItemUse = syn::parse_str(input).expect("a use item");
-            let found: Vec<String> = imports(&item)
+            let tokens = lex(input).expect("tokens");
+            let mut tree = tokens.cursor();
+            tree.skip();
+            let found: Vec<String> = imports(tree)
+                .expect("a tree")
                 .into_iter()
                 .map(|import| match import {
                     Import::Name(name, path) => format!("{name} = {}", path.join("::")),

@@ -1,6 +1,7 @@
 //! `include!`: another file's items in the middle of a module.
 
-use syn::{LitStr, Macro};
+use rbuilder_syntax::grammar::Macro;
+use rbuilder_syntax::token::{LiteralKind, text_value};
 
 /// What the argument of an `include!` says.
 pub(super) enum Included {
@@ -13,22 +14,21 @@ pub(super) enum Included {
 }
 
 /// Whether a macro is std's `include!`.
-pub(super) fn is_include(mac: &Macro) -> bool {
-    let names: Vec<_> = mac.path.segments.iter().map(|segment| &segment.ident).collect();
-    match names.as_slice() {
-        [name] => *name == "include",
-        [home, name] => (*home == "std" || *home == "core") && *name == "include",
-        _ => false,
-    }
+pub(super) fn is_include(mac: &Macro<'_>) -> bool {
+    matches!(mac.path.as_slice(), ["include"] | ["std" | "core", "include"])
 }
 
 /// Reads the argument.
-pub(super) fn argument(mac: &Macro) -> Included {
-    if let Ok(path) = mac.parse_body::<LitStr>() {
-        return Included::Path(path.value());
+pub(super) fn argument(mac: &Macro<'_>) -> Included {
+    let mut body = mac.body;
+    if let Some((LiteralKind::Text, literal)) = body.literal()
+        && (body.eat(b',') || body.is_end())
+        && body.is_end()
+        && let Some(path) = text_value(literal)
+    {
+        return Included::Path(path.into_owned());
     }
-    let text = mac.tokens.to_string();
-    if text.contains("\"OUT_DIR\"") {
+    if mac.body.text_of(mac.span).contains("\"OUT_DIR\"") {
         Included::Built
     } else {
         Included::Unknown

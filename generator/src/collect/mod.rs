@@ -1,6 +1,7 @@
 //! Source text to the model of a package: follows `mod` from the root of every target, calls
 //! `rbuilder-syntax` for each item on the way, and holds itself to having seen every marker token.
 
+mod account;
 mod attributes;
 mod file;
 mod handler;
@@ -13,11 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rbuilder_syntax::{Severity, cfg::Cfg};
+use rbuilder_syntax::Severity;
+use rbuilder_syntax::cfg::Cfg;
+use rbuilder_syntax::token::{MarkKind, lex};
 
 use crate::Diagnostic;
 use crate::cargo::Manifest;
-use crate::lexer::{self, MarkKind};
 use crate::package::{Member, Module, ModuleId, Package, PackageId, Place};
 use crate::report::Report;
 use crate::sources::Sources;
@@ -95,6 +97,16 @@ struct OpenFile {
     folder: String,
     /// The files that lead to it.
     ancestors: Vec<String>,
+    content: Content,
+}
+
+/// What a file holds.
+#[derive(Clone, Copy)]
+enum Content {
+    /// Items of a module.
+    Items,
+    /// What stands in an `impl` or a trait, as included there.
+    Members,
 }
 
 impl Collector<'_> {
@@ -170,6 +182,7 @@ impl Collector<'_> {
                     folder: path::parent(&path).to_owned(),
                     path,
                     ancestors: Vec::new(),
+                    content: Content::Items,
                 });
             }
             Declared::Module {
@@ -191,6 +204,7 @@ impl Collector<'_> {
                 path,
                 folder,
                 ancestors,
+                content: Content::Items,
             }),
             Err(looked_for) => {
                 let message = format!("there is no file for the module `{name}`");
@@ -244,14 +258,17 @@ impl Collector<'_> {
             {
                 continue;
             }
-            if let Some(mark) = lexer::scan(&text).marks.iter().find(|mark| !mark.in_body) {
+            // What no module leads to need not be Rust.
+            let Ok(tokens) = lex(&text) else { continue };
+            if let Some(mark) = tokens.marks().iter().find(|mark| !mark.in_body) {
                 let what = match mark.kind {
                     MarkKind::Kind => "this kind",
                     MarkKind::Rbac | MarkKind::Webhook => "this marker",
                 };
+                let range = account::place(mark).range();
                 self.report.push(Diagnostic {
                     path,
-                    range: mark.at..mark.at + mark.kind.len(),
+                    range,
                     severity: Severity::Warning,
                     message: format!("{what} is ignored: no `mod` leads to the file"),
                     help: Some("add the `mod` line, or delete the file".into()),

@@ -1,6 +1,6 @@
 //! Where the file of a module is.
 
-use syn::{Attribute, Expr, ExprLit, Lit, Meta};
+use rbuilder_syntax::Attribute;
 
 pub(super) use crate::sources::{join, parent};
 
@@ -37,16 +37,9 @@ pub(super) fn find(
 }
 
 /// The value of `#[path = "…"]`.
-pub(super) fn path_attribute(attrs: &[Attribute]) -> Option<String> {
-    attrs.iter().find_map(|attr| match &attr.meta {
-        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text), ..
-            }) => Some(text.value()),
-            _ => None,
-        },
-        _ => None,
-    })
+pub(super) fn path_attribute(attrs: &[Attribute<'_>]) -> Option<String> {
+    let attr = attrs.iter().find(|attr| attr.is("path"))?;
+    attr.value_text().map(|text| text.into_owned())
 }
 
 /// What a reader of one file knows about where it is.

@@ -48,7 +48,7 @@ pub(super) fn group<'a>(
 
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
     let file = |id| &package.files[package.item(id).file.0];
-    file(a).path == file(b).path && file(a).range(at_a.span) == file(b).range(at_b.span)
+    file(a).path == file(b).path && at_a.span == at_b.span
 }
 
 fn place(package: &Package, (id, resource): &(TypeId, &CustomResource)) -> Place {

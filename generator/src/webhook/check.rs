@@ -15,7 +15,7 @@ type Seen<'a> = (&'a str, Range<usize>);
 
 fn seen<'a>(package: &'a Package, entry: &Entry<'_>, span: SpanId) -> Seen<'a> {
     let file = &package.files[entry.handler.file.0];
-    (&file.path, file.range(span))
+    (&file.path, span.range())
 }
 
 /// A module that two targets share is read twice; its webhooks are one.

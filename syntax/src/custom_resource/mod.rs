@@ -4,12 +4,11 @@ mod column;
 mod scale;
 mod selectable;
 
-use syn::Attribute;
-use syn::ext::IdentExt;
-
 use crate::args::{self, Arg, ArgValue, Literal};
-use crate::item::Item;
-use crate::{CustomResource, Session, SpanId, TypeRef, derives_named, marker, suggest, types};
+use crate::attribute::Attribute;
+use crate::expr::ExprKind;
+use crate::token::Ident;
+use crate::{CustomResource, Session, SpanId, TypeKind, TypeRef, derives_named, marker, suggest, types};
 
 /// One container key: a row of the reference page and what "did you mean" chooses from.
 pub struct ContainerKey {
@@ -245,37 +244,37 @@ struct Draft {
 
 /// Whether a type is a kind: it derives `CustomResource`, or has the keys that only a kind has. The compiler
 /// takes `#[derive(…)]` away before a derive sees the item, so there the keys must tell.
-pub(crate) fn is_kind(attrs: &[Attribute]) -> bool {
+pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
     derives_named(attrs, "CustomResource")
-        || attrs
-            .iter()
-            .filter(|attr| attr.path().is_ident("kube"))
-            .any(|attr| {
-                let args = args::of_attribute(attr, &mut Session::default());
-                args.iter()
-                    .any(|arg| matches!(arg.name.as_str(), "group" | "version" | "kind"))
-            })
+        || attrs.iter().filter(|attr| attr.is("kube")).any(|attr| {
+            let args = args::of_attribute(attr, &mut Session::default());
+            args.iter()
+                .any(|arg| matches!(arg.name, "group" | "version" | "kind"))
+        })
 }
 
 /// Reads the kind of an item that derives `CustomResource`.
-pub(crate) fn parse(item: &Item<'_>, session: &mut Session) -> Option<CustomResource> {
-    if !is_kind(item.attrs()) {
+pub(crate) fn parse(
+    attrs: &[Attribute<'_>],
+    ident: Ident<'_>,
+    session: &mut Session,
+) -> Option<CustomResource> {
+    if !is_kind(attrs) {
         return None;
     }
-    let span = session.place(item.ident());
     let mut draft = Draft {
         group: None,
         version: None,
         kind: None,
         places: Vec::new(),
-        made: empty(span),
+        made: empty(ident.span),
     };
-    for attr in item.attrs() {
-        if attr.path().is_ident("kube") {
+    for attr in attrs {
+        if attr.is("kube") {
             for arg in args::of_attribute(attr, session) {
                 read_key(&arg, &mut draft, session);
             }
-        } else if attr.path().is_ident("crd") {
+        } else if attr.is("crd") {
             for arg in args::of_attribute(attr, session) {
                 if let Some(key) = CRD_KEYS.iter().find(|key| key.name == arg.name) {
                     (key.read)(&arg, &mut draft, session);
@@ -283,7 +282,7 @@ pub(crate) fn parse(item: &Item<'_>, session: &mut Session) -> Option<CustomReso
             }
         }
     }
-    finish(draft, item, session)
+    finish(draft, ident, session)
 }
 
 fn empty(span: SpanId) -> CustomResource {
@@ -327,16 +326,16 @@ fn read_key(arg: &Arg, draft: &mut Draft, session: &mut Session) {
 }
 
 fn unknown_key(arg: &Arg, session: &mut Session) {
-    let help = if marker::exists(&arg.name) {
+    let help = if marker::exists(arg.name) {
         format!("kube takes no markers on a kind: write `#[crd({}…)]`", arg.name)
     } else {
-        suggest::help(&arg.name, KUBE_KEYS.iter().map(|key| key.name))
+        suggest::help(arg.name, KUBE_KEYS.iter().map(|key| key.name))
     };
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }
 
 /// Checks what needs the whole kind.
-fn finish(draft: Draft, item: &Item<'_>, session: &mut Session) -> Option<CustomResource> {
+fn finish(draft: Draft, ident: Ident<'_>, session: &mut Session) -> Option<CustomResource> {
     let Draft {
         group,
         version,
@@ -370,7 +369,7 @@ fn finish(draft: Draft, item: &Item<'_>, session: &mut Session) -> Option<Custom
         at("version"),
         session,
     );
-    check_kind(&kind, &made, item, at("kind"), session);
+    check_kind(&kind, &made, ident, at("kind"), session);
     for (name, value) in [("plural", &made.plural), ("singular", &made.singular)] {
         if let Some(value) = value {
             check_label(
@@ -428,7 +427,7 @@ fn check_label(what: &str, value: &str, help: &str, at: SpanId, session: &mut Se
     }
 }
 
-fn check_kind(kind: &str, made: &CustomResource, item: &Item<'_>, at: SpanId, session: &mut Session) {
+fn check_kind(kind: &str, made: &CustomResource, ident: Ident<'_>, at: SpanId, session: &mut Session) {
     let upper = kind
         .chars()
         .next()
@@ -437,7 +436,7 @@ fn check_kind(kind: &str, made: &CustomResource, item: &Item<'_>, at: SpanId, se
         let help = "write it in UpperCamelCase, as in `CronJob`";
         session.error_help(at, format!("`{kind}` cannot be a kind"), help);
     }
-    if item.ident().unraw() == made.root.as_deref().unwrap_or(kind) {
+    if ident.text == made.root.as_deref().unwrap_or(kind) {
         let help = format!("name this struct `{kind}Spec`: kube makes the struct `{kind}` around it");
         session.error_help(made.span, "the struct has the name of the kind", help);
     }
@@ -460,22 +459,20 @@ fn is_label(text: &str, letter_first: bool) -> bool {
 /// `status = "path::Status"`, or the path without quotes.
 fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
     let span = arg.value_span();
-    let path = match &arg.value {
-        ArgValue::Expr(expr, _) => match &**expr {
-            syn::Expr::Path(path) => Some(path.path.clone()),
+    let ty = match &arg.value {
+        ArgValue::Expr(expr) => match &expr.kind {
+            // With type arguments, the path is more than its names.
+            ExprKind::Path(_) => types::read_text(expr.text, span),
             _ => None,
         },
         ArgValue::Literal(Literal {
             value: serde_json::Value::String(text),
             ..
-        }) => syn::parse_str(text).ok(),
+        }) => types::read_text(text, span),
         _ => None,
     };
-    match path {
-        Some(path) => Some(TypeRef {
-            kind: types::path(&path, session),
-            span,
-        }),
+    match ty.filter(|ty| matches!(ty.kind, TypeKind::Path(..))) {
+        Some(ty) => Some(ty),
         None => {
             session.error_help(
                 span,
@@ -533,15 +530,15 @@ fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
 }
 
 /// The arguments of `key(…)`, after checking that each is known and written once.
-fn named<'a>(arg: &'a Arg, names: &[&'static str], session: &mut Session) -> Option<&'a [Arg]> {
+fn named<'a, 't>(arg: &'t Arg<'a>, names: &[&'static str], session: &mut Session) -> Option<&'t [Arg<'a>]> {
     let args = arg.list(session)?;
     for (position, inner) in args.iter().enumerate() {
-        if !names.contains(&inner.name.as_str()) {
+        if !names.contains(&inner.name) {
             let message = format!("unknown argument `{}` of `{}`", inner.name, arg.name);
             session.error_help(
                 inner.span,
                 message,
-                suggest::help(&inner.name, names.iter().copied()),
+                suggest::help(inner.name, names.iter().copied()),
             );
         } else if args[..position].iter().any(|earlier| earlier.name == inner.name) {
             session.error(inner.span, format!("`{}` is written twice", inner.name));
@@ -550,7 +547,7 @@ fn named<'a>(arg: &'a Arg, names: &[&'static str], session: &mut Session) -> Opt
     Some(args)
 }
 
-fn required(outer: &Arg, args: &[Arg], name: &str, session: &mut Session) -> Option<String> {
+fn required(outer: &Arg<'_>, args: &[Arg<'_>], name: &str, session: &mut Session) -> Option<String> {
     match args.iter().find(|arg| arg.name == name) {
         Some(arg) => arg.text(session),
         None => {
@@ -561,7 +558,7 @@ fn required(outer: &Arg, args: &[Arg], name: &str, session: &mut Session) -> Opt
     }
 }
 
-fn optional(args: &[Arg], name: &str, session: &mut Session) -> Option<String> {
+fn optional(args: &[Arg<'_>], name: &str, session: &mut Session) -> Option<String> {
     args.iter().find(|arg| arg.name == name)?.text(session)
 }
 

@@ -28,7 +28,7 @@ pub(super) const MARKERS: &[Marker] = &[
 fn external_docs(arg: &Arg, session: &mut Session) -> Option<ExternalDocs> {
     let mut docs = ExternalDocs::default();
     for inner in arg.list(session)? {
-        match inner.name.as_str() {
+        match inner.name {
             "url" => {
                 docs.url = inner.text(session)?;
                 if !docs.url.contains("://") {

@@ -1,10 +1,11 @@
 //! `cel(…)`: rules in the Common Expression Language.
 
 use rbuilder_schema::{Cel, Reason};
-use syn::{Expr, ExprLit, Lit};
+use serde_json::Value;
 
 use super::{ANYWHERE, Marker};
 use crate::args::{Arg, ArgValue, origin};
+use crate::expr::{Expr, ExprKind};
 use crate::{Session, SpanId, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
@@ -43,7 +44,7 @@ fn named(outer: &Arg, args: &[Arg], session: &mut Session) -> Option<Cel> {
             session.error(arg.span, format!("`{}` is written twice", arg.name));
             continue;
         }
-        match arg.name.as_str() {
+        match arg.name {
             "rule" => cel.rule = arg.text(session)?,
             "message" => cel.message = arg.text(session),
             "message_expression" => cel.message_expression = arg.text(session),
@@ -127,7 +128,7 @@ fn check(cel: &Cel, at: &dyn Fn(&str) -> SpanId, session: &mut Session) {
 /// `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
 pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     let mut cel = match &arg.value {
-        ArgValue::Expr(expr, _) => match chain(expr, arg.value_span(), session) {
+        ArgValue::Expr(expr) => match chain(expr, arg.value_span(), session) {
             Some(cel) => cel,
             None => {
                 session.error_help(
@@ -148,12 +149,10 @@ pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     Some(cel)
 }
 
-fn chain(expr: &Expr, at: SpanId, session: &mut Session) -> Option<Cel> {
-    match expr {
-        Expr::Group(inner) => chain(&inner.expr, at, session),
-        Expr::Paren(inner) => chain(&inner.expr, at, session),
-        Expr::Call(call) => {
-            let [argument] = call.args.iter().collect::<Vec<_>>()[..] else {
+fn chain(expr: &Expr<'_>, at: SpanId, session: &mut Session) -> Option<Cel> {
+    match &expr.kind {
+        ExprKind::Call(_, args) => {
+            let [argument] = args.as_slice() else {
                 return None;
             };
             Some(Cel {
@@ -161,29 +160,26 @@ fn chain(expr: &Expr, at: SpanId, session: &mut Session) -> Option<Cel> {
                 ..Cel::default()
             })
         }
-        Expr::MethodCall(call) => {
-            let mut cel = chain(&call.receiver, at, session)?;
-            let [argument] = call.args.iter().collect::<Vec<_>>()[..] else {
+        ExprKind::Method(receiver, name, args) => {
+            let mut cel = chain(receiver, at, session)?;
+            let [argument] = args.as_slice() else {
                 return None;
             };
-            match call.method.to_string().as_str() {
-                "message" => match argument {
-                    Expr::Call(message) => {
-                        let value = Some(text(message.args.first()?)?);
-                        match last_segment(&message.func)?.as_str() {
+            match *name {
+                "message" => match &argument.kind {
+                    ExprKind::Call(function, message) => {
+                        let value = Some(text(message.first()?)?);
+                        match last_segment(function)? {
                             "Expression" => cel.message_expression = value,
                             _ => cel.message = value,
                         }
                     }
                     _ => cel.message = Some(text(argument)?),
                 },
-                "reason" => cel.reason = reason(&last_segment(argument)?, at, session),
+                "reason" => cel.reason = reason(last_segment(argument)?, at, session),
                 "field_path" => cel.field_path = Some(text(argument)?),
-                "optional_old_self" => match argument {
-                    Expr::Lit(ExprLit {
-                        lit: Lit::Bool(truth),
-                        ..
-                    }) => cel.optional_old_self = Some(truth.value),
+                "optional_old_self" => match argument.kind {
+                    ExprKind::Literal(Value::Bool(truth)) => cel.optional_old_self = Some(truth),
                     _ => return None,
                 },
                 _ => return None,
@@ -194,21 +190,18 @@ fn chain(expr: &Expr, at: SpanId, session: &mut Session) -> Option<Cel> {
     }
 }
 
-fn text(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text), ..
-        }) => Some(text.value()),
-        Expr::Group(inner) => text(&inner.expr),
+fn text(expr: &Expr<'_>) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Literal(Value::String(text)) => Some(text.clone()),
         // `"…".to_string()` and `"…".into()`
-        Expr::MethodCall(call) if call.args.is_empty() => text(&call.receiver),
+        ExprKind::Method(receiver, _, args) if args.is_empty() => text(receiver),
         _ => None,
     }
 }
 
-fn last_segment(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Path(path) => Some(path.path.segments.last()?.ident.to_string()),
+fn last_segment<'a>(expr: &Expr<'a>) -> Option<&'a str> {
+    match &expr.kind {
+        ExprKind::Path(names) => names.last().copied(),
         _ => None,
     }
 }

@@ -181,7 +181,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
 
 fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == arg.name) else {
-        let help = match arg.name.as_str() {
+        let help = match arg.name {
             "unique_items" => "the API server refuses it; write `list_type = \"set\"`".to_owned(),
             name => suggest::help(name, CONSTRAINTS.iter().map(|constraint| constraint.name)),
         };

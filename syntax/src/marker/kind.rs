@@ -3,7 +3,7 @@
 //! This is for early complaints at the token. A type that somebody else named `String` is not seen through;
 //! whatever is not certain is left to the checks on the finished schema.
 
-use syn::{GenericArgument, PathArguments, Type};
+use crate::{TypeKind, TypeRef};
 
 /// What a type is on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,15 +21,11 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The kind of a type as written; `Option`, `Box`, `Arc` and `Rc` are what they hold.
-    pub(crate) fn of(ty: &Type) -> Kind {
-        match ty {
-            Type::Paren(inner) => Kind::of(&inner.elem),
-            Type::Group(inner) => Kind::of(&inner.elem),
-            Type::Reference(inner) => Kind::of(&inner.elem),
-            Type::Array(inner) => Kind::List(Box::new(Kind::of(&inner.elem))),
-            Type::Slice(inner) => Kind::List(Box::new(Kind::of(&inner.elem))),
-            Type::Path(path) if path.qself.is_none() => of_path(&path.path),
-            _ => Kind::Unknown,
+    pub(crate) fn of(ty: &TypeRef) -> Kind {
+        match &ty.kind {
+            TypeKind::Array(item, _) => Kind::List(Box::new(Kind::of(item))),
+            TypeKind::Path(segments, args) => of_path(segments, args),
+            TypeKind::Tuple(_) | TypeKind::Other(_) => Kind::Unknown,
         }
     }
 
@@ -48,12 +44,9 @@ impl Kind {
     }
 }
 
-fn of_path(path: &syn::Path) -> Kind {
-    let Some(last) = path.segments.last() else {
-        return Kind::Unknown;
-    };
-    let nth = |position| nth_argument(&last.arguments, position).map_or(Kind::Unknown, Kind::of);
-    match last.ident.to_string().as_str() {
+fn of_path(segments: &[String], args: &[TypeRef]) -> Kind {
+    let nth = |position: usize| args.get(position).map_or(Kind::Unknown, Kind::of);
+    match segments.last().map_or("", String::as_str) {
         "String" | "str" | "char" => Kind::Text,
         "i8" | "i16" | "i32" | "i64" | "isize" | "u8" | "u16" | "u32" | "u64" | "usize" => Kind::Integer,
         "f32" | "f64" => Kind::Number,
@@ -65,27 +58,10 @@ fn of_path(path: &syn::Path) -> Kind {
     }
 }
 
-fn nth_argument(arguments: &PathArguments, position: usize) -> Option<&Type> {
-    let PathArguments::AngleBracketed(arguments) = arguments else {
-        return None;
-    };
-    let mut types = arguments.args.iter().filter_map(|argument| match argument {
-        GenericArgument::Type(ty) => Some(ty),
-        _ => None,
-    });
-    types.nth(position)
-}
-
 /// Whether a type is written as an `Option`.
-pub(crate) fn is_option(ty: &Type) -> bool {
-    match ty {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|last| last.ident == "Option"),
-        Type::Group(inner) => is_option(&inner.elem),
-        Type::Paren(inner) => is_option(&inner.elem),
+pub(crate) fn is_option(ty: &TypeRef) -> bool {
+    match &ty.kind {
+        TypeKind::Path(segments, _) => segments.last().is_some_and(|last| last == "Option"),
         _ => false,
     }
 }

@@ -18,11 +18,11 @@ mod topology;
 mod value;
 
 use rbuilder_schema::Markers;
-use syn::Attribute;
 
 use crate::args::{self, Arg};
+use crate::attribute::Attribute;
 use crate::custom_resource::CRD_KEYS;
-use crate::{Session, SpanId, suggest};
+use crate::{Session, SpanId, TypeRef, suggest};
 
 pub(crate) use cel::rule as cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
@@ -122,7 +122,8 @@ struct Reading {
     places: Vec<(String, SpanId)>,
     /// The fields that `exactly_one_of` and its kin name.
     one_of_fields: Vec<(String, SpanId)>,
-    schema_type: Option<syn::Type>,
+    /// The type that `schema_type` names, and how it is written.
+    schema_type: Option<(TypeRef, String)>,
 }
 
 impl Reading {
@@ -149,9 +150,9 @@ impl Reading {
             .map_or_else(SpanId::default, |(_, span)| *span)
     }
 
-    fn read(&mut self, args: &[Arg], session: &mut Session) {
+    fn read(&mut self, args: &[Arg<'_>], session: &mut Session) {
         for arg in args {
-            let Some(marker) = find(&arg.name) else {
+            let Some(marker) = find(arg.name) else {
                 unknown(arg, self.place, session);
                 continue;
             };
@@ -175,8 +176,8 @@ impl Reading {
     }
 }
 
-fn unknown(arg: &Arg, place: Place, session: &mut Session) {
-    let name = &arg.name;
+fn unknown(arg: &Arg<'_>, place: Place, session: &mut Session) {
+    let name = arg.name;
     if name.is_empty() {
         session.error_help(
             arg.span,
@@ -186,7 +187,7 @@ fn unknown(arg: &Arg, place: Place, session: &mut Session) {
         return;
     }
     // The constraints are what people coming from other tools forget to wrap.
-    let help = if CONSTRAINTS.iter().any(|constraint| constraint.name == *name) {
+    let help = if CONSTRAINTS.iter().any(|constraint| constraint.name == name) {
         format!("write `validation({name} = …)`")
     } else {
         let here = markers()
@@ -197,7 +198,7 @@ fn unknown(arg: &Arg, place: Place, session: &mut Session) {
     session.error_help(arg.span, format!("unknown marker `{name}`"), help);
 }
 
-fn misplaced(arg: &Arg, marker: &Marker, place: Place, session: &mut Session) {
+fn misplaced(arg: &Arg<'_>, marker: &Marker, place: Place, session: &mut Session) {
     let places: Vec<_> = marker.places.iter().map(|place| place.noun()).collect();
     session.error_help(
         arg.span,
@@ -218,21 +219,20 @@ pub(crate) struct ContainerMarkers {
 #[derive(Default)]
 pub(crate) struct FieldMarkers {
     pub(crate) markers: Markers,
-    /// `schema_type`, and where it is written.
-    pub(crate) schema_type: Option<syn::Type>,
-    pub(crate) schema_type_span: SpanId,
+    /// The type that `schema_type` names, and how it is written.
+    pub(crate) schema_type: Option<(TypeRef, String)>,
 }
 
 /// Reads the markers on a type. On a kind, `#[kube(…)]` holds kube's own keys, so only `#[crd(…)]` is read.
 pub(crate) fn parse_container(
-    attrs: &[Attribute],
+    attrs: &[Attribute<'_>],
     is_root: bool,
     kind: Kind,
     session: &mut Session,
 ) -> ContainerMarkers {
     let mut reading = Reading::new(Place::Type, kind);
     for attr in attrs {
-        if attr.path().is_ident("crd") || (attr.path().is_ident("kube") && !is_root) {
+        if attr.is("crd") || (attr.is("kube") && !is_root) {
             let mut args = args::of_attribute(attr, session);
             args.retain(|arg| !is_container_key(arg, is_root));
             reading.read(&args, session);
@@ -252,34 +252,32 @@ pub(crate) fn parse_container(
 }
 
 /// `#[crd(crate = "…")]` is for the derive, and a kind's keys are read with the kind.
-fn is_container_key(arg: &Arg, is_root: bool) -> bool {
+fn is_container_key(arg: &Arg<'_>, is_root: bool) -> bool {
     arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
 }
 
 /// Reads the markers on a field.
 pub(crate) fn parse_field(
-    attrs: &[Attribute],
-    ty: &syn::Type,
+    attrs: &[Attribute<'_>],
+    ty: &TypeRef,
     place: Place,
     session: &mut Session,
 ) -> FieldMarkers {
     let reading = read(attrs, Reading::new(place, Kind::of(ty)), session);
-    let schema_type_span = reading.at("schema_type");
     FieldMarkers {
         markers: reading.markers,
         schema_type: reading.schema_type,
-        schema_type_span,
     }
 }
 
 /// Reads the markers on a variant.
-pub(crate) fn parse_variant(attrs: &[Attribute], session: &mut Session) -> Markers {
+pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> Markers {
     read(attrs, Reading::new(Place::Variant, Kind::Unknown), session).markers
 }
 
-fn read(attrs: &[Attribute], mut reading: Reading, session: &mut Session) -> Reading {
+fn read(attrs: &[Attribute<'_>], mut reading: Reading, session: &mut Session) -> Reading {
     for attr in attrs {
-        if attr.path().is_ident("crd") || attr.path().is_ident("kube") {
+        if attr.is("crd") || attr.is("kube") {
             let args = args::of_attribute(attr, session);
             reading.read(&args, session);
         } else {
@@ -291,12 +289,11 @@ fn read(attrs: &[Attribute], mut reading: Reading, session: &mut Session) -> Rea
 
 /// `#[schemars(…)]` and `#[x_kube(…)]` mean nothing to rbuilder; to pass them over would drop a constraint
 /// in silence.
-fn refuse_foreign(attr: &Attribute, session: &mut Session) {
+fn refuse_foreign(attr: &Attribute<'_>, session: &mut Session) {
     for name in ["schemars", "x_kube"] {
-        if attr.path().is_ident(name) {
-            let span = session.place(attr.path());
+        if attr.is(name) {
             session.error_help(
-                span,
+                attr.path_span(),
                 format!("`#[{name}(…)]` has no effect under `CrdSchema`"),
                 "write `#[kube(…)]`: `validation(…)` for constraints, `validation = \"…\"` for CEL, \
                  `schema_type = \"…\"` for `with`",

@@ -40,11 +40,11 @@ fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, sessio
         if !matches!(field.value, ArgValue::Flag) {
             let help = format!("write the fields as they are named in Rust: `{}(a, b)`", arg.name);
             session.error_help(field.span, format!("`{}` names fields", arg.name), help);
-        } else if names.contains(&field.name) {
+        } else if names.iter().any(|name| name == field.name) {
             session.error(field.span, format!("the field `{}` is named twice", field.name));
         } else {
-            names.push(field.name.clone());
-            reading.one_of_fields.push((field.name.clone(), field.span));
+            names.push(field.name.to_owned());
+            reading.one_of_fields.push((field.name.to_owned(), field.span));
         }
     }
     if args.len() < 2 {

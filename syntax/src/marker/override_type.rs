@@ -1,6 +1,7 @@
 //! Markers that say what the Rust type cannot: open content, whole objects, another type.
 
 use super::{ANYWHERE, FIELD, Marker, Place};
+use crate::types;
 
 const FIELD_OR_NEWTYPE: &[Place] = &[Place::Field, Place::Newtype];
 
@@ -45,9 +46,9 @@ pub(super) const MARKERS: &[Marker] = &[
         repeatable: false,
         read: |arg, reading, session| {
             let Some(text) = arg.text(session) else { return };
-            match syn::parse_str(&text) {
-                Ok(ty) => reading.schema_type = Some(ty),
-                Err(_) => {
+            match types::read_text(&text, arg.value_span()) {
+                Some(ty) => reading.schema_type = Some((ty, text)),
+                None => {
                     let help = "write a path, as in `schema_type = \"String\"`";
                     session.error_help(arg.value_span(), format!("`{text}` is not a type"), help);
                 }

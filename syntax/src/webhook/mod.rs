@@ -8,11 +8,10 @@ mod selector;
 #[cfg(test)]
 mod tests;
 
-use proc_macro2::{Span, TokenStream};
-use syn::Attribute;
-
 use crate::args::{self, Arg};
-use crate::{Session, SpanId, suggest};
+use crate::attribute::Attribute;
+use crate::token::Cursor;
+use crate::{Session, Span, SpanId, suggest};
 
 pub use selector::{LabelSelector, MatchCondition, Requirement};
 
@@ -284,28 +283,21 @@ const FOREIGN: &[(&str, &str)] = &[
 ];
 
 /// The `#[webhook(…)]` attributes among these, however their path is written.
-pub fn webhook_attributes(attrs: &[Attribute]) -> impl Iterator<Item = &Attribute> {
-    attrs.iter().filter(|attr| {
-        attr.path()
-            .segments
-            .last()
-            .is_some_and(|segment| segment.ident == WEBHOOK)
-    })
+pub fn webhook_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item = &'t Attribute<'a>> {
+    attrs.iter().filter(|attr| attr.last_segment() == WEBHOOK)
 }
 
 /// Reads one `#[webhook(…)]` attribute.
-pub fn parse_webhook_attribute(attr: &Attribute, session: &mut Session) -> Option<Webhook> {
-    let span = session.place(attr);
+pub fn parse_webhook_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<Webhook> {
     let args = args::of_attribute(attr, session);
-    read(&args, span, session)
+    read(&args, attr.span(), session)
 }
 
 /// Reads what stands between the parentheses of `#[webhook(…)]`. Nothing comes back when it is wrong; the session
 /// then holds the reasons. Complaints about the whole are placed where the macro was called.
-pub fn parse_webhook(tokens: TokenStream, session: &mut Session) -> Option<Webhook> {
-    let span = session.spans.add_span(Span::call_site());
-    let args = args::parse(tokens, session);
-    read(&args, span, session)
+pub fn parse_webhook(arguments: Cursor<'_>, session: &mut Session) -> Option<Webhook> {
+    let args = args::parse(arguments, session);
+    read(&args, Span::OUTSIDE, session)
 }
 
 /// Says that a marker stands on something that cannot be called.
@@ -317,7 +309,7 @@ pub fn misplaced_webhook(span: SpanId, session: &mut Session) {
     );
 }
 
-fn read(args: &[Arg], span: SpanId, session: &mut Session) -> Option<Webhook> {
+fn read(args: &[Arg<'_>], span: SpanId, session: &mut Session) -> Option<Webhook> {
     let errors = session.diagnostics.error_count();
     let mut webhook = Webhook::at(span);
     for (position, arg) in args.iter().enumerate() {
@@ -341,7 +333,7 @@ fn read(args: &[Arg], span: SpanId, session: &mut Session) -> Option<Webhook> {
 fn unknown(arg: &Arg, session: &mut Session) {
     let help = match FOREIGN.iter().find(|(name, _)| *name == arg.name) {
         Some((_, help)) => (*help).to_owned(),
-        None => suggest::help(&arg.name, WEBHOOK_ARGS.iter().map(|row| row.name)),
+        None => suggest::help(arg.name, WEBHOOK_ARGS.iter().map(|row| row.name)),
     };
     session.error_help(arg.span, format!("unknown webhook argument `{}`", arg.name), help);
 }

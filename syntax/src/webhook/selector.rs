@@ -70,7 +70,7 @@ pub(super) fn selector(arg: &Arg, session: &mut Session) -> Option<LabelSelector
     let args = members(arg, &known, &["match_expression"], session)?;
     let mut selector = LabelSelector::default();
     for part in args {
-        match part.name.as_str() {
+        match part.name {
             "match_labels" => selector.match_labels = labels(part, session)?,
             _ => selector.match_expressions.push(requirement(part, session)?),
         }
@@ -149,24 +149,24 @@ fn check_value(value: &str, at: &Arg, session: &mut Session) {
 }
 
 /// The arguments in the parentheses, all of them known and written once.
-fn members<'a>(
-    arg: &'a Arg,
+fn members<'a, 't>(
+    arg: &'t Arg<'a>,
     known: &[&'static str],
     repeatable: &[&str],
     session: &mut Session,
-) -> Option<&'a [Arg]> {
+) -> Option<&'t [Arg<'a>]> {
     let args = arg.list(session)?;
     let mut right = true;
     for (position, inner) in args.iter().enumerate() {
-        if !known.contains(&inner.name.as_str()) {
+        if !known.contains(&inner.name) {
             let message = format!("unknown argument `{}` of `{}`", inner.name, arg.name);
             session.error_help(
                 inner.span,
                 message,
-                suggest::help(&inner.name, known.iter().copied()),
+                suggest::help(inner.name, known.iter().copied()),
             );
             right = false;
-        } else if !repeatable.contains(&inner.name.as_str())
+        } else if !repeatable.contains(&inner.name)
             && args[..position].iter().any(|earlier| earlier.name == inner.name)
         {
             session.error(inner.span, format!("`{}` is written twice", inner.name));
@@ -176,11 +176,16 @@ fn members<'a>(
     right.then_some(args)
 }
 
-fn member<'a>(args: &'a [Arg], name: &str) -> Option<&'a Arg> {
+fn member<'a, 't>(args: &'t [Arg<'a>], name: &str) -> Option<&'t Arg<'a>> {
     args.iter().find(|arg| arg.name == name)
 }
 
-fn needed<'a>(outer: &Arg, args: &'a [Arg], name: &str, session: &mut Session) -> Option<&'a Arg> {
+fn needed<'a, 't>(
+    outer: &Arg<'_>,
+    args: &'t [Arg<'a>],
+    name: &str,
+    session: &mut Session,
+) -> Option<&'t Arg<'a>> {
     let found = member(args, name);
     if found.is_none() {
         let message = format!("`{}` needs `{name}`", outer.name);

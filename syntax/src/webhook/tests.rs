@@ -3,7 +3,8 @@ use crate::Diagnostic;
 
 fn read_text(text: &str) -> (Option<Webhook>, Vec<String>) {
     let mut session = Session::default();
-    let webhook = parse_webhook(text.parse().expect("tokens"), &mut session);
+    let tokens = crate::token::lex(text).expect("tokens");
+    let webhook = parse_webhook(tokens.cursor(), &mut session);
     let complaints = session.diagnostics.into_vec();
     (webhook, complaints.iter().map(Diagnostic::text).collect())
 }

@@ -1,0 +1,210 @@
+//! Attributes as written; a doc comment is one, as it is for rustc.
+
+use std::borrow::Cow;
+
+use crate::Span;
+use crate::token::{Cursor, Delimiter, Kind, LiteralKind, Malformed, text_value};
+
+/// `#[…]`, `#![…]`, or a doc comment, which is an attribute called `doc`.
+#[derive(Clone, Copy, Debug)]
+pub struct Attribute<'a> {
+    /// At the path, or at the doc comment.
+    meta: Cursor<'a>,
+    span: Span,
+}
+
+/// What stands behind the path of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub enum Form<'a> {
+    /// Nothing.
+    Path,
+    /// `(…)`, or another delimiter.
+    List(Cursor<'a>),
+    /// `= …`; the cursor is behind the `=`.
+    Value(Cursor<'a>),
+}
+
+impl<'a> Attribute<'a> {
+    /// Reads `path`, `path(…)` or `path = value` inside of a longer list, as the attributes in `cfg_attr` are.
+    pub(crate) fn of_meta(cursor: Cursor<'a>, span: Span) -> Self {
+        Attribute { meta: cursor, span }
+    }
+
+    /// Whether the path is this one name.
+    pub fn is(&self, name: &str) -> bool {
+        match self.meta.kind() {
+            Kind::Ident => self.meta.text() == name && !is_path(self.meta),
+            Kind::OuterDoc | Kind::InnerDoc => name == "doc",
+            _ => false,
+        }
+    }
+
+    /// The names of the path, without `r#`.
+    pub fn segments(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let mut cursor = self.meta;
+        let mut doc = matches!(cursor.kind(), Kind::OuterDoc | Kind::InnerDoc).then_some("doc");
+        std::iter::from_fn(move || {
+            if doc.is_some() {
+                return doc.take();
+            }
+            cursor.eat_pair(b':', b':');
+            cursor.any_ident().map(|ident| {
+                // What follows the last name is no part of the path.
+                if !cursor.is_pair(b':', b':') {
+                    while !cursor.is_end() {
+                        cursor.skip();
+                    }
+                }
+                ident.text
+            })
+        })
+    }
+
+    /// The last name of the path: `rbac` of `#[rbuilder::rbac(…)]`.
+    pub fn last_segment(&self) -> &'a str {
+        match self.meta.kind() {
+            Kind::Ident if !is_path(self.meta) => self.meta.text(),
+            _ => self.segments().last().unwrap_or_default(),
+        }
+    }
+
+    /// Where the attribute is, `#` and brackets included.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Where the path is.
+    pub fn path_span(&self) -> Span {
+        let mut cursor = self.meta;
+        pass_path(&mut cursor);
+        cursor.span_since(self.meta)
+    }
+
+    /// What stands behind the path.
+    pub fn form(&self) -> Form<'a> {
+        let mut cursor = self.meta;
+        pass_path(&mut cursor);
+        if let Some(list) = cursor.any_group() {
+            Form::List(list)
+        } else if cursor.eat(b'=') {
+            Form::Value(cursor)
+        } else {
+            Form::Path
+        }
+    }
+
+    /// The text of `#[name = "…"]`, or of a doc comment.
+    pub fn value_text(&self) -> Option<Cow<'a, str>> {
+        match self.meta.kind() {
+            Kind::OuterDoc | Kind::InnerDoc => Some(doc_text(self.meta.text())),
+            _ => match self.form() {
+                Form::Value(cursor) => text(cursor),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// The text literal that stands here, alone or in parentheses.
+pub(crate) fn text(mut cursor: Cursor<'_>) -> Option<Cow<'_, str>> {
+    while let Some(inner) = cursor.group(Delimiter::Paren) {
+        cursor = inner;
+    }
+    match cursor.literal() {
+        Some((LiteralKind::Text, literal)) => text_value(literal),
+        _ => None,
+    }
+}
+
+/// A doc comment without its slashes and stars.
+fn doc_text(comment: &str) -> Cow<'_, str> {
+    let text = &comment[3..];
+    let text = if comment.starts_with("/*") {
+        text.strip_suffix("*/").unwrap_or(text)
+    } else {
+        text.strip_suffix('\r').unwrap_or(text)
+    };
+    crate::token::with_plain_lines(text)
+}
+
+/// Whether `::` follows the first name.
+fn is_path(mut cursor: Cursor<'_>) -> bool {
+    cursor.skip();
+    cursor.is_pair(b':', b':')
+}
+
+/// Passes `a::b`; a doc comment counts as its own path.
+fn pass_path(cursor: &mut Cursor<'_>) {
+    if matches!(cursor.kind(), Kind::OuterDoc | Kind::InnerDoc) {
+        return cursor.skip();
+    }
+    cursor.eat_pair(b':', b':');
+    while cursor.any_ident().is_some() && cursor.eat_pair(b':', b':') {}
+}
+
+/// Reads the attributes and doc comments in front of something.
+pub(crate) fn outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Malformed> {
+    loop {
+        let start = *cursor;
+        match start.kind() {
+            Kind::OuterDoc => {
+                cursor.skip();
+                to.push(Attribute {
+                    meta: start,
+                    span: start.span(),
+                });
+            }
+            Kind::Punct(b'#') => {
+                cursor.skip();
+                bracketed(cursor, start, to)?;
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Reads the attributes and doc comments about what they stand in: `#![…]`, `//!…`.
+pub(crate) fn inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Malformed> {
+    loop {
+        let start = *cursor;
+        match start.kind() {
+            Kind::InnerDoc => {
+                cursor.skip();
+                to.push(Attribute {
+                    meta: start,
+                    span: start.span(),
+                });
+            }
+            Kind::Punct(b'#') => {
+                let mut ahead = start;
+                ahead.skip();
+                if !ahead.eat(b'!') {
+                    return Ok(());
+                }
+                *cursor = ahead;
+                bracketed(cursor, start, to)?;
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn bracketed<'a>(
+    cursor: &mut Cursor<'a>,
+    start: Cursor<'a>,
+    to: &mut Vec<Attribute<'a>>,
+) -> Result<(), Malformed> {
+    let Some(meta) = cursor.group(Delimiter::Bracket) else {
+        return Err(cursor.expected("`[`"));
+    };
+    let mut path = meta;
+    path.eat_pair(b':', b':');
+    if path.any_ident().is_none() {
+        return Err(path.expected("identifier"));
+    }
+    to.push(Attribute {
+        meta,
+        span: cursor.span_since(start),
+    });
+    Ok(())
+}

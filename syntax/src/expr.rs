@@ -1,0 +1,387 @@
+//! Expressions, as far as markers and defaults need them: values, paths, calls and arithmetic.
+
+use serde_json::Value;
+
+use crate::token::{Cursor, Delimiter, Kind, MAX_DEPTH, Malformed};
+use crate::{Span, args, types};
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Expr<'a> {
+    pub(crate) kind: ExprKind<'a>,
+    pub(crate) span: Span,
+    /// The expression as written.
+    pub(crate) text: &'a str,
+}
+
+/// What an expression is. Parentheses and `&` are passed over.
+#[derive(Clone, Debug)]
+// A reader asks for the forms that it understands.
+#[allow(dead_code)]
+pub(crate) enum ExprKind<'a> {
+    /// A literal with a form in JSON; a number may be negative.
+    Literal(Value),
+    /// `a::b::C`: names without `r#` (a leading `::` is an empty first one), type arguments left out.
+    Path(Vec<&'a str>),
+    /// `f(a, b)`.
+    Call(Box<Expr<'a>>, Vec<Expr<'a>>),
+    /// `x.name(a, b)`.
+    Method(Box<Expr<'a>>, &'a str, Vec<Expr<'a>>),
+    /// `[a, b]` and `vec![a, b]`.
+    Array(Vec<Expr<'a>>),
+    /// `-x`, where `x` is no literal.
+    Negative(Box<Expr<'a>>),
+    /// `a + b` and the like.
+    Binary(Box<Expr<'a>>, Operator, Box<Expr<'a>>),
+    /// Anything else.
+    Other,
+}
+
+/// What is done with two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    ShiftLeft,
+    ShiftRight,
+}
+
+/// Reads the expression that is next, up to a comma or the end. One that is not understood is
+/// [`ExprKind::Other`], whatever it is.
+pub(crate) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Expr<'a>, Malformed> {
+    let start = *cursor;
+    if start.is_end() || start.is_punct(b',') {
+        return Err(start.expected("an expression"));
+    }
+    let kind = match operation(cursor, 0, 0) {
+        Ok(Some(expr)) if cursor.is_end() || cursor.is_punct(b',') => expr.kind,
+        Err(error) if error.too_deep => return Err(error),
+        _ => {
+            *cursor = start;
+            pass(cursor);
+            ExprKind::Other
+        }
+    };
+    Ok(made(kind, start, *cursor))
+}
+
+fn made<'a>(kind: ExprKind<'a>, start: Cursor<'a>, behind: Cursor<'a>) -> Expr<'a> {
+    let span = behind.span_since(start);
+    Expr {
+        kind,
+        span,
+        text: start.text_of(span),
+    }
+}
+
+/// Passes everything up to a comma that is not among the parameters of a closure.
+pub(crate) fn pass(cursor: &mut Cursor<'_>) {
+    let mut parameters = false;
+    let mut begins = true;
+    while !cursor.is_end() && (parameters || !cursor.is_punct(b',')) {
+        if cursor.is_punct(b'|') && (parameters || begins) {
+            parameters = !parameters;
+        }
+        begins = begins && cursor.is_word("move");
+        if !pass_arguments(cursor) {
+            cursor.skip();
+        }
+    }
+}
+
+/// Operators by how tightly they bind.
+fn operator(cursor: Cursor<'_>) -> Option<(Operator, usize)> {
+    let found = match cursor.kind() {
+        Kind::Punct(b'*') => (Operator::Mul, 3),
+        Kind::Punct(b'/') => (Operator::Div, 3),
+        Kind::Punct(b'%') => (Operator::Rem, 3),
+        Kind::Punct(b'+') => (Operator::Add, 2),
+        Kind::Punct(b'-') => (Operator::Sub, 2),
+        Kind::Punct(b'<') if cursor.is_pair(b'<', b'<') => (Operator::ShiftLeft, 1),
+        Kind::Punct(b'>') if cursor.is_pair(b'>', b'>') => (Operator::ShiftRight, 1),
+        _ => return None,
+    };
+    Some(found)
+}
+
+/// Operands and operators that bind more tightly than `around`.
+fn operation<'a>(
+    cursor: &mut Cursor<'a>,
+    around: usize,
+    depth: usize,
+) -> Result<Option<Expr<'a>>, Malformed> {
+    let start = *cursor;
+    let Some(mut left) = operand(cursor, depth)? else {
+        return Ok(None);
+    };
+    // The loop grows to the left without recursion, yet the value is walked by recursion later.
+    let mut length = depth;
+    while let Some((operator, binding)) = operator(*cursor).filter(|(_, binding)| *binding > around) {
+        length += 1;
+        check_depth(*cursor, length)?;
+        cursor.skip();
+        if matches!(operator, Operator::ShiftLeft | Operator::ShiftRight) {
+            cursor.skip();
+        }
+        let Some(right) = operation(cursor, binding, depth + 1)? else {
+            return Ok(None);
+        };
+        let kind = ExprKind::Binary(Box::new(left), operator, Box::new(right));
+        left = made(kind, start, *cursor);
+    }
+    Ok(Some(left))
+}
+
+fn check_depth(cursor: Cursor<'_>, depth: usize) -> Result<(), Malformed> {
+    if depth > MAX_DEPTH {
+        return Err(Malformed::too_deep(cursor.span()));
+    }
+    Ok(())
+}
+
+/// A value with the calls behind it.
+fn operand<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Malformed> {
+    check_depth(*cursor, depth)?;
+    let start = *cursor;
+    let Some(kind) = atom(cursor, depth)? else {
+        return Ok(None);
+    };
+    let mut expr = made(kind, start, *cursor);
+    let mut length = depth;
+    loop {
+        length += 1;
+        check_depth(*cursor, length)?;
+        let kind = if cursor.is_group(Delimiter::Paren) {
+            let Some(arguments) = list(cursor, depth)? else {
+                return Ok(None);
+            };
+            ExprKind::Call(Box::new(expr), arguments)
+        } else if cursor.is_punct(b'.') && !cursor.is_pair(b'.', b'.') {
+            cursor.skip();
+            let Some(name) = cursor.any_ident() else {
+                return Ok(None);
+            };
+            pass_arguments(cursor);
+            let Some(arguments) = list(cursor, depth)? else {
+                return Ok(None);
+            };
+            ExprKind::Method(Box::new(expr), name.text, arguments)
+        } else {
+            return Ok(Some(expr));
+        };
+        expr = made(kind, start, *cursor);
+    }
+}
+
+/// Passes `::<A, B>`, if it is next.
+fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
+    let mut ahead = *cursor;
+    let found = ahead.eat_pair(b':', b':') && ahead.is_punct(b'<');
+    if found {
+        types::pass_angles(&mut ahead);
+        *cursor = ahead;
+    }
+    found
+}
+
+fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Malformed> {
+    match cursor.kind() {
+        Kind::Punct(b'&') => {
+            cursor.skip();
+            cursor.eat_word("mut");
+            Ok(operand(cursor, depth + 1)?.map(|expr| expr.kind))
+        }
+        Kind::Punct(b'-') => {
+            let mut ahead = *cursor;
+            if let Ok(value) = args::literal_value(&mut ahead) {
+                *cursor = ahead;
+                return Ok(Some(ExprKind::Literal(value)));
+            }
+            cursor.skip();
+            let operand = operand(cursor, depth + 1)?;
+            Ok(operand.map(|operand| ExprKind::Negative(Box::new(operand))))
+        }
+        Kind::Literal(_) => Ok(args::literal_value(cursor).ok().map(ExprKind::Literal)),
+        Kind::Open(Delimiter::Paren) => {
+            let Some(mut inner) = cursor.group(Delimiter::Paren) else {
+                return Ok(None);
+            };
+            let expr = operation(&mut inner, 0, depth + 1)?;
+            Ok(expr.filter(|_| inner.is_end()).map(|expr| expr.kind))
+        }
+        Kind::Open(Delimiter::Bracket) => Ok(list(cursor, depth)?.map(ExprKind::Array)),
+        Kind::Ident if matches!(cursor.text(), "true" | "false") => {
+            let truth = cursor.eat_word("true");
+            if !truth {
+                cursor.skip();
+            }
+            Ok(Some(ExprKind::Literal(Value::Bool(truth))))
+        }
+        Kind::Ident | Kind::RawIdent | Kind::Punct(b':') => path(cursor, depth),
+        _ => Ok(None),
+    }
+}
+
+fn path<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Malformed> {
+    let mut names = Vec::with_capacity(2);
+    if cursor.eat_pair(b':', b':') {
+        names.push("");
+    }
+    loop {
+        // `self`, `Self`, `super` and `crate` begin paths; other keywords begin what is no value here.
+        let is_root = matches!(cursor.text(), "self" | "Self" | "super" | "crate");
+        if !is_root && !cursor.is_ident() {
+            return Ok(None);
+        }
+        let Some(ident) = cursor.any_ident() else {
+            return Ok(None);
+        };
+        names.push(ident.text);
+        pass_arguments(cursor);
+        if !cursor.eat_pair(b':', b':') {
+            break;
+        }
+    }
+    if cursor.is_punct(b'!') && names == ["vec"] {
+        cursor.skip();
+        return Ok(list(cursor, depth)?.map(ExprKind::Array));
+    }
+    Ok(Some(ExprKind::Path(names)))
+}
+
+/// What stands in delimiters, separated by commas.
+fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>>>, Malformed> {
+    let Some(mut inner) = cursor.any_group() else {
+        return Ok(None);
+    };
+    let mut list = Vec::new();
+    while !inner.is_end() {
+        let start = inner;
+        match operation(&mut inner, 0, depth + 1)? {
+            Some(expr) if inner.is_end() || inner.is_punct(b',') => list.push(expr),
+            // `[0; 4]`.
+            Some(_) if inner.is_punct(b';') => return Ok(None),
+            _ => {
+                inner = start;
+                pass(&mut inner);
+                if inner.is_at(start) {
+                    return Ok(None);
+                }
+                list.push(made(ExprKind::Other, start, inner));
+            }
+        }
+        if !inner.eat(b',') && !inner.is_end() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::lex;
+
+    fn shown(expr: &Expr<'_>) -> String {
+        let list = |list: &[Expr<'_>]| list.iter().map(shown).collect::<Vec<_>>().join(", ");
+        match &expr.kind {
+            ExprKind::Literal(value) => value.to_string(),
+            ExprKind::Path(names) => names.join("::"),
+            ExprKind::Call(function, args) => format!("{}({})", shown(function), list(args)),
+            ExprKind::Method(receiver, name, args) => {
+                format!("{}.{name}({})", shown(receiver), list(args))
+            }
+            ExprKind::Array(items) => format!("[{}]", list(items)),
+            ExprKind::Negative(inner) => format!("(-{})", shown(inner)),
+            ExprKind::Binary(left, operator, right) => {
+                format!("({} {operator:?} {})", shown(left), shown(right))
+            }
+            ExprKind::Other => format!("other {}", expr.text),
+        }
+    }
+
+    fn check(text: &str, expected: &str) {
+        let tokens = lex(text).expect("tokens");
+        let mut cursor = tokens.cursor();
+        let expr = read(&mut cursor).expect("an expression");
+        assert_eq!(shown(&expr), expected, "{text}");
+        assert_eq!(expr.text, text.trim_end_matches(", next"), "{text}");
+        let ends = cursor.kind() == Kind::End || cursor.is_punct(b',');
+        assert!(ends, "{text} is not read to its end");
+    }
+
+    #[test]
+    fn forms() {
+        check("1", "1");
+        check("-1.5, next", "-1.5");
+        check("true", "true");
+        check("\"a\\n\"", "\"a\\n\"");
+        check("'c'", "\"c\"");
+        check("::a::r#type::C", "::a::type::C");
+        check("Vec::<u8>::new()", "Vec::new()");
+        check(
+            "Rule::new(\"x\").message(\"m\").reason(Reason::FieldValueInvalid)",
+            "Rule::new(\"x\").message(\"m\").reason(Reason::FieldValueInvalid)",
+        );
+        check(
+            "ListMerge::Map(vec![\"a\", \"b\"])",
+            "ListMerge::Map([\"a\", \"b\"])",
+        );
+        check("&[1, -2,]", "[1, -2]");
+        check("\"a\".to_string()", "\"a\".to_string()");
+        check("1.max(2)", "1.max(2)");
+        check("f::<A, B>(x, y)", "f(x, y)");
+        check("x.collect::<Vec<_>>()", "x.collect()");
+        check("(1)", "1");
+    }
+
+    #[test]
+    fn arithmetic_binds_as_in_rust() {
+        check("1 + 2 * 3", "(1 Add (2 Mul 3))");
+        check("1 - 2 - 3", "((1 Sub 2) Sub 3)");
+        check("(1 + 2) * 3", "((1 Add 2) Mul 3)");
+        check("1 << 2 + 3", "(1 ShiftLeft (2 Add 3))");
+        check("MAX * 2 - 1, next", "((MAX Mul 2) Sub 1)");
+        check("-MAX % 4", "((-MAX) Rem 4)");
+        check("64 >> 2 / 2", "(64 ShiftRight (2 Div 2))");
+    }
+
+    #[test]
+    fn the_rest_is_kept_as_text() {
+        for text in [
+            "|a, b| a + b",
+            "move |a, b| { a }",
+            "|| 1",
+            "if a { 1 } else { 2 }",
+            "a as u8",
+            "a.b",
+            "a?",
+            "concat!(\"a\", \"b\")",
+            "S { a: 1 }",
+            "a == b",
+            "..",
+            "b\"x\"",
+            "!a",
+            "[0; 4]",
+        ] {
+            check(text, &format!("other {text}"));
+        }
+        check("f(|a, b| a, 1)", "f(other |a, b| a, 1)");
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        for text in [
+            "-".repeat(10_000) + "a",
+            "a".to_owned() + &"+a".repeat(10_000),
+            "a".to_owned() + &".b()".repeat(10_000),
+            "&".repeat(10_000) + "a",
+        ] {
+            let tokens = lex(&text).expect("tokens");
+            assert!(read(&mut tokens.cursor()).is_err_and(|error| error.too_deep));
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Structs, enums and unions.
+
+use super::{Generics, pass_header, pass_visibility};
+use crate::attribute::{self, Attribute};
+use crate::cfg::{self, Cfg};
+use crate::token::{Cursor, Delimiter, Ident, Malformed};
+use crate::{Session, TypeRef, expr, types};
+
+/// A struct, enum or union.
+#[derive(Debug)]
+pub struct TypeItem<'a> {
+    /// Its name.
+    pub ident: Ident<'a>,
+    pub(crate) generics: Generics<'a>,
+    pub(crate) body: Body<'a>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body<'a> {
+    Struct(Fields<'a>),
+    Enum(Vec<VariantItem<'a>>),
+    Union,
+}
+
+/// The fields of a struct or variant.
+#[derive(Debug)]
+pub(crate) enum Fields<'a> {
+    Named(Vec<FieldItem<'a>>),
+    Unnamed(Vec<FieldItem<'a>>),
+    Unit,
+}
+
+#[derive(Debug)]
+pub(crate) struct FieldItem<'a> {
+    pub(crate) attrs: Vec<Attribute<'a>>,
+    /// Nothing in a tuple.
+    pub(crate) ident: Option<Ident<'a>>,
+    pub(crate) ty: TypeRef,
+}
+
+#[derive(Debug)]
+pub(crate) struct VariantItem<'a> {
+    pub(crate) attrs: Vec<Attribute<'a>>,
+    pub(crate) ident: Ident<'a>,
+    pub(crate) fields: Fields<'a>,
+}
+
+impl TypeItem<'_> {
+    /// Whether it is a union, which no tool can describe.
+    pub fn is_union(&self) -> bool {
+        matches!(self.body, Body::Union)
+    }
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn list(&self) -> &[FieldItem<'a>] {
+        match self {
+            Fields::Named(fields) | Fields::Unnamed(fields) => fields,
+            Fields::Unit => &[],
+        }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<FieldItem<'a>> {
+        match self {
+            Fields::Named(fields) | Fields::Unnamed(fields) => fields,
+            Fields::Unit => Vec::new(),
+        }
+    }
+}
+
+pub(super) fn structure<'a>(
+    cursor: &mut Cursor<'a>,
+    cfg: Option<&Cfg>,
+    session: &mut Session,
+) -> Result<TypeItem<'a>, Malformed> {
+    let (ident, generics) = head(cursor)?;
+    if cursor.is_word("where") {
+        pass_header(cursor);
+    }
+    let fields = if let Some(inner) = cursor.group(Delimiter::Brace) {
+        Fields::Named(fields(inner, true, cfg, session)?)
+    } else {
+        let fields = match cursor.group(Delimiter::Paren) {
+            Some(inner) => Fields::Unnamed(fields(inner, false, cfg, session)?),
+            None => Fields::Unit,
+        };
+        if cursor.is_word("where") {
+            pass_header(cursor);
+        }
+        cursor.expect(b';')?;
+        fields
+    };
+    Ok(TypeItem {
+        ident,
+        generics,
+        body: Body::Struct(fields),
+    })
+}
+
+pub(super) fn enumeration<'a>(
+    cursor: &mut Cursor<'a>,
+    cfg: Option<&Cfg>,
+    session: &mut Session,
+) -> Result<TypeItem<'a>, Malformed> {
+    let (ident, generics) = head(cursor)?;
+    if cursor.is_word("where") {
+        pass_header(cursor);
+    }
+    let inner = super::body(cursor)?;
+    Ok(TypeItem {
+        ident,
+        generics,
+        body: Body::Enum(variants(inner, cfg, session)?),
+    })
+}
+
+pub(super) fn union<'a>(cursor: &mut Cursor<'a>) -> Result<TypeItem<'a>, Malformed> {
+    let (ident, generics) = head(cursor)?;
+    pass_header(cursor);
+    super::body(cursor)?;
+    Ok(TypeItem {
+        ident,
+        generics,
+        body: Body::Union,
+    })
+}
+
+fn head<'a>(cursor: &mut Cursor<'a>) -> Result<(Ident<'a>, Generics<'a>), Malformed> {
+    cursor.skip();
+    Ok((cursor.ident()?, Generics::read(cursor)?))
+}
+
+/// Reads the attributes of a part of an item; says whether the part is compiled.
+fn attributes<'a>(
+    cursor: &mut Cursor<'a>,
+    cfg: Option<&Cfg>,
+    session: &mut Session,
+) -> Result<(Vec<Attribute<'a>>, bool), Malformed> {
+    let mut attrs = Vec::new();
+    attribute::outer(cursor, &mut attrs)?;
+    let active = cfg.is_none_or(|cfg| cfg::configure(&mut attrs, cfg, session));
+    Ok((attrs, active))
+}
+
+fn fields<'a>(
+    mut cursor: Cursor<'a>,
+    named: bool,
+    cfg: Option<&Cfg>,
+    session: &mut Session,
+) -> Result<Vec<FieldItem<'a>>, Malformed> {
+    let mut fields = Vec::new();
+    while !cursor.is_end() {
+        let (attrs, active) = attributes(&mut cursor, cfg, session)?;
+        pass_visibility(&mut cursor);
+        let ident = if named {
+            let ident = cursor.ident()?;
+            cursor.expect(b':')?;
+            Some(ident)
+        } else {
+            None
+        };
+        let ty = types::read(&mut cursor)?;
+        if cursor.eat(b'=') {
+            // The value of the field where none is given.
+            expr::pass(&mut cursor);
+        }
+        if active {
+            fields.push(FieldItem { attrs, ident, ty });
+        }
+        if !cursor.is_end() {
+            cursor.expect(b',')?;
+        }
+    }
+    Ok(fields)
+}
+
+fn variants<'a>(
+    mut cursor: Cursor<'a>,
+    cfg: Option<&Cfg>,
+    session: &mut Session,
+) -> Result<Vec<VariantItem<'a>>, Malformed> {
+    let mut variants = Vec::new();
+    while !cursor.is_end() {
+        let (attrs, active) = attributes(&mut cursor, cfg, session)?;
+        pass_visibility(&mut cursor);
+        let ident = cursor.ident()?;
+        let cfg = cfg.filter(|_| active);
+        let fields = if let Some(inner) = cursor.group(Delimiter::Brace) {
+            Fields::Named(fields(inner, true, cfg, session)?)
+        } else if let Some(inner) = cursor.group(Delimiter::Paren) {
+            Fields::Unnamed(fields(inner, false, cfg, session)?)
+        } else {
+            Fields::Unit
+        };
+        if cursor.eat(b'=') {
+            expr::pass(&mut cursor);
+        }
+        if active {
+            variants.push(VariantItem { attrs, ident, fields });
+        }
+        if !cursor.is_end() {
+            cursor.expect(b',')?;
+        }
+    }
+    Ok(variants)
+}

@@ -1,0 +1,83 @@
+//! `impl` blocks: what they are of.
+
+use super::{body, pass_header};
+use crate::token::{Cursor, Delimiter, Kind, Malformed};
+use crate::{TypeRef, types};
+
+/// `impl Trait for Type { … }`, `impl Type { … }`.
+#[derive(Debug)]
+pub struct Implementation<'a> {
+    /// Behind the word and its parameters.
+    head: Cursor<'a>,
+    /// What stands in the braces.
+    pub content: Cursor<'a>,
+}
+
+impl Implementation<'_> {
+    /// What `Self` is.
+    pub fn self_type(&self) -> Result<TypeRef, Malformed> {
+        let mut start = self.head;
+        let mut cursor = self.head;
+        let mut angles = 0usize;
+        while !(cursor.is_end() || angles == 0 && ends_head(cursor)) {
+            match cursor.kind() {
+                Kind::Punct(b'-') if cursor.is_pair(b'-', b'>') => cursor.skip(),
+                Kind::Punct(b'<') => angles += 1,
+                Kind::Punct(b'>') => angles = angles.saturating_sub(1),
+                _ => {}
+            }
+            let parts = angles == 0 && cursor.is_word("for");
+            cursor.skip();
+            // `for<'a>` is part of a bound.
+            if parts && !cursor.is_punct(b'<') {
+                start = cursor;
+            }
+        }
+        types::read(&mut start)
+    }
+}
+
+fn ends_head(cursor: Cursor<'_>) -> bool {
+    cursor.is_group(Delimiter::Brace) || cursor.is_word("where")
+}
+
+/// From `impl` to behind the braces.
+pub(super) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Implementation<'a>, Malformed> {
+    cursor.skip();
+    if cursor.is_punct(b'<') {
+        types::pass_angles(cursor);
+    }
+    let head = *cursor;
+    pass_header(cursor);
+    Ok(Implementation {
+        head,
+        content: body(cursor)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TypeKind;
+    use crate::token::lex;
+
+    fn check(source: &str, expected: &str) {
+        let tokens = lex(source).expect("tokens");
+        let read = read(&mut tokens.cursor()).expect("an impl");
+        let name = match read.self_type().expect("a type").kind {
+            TypeKind::Path(segments, _) => segments.join("::"),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(name, expected, "{source}");
+    }
+
+    #[test]
+    fn self_types() {
+        check("impl S {}", "S");
+        check("impl<T: Fn(u8) -> Vec<T>> a::S<T> where T: Copy {}", "a::S");
+        check("impl<const N: usize> Trait<{ N }> for S<N> {}", "S");
+        check("impl Fn(u8) -> u8 for S {}", "S");
+        check("impl !Send for S {}", "S");
+        check("impl<T> Trait for T where for<'a> T: Fn(&'a u8) {}", "T");
+    }
+}

@@ -1,0 +1,370 @@
+//! Items as written: what a file, a module or an `impl` holds, one item at a time.
+//!
+//! Read are attributes, names, generics, fields and variants, and where the rest begins and ends. What no API can
+//! depend on (the bodies of functions, values of constants, `where` clauses, `impl` headers) is passed over: that it
+//! is correct Rust is for rustc to say.
+
+mod data;
+mod function;
+mod generics;
+mod implementation;
+
+pub use data::TypeItem;
+pub(crate) use data::{Body, FieldItem, Fields, VariantItem};
+pub use function::{Function, Parameter};
+pub use generics::{Generic, Generics};
+pub use implementation::Implementation;
+
+use crate::attribute::{self, Attribute};
+use crate::cfg::{self, Cfg};
+use crate::token::{Cursor, Delimiter, Ident, Kind, Malformed};
+use crate::{Session, Span, TypeRef, types};
+
+/// Reads items one after the other, with `cfg` and `cfg_attr` applied.
+#[derive(Debug)]
+pub struct Items<'a, 'c> {
+    cursor: Cursor<'a>,
+    /// Nothing where the compiler has applied them.
+    cfg: Option<&'c Cfg>,
+}
+
+/// One item.
+#[derive(Debug)]
+pub struct Item<'a> {
+    /// The attributes that count, those inside of a module or `impl` included.
+    pub attrs: Vec<Attribute<'a>>,
+    /// Where attributes are written: in front of the item, and inside of it.
+    pub written: [Span; 2],
+    /// Whether the item is compiled; one that is not has no other kind than [`ItemKind::Other`].
+    pub active: bool,
+    /// The whole item.
+    pub span: Span,
+    /// What it is.
+    pub kind: ItemKind<'a>,
+}
+
+/// What an item is.
+#[derive(Debug)]
+pub enum ItemKind<'a> {
+    /// A struct, enum or union.
+    Type(TypeItem<'a>),
+    /// A function, with a body or without.
+    Function(Function<'a>),
+    /// An `impl`.
+    Impl(Implementation<'a>),
+    /// What stands in a trait.
+    Trait(Ident<'a>, Cursor<'a>),
+    /// A module, with its content if it is written here.
+    Module(Ident<'a>, Option<Cursor<'a>>),
+    /// What stands behind `use`.
+    Use(Cursor<'a>),
+    /// A `type` alias.
+    Alias(Alias<'a>),
+    /// `extern crate name as other;`.
+    ExternCrate(Ident<'a>, Option<Ident<'a>>),
+    /// `name!(…)`.
+    Macro(Macro<'a>),
+    /// Anything else.
+    Other,
+}
+
+/// `type Name<T> = Target;`
+#[derive(Debug)]
+pub struct Alias<'a> {
+    /// Its name.
+    pub ident: Ident<'a>,
+    /// Its parameters.
+    pub generics: Generics<'a>,
+    /// What it stands for; nothing in a trait.
+    pub target: Option<TypeRef>,
+}
+
+/// `path::name!(…)`
+#[derive(Debug)]
+pub struct Macro<'a> {
+    /// The names of the path.
+    pub path: Vec<&'a str>,
+    /// What stands in the delimiters.
+    pub body: Cursor<'a>,
+    /// The whole, without a semicolon behind it.
+    pub span: Span,
+}
+
+impl<'a, 'c> Items<'a, 'c> {
+    /// Reads what begins at a cursor: a file, or what stands in braces.
+    ///
+    /// Without `cfg` the attributes count as they are written.
+    pub fn new(cursor: Cursor<'a>, cfg: Option<&'c Cfg>) -> Self {
+        Items { cursor, cfg }
+    }
+
+    /// Reads `#![…]` and `//!…` at the beginning. Says also whether what they are about is compiled.
+    pub fn inner_attributes(
+        &mut self,
+        session: &mut Session,
+    ) -> Result<(Vec<Attribute<'a>>, bool), Malformed> {
+        let mut attrs = Vec::new();
+        attribute::inner(&mut self.cursor, &mut attrs)?;
+        let active = self
+            .cfg
+            .is_none_or(|cfg| cfg::configure(&mut attrs, cfg, session));
+        Ok((attrs, active))
+    }
+
+    /// Reads the next item; nothing at the end.
+    pub fn read(&mut self, session: &mut Session) -> Result<Option<Item<'a>>, Malformed> {
+        if self.cursor.is_end() {
+            return Ok(None);
+        }
+        let start = self.cursor;
+        let mut attrs = Vec::new();
+        attribute::outer(&mut self.cursor, &mut attrs)?;
+        let front = span_of(&attrs);
+        let mut active = self
+            .cfg
+            .is_none_or(|cfg| cfg::configure(&mut attrs, cfg, session));
+        let cfg = self.cfg.filter(|_| active);
+        let mut kind = kind(&mut self.cursor, cfg, session)?;
+        let mut inside = Span::default();
+        if let ItemKind::Module(_, Some(content))
+        | ItemKind::Impl(Implementation { content, .. })
+        | ItemKind::Trait(_, content) = &mut kind
+        {
+            let mut inner = Vec::new();
+            attribute::inner(content, &mut inner)?;
+            inside = span_of(&inner);
+            active &= cfg.is_none_or(|cfg| cfg::configure(&mut inner, cfg, session));
+            attrs.append(&mut inner);
+        }
+        Ok(Some(Item {
+            attrs,
+            written: [front, inside],
+            active,
+            span: self.cursor.span_since(start),
+            kind: if active { kind } else { ItemKind::Other },
+        }))
+    }
+}
+
+fn span_of(attrs: &[Attribute<'_>]) -> Span {
+    match attrs {
+        [] => Span::default(),
+        [first, .., last] => first.span().to(last.span()),
+        [only] => only.span(),
+    }
+}
+
+fn kind<'a>(
+    cursor: &mut Cursor<'a>,
+    cfg: Option<&Cfg>,
+    session: &mut Session,
+) -> Result<ItemKind<'a>, Malformed> {
+    pass_visibility(cursor);
+    let start = *cursor;
+    if !matches!(start.kind(), Kind::Ident | Kind::RawIdent | Kind::Punct(b':')) {
+        return Err(start.expected("an item"));
+    }
+    match start.text() {
+        "struct" => return data::structure(cursor, cfg, session).map(ItemKind::Type),
+        "enum" => return data::enumeration(cursor, cfg, session).map(ItemKind::Type),
+        "union" if matches!(start.second_kind(), Kind::Ident | Kind::RawIdent) => {
+            return data::union(cursor).map(ItemKind::Type);
+        }
+        "use" => {
+            cursor.skip();
+            let tree = *cursor;
+            pass_statement(cursor)?;
+            return Ok(ItemKind::Use(tree));
+        }
+        "type" => return alias(cursor).map(ItemKind::Alias),
+        "static" => {
+            pass_statement(cursor)?;
+            return Ok(ItemKind::Other);
+        }
+        "macro" if matches!(start.second_kind(), Kind::Ident | Kind::RawIdent) => {
+            pass_header(cursor);
+            body(cursor)?;
+            return Ok(ItemKind::Other);
+        }
+        "extern" if start.is_second_word("crate") => return extern_crate(cursor),
+        _ => {}
+    }
+    if let Some(kind) = qualified(cursor)? {
+        return Ok(kind);
+    }
+    *cursor = start;
+    if cursor.is_word("const") {
+        pass_statement(cursor)?;
+        return Ok(ItemKind::Other);
+    }
+    macro_call(cursor).map(ItemKind::Macro)
+}
+
+/// What words like `unsafe` can stand in front of.
+fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Malformed> {
+    let mut foreign = false;
+    while cursor.kind() == Kind::Ident {
+        match cursor.text() {
+            "fn" => return function::read(cursor).map(ItemKind::Function).map(Some),
+            "impl" => return implementation::read(cursor).map(ItemKind::Impl).map(Some),
+            "trait" => return trait_item(cursor).map(Some),
+            "mod" => return module(cursor).map(Some),
+            "static" => {
+                pass_statement(cursor)?;
+                return Ok(Some(ItemKind::Other));
+            }
+            "extern" => {
+                foreign = true;
+                cursor.skip();
+                cursor.literal();
+            }
+            "const" | "async" | "unsafe" | "safe" | "default" | "auto" | "gen" => cursor.skip(),
+            _ => break,
+        }
+    }
+    if foreign && cursor.group(Delimiter::Brace).is_some() {
+        return Ok(Some(ItemKind::Other));
+    }
+    Ok(None)
+}
+
+fn trait_item<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
+    cursor.skip();
+    let ident = cursor.ident()?;
+    pass_header(cursor);
+    if cursor.is_punct(b'=') {
+        // An alias of a trait.
+        pass_statement(cursor)?;
+        return Ok(ItemKind::Other);
+    }
+    Ok(ItemKind::Trait(ident, body(cursor)?))
+}
+
+fn module<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
+    cursor.skip();
+    let ident = cursor.ident()?;
+    if cursor.eat(b';') {
+        return Ok(ItemKind::Module(ident, None));
+    }
+    match cursor.group(Delimiter::Brace) {
+        Some(content) => Ok(ItemKind::Module(ident, Some(content))),
+        None => Err(cursor.expected("`;` or `{`")),
+    }
+}
+
+fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Malformed> {
+    cursor.skip();
+    let ident = cursor.ident()?;
+    let generics = Generics::read(cursor)?;
+    // Bounds in a trait, and a `where` clause.
+    pass_header(cursor);
+    let target = if cursor.eat(b'=') {
+        Some(types::read(cursor)?)
+    } else {
+        None
+    };
+    pass_header(cursor);
+    cursor.expect(b';')?;
+    Ok(Alias {
+        ident,
+        generics,
+        target,
+    })
+}
+
+fn extern_crate<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
+    cursor.skip();
+    cursor.skip();
+    let Some(ident) = cursor.any_ident() else {
+        return Err(cursor.expected("identifier"));
+    };
+    let rename = if cursor.eat_word("as") {
+        cursor.any_ident()
+    } else {
+        None
+    };
+    cursor.expect(b';')?;
+    Ok(ItemKind::ExternCrate(ident, rename))
+}
+
+fn macro_call<'a>(cursor: &mut Cursor<'a>) -> Result<Macro<'a>, Malformed> {
+    let start = *cursor;
+    let mut path = Vec::with_capacity(1);
+    cursor.eat_pair(b':', b':');
+    loop {
+        match cursor.any_ident() {
+            Some(ident) => path.push(ident.text),
+            None => return Err(cursor.expected("identifier")),
+        }
+        if !cursor.eat_pair(b':', b':') {
+            break;
+        }
+    }
+    if !cursor.eat(b'!') {
+        return Err(start.expected("an item"));
+    }
+    // The name in `macro_rules! name { … }`.
+    cursor.any_ident();
+    let Some(body) = cursor.any_group() else {
+        return Err(cursor.expected("`(`, `[` or `{`"));
+    };
+    let span = cursor.span_since(start);
+    cursor.eat(b';');
+    Ok(Macro { path, body, span })
+}
+
+/// Passes `pub`, `pub(crate)`, `pub(in path)`.
+fn pass_visibility(cursor: &mut Cursor<'_>) {
+    if !cursor.eat_word("pub") {
+        return;
+    }
+    let mut ahead = *cursor;
+    let Some(mut inner) = ahead.group(Delimiter::Paren) else {
+        return;
+    };
+    // `pub (A, B)` is a field with a tuple in it.
+    let restricted = inner.is_word("in")
+        || ["crate", "self", "super"]
+            .iter()
+            .any(|word| inner.eat_word(word) && inner.is_end());
+    if restricted {
+        *cursor = ahead;
+    }
+}
+
+/// Passes everything up to the `{`, `;` or `=` that ends the head of an item.
+fn pass_header(cursor: &mut Cursor<'_>) {
+    let mut angles = 0usize;
+    while !cursor.is_end() {
+        match cursor.kind() {
+            Kind::Open(Delimiter::Brace) | Kind::Punct(b';') if angles == 0 => return,
+            Kind::Punct(b'-' | b'=') if cursor.is_pair(b'-', b'>') || cursor.is_pair(b'=', b'>') => {
+                cursor.skip();
+            }
+            Kind::Punct(b'=') if angles == 0 => return,
+            Kind::Punct(b'<') => angles += 1,
+            Kind::Punct(b'>') => angles = angles.saturating_sub(1),
+            _ => {}
+        }
+        cursor.skip();
+    }
+}
+
+/// Passes everything up to and with a semicolon.
+fn pass_statement(cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
+    while !cursor.is_punct(b';') {
+        if cursor.is_end() {
+            return Err(cursor.expected("`;`"));
+        }
+        cursor.skip();
+    }
+    cursor.skip();
+    Ok(())
+}
+
+/// What stands in the braces that must be next.
+fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, Malformed> {
+    cursor
+        .group(Delimiter::Brace)
+        .ok_or_else(|| cursor.expected("`{`"))
+}

@@ -1,0 +1,21 @@
+//! The words that can be no name.
+
+/// Whether a word is a keyword in every edition. What only some editions reserve (`async`, `dyn`, `try`, `gen`) can
+/// be a name elsewhere, and a name that the edition does not allow is for rustc to refuse.
+pub(super) fn is_reserved(word: &str) -> bool {
+    match word.len() {
+        2 => matches!(word, "as" | "fn" | "if" | "in"),
+        3 => matches!(word, "for" | "let" | "mod" | "mut" | "pub" | "ref" | "use"),
+        4 => matches!(
+            word,
+            "else" | "enum" | "impl" | "loop" | "move" | "self" | "Self" | "true" | "type"
+        ),
+        5 => matches!(
+            word,
+            "break" | "const" | "crate" | "false" | "match" | "super" | "trait" | "where" | "while"
+        ),
+        6 => matches!(word, "extern" | "return" | "static" | "struct" | "unsafe"),
+        8 => word == "continue",
+        _ => false,
+    }
+}

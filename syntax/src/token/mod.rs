@@ -1,0 +1,163 @@
+//! Tokens of Rust text: a flat list, in which each delimiter knows its partner.
+//!
+//! One pass of [`lex`] over a text makes the list, checks that delimiters match and literals end, leaves out what
+//! is in the bodies of functions (most of a program, and never part of an API), and notes marker tokens wherever
+//! they stand. What the tokens mean is for the readers that walk the list with a [`Cursor`].
+
+mod cursor;
+mod keyword;
+mod lexer;
+mod literal;
+mod mark;
+
+use std::borrow::Cow;
+
+pub use cursor::{Cursor, Ident};
+pub use lexer::{MAX_DEPTH, lex};
+pub use literal::text_value;
+pub(crate) use literal::{char_value, float_value, integer_value, with_plain_lines};
+pub use mark::{Mark, MarkKind};
+
+use crate::{Diagnostic, Span};
+
+/// The tokens of one text.
+#[derive(Debug)]
+pub struct Tokens<'a> {
+    text: &'a str,
+    /// Ends with a token of kind [`Kind::End`].
+    list: Vec<Token>,
+    marks: Vec<Mark>,
+}
+
+impl<'a> Tokens<'a> {
+    /// Where reading begins.
+    pub fn cursor(&'a self) -> Cursor<'a> {
+        Cursor::new(self, 0)
+    }
+
+    /// The text that was read.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// All of the text.
+    pub fn span(&self) -> Span {
+        self.list.last().map_or_else(Span::default, |end| Span {
+            start: 0,
+            end: end.end,
+        })
+    }
+
+    /// The marker tokens, in source order, those in the bodies of functions included.
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+}
+
+/// One token.
+#[derive(Clone, Copy, Debug)]
+pub struct Token {
+    start: u32,
+    end: u32,
+    /// Of a delimiter: the index of its partner.
+    partner: u32,
+    kind: Kind,
+}
+
+impl Token {
+    fn span(self) -> Span {
+        Span {
+            start: self.start,
+            end: self.end,
+        }
+    }
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An identifier or keyword.
+    Ident,
+    /// `r#name`.
+    RawIdent,
+    /// `'name`.
+    Lifetime,
+    /// A literal.
+    Literal(LiteralKind),
+    /// One ASCII character; `::` is two tokens that touch.
+    Punct(u8),
+    /// An opening delimiter.
+    Open(Delimiter),
+    /// A closing delimiter.
+    Close(Delimiter),
+    /// `///…` or `/**…*/`.
+    OuterDoc,
+    /// `//!…` or `/*!…*/`.
+    InnerDoc,
+    /// Behind the last token.
+    End,
+}
+
+/// The sorts of literals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiteralKind {
+    /// `"…"`, `r"…"`, `r#"…"#`.
+    Text,
+    /// `'c'`.
+    Char,
+    /// `1`, `0x1F_u8`.
+    Integer,
+    /// `1.5`, `1e3`, `1f64`.
+    Float,
+    /// `b"…"`, `b'…'`, `c"…"` and their raw forms.
+    Bytes,
+}
+
+/// The sorts of delimiters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delimiter {
+    /// `(…)`.
+    Paren,
+    /// `[…]`.
+    Bracket,
+    /// `{…}`.
+    Brace,
+}
+
+/// Why a text cannot be read, and where.
+#[derive(Clone, Debug)]
+pub struct Malformed {
+    /// Where.
+    pub span: Span,
+    /// What is wrong, a phrase.
+    pub message: Cow<'static, str>,
+    /// Whether the text may be Rust, but is nested deeper than anything is read.
+    pub too_deep: bool,
+}
+
+impl Malformed {
+    /// What is wrong in some place.
+    pub fn new(span: Span, message: impl Into<Cow<'static, str>>) -> Self {
+        Malformed {
+            span,
+            message: message.into(),
+            too_deep: false,
+        }
+    }
+
+    pub(crate) fn too_deep(span: Span) -> Self {
+        Malformed {
+            too_deep: true,
+            ..Malformed::new(span, "this is nested too deeply to be read")
+        }
+    }
+
+    /// The complaint about a whole file.
+    pub fn into_diagnostic(self) -> Diagnostic {
+        if self.too_deep {
+            return Diagnostic::error(self.span, self.message)
+                .help("rbuilder reads types and signatures nested up to fifty levels deep");
+        }
+        Diagnostic::error(self.span, format!("this is not Rust: {}", self.message))
+    }
+}
