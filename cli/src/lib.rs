@@ -46,13 +46,8 @@ where
         }
     };
     let (output, command) = (cli.command.output(), cli.command.name());
-    let has_json_messages = cli.command.has_json_messages();
     match commands::run(cli, shell) {
         Ok(code) => code,
-        Err(error) if has_json_messages && !error.is::<SourceErrors>() => {
-            shell.message(&report::general(&format!("{error:#}")));
-            1
-        }
         Err(error) => {
             tell(&error, output, command, shell);
             1
@@ -73,7 +68,7 @@ fn tell(error: &anyhow::Error, output: Output, command: &str, shell: &mut Shell)
         return shell.out(&format!("{answer:#}\n"));
     }
     if let Some(source) = source {
-        shell.message(&source.snippets);
+        shell.note(&source.snippets);
     }
     shell.error(error);
 }

@@ -7,6 +7,7 @@ use serde_json::{Number, Value};
 
 use crate::build::int_or_string;
 use crate::number::is_integral;
+use crate::rework::{self as meta, is_bare, keep_object_meta, shorten_descriptions};
 use crate::structural::check_list_map;
 use crate::validate::validate;
 use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation, compare_numbers};
@@ -57,6 +58,8 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
         schema: literal,
         title,
         external_docs,
+        embedded_object_meta,
+        max_description_length,
         origin: _,
     } = markers;
     if let Some(literal) = literal {
@@ -91,6 +94,13 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
     // As controller-gen merges: the rules of a field come before those of its type.
     schema.validations.splice(0..0, cel.iter().cloned());
     merge_as(topology, schema, complaints);
+    if *embedded_object_meta && !keep_object_meta_of(schema) {
+        let complaint = Complaint::new("there is no `metadata` of an embedded object here");
+        complaints.push(complaint.help("remove `embedded_object_meta`"));
+    }
+    if let Some(most) = max_description_length {
+        shorten_descriptions(schema, *most);
+    }
     override_text(&mut schema.title, title.as_deref());
     if let Some(docs) = external_docs {
         schema.external_docs = Some(Box::new(docs.clone()));
@@ -102,6 +112,18 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
     {
         complaints.push(Complaint::new(format!("the default does not fit: {reason}")));
     }
+}
+
+/// The value may be the metadata, or hold objects that have some.
+fn keep_object_meta_of(schema: &mut Schema) -> bool {
+    if !is_bare(schema) {
+        return keep_object_meta(schema);
+    }
+    *schema = Schema {
+        description: schema.description.take(),
+        ..meta::embedded_object_meta()
+    };
+    true
 }
 
 fn override_with<T: Clone>(value: &mut Option<T>, written: Option<&T>) {

@@ -26,6 +26,7 @@ mod object;
 #[doc(hidden)]
 pub mod private;
 mod refused;
+mod rework;
 mod schema;
 mod structural;
 mod validate;
@@ -47,5 +48,6 @@ pub use number::compare_numbers;
 #[doc(hidden)]
 pub use private as __private;
 pub use refused::{ESCAPE, refused};
+pub use rework::{dropped_object_meta, embedded_object_meta, keep_object_meta, shorten_descriptions};
 pub use schema::{Schema, SchemaType};
 pub use structural::{Breach, check_structural};

@@ -67,6 +67,12 @@ pub struct Markers {
     /// `external_docs(url = "…", description = "…")`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<ExternalDocs>,
+    /// `embedded_object_meta`: the metadata of objects in the value is kept.
+    #[serde(skip_serializing_if = "is_default")]
+    pub embedded_object_meta: bool,
+    /// `max_description_length = …`, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_description_length: Option<usize>,
     /// Where a marker is written that stands for rules: `immutable`, `keys(…)`, `exactly_one_of(…)`.
     #[serde(skip)]
     pub origin: Origin,

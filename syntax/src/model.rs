@@ -82,6 +82,25 @@ pub struct CustomResource {
     pub validations: Vec<rbuilder_schema::Cel>,
     pub annotations: Vec<(String, String)>,
     pub labels: Vec<(String, String)>,
+    /// `#[crd(conversion(…))]`.
+    pub conversion: Option<Conversion>,
+}
+
+/// Who converts objects between versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the fields of CustomResourceConversion and WebhookClientConfig
+pub struct Conversion {
+    pub span: SpanId,
+    /// Whether a webhook converts; without it only the version is written anew.
+    pub webhook: bool,
+    pub service_name: String,
+    pub service_namespace: String,
+    pub service_port: Option<u16>,
+    pub path: String,
+    /// In place of the service.
+    pub url: Option<String>,
+    pub ca_bundle: Option<String>,
+    pub review_versions: Vec<String>,
 }
 
 /// `scale(…)`, in either of kube's spellings.

@@ -5,6 +5,7 @@
 //! a newer server may have, an expression of uncommon size) is never refused: a [`Finding`] says whether it is
 //! certain. Nothing is run.
 
+mod admission;
 mod ast;
 mod check;
 mod cost;
@@ -19,6 +20,7 @@ mod words;
 
 use std::sync::Arc;
 
+pub(crate) use admission::check_match_condition;
 pub(crate) use check::Finding;
 pub(crate) use rules::{RuleFinding, check_rules};
 
@@ -43,18 +45,6 @@ struct Examined {
     cost: Option<u64>,
     /// The variables it names.
     used: Vec<String>,
-}
-
-/// Checks a match condition of a webhook, which sees `object`, `oldObject`, `request` and `authorizer`.
-pub(crate) fn check_match_condition(expression: &str) -> Vec<Finding> {
-    let variables = [
-        ("object", Type::Dyn),
-        ("oldObject", Type::Dyn),
-        ("request", Type::Dyn),
-        ("authorizer", Type::Opaque("authorizer")),
-        ("authorizer.requestResource", Type::Opaque("resourcecheck")),
-    ];
-    examine(expression, &variables, Wanted::Bool, None).findings
 }
 
 fn examine(text: &str, variables: &[(&str, Type)], wanted: Wanted, decl: Option<&Arc<Decl>>) -> Examined {

@@ -1,7 +1,7 @@
 //! What kube's container keys say about fields, held against the schema: a path that leads nowhere makes an
 //! empty column, or an autoscaler that does nothing.
 
-use rbuilder_schema::{Breach, Schema, SchemaType, check_structural};
+use rbuilder_schema::{Breach, Schema, SchemaType, check_structural, dropped_object_meta};
 use rbuilder_syntax::{PrintColumn, Scale, SpanId};
 
 use super::Version;
@@ -46,7 +46,19 @@ pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) 
     }
 }
 
+/// Labels and annotations of a pod template are lost without a word from anyone.
+pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
+    for (name, field) in &version.schema.properties {
+        if let Some(below) = dropped_object_meta(field) {
+            let message = format!("the API server drops the labels and annotations in `.{name}{below}`");
+            let help = "write `embedded_object_meta` on the field or type, in `#[kube(…)]` or `#[crd(…)]`";
+            return warn(version, version.place.span, message, help, schemas);
+        }
+    }
+}
+
 /// Where a path leads.
+
 enum Found<'s> {
     Schema(&'s Schema),
     /// Into content that the schema says nothing about.

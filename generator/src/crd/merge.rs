@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rbuilder_syntax::CustomResource;
+use rbuilder_syntax::{Conversion, CustomResource};
 
 use super::Names;
 use crate::package::{Package, Place, TypeId};
@@ -82,6 +82,60 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
         }
     }
     check_storage(package, versions, report);
+    check_conversion(package, versions, report);
+    check_approval(package, versions, report);
+}
+
+/// A CRD has one conversion; a version may leave it to another to say which.
+fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Report) {
+    let mut said: Option<&Conversion> = None;
+    for version in versions {
+        let Some(conversion) = &version.1.conversion else {
+            continue;
+        };
+        let same = |first: &Conversion| {
+            Conversion {
+                span: first.span,
+                ..conversion.clone()
+            } == *first
+        };
+        if said.is_some_and(|first| !same(first)) {
+            let message = format!(
+                "the versions of `{}` disagree about their conversion",
+                version.1.kind
+            );
+            let at = Place {
+                span: conversion.span,
+                ..place(package, version)
+            };
+            report.error(package, at, message, "they have one: write it in one place");
+        }
+        said = said.or(Some(conversion));
+    }
+}
+
+/// Groups of the Kubernetes project are for what its reviewers have approved.
+fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Report) {
+    const KEY: &str = "api-approved.kubernetes.io";
+    let group = &versions[0].1.group;
+    if !group.ends_with(".k8s.io") && !group.ends_with(".kubernetes.io") {
+        return;
+    }
+    let mut annotations = versions.iter().flat_map(|(_, resource)| &resource.annotations);
+    match annotations.find(|(key, _)| key == KEY) {
+        Some((_, value)) if value.starts_with("unapproved") || value.contains("://") => {}
+        found => {
+            let message = match found {
+                Some((_, value)) => format!("`{value}` is neither a URL nor begins with `unapproved`"),
+                None => format!("the API server refuses kinds in `{group}` that are not approved"),
+            };
+            let help = format!(
+                "choose a group of your own, or add `#[crd(annotation(\"{KEY}\", \"https://…\"))]` with the address of \
+                 the approval, or the value `unapproved, …`"
+            );
+            report.error(package, place(package, &versions[0]), message, &help);
+        }
+    }
 }
 
 fn path<'a>(package: &'a Package, (id, _): &(TypeId, &CustomResource)) -> &'a str {
@@ -136,20 +190,28 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     }
 }
 
-/// Two kinds of one group cannot share a plural: it is the CRD's name.
+/// Two kinds of one group cannot share a name by which they are asked for: the second is never served.
 fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     let mut owners: BTreeMap<(&str, String), &str> = BTreeMap::new();
     for ((group, kind), versions) in kinds {
-        let plural = Names::of(versions[0].1).plural;
-        if let Some(owner) = owners.insert((group, plural.clone()), kind) {
-            let message =
-                format!("`{kind}` and `{owner}` of group `{group}` have the same plural `{plural}`");
-            report.error(
-                package,
-                place(package, &versions[0]),
-                message,
-                "write `plural = \"…\"` on one of them",
-            );
+        let names = Names::of(versions[0].1);
+        let plural = [("plural", names.plural), ("singular", names.singular)];
+        let short = names.short_names.into_iter().map(|name| ("short name", name));
+        let mut own = Vec::new();
+        for (what, name) in plural.into_iter().chain(short) {
+            // A kind may use one name twice: `sheep`.
+            if own.contains(&name) {
+                continue;
+            }
+            own.push(name.clone());
+            if let Some(owner) = owners.insert((group, name.clone()), kind) {
+                let message = format!("`{kind}` and `{owner}` of group `{group}` are both called `{name}`");
+                let help = match what {
+                    "short name" => format!("remove `shortname = \"{name}\"` from one of them"),
+                    what => format!("write `{what} = \"…\"` on one of them"),
+                };
+                report.error(package, place(package, &versions[0]), message, &help);
+            }
         }
     }
 }

@@ -5,11 +5,12 @@ mod merge;
 mod print;
 mod root;
 mod rules;
+mod size;
 
 use std::collections::BTreeMap;
 
 use rbuilder_schema::Schema;
-use rbuilder_syntax::{CustomResource, SpanId, names};
+use rbuilder_syntax::{Conversion, CustomResource, SpanId, names};
 use serde_json::{Value, json};
 
 use crate::package::{Package, Place, TypeId};
@@ -67,19 +68,26 @@ pub(crate) fn crd_files(package: &Package, options: &Options, report: &mut Repor
     for versions in kinds.values() {
         let made: Vec<Option<Version<'_>>> = versions
             .iter()
-            .map(|(id, resource)| version(*id, resource, &mut schemas))
+            .map(|(id, resource)| version(*id, resource, options, &mut schemas))
             .collect();
         // One CRD at a time: a large one is not kept while the next is made.
         if let Some(made) = made.into_iter().collect::<Option<Vec<_>>>()
             && !schemas.report().has_errors()
         {
-            files.push(file(&made, options));
+            let file = file(&made, options);
+            size::check(&made, &file, &mut schemas);
+            files.push(file);
         }
     }
     files
 }
 
-fn version<'a>(id: TypeId, resource: &'a CustomResource, schemas: &mut Schemas<'a>) -> Option<Version<'a>> {
+fn version<'a>(
+    id: TypeId,
+    resource: &'a CustomResource,
+    options: &Options,
+    schemas: &mut Schemas<'a>,
+) -> Option<Version<'a>> {
     let place = Place {
         file: schemas.package().item(id).file,
         span: resource.span,
@@ -89,7 +97,8 @@ fn version<'a>(id: TypeId, resource: &'a CustomResource, schemas: &mut Schemas<'
         Some(ty) => schemas.written(id, ty).map(Some),
         None => Some(None),
     };
-    let schema = root::schema(resource, &spec?, status?.map(|slot| slot.schema));
+    let mut schema = root::schema(resource, &spec?, status?.map(|slot| slot.schema));
+    root::rework(&mut schema, options);
     let version = Version {
         resource,
         place,
@@ -97,6 +106,7 @@ fn version<'a>(id: TypeId, resource: &'a CustomResource, schemas: &mut Schemas<'
     };
     check::check(&version, schemas);
     check::check_structure(&version, schemas);
+    check::check_metadata(&version, schemas);
     rules::check(&version, schemas);
     Some(version)
 }
@@ -110,6 +120,9 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
         crd.word("kind").text("CustomResourceDefinition");
         crd.word("metadata").value(&metadata(versions, &names, options));
         crd.word("spec").map(|spec| {
+            if let Some(conversion) = versions.iter().find_map(|v| v.resource.conversion.as_ref()) {
+                spec.word("conversion").value(&conversion_value(conversion));
+            }
             spec.word("group").text(&resource.group);
             spec.word("names").value(&names_value(&names));
             let scope = if resource.namespaced {
@@ -151,6 +164,30 @@ fn metadata(versions: &[Version<'_>], names: &Names, options: &Options) -> Value
         }
     }
     metadata
+}
+
+fn conversion_value(conversion: &Conversion) -> Value {
+    if !conversion.webhook {
+        return json!({ "strategy": "None" });
+    }
+    let mut client = match &conversion.url {
+        Some(url) => json!({ "url": url }),
+        None => json!({ "service": {
+            "name": conversion.service_name,
+            "namespace": conversion.service_namespace,
+            "path": conversion.path,
+        } }),
+    };
+    if let (Some(port), None) = (conversion.service_port, &conversion.url) {
+        client["service"]["port"] = port.into();
+    }
+    if let Some(bundle) = &conversion.ca_bundle {
+        client["caBundle"] = bundle.as_str().into();
+    }
+    json!({
+        "strategy": "Webhook",
+        "webhook": { "clientConfig": client, "conversionReviewVersions": conversion.review_versions },
+    })
 }
 
 fn names_value(names: &Names) -> Value {

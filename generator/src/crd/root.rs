@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use rbuilder_schema::{Schema, SchemaType};
+use rbuilder_schema::{Schema, SchemaType, keep_object_meta, shorten_descriptions};
 use rbuilder_syntax::CustomResource;
+
+use crate::Options;
 
 /// The API conventions' texts for the two fields that every object has, line for line as controller-gen has them.
 const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object.
@@ -51,4 +53,19 @@ pub(super) fn schema(resource: &CustomResource, spec: &Arc<Schema>, status: Opti
     }
     root.validations.extend(resource.validations.iter().cloned());
     root
+}
+
+/// What the options ask of every kind alike.
+pub(super) fn rework(root: &mut Schema, options: &Options) {
+    if options.embedded_object_meta {
+        // Of the root's own metadata the API server knows the schema.
+        let own = root.properties.get("metadata").cloned();
+        keep_object_meta(root);
+        if let Some(own) = own {
+            root.properties.insert("metadata".into(), own);
+        }
+    }
+    if let Some(most) = options.max_description_length {
+        shorten_descriptions(root, most);
+    }
 }

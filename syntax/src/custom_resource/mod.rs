@@ -1,6 +1,7 @@
 //! The container keys of a kind: `#[kube(…)]` as kube-derive 5.0 reads it, and what `#[crd(…)]` adds.
 
 mod column;
+mod conversion;
 mod scale;
 mod selectable;
 
@@ -8,7 +9,9 @@ use crate::args::{self, Arg, ArgValue, Literal};
 use crate::attribute::Attribute;
 use crate::expr::ExprKind;
 use crate::token::Ident;
-use crate::{CustomResource, Session, SpanId, TypeKind, TypeRef, derives_named, marker, suggest, types};
+use crate::{
+    CustomResource, Session, SpanId, TypeKind, TypeRef, derives_named, marker, object_name, suggest, types,
+};
 
 /// One container key: a row of the reference page and what "did you mean" chooses from.
 pub struct ContainerKey {
@@ -203,6 +206,17 @@ pub const CRD_KEYS: &[ContainerKey] = &[
     many("label", "A label on the CRD only.", |arg, draft, session| {
         draft.made.labels.extend(pair(arg, session));
     }),
+    once(
+        "conversion",
+        "The webhook that converts between versions: `strategy`, `service_name`, `service_namespace`, `service_port`, \
+         `path`, `url`, `ca_bundle`, `review_versions`; alone, as kubebuilder scaffolds it.",
+        |arg, draft, session| {
+            if draft.made.conversion.is_some() {
+                session.error(arg.span, "`conversion` is written twice");
+            }
+            draft.made.conversion = conversion::conversion(arg, session);
+        },
+    ),
 ];
 
 const fn once(
@@ -310,6 +324,7 @@ fn empty(span: SpanId) -> CustomResource {
         validations: Vec::new(),
         annotations: Vec::new(),
         labels: Vec::new(),
+        conversion: None,
     }
 }
 
@@ -432,7 +447,7 @@ fn check_kind(kind: &str, made: &CustomResource, ident: Ident<'_>, at: SpanId, s
         .chars()
         .next()
         .is_some_and(|first| first.is_ascii_uppercase());
-    if !upper || !kind.chars().all(|letter| letter.is_ascii_alphanumeric()) || kind.len() > 63 {
+    if !upper || !kind.chars().all(|letter| letter.is_ascii_alphanumeric()) || kind.len() > 59 {
         let help = "write it in UpperCamelCase, as in `CronJob`";
         session.error_help(at, format!("`{kind}` cannot be a kind"), help);
     }
@@ -490,7 +505,9 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
         && key.name.is_empty()
         && value.name.is_empty()
     {
-        return Some((key.text(session)?, value.text(session)?));
+        let (name, text) = (key.text(session)?, value.text(session)?);
+        check_pair(arg, (key, &name), (value, &text), session);
+        return Some((name, text));
     }
     let message = format!("`{}` wants a key and a value", arg.name);
     session.error_help(
@@ -499,6 +516,29 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
         format!("write `{}(\"key\", \"value\")`", arg.name),
     );
     None
+}
+
+/// Keys of annotations and labels have one form; values have one in labels only.
+fn check_pair(arg: &Arg, (key, name): (&Arg, &str), (value, text): (&Arg, &str), session: &mut Session) {
+    // The domain of an annotation's key may be in upper case; nobody writes it so.
+    if !object_name::is_label_key(name) {
+        let help = "write a name, as in `tier`, or a domain and a name, as in `example.com/tier`";
+        let message = format!("`{name}` cannot be the key of {}", with_article(arg.name));
+        session.error_help(key.value_span(), message, help);
+    }
+    if arg.name == "label" && !object_name::is_label_value(text) {
+        let help = "write at most 63 letters, digits, `-`, `_` and `.`, or make it an annotation";
+        session.error_help(
+            value.value_span(),
+            format!("`{text}` cannot be the value of a label"),
+            help,
+        );
+    }
+}
+
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with('a') { "an" } else { "a" };
+    format!("{article} {noun}")
 }
 
 fn deprecation(arg: &Arg, session: &mut Session) -> Option<String> {

@@ -16,6 +16,19 @@ pub(super) const MARKERS: &[Marker] = &[
         read: |arg, reading, session| reading.markers.title = arg.text(session),
     },
     Marker {
+        name: "max_description_length",
+        form: "max_description_length = 200",
+        doc: "Descriptions in the value are cut at so many bytes, after a sentence or a word; 0 drops them.",
+        places: ANYWHERE,
+        repeatable: false,
+        read: |arg, reading, session| {
+            let most = arg
+                .count(session)
+                .map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+            reading.markers.max_description_length = most;
+        },
+    },
+    Marker {
         name: "external_docs",
         form: "external_docs(url = \"…\", description = \"…\")",
         doc: "Where to read more.",

@@ -15,6 +15,14 @@ pub(super) const MARKERS: &[Marker] = &[
         read: |arg, reading, session| reading.markers.embedded_resource = arg.flag(session),
     },
     Marker {
+        name: "embedded_object_meta",
+        form: "embedded_object_meta",
+        doc: "Labels, annotations and names in the `metadata` of objects inside the value are kept.",
+        places: ANYWHERE,
+        repeatable: false,
+        read: |arg, reading, session| reading.markers.embedded_object_meta = arg.flag(session),
+    },
+    Marker {
         name: "preserve_unknown_fields",
         form: "preserve_unknown_fields",
         doc: "Fields that the schema does not name are kept instead of pruned.",

@@ -1,0 +1,45 @@
+use kube::CustomResource;
+use rbuilder::CrdSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::v1::Template;
+
+/// Loses the metadata of its template, and is told so.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(
+    group = "parts.k8s.io",
+    version = "v2",
+    kind = "Widget",
+    namespaced,
+    category = "all",
+    shortname = "wd",
+    selectable = ".spec.template.value"
+)]
+#[crd(conversion(service_name = "convert", service_namespace = "widgets", service_port = 8443, ca_bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="))]
+pub struct WidgetSpec {
+    pub template: Template,
+}
+
+/// Converted as kubebuilder scaffolds it.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(group = "parts.example.com", version = "v1", kind = "Plain")]
+#[crd(conversion)]
+pub struct PlainSpec {
+    pub value: i32,
+}
+
+/// Converted by somebody far away.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(group = "parts.example.com", version = "v1", kind = "Far")]
+#[crd(conversion(url = "https://example.com:8443/convert", review_versions = ["v1", "v1beta1"]))]
+pub struct FarSpec {
+    pub value: i32,
+}
+
+/// Not converted.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(group = "parts.example.com", version = "v1", kind = "Same")]
+#[crd(conversion(strategy = "None"))]
+pub struct SameSpec {
+    pub value: i32,
+}

@@ -1,0 +1,210 @@
+//! Changes to whole schemas, wherever in them something stands: shorter descriptions, and metadata that is kept.
+
+use std::sync::Arc;
+
+use crate::{Schema, SchemaType, array_of, map_of, of_type};
+
+/// Visits every schema inside another, itself first. What does not change is not copied.
+fn visit(schema: &mut Schema, wanted: &dyn Fn(&Schema) -> bool, change: &dyn Fn(&mut Schema)) {
+    change(schema);
+    let children = schema
+        .properties
+        .values_mut()
+        .chain(&mut schema.items)
+        .chain(&mut schema.additional_properties);
+    for child in children {
+        if wanted(child) {
+            visit(Arc::make_mut(child), wanted, change);
+        }
+    }
+}
+
+fn any_of(schema: &Schema, test: &dyn Fn(&Schema) -> bool) -> bool {
+    let mut children = schema
+        .properties
+        .values()
+        .chain(&schema.items)
+        .chain(&schema.additional_properties);
+    test(schema) || children.any(|child| any_of(child, test))
+}
+
+/// Cuts every description at so many bytes; none is left at 0.
+///
+/// As controller-gen cuts: after the last sentence that is whole, else after the last word, with an ellipsis; but
+/// never inside a character.
+pub fn shorten_descriptions(schema: &mut Schema, most: usize) {
+    let is_long = |schema: &Schema| {
+        any_of(schema, &|schema| {
+            schema
+                .description
+                .as_ref()
+                .is_some_and(|text| most == 0 || text.len() > most)
+        })
+    };
+    visit(schema, &is_long, &|schema| {
+        let text = schema.description.take();
+        schema.description = text.and_then(|text| match most {
+            0 => None,
+            most if text.len() <= most => Some(text),
+            most => Some(shortened(&text, most).into()),
+        });
+    });
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    let mut end = most;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text = &text[..end];
+    // The characters with Unicode's property Sentence_Terminal that occur in what people write.
+    let is_end = |letter: char| {
+        matches!(
+            letter,
+            '.' | '!' | '?' | '。' | '！' | '？' | '؟' | '।' | '‼' | '⁇' | '⁈' | '⁉'
+        )
+    };
+    if let Some((start, letter)) = text
+        .char_indices()
+        .rfind(|(start, letter)| *start > 0 && is_end(*letter))
+    {
+        return text[..start + letter.len_utf8()].to_owned();
+    }
+    match text.rfind(char::is_whitespace).filter(|start| *start > 0) {
+        Some(start) => format!("{}...", &text[..start]),
+        None => format!("{text}..."),
+    }
+}
+
+/// The `metadata` of an object inside another, as it is kept: without a schema of its own the API server drops its
+/// labels, annotations and all the rest.
+pub fn embedded_object_meta() -> Schema {
+    let text = || of_type(SchemaType::String);
+    let fields = [
+        ("annotations", map_of(&text(), text())),
+        ("finalizers", array_of(text())),
+        ("labels", map_of(&text(), text())),
+        ("name", text()),
+        ("namespace", text()),
+    ];
+    Schema {
+        properties: fields.map(|(name, schema)| (name.into(), schema.into())).into(),
+        ..of_type(SchemaType::Object)
+    }
+}
+
+/// Gives every bare `metadata` of an object inside a schema the fields that embedded objects have; says whether there
+/// was any.
+pub fn keep_object_meta(schema: &mut Schema) -> bool {
+    let found = any_of(schema, &|schema| {
+        schema
+            .properties
+            .get("metadata")
+            .is_some_and(|child| is_bare(child))
+    });
+    let has_bare = |schema: &Schema| {
+        any_of(schema, &|schema| {
+            schema
+                .properties
+                .get("metadata")
+                .is_some_and(|child| is_bare(child))
+        })
+    };
+    visit(schema, &has_bare, &|schema| {
+        if let Some(metadata) = schema
+            .properties
+            .get_mut("metadata")
+            .filter(|child| is_bare(child))
+        {
+            let description = metadata.description.clone();
+            *metadata = Arc::new(Schema {
+                description,
+                ..embedded_object_meta()
+            });
+        }
+    });
+    found
+}
+
+/// The path of the first `metadata` whose content the API server drops, below the fields of `schema`.
+pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
+    let children = schema
+        .properties
+        .iter()
+        .map(|(name, child)| (format!(".{name}"), child))
+        .chain(schema.items.iter().map(|child| ("[]".to_owned(), child)))
+        .chain(
+            schema
+                .additional_properties
+                .iter()
+                .map(|child| (".*".to_owned(), child)),
+        );
+    for (step, child) in children {
+        if step == ".metadata" && is_bare(child) && !schema.embedded_resource {
+            return Some(step);
+        }
+        if let Some(below) = dropped_object_meta(child) {
+            return Some(format!("{step}{below}"));
+        }
+    }
+    None
+}
+
+/// An object of which nothing is said: what `ObjectMeta` is without its fields.
+pub(crate) fn is_bare(schema: &Schema) -> bool {
+    let bare = Schema {
+        description: schema.description.clone(),
+        default: schema.default.clone(),
+        nullable: schema.nullable,
+        ..of_type(SchemaType::Object)
+    };
+    *schema == bare
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_end_where_a_sentence_or_a_word_does() {
+        for (text, most, expected) in [
+            ("Short.", 50, Some("Short.")),
+            ("One. Two. Three", 10, Some("One. Two.")),
+            ("One two three", 9, Some("One two...")),
+            ("Onetwothree", 5, Some("Onetw...")),
+            ("Größe zwei", 3, Some("Gr...")),
+            ("é", 1, Some("...")),
+            ("anything", 0, None),
+        ] {
+            let mut schema = Schema {
+                description: Some(text.into()),
+                ..Schema::default()
+            };
+            shorten_descriptions(&mut schema, most);
+            assert_eq!(schema.description.as_deref(), expected, "{text} at {most}");
+        }
+    }
+
+    #[test]
+    fn metadata_of_objects_inside_is_found_and_kept() {
+        let object = |fields: Vec<(&str, Schema)>| Schema {
+            properties: fields
+                .into_iter()
+                .map(|(name, schema)| (name.into(), schema.into()))
+                .collect(),
+            ..of_type(SchemaType::Object)
+        };
+        let bare = || of_type(SchemaType::Object);
+        let mut root = object(vec![(
+            "spec",
+            object(vec![("template", array_of(object(vec![("metadata", bare())])))]),
+        )]);
+        assert_eq!(
+            dropped_object_meta(&root).as_deref(),
+            Some(".spec.template[].metadata")
+        );
+        assert!(keep_object_meta(&mut root));
+        assert_eq!(dropped_object_meta(&root), None);
+        assert!(!keep_object_meta(&mut root));
+    }
+}
