@@ -1,8 +1,12 @@
 //! What can be typed. Nothing here is checked beyond its form: commands turn flags into requests.
 
+mod manifests;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 
 /// Scaffolds Kubernetes operators in Rust and generates their manifests.
 #[derive(Debug, Parser)]
@@ -35,8 +39,8 @@ pub enum Command {
     /// Add to a project
     #[command(subcommand)]
     Create(Create),
-    /// Generate CRDs and roles from the source, without compiling it
-    Manifests(ManifestsFlags),
+    /// Generate CRDs, roles and webhook configurations from the source, without compiling it
+    Manifests(Box<ManifestsFlags>),
     /// Print a completion script for a shell
     Completion {
         /// The shell
@@ -73,6 +77,11 @@ impl Command {
             Command::Manifests(flags) => flags.plan.output,
             Command::Completion { .. } | Command::Version | Command::Man { .. } => Output::Text,
         }
+    }
+
+    /// Whether complaints are to be read by programs, one on each line.
+    pub fn has_json_messages(&self) -> bool {
+        matches!(self, Command::Manifests(flags) if flags.message_format == MessageFormat::Json)
     }
 }
 
@@ -186,29 +195,6 @@ pub struct ApiFlags {
     /// Replace files of this kind that are in the way
     #[arg(long)]
     pub force: bool,
-    #[command(flatten)]
-    #[allow(missing_docs)] // its fields say it
-    pub plan: PlanFlags,
-}
-
-/// Flags of `manifests`.
-#[derive(Clone, Debug, Args)]
-pub struct ManifestsFlags {
-    /// Write nothing; fail and show the difference when a manifest is not as it would be written
-    #[arg(long, conflicts_with_all = ["dry_run", "stdout"])]
-    pub check: bool,
-    /// Print the manifests and write nothing
-    #[arg(long, conflicts_with = "dry_run")]
-    pub stdout: bool,
-    /// Folder for the manifests, within the project
-    #[arg(long, value_name = "FOLDER", default_value = "config")]
-    pub config_dir: String,
-    /// Name of the manager's ClusterRole
-    #[arg(long, value_name = "NAME", default_value = "manager-role")]
-    pub role_name: String,
-    /// Cargo features that count as on, beside the default ones
-    #[arg(long, value_delimiter = ',', value_name = "FEATURE")]
-    pub features: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub plan: PlanFlags,

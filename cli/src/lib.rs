@@ -46,8 +46,13 @@ where
         }
     };
     let (output, command) = (cli.command.output(), cli.command.name());
+    let has_json_messages = cli.command.has_json_messages();
     match commands::run(cli, shell) {
         Ok(code) => code,
+        Err(error) if has_json_messages && !error.is::<SourceErrors>() => {
+            shell.message(&report::general(&format!("{error:#}")));
+            1
+        }
         Err(error) => {
             tell(&error, output, command, shell);
             1
@@ -68,7 +73,7 @@ fn tell(error: &anyhow::Error, output: Output, command: &str, shell: &mut Shell)
         return shell.out(&format!("{answer:#}\n"));
     }
     if let Some(source) = source {
-        shell.note(&source.snippets);
+        shell.message(&source.snippets);
     }
     shell.error(error);
 }

@@ -37,10 +37,7 @@ pub(crate) fn json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     let (line, column) = place(&source, range.start);
     let (end_line, end_column) = place(&source, range.end);
     json!({
-        "severity": match diagnostic.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        },
+        "severity": level(diagnostic),
         "message": diagnostic.message,
         "help": diagnostic.help,
         "path": diagnostic.path,
@@ -53,6 +50,79 @@ pub(crate) fn json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
 fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
     let text = sources.text(&diagnostic.path);
     text.ok().flatten().unwrap_or_else(|| Arc::from(""))
+}
+
+/// One complaint on one line of JSON, in rustc's form, which editors read.
+pub(crate) fn line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
+    let source = text_of(diagnostic, sources);
+    let range = within(&source, &diagnostic.range);
+    let (line, column) = place(&source, range.start);
+    let (end_line, end_column) = place(&source, range.end);
+    let children: Vec<Value> = diagnostic.help.iter().map(|help| message("help", help)).collect();
+    let mut value = message(level(diagnostic), &diagnostic.message);
+    value["spans"] = json!([{
+        "file_name": diagnostic.path,
+        "byte_start": range.start,
+        "byte_end": range.end,
+        "line_start": line,
+        "line_end": end_line,
+        "column_start": column,
+        "column_end": end_column,
+        "is_primary": true,
+        "text": lines(&source, line..=end_line, column, end_column),
+        "label": null,
+        "suggested_replacement": null,
+        "suggestion_applicability": null,
+        "expansion": null,
+    }]);
+    value["children"] = children.into();
+    value["rendered"] = snippet(diagnostic, sources, false).into();
+    value["$message_type"] = "diagnostic".into();
+    format!("{value}\n")
+}
+
+/// A complaint about no place in the source, on one line of JSON.
+pub(crate) fn general(text: &str) -> String {
+    let mut value = message("error", text);
+    value["rendered"] = format!("error: {text}\n").into();
+    value["$message_type"] = "diagnostic".into();
+    format!("{value}\n")
+}
+
+fn message(level: &str, text: &str) -> Value {
+    json!({
+        "message": text,
+        "code": null,
+        "level": level,
+        "spans": [],
+        "children": [],
+        "rendered": null,
+    })
+}
+
+/// Each line of the source with the columns that are marked on it.
+fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, end: usize) -> Vec<Value> {
+    let (first, last) = (*numbers.start(), *numbers.end());
+    source
+        .lines()
+        .enumerate()
+        .map(|(index, text)| (index + 1, text))
+        .filter(|(number, _)| numbers.contains(number))
+        .map(|(number, text)| {
+            json!({
+                "text": text,
+                "highlight_start": if number == first { start } else { 1 },
+                "highlight_end": if number == last { end } else { text.chars().count() + 1 },
+            })
+        })
+        .collect()
+}
+
+fn level(diagnostic: &Diagnostic) -> &'static str {
+    match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
 }
 
 fn place(source: &str, at: usize) -> (usize, usize) {

@@ -10,6 +10,8 @@ pub struct Shell {
     err: Box<dyn Write + Send>,
     color: bool,
     interactive: bool,
+    /// Whether standard output is for messages, and all else goes to standard error.
+    for_messages: bool,
 }
 
 impl Shell {
@@ -23,6 +25,7 @@ impl Shell {
             interactive: !in_pipeline && std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
             out: Box::new(std::io::stdout()),
             err: Box::new(std::io::stderr()),
+            for_messages: false,
         }
     }
 
@@ -33,6 +36,7 @@ impl Shell {
             err,
             color: false,
             interactive: false,
+            for_messages: false,
         }
     }
 
@@ -41,8 +45,26 @@ impl Shell {
         self.color
     }
 
+    /// Keeps standard output for messages to programs: from now on the product goes to standard error.
+    pub fn keep_for_messages(&mut self) {
+        self.for_messages = true;
+    }
+
+    /// What is said about the source.
+    pub fn message(&mut self, text: &str) {
+        let out = if self.for_messages {
+            &mut self.out
+        } else {
+            &mut self.err
+        };
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
     /// The command's product.
     pub fn out(&mut self, text: &str) {
+        if self.for_messages {
+            return self.note(text);
+        }
         // Nobody is left to tell when output is closed early, as by `head`.
         let _ = self
             .out

@@ -25,9 +25,22 @@ pub use sources::{SourceSet, Sources};
 
 use report::Report;
 
+/// A sort of manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// CustomResourceDefinitions of the kinds.
+    Crds,
+    /// Roles with the permissions that `#[rbac]` asks for.
+    Roles,
+    /// Configurations of the webhooks that `#[webhook]` marks.
+    Webhooks,
+}
+
 /// What can be chosen about the output.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What to make; a mistake in what is not wanted stands in nobody's way.
+    pub products: Vec<Product>,
     /// Name of the ClusterRole, and of Roles whose marker names none.
     pub role_name: String,
     /// The packages to read, by name; when empty, the package that the command runs in, or every member of
@@ -55,6 +68,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            products: vec![Product::Crds, Product::Roles, Product::Webhooks],
             role_name: "manager-role".into(),
             packages: Vec::new(),
             examples: Vec::new(),
@@ -119,8 +133,13 @@ fn manifests(sources: &dyn Sources, options: &Options, report: &mut Report) -> V
     };
     let mut package = collect::collect(sources, manifests, report);
     origin::name_files(&mut package);
-    let mut files = crd::crd_files(&package, options, report);
-    files.extend(rbac::roles_file(&package.rules, &options.role_name));
-    files.extend(webhook::manifests_file(&package, report));
+    let mut files = Vec::new();
+    for product in &options.products {
+        match product {
+            Product::Crds => files.extend(crd::crd_files(&package, options, report)),
+            Product::Roles => files.extend(rbac::roles_file(&package.rules, &options.role_name)),
+            Product::Webhooks => files.extend(webhook::manifests_file(&package, report)),
+        }
+    }
     files
 }

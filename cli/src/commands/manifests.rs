@@ -1,25 +1,28 @@
 //! `rbuilder manifests`: source text → CRDs and roles, through the generator.
 
+mod layout;
+
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_generator::{Generated, Options, Severity, Sources, generate};
+use rbuilder_generator::{Generated, Options, Product, Severity, Sources, generate};
 use serde_json::{Value, json};
 
-use super::{Outcome, finish, open, webhooks};
-use crate::edit::{Unrecognised, kustomization};
-use crate::flags::{ManifestsFlags, Output};
+use super::{Outcome, finish, open};
+use crate::flags::{ManifestsFlags, MessageFormat, Only, Output};
 use crate::plan::{Plan, diff};
-use crate::project::{FILE, Project};
 use crate::report;
 use crate::shell::Shell;
-use crate::tree::{Tree, TreeSources, check_relative};
+use crate::tree::{Tree, TreeSources};
+
+use layout::{Layout, put};
 
 /// What is asked of the generator.
 pub(super) struct Request {
-    /// Folder for the manifests, within the project.
-    pub(super) config: String,
+    pub(super) layout: Layout,
     pub(super) options: Options,
+    /// How mistakes are told.
+    pub(super) messages: MessageFormat,
     /// Whether mistakes are shown in colour.
     pub(super) color: bool,
     /// What to do when the source has mistakes.
@@ -29,29 +32,67 @@ pub(super) struct Request {
 impl Default for Request {
     fn default() -> Self {
         Request {
-            config: "config".into(),
+            layout: Layout::default(),
             options: Options {
                 version: Some(env!("CARGO_PKG_VERSION").into()),
                 ..Options::default()
             },
+            messages: MessageFormat::Human,
             color: false,
             advice: "mend this first",
         }
     }
 }
 
-pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Result<u8> {
-    check_relative(&flags.config_dir)?;
-    let tree = open(dir, shell)?;
-    let mut request = Request {
-        config: flags.config_dir.clone(),
-        color: shell.color(),
-        advice: "",
-        ..Request::default()
-    };
-    request.options.role_name.clone_from(&flags.role_name);
-    request.options.features.clone_from(&flags.features);
+impl Request {
+    fn new(flags: &ManifestsFlags, shell: &Shell) -> Result<Request> {
+        let mut request = Request {
+            layout: Layout::new(&flags.target)?,
+            messages: flags.message_format,
+            color: shell.color(),
+            advice: "",
+            ..Request::default()
+        };
+        let (source, target) = (&flags.source, &flags.target);
+        let options = &mut request.options;
+        if !flags.only.is_empty() {
+            options
+                .products
+                .retain(|product| flags.only.contains(&only(*product)));
+        }
+        options.packages.clone_from(&source.packages);
+        options.examples.clone_from(&source.examples);
+        options.features.clone_from(&source.features);
+        options.all_features = source.all_features;
+        options.no_default_features = source.no_default_features;
+        options.role_name.clone_from(&target.role_name);
+        if target.no_version_annotation {
+            options.version = None;
+        }
+        // What is left out by choice is not stale.
+        request.layout.prunes &= source.packages.is_empty() && source.examples.is_empty();
+        Ok(request)
+    }
 
+    fn makes(&self, product: Product) -> bool {
+        self.options.products.contains(&product)
+    }
+}
+
+fn only(product: Product) -> Only {
+    match product {
+        Product::Crds => Only::Crd,
+        Product::Roles => Only::Rbac,
+        Product::Webhooks => Only::Webhook,
+    }
+}
+
+pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Result<u8> {
+    if flags.message_format == MessageFormat::Json && !flags.stdout {
+        shell.keep_for_messages();
+    }
+    let request = Request::new(flags, shell)?;
+    let tree = open(dir, shell)?;
     let mut plan = Plan::default();
     let found = read(&plan, &tree, &request)?;
     if flags.stdout {
@@ -61,18 +102,25 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     put(&mut plan, &tree, &request, &found.generated)?;
     let outcome = found.into_outcome(plan);
     if flags.check && !outcome.plan.is_empty() {
-        shell.note(&outcome.warnings);
-        if flags.plan.output == Output::Json {
-            let mut answer = crate::plan::json(&outcome.plan, "manifests", false);
-            answer["diagnostics"] = Value::Array(outcome.diagnostics.clone());
-            shell.out(&format!("{answer:#}\n"));
-        } else {
-            shell.diff(&diff(&outcome.plan));
-            shell.error(&anyhow!("the manifests are stale: run `rbuilder manifests`"));
-        }
+        say_stale(&outcome, flags, shell);
         return Ok(1);
     }
     finish("manifests", &tree, &outcome, flags.plan, shell)
+}
+
+fn say_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
+    shell.message(&outcome.warnings);
+    if flags.plan.output == Output::Json {
+        let mut answer = crate::plan::json(&outcome.plan, "manifests", false);
+        answer["diagnostics"] = Value::Array(outcome.diagnostics.clone());
+        return shell.out(&format!("{answer:#}\n"));
+    }
+    shell.diff(&diff(&outcome.plan));
+    let message = "the manifests are stale: run `rbuilder manifests`";
+    if flags.message_format == MessageFormat::Json {
+        return shell.message(&report::general(message));
+    }
+    shell.error(&anyhow!(message));
 }
 
 /// The manifests themselves, one after the other.
@@ -86,7 +134,7 @@ fn print(found: &Found, output: Output, shell: &mut Shell) {
         let answer = json!({ "command": "manifests", "files": list, "diagnostics": found.data });
         return shell.out(&format!("{answer:#}\n"));
     }
-    shell.note(&found.text);
+    shell.message(&found.text);
     for file in files {
         shell.out(&file.text);
     }
@@ -124,8 +172,14 @@ impl Found {
 fn read(plan: &Plan, tree: &Tree, request: &Request) -> Result<Found> {
     let sources = sources(plan, tree)?;
     let generated = generate(&sources, &request.options);
-    let snippet = |diagnostic| report::snippet(diagnostic, &sources, request.color);
-    let text: Vec<String> = generated.diagnostics.iter().map(snippet).collect();
+    let text: Vec<String> = generated
+        .diagnostics
+        .iter()
+        .map(|diagnostic| match request.messages {
+            MessageFormat::Human => format!("{}\n", report::snippet(diagnostic, &sources, request.color)),
+            MessageFormat::Json => report::line(diagnostic, &sources),
+        })
+        .collect();
     let data: Vec<Value> = generated
         .diagnostics
         .iter()
@@ -136,10 +190,7 @@ fn read(plan: &Plan, tree: &Tree, request: &Request) -> Result<Found> {
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
-    let mut text = text.join("\n");
-    if !text.is_empty() {
-        text.push('\n');
-    }
+    let text = text.concat();
     if errors > 0 {
         return Err(anyhow!(SourceErrors {
             errors,
@@ -195,94 +246,4 @@ impl std::fmt::Display for SourceErrors {
         }
         write!(f, ": {}", self.advice)
     }
-}
-
-fn put(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -> Result<()> {
-    let config = &request.config;
-    let mut names = Vec::new();
-    for file in &generated.files {
-        let path = format!("{config}/{}", file.path);
-        plan.replace(tree, &path, &file.text)?;
-        if let Some(name) = file.path.strip_prefix("crd/") {
-            names.push(name.to_owned());
-        }
-    }
-    let stale = prune(plan, tree, config, &names)?;
-    wire(plan, tree, config, &names, &stale)?;
-    webhooks::keep_in_step(plan, tree, config, &generated.files)?;
-    empty_role(plan, tree, request, generated)
-}
-
-/// Removes CRDs that an earlier run wrote and no kind stands for any more.
-fn prune(plan: &mut Plan, tree: &Tree, config: &str, names: &[String]) -> Result<Vec<String>> {
-    let mut stale = Vec::new();
-    for path in tree.list(&format!("{config}/crd/bases"))? {
-        let name = path[config.len() + "/crd/".len()..].to_owned();
-        if !path.ends_with(".yaml") || names.contains(&name) {
-            continue;
-        }
-        if tree.read(&path)?.is_some_and(|text| is_ours(&text)) {
-            plan.delete(tree, &path)?;
-            stale.push(name);
-        }
-    }
-    Ok(stale)
-}
-
-/// Whether the generator wrote this CRD.
-fn is_ours(text: &str) -> bool {
-    text.lines()
-        .any(|line| line.trim_start().starts_with("rbuilder.dev/version:"))
-}
-
-/// Keeps the list of CRDs in step with the files, where there is one.
-fn wire(plan: &mut Plan, tree: &Tree, config: &str, names: &[String], stale: &[String]) -> Result<()> {
-    let path = format!("{config}/crd/kustomization.yaml");
-    let Some(text) = plan.read(tree, &path)? else {
-        return Ok(());
-    };
-    let mut edited = text.clone();
-    let problem = |reason, deed, name: &str| Unrecognised {
-        path: path.clone(),
-        reason,
-        deed,
-        lines: format!("  resources:\n  - {name}"),
-    };
-    for name in names {
-        edited =
-            kustomization::add(&edited, name).map_err(|reason| problem(reason, "add these lines", name))?;
-    }
-    for name in stale {
-        edited = kustomization::remove(&edited, name)
-            .map_err(|reason| problem(reason, "remove this entry", name))?;
-    }
-    if edited != text {
-        plan.edit(tree, &path, &edited)?;
-    }
-    Ok(())
-}
-
-/// A role that no marker asks for any more keeps its kind and name, which its binding refers to, and loses its
-/// permissions. Without PROJECT the file may be somebody else's, and stays.
-fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -> Result<()> {
-    let path = format!("{}/rbac/role.yaml", request.config);
-    if generated.files.iter().any(|file| file.path == "rbac/role.yaml") || plan.read(tree, &path)?.is_none() {
-        return Ok(());
-    }
-    let Some(project) = plan.read(tree, FILE)? else {
-        return Ok(());
-    };
-    let known = Project::parse(&project)?.known;
-    let mut metadata = json!({ "name": request.options.role_name });
-    if known.namespaced {
-        metadata["namespace"] = format!("{}-system", known.project_name).into();
-    }
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": if known.namespaced { "Role" } else { "ClusterRole" },
-        "metadata": metadata,
-        "rules": [],
-    });
-    let text = format!("---\n{}", rbuilder_generator::yaml::to_string(&role));
-    plan.replace(tree, &path, &text)
 }

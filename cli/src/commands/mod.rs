@@ -87,7 +87,7 @@ fn finish(command: &str, tree: &Tree, outcome: &Outcome, flags: PlanFlags, shell
         shell.out(&format!("{answer:#}\n"));
         return Ok(0);
     }
-    shell.note(warnings);
+    shell.message(warnings);
     if flags.dry_run && !plan.is_empty() {
         shell.diff(&diff(plan));
         shell.note(&format!("dry run: nothing was written\n{}", summary(plan)));

@@ -41,18 +41,12 @@ impl Folder {
 
     /// Runs a command line in the folder.
     pub(crate) fn run(&self, line: &str) -> Ran {
-        let (out, err) = (Sink::default(), Sink::default());
-        let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));
-        let folder = self.path().to_str().expect("a plain path");
-        let words = ["rbuilder", "-C", folder]
-            .into_iter()
-            .chain(line.split_whitespace());
-        let code = rbuilder_cli::run(words, &mut shell);
-        Ran {
-            code,
-            out: out.text(),
-            err: err.text(),
-        }
+        run(self.path(), line)
+    }
+
+    /// A folder within, to run commands in.
+    pub(crate) fn inside(&self, path: &str) -> Inside {
+        Inside(self.path().join(path))
     }
 
     /// Every file with its text, hidden ones included.
@@ -77,6 +71,31 @@ impl Folder {
             copy.write(&path, &text);
         }
         copy
+    }
+}
+
+/// A folder within a temporary one.
+pub(crate) struct Inside(PathBuf);
+
+impl Inside {
+    /// Runs a command line in the folder.
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        run(&self.0, line)
+    }
+}
+
+fn run(folder: &Path, line: &str) -> Ran {
+    let (out, err) = (Sink::default(), Sink::default());
+    let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));
+    let folder = folder.to_str().expect("a plain path");
+    let words = ["rbuilder", "-C", folder]
+        .into_iter()
+        .chain(line.split_whitespace());
+    let code = rbuilder_cli::run(words, &mut shell);
+    Ran {
+        code,
+        out: out.text(),
+        err: err.text(),
     }
 }
 

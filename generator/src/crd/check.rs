@@ -58,7 +58,6 @@ pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
 }
 
 /// Where a path leads.
-
 enum Found<'s> {
     Schema(&'s Schema),
     /// Into content that the schema says nothing about.

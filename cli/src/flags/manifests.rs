@@ -1,0 +1,111 @@
+//! Flags of `manifests`.
+
+use clap::{Args, ValueEnum};
+
+use super::PlanFlags;
+
+/// Flags of `manifests`.
+#[derive(Clone, Debug, Args)]
+pub struct ManifestsFlags {
+    /// Write nothing; fail and show the difference when a manifest is not as it would be written
+    #[arg(long, conflicts_with_all = ["dry_run", "stdout"])]
+    pub check: bool,
+    /// Print the manifests and write nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub stdout: bool,
+    /// What to generate [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
+    pub only: Vec<Only>,
+    /// How mistakes in the source are told
+    #[arg(
+        long,
+        value_enum,
+        default_value = "human",
+        value_name = "FORMAT",
+        conflicts_with = "output"
+    )]
+    pub message_format: MessageFormat,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub source: SourceFlags,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub target: TargetFlags,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub plan: PlanFlags,
+}
+
+/// What the manifests are made from.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Source")]
+pub struct SourceFlags {
+    /// Package to read [default: the one here, or every member of the workspace here]
+    #[arg(short, long = "package", value_name = "NAME")]
+    pub packages: Vec<String>,
+    /// Example to read in place of the library and the binaries
+    #[arg(long = "example", value_name = "NAME")]
+    pub examples: Vec<String>,
+    /// Cargo features that count as on, beside the default ones
+    #[arg(short = 'F', long, value_delimiter = ',', value_name = "FEATURE")]
+    pub features: Vec<String>,
+    /// Let every Cargo feature count as on
+    #[arg(long)]
+    pub all_features: bool,
+    /// Let the default Cargo features count as off
+    #[arg(long)]
+    pub no_default_features: bool,
+}
+
+/// What the manifests are like, and where they go.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Manifests")]
+pub struct TargetFlags {
+    /// Folder for the manifests, within the project
+    #[arg(
+        long,
+        visible_alias = "output-dir",
+        value_name = "FOLDER",
+        default_value = "config"
+    )]
+    pub config_dir: String,
+    /// Folder for CRDs [default: <config-dir>/crd/bases]
+    #[arg(long, value_name = "FOLDER")]
+    pub crd_dir: Option<String>,
+    /// Folder for roles [default: <config-dir>/rbac]
+    #[arg(long, value_name = "FOLDER")]
+    pub rbac_dir: Option<String>,
+    /// Folder for webhook configurations [default: <config-dir>/webhook]
+    #[arg(long, value_name = "FOLDER")]
+    pub webhook_dir: Option<String>,
+    /// Name of the manager's ClusterRole
+    #[arg(long, value_name = "NAME", default_value = "manager-role")]
+    pub role_name: String,
+    /// Leave out the annotation that says which rbuilder wrote a CRD; a comment then says that one did
+    #[arg(long)]
+    pub no_version_annotation: bool,
+    /// Keep CRDs that an earlier run wrote and no kind stands for any more
+    #[arg(long)]
+    pub no_prune: bool,
+}
+
+/// A sort of manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Only {
+    /// CustomResourceDefinitions
+    Crd,
+    /// Roles
+    Rbac,
+    /// Webhook configurations
+    Webhook,
+}
+
+/// How mistakes in the source are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MessageFormat {
+    /// For people, on standard error
+    Human,
+    /// For editors: one JSON object a line, as rustc writes them; on standard output, or on standard error
+    /// beside `--stdout`
+    Json,
+}
