@@ -7,6 +7,7 @@ use rbuilder_syntax::token::{Malformed, lex};
 use rbuilder_syntax::{Attribute, Session, SlotType, crate_path, parse_type};
 use syn::{DeriveInput, GenericParam, Generics};
 
+use crate::byte_string;
 use crate::report::{compile_errors, malformed};
 use crate::source::Source;
 
@@ -78,11 +79,23 @@ fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
 
 fn body(root: &TokenStream, container: &str, slots: &[TokenStream]) -> TokenStream {
     let container = Literal::string(container);
+    let slots = slots.iter().map(|ty| slot(root, ty));
     quote! {
         #root::__private::json_schema::<Self>(
             #container,
-            || ::std::vec![#(#root::__private::slot::<#slots>()),*],
+            || ::std::vec![#(#slots),*],
         )
+    }
+}
+
+/// The schema of a type that the container mentions.
+fn slot(root: &TokenStream, ty: &TokenStream) -> TokenStream {
+    match byte_string::replaced(ty.clone(), &quote!(#root::__private::Bytes)) {
+        None => quote!(#root::__private::slot::<#ty>()),
+        Some(replaced) => quote!({
+            use #root::__private::{AsWritten as _, Substituted as _};
+            (&#root::__private::Probe::<#ty, #replaced>::new()).slot()
+        }),
     }
 }
 

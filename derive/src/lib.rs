@@ -3,6 +3,7 @@
 //! What an item says is read by `rbuilder-syntax`; here it becomes tokens. The code that is emitted names the
 //! runtime by path and this crate does not depend on it.
 
+mod byte_string;
 mod crd_schema;
 mod envtest;
 mod rbac;

@@ -8,6 +8,7 @@ mod cel;
 mod collect;
 mod crd;
 mod kubernetes;
+mod kubernetes_types;
 mod origin;
 mod package;
 pub mod rbac;
@@ -20,9 +21,11 @@ pub mod yaml;
 
 use std::ops::Range;
 
+pub use rbuilder_catalogue::Minor;
 pub use rbuilder_syntax::Severity;
 pub use sources::{SourceSet, Sources};
 
+use kubernetes_types::KubernetesTypes;
 use report::Report;
 
 /// A sort of manifest.
@@ -63,6 +66,9 @@ pub struct Options {
     /// Whether the `metadata` of objects inside objects, such as that of a pod template, keeps labels, annotations
     /// and names. Without it the API server drops them. The marker `embedded_object_meta` says the same of one value.
     pub embedded_object_meta: bool,
+    /// The Kubernetes whose types k8s-openapi has, where no feature of it is chosen in a manifest: what the variable
+    /// `K8S_OPENAPI_ENABLED_VERSION` says to the build. Where nothing is said, the newest is taken.
+    pub kubernetes: Option<Minor>,
 }
 
 impl Default for Options {
@@ -78,6 +84,7 @@ impl Default for Options {
             version: None,
             max_description_length: None,
             embedded_object_meta: false,
+            kubernetes: None,
         }
     }
 }
@@ -131,7 +138,8 @@ fn manifests(sources: &dyn Sources, options: &Options, report: &mut Report) -> V
     let Some(manifests) = cargo::read(sources, options, report) else {
         return Vec::new();
     };
-    let mut package = collect::collect(sources, manifests, report);
+    let kubernetes = KubernetesTypes::choose(&manifests.k8s_openapi, options.kubernetes);
+    let mut package = collect::collect(sources, manifests.packages, kubernetes, report);
     origin::name_files(&mut package);
     let mut files = Vec::new();
     for product in &options.products {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use rbuilder_syntax::{RbacRule, SpanId, Type, TypeRef, Webhook};
 
 use crate::cargo::Dependency;
+use crate::kubernetes_types::KubernetesTypes;
 
 /// Declares a number that indexes one of the package's lists.
 macro_rules! id {
@@ -56,6 +57,8 @@ pub(crate) struct Package {
     pub(crate) handlers: Vec<Handler>,
     /// The Cargo packages, in the order of their manifests.
     pub(crate) members: Vec<Member>,
+    /// Kubernetes' own types, as the packages' k8s-openapi has them.
+    pub(crate) kubernetes: KubernetesTypes,
 }
 
 /// A Cargo package.

@@ -87,6 +87,10 @@ impl<'a> Schemas<'a> {
                 schema: known(path)?,
                 optional: false,
             },
+            Ty::Kubernetes(path) => Slot {
+                schema: self.kubernetes(path)?,
+                optional: false,
+            },
             Ty::List(items) => plain(array_of(self.member(items, place)?)),
             Ty::Set(items) => plain(set_of(self.member(items, place)?)),
             Ty::Array(items, length) => plain(array_of_length(self.member(items, place)?, *length)),
@@ -103,6 +107,15 @@ impl<'a> Schemas<'a> {
                 plain(map_of(&key, value))
             }
         })
+    }
+
+    fn kubernetes(&mut self, path: &str) -> Option<Arc<Schema>> {
+        let types = &self.package().kubernetes;
+        let schema = types.schema(path);
+        if let Some(warning) = types.doubt(path) {
+            self.report().push(warning);
+        }
+        schema
     }
 
     /// The schema of an item of a list.

@@ -124,6 +124,9 @@ pub mod metrics;
 mod object;
 mod phase;
 pub mod predicate;
+#[allow(missing_docs)] // for the derive, not for people
+#[doc(hidden)]
+pub mod private;
 mod probes;
 mod queue;
 mod server;
@@ -136,7 +139,7 @@ pub mod webhook;
 
 /// What the code that [`CrdSchema`] writes calls.
 #[doc(hidden)]
-pub use rbuilder_schema::private as __private;
+pub use private as __private;
 
 /// Implements [`schemars::JsonSchema`] for an API type, as a structural schema that the API server accepts.
 ///

@@ -28,16 +28,17 @@ name = "twin"
 edition = "2024"
 
 [dependencies]
-k8s-openapi = "0.29"
+k8s-openapi = { version = "0.29", features = ["v1_36"] }
 kube = "5"
 rbuilder = "0.1"
 serde = "1"
 serde_json = "1"
 "#;
 
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("src/lib.rs", include_str!("twin/kinds.rs")),
     ("src/docs.rs", include_str!("twin/docs.rs")),
+    ("src/kubernetes.rs", include_str!("twin/kubernetes.rs")),
     ("src/leaves.rs", include_str!("twin/leaves.rs")),
     ("src/markers.rs", include_str!("twin/markers.rs")),
     ("src/names.rs", include_str!("twin/names.rs")),
@@ -63,6 +64,7 @@ fn compiled_kinds() -> Vec<CustomResourceDefinition> {
         kinds::Flat::crd(),
         kinds::Policy::crd(),
         kinds::docs::Documented::crd(),
+        kinds::kubernetes::Workload::crd(),
         kinds::leaves::Leaf::crd(),
         kinds::markers::Marked::crd(),
         kinds::names::Naming::crd(),

@@ -17,10 +17,18 @@ pub(crate) const OWN: &str = "x-rbuilder";
 /// Why a type has no structural schema.
 pub(crate) type Refusal = String;
 
+/// Schemas of Kubernetes' types by their Rust path, where the reader has them.
+pub(crate) type Kubernetes<'d> = &'d dyn Fn(&str) -> Option<Arc<Schema>>;
+
 /// Reads one schema with the definitions that its references name.
-pub(crate) fn import(value: &Value, definitions: &Map<String, Value>) -> Result<Schema, Refusal> {
+pub(crate) fn import(
+    value: &Value,
+    definitions: &Map<String, Value>,
+    kubernetes: Kubernetes<'_>,
+) -> Result<Schema, Refusal> {
     Import {
         definitions,
+        kubernetes,
         path: Vec::new(),
     }
     .schema(value)
@@ -28,6 +36,7 @@ pub(crate) fn import(value: &Value, definitions: &Map<String, Value>) -> Result<
 
 struct Import<'d> {
     definitions: &'d Map<String, Value>,
+    kubernetes: Kubernetes<'d>,
     /// The references being followed, to see a cycle.
     path: Vec<String>,
 }
@@ -84,7 +93,8 @@ impl Import<'_> {
 
     fn reference(&mut self, reference: &str) -> Result<Schema, Refusal> {
         let name = reference.rsplit('/').next().unwrap_or(reference);
-        if let Some(schema) = kubernetes_path(name).and_then(|path| known(&path)) {
+        let kubernetes = kubernetes_path(name);
+        if let Some(schema) = kubernetes.and_then(|path| known(&path).or_else(|| (self.kubernetes)(&path))) {
             return Ok(Schema::clone(&schema));
         }
         if self.path.iter().any(|earlier| earlier == name) {
@@ -437,7 +447,7 @@ mod tests {
             }},
             "Node": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}}},
         });
-        let imported = import(&schemars, definitions.as_object().expect("a map"));
+        let imported = import(&schemars, definitions.as_object().expect("a map"), &|_| None);
         let imported = imported.map(|schema| serde_json::to_value(schema).expect("JSON"));
         assert_eq!(imported, expected.map_err(str::to_owned), "{schemars}");
     }

@@ -112,14 +112,10 @@ fn third_party(path: &str) -> Option<Schema> {
     })
 }
 
-/// Kubernetes types by their path below `k8s_openapi`; their fields, where they have any, are listed with
-/// what controller-gen writes for them.
+/// Kubernetes types by their path below `k8s_openapi`, as controller-gen writes them.
 fn kubernetes(rest: &str) -> Option<Schema> {
     if let Some(name) = rest.strip_prefix("apimachinery::pkg::apis::meta::v1::") {
         return meta(name);
-    }
-    if let Some(name) = rest.strip_prefix("api::core::v1::") {
-        return core(name);
     }
     Some(match rest {
         "ByteString" => text(Some("byte")),
@@ -129,8 +125,17 @@ fn kubernetes(rest: &str) -> Option<Schema> {
         },
         "apimachinery::pkg::util::intstr::IntOrString" => int_or_string(),
         "apimachinery::pkg::runtime::RawExtension" => any_object(),
-        "apiextensions_apiserver::pkg::apis::apiextensions::v1::JSON" => any(),
-        "apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps" => any_object(),
+        _ => {
+            return extensions(rest.strip_prefix("apiextensions_apiserver::pkg::apis::apiextensions::v1::")?);
+        }
+    })
+}
+
+/// Schemas within schemas, which contain themselves: any content of the right type.
+fn extensions(name: &str) -> Option<Schema> {
+    Some(match name {
+        "JSON" | "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrStringArray" => any(),
+        "JSONSchemaProps" => any_object(),
         _ => return None,
     })
 }
@@ -146,204 +151,9 @@ fn meta(name: &str) -> Option<Schema> {
         "Time" | "MicroTime" => text(Some("date-time")),
         "Duration" => text(None),
         "ObjectMeta" => of_type(SchemaType::Object),
-        "FieldsV1" => any_object(),
-        "Condition" => condition(),
-        "LabelSelectorRequirement" => label_selector_requirement(),
-        "LabelSelector" => label_selector(),
+        "FieldsV1" | "Patch" => any_object(),
         _ => return None,
     })
-}
-
-fn condition() -> Schema {
-    let time = "lastTransitionTime is the last time the condition transitioned from one status to another.\n\
-                This should be when the underlying condition changed.  If that is not known, then using the \
-                time when the API field changed is acceptable.";
-    let message = "message is a human readable message indicating details about the transition.\n\
-                   This may be an empty string.";
-    let generation = "observedGeneration represents the .metadata.generation that the condition was set based \
-                      upon.\nFor instance, if .metadata.generation is currently 12, but the \
-                      .status.conditions[x].observedGeneration is 9, the condition is out of date\n\
-                      with respect to the current state of the instance.";
-    let reason = "reason contains a programmatic identifier indicating the reason for the condition's last \
-                  transition.\nProducers of specific condition types may define expected values and meanings \
-                  for this field,\nand whether the values are considered a guaranteed API.\n\
-                  The value should be a CamelCase string.\nThis field may not be empty.";
-    let status = Schema {
-        enumeration: vec![json!("True"), json!("False"), json!("Unknown")],
-        ..described(
-            text(None),
-            "status of the condition, one of True, False, Unknown.",
-        )
-    };
-    let kind = "type of condition in CamelCase or in foo.example.com/CamelCase.";
-    object(
-        Some("Condition contains details for one aspect of the current state of this API Resource."),
-        &["lastTransitionTime", "message", "reason", "status", "type"],
-        vec![
-            ("lastTransitionTime", described(text(Some("date-time")), time)),
-            (
-                "message",
-                Schema {
-                    max_length: Some(32768),
-                    ..described(text(None), message)
-                },
-            ),
-            (
-                "observedGeneration",
-                Schema {
-                    format: Some("int64".into()),
-                    minimum: Some(0.into()),
-                    ..described(of_type(SchemaType::Integer), generation)
-                },
-            ),
-            (
-                "reason",
-                Schema {
-                    max_length: Some(1024),
-                    min_length: Some(1),
-                    pattern: Some("^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$".into()),
-                    ..described(text(None), reason)
-                },
-            ),
-            ("status", status),
-            (
-                "type",
-                Schema {
-                    max_length: Some(316),
-                    pattern: Some(CONDITION_TYPE.into()),
-                    ..described(text(None), kind)
-                },
-            ),
-        ],
-    )
-}
-
-/// A condition's type: a label, after an optional DNS name and `/`.
-const CONDITION_TYPE: &str = concat!(
-    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?",
-    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-);
-
-fn label_selector() -> Schema {
-    let atomic = Some(crate::ListType::Atomic);
-    let expressions =
-        "matchExpressions is a list of label selector requirements. The requirements are ANDed.";
-    let labels = "matchLabels is a map of {key,value} pairs. A single {key,value} in the matchLabels\n\
-                  map is equivalent to an element of matchExpressions, whose key field is \"key\", the\n\
-                  operator is \"In\", and the values array contains only \"value\". The requirements are ANDed.";
-    let about = "A label selector is a label query over a set of resources. The result of matchLabels and\n\
-                 matchExpressions are ANDed. An empty label selector matches all objects. A null\n\
-                 label selector matches no objects.";
-    let list = Schema {
-        list_type: atomic,
-        ..crate::build::array_of(label_selector_requirement())
-    };
-    let map = crate::build::map_of(&text(None), text(None));
-    Schema {
-        map_type: Some(crate::MapType::Atomic),
-        ..object(
-            Some(about),
-            &[],
-            vec![
-                ("matchExpressions", described(list, expressions)),
-                ("matchLabels", described(map, labels)),
-            ],
-        )
-    }
-}
-
-fn label_selector_requirement() -> Schema {
-    let about = "A label selector requirement is a selector that contains values, a key, and an operator that\n\
-                 relates the key and values.";
-    let operator = "operator represents a key's relationship to a set of values.\n\
-                    Valid operators are In, NotIn, Exists and DoesNotExist.";
-    let values = "values is an array of string values. If the operator is In or NotIn,\n\
-                  the values array must be non-empty. If the operator is Exists or DoesNotExist,\n\
-                  the values array must be empty. This array is replaced during a strategic\nmerge patch.";
-    let list = Schema {
-        list_type: Some(crate::ListType::Atomic),
-        ..crate::build::array_of(text(None))
-    };
-    object(
-        Some(about),
-        &["key", "operator"],
-        vec![
-            (
-                "key",
-                described(text(None), "key is the label key that the selector applies to."),
-            ),
-            ("operator", described(text(None), operator)),
-            ("values", described(list, values)),
-        ],
-    )
-}
-
-fn core(name: &str) -> Option<Schema> {
-    let name_text = "Name of the referent.\nThis field is effectively required, but due to backwards compatibility is\n\
-                     allowed to be empty. Instances of this type with an empty value here are\nalmost certainly \
-                     wrong.\nMore info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names";
-    let referent = || {
-        (
-            "name",
-            Schema {
-                default: Some(json!("")),
-                ..described(text(None), name_text)
-            },
-        )
-    };
-    let atomic = |schema| Schema {
-        map_type: Some(crate::MapType::Atomic),
-        ..schema
-    };
-    let key_of = |what: &str, key: &str, about: &str| {
-        let optional = format!("Specify whether the {what} or its key must be defined");
-        atomic(object(
-            Some(about),
-            &["key"],
-            vec![
-                ("key", described(text(None), key)),
-                referent(),
-                ("optional", described(of_type(SchemaType::Boolean), &optional)),
-            ],
-        ))
-    };
-    Some(match name {
-        "LocalObjectReference" => {
-            let about = "LocalObjectReference contains enough information to let you locate the\n\
-                         referenced object inside the same namespace.";
-            atomic(object(Some(about), &[], vec![referent()]))
-        }
-        "SecretKeySelector" => key_of(
-            "Secret",
-            "The key of the secret to select from.  Must be a valid secret key.",
-            "SecretKeySelector selects a key of a Secret.",
-        ),
-        "ConfigMapKeySelector" => key_of(
-            "ConfigMap",
-            "The key to select.",
-            "Selects a key from a ConfigMap.",
-        ),
-        _ => return None,
-    })
-}
-
-fn object(about: Option<&str>, required: &[&str], properties: Vec<(&str, Schema)>) -> Schema {
-    Schema {
-        description: about.map(Arc::from),
-        required: required.iter().map(|name| Arc::from(*name)).collect(),
-        properties: properties
-            .into_iter()
-            .map(|(name, schema)| (name.into(), schema.into()))
-            .collect(),
-        ..of_type(SchemaType::Object)
-    }
-}
-
-fn described(schema: Schema, about: &str) -> Schema {
-    Schema {
-        description: Some(about.into()),
-        ..schema
-    }
 }
 
 fn text(format: Option<&str>) -> Schema {
@@ -404,17 +214,5 @@ mod tests {
         assert_eq!(known("i128"), None);
         assert_eq!(known("std::collections::LinkedList"), None);
         assert_eq!(known("my::String"), None);
-    }
-
-    #[test]
-    fn a_condition_is_controller_gens() {
-        let schema = known("k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition").expect("known");
-        let required: Vec<&str> = schema.required.iter().map(AsRef::as_ref).collect();
-        assert_eq!(
-            required,
-            ["lastTransitionTime", "message", "reason", "status", "type"]
-        );
-        assert_eq!(schema.properties["message"].max_length, Some(32768));
-        assert_eq!(schema.properties["type"].max_length, Some(316));
     }
 }

@@ -157,15 +157,16 @@ fn place(container: &Container, site: &Site) -> String {
     name.unwrap_or_else(|| container.name.clone())
 }
 
-/// The schema of a type that a container mentions, from its `JsonSchema`.
+/// The schema of a type that a container mentions, from its `JsonSchema`; of Kubernetes' own types from
+/// `kubernetes`, which is asked by Rust path (`k8s_openapi::api::core::v1::Pod`).
 ///
 /// # Panics
 /// When that schema has no structural form.
-pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
+pub fn slot<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>) -> Slot {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let schema = generator.subschema_for::<T>();
     let definitions = generator.take_definitions(true);
-    match import(schema.as_value(), &definitions) {
+    match import(schema.as_value(), &definitions, kubernetes) {
         // Asked of the trait, so that an alias of `Option` is one too.
         Ok(schema) => Slot {
             schema: schema.into(),

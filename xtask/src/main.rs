@@ -6,6 +6,7 @@
 
 mod assets;
 mod bench;
+mod catalogue;
 mod controller_gen;
 mod docs;
 mod oracle;
@@ -34,6 +35,8 @@ enum Task {
     Assets,
     /// Measures `rbuilder manifests` on projects with 1, 10 and 200 kinds
     Bench(bench::Args),
+    /// Makes the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
+    Catalogue(catalogue::Args),
     /// Makes the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
     /// Records what controller-gen makes of the Go half of the oracle
@@ -62,6 +65,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
     match task {
         Task::Assets => assets::run(),
         Task::Bench(args) => bench::run(args),
+        Task::Catalogue(args) => catalogue::run(args),
         Task::Docs(args) => docs::run(args),
         Task::Oracle(args) => oracle::run(args),
         Task::Scaffold(args) => scaffold::run(args),

@@ -5,8 +5,10 @@
 //! names and nothing more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::rc::Rc;
 
+use rbuilder_catalogue::Minor;
 use toml_edit::{Item, TableLike};
 
 use super::file::{File, Files, table, text, texts, truth};
@@ -235,6 +237,21 @@ impl<'a> Graph<'a> {
         self.open.extend(features);
     }
 
+    /// The features of k8s-openapi that the packages ask for. A library leaves the choice to the programs that use it
+    /// and makes one for its own tests, so the dependencies of tests count where no other says anything.
+    pub(super) fn k8s_openapi(&self) -> Asked {
+        let mut asked = Asked::default();
+        self.nodes
+            .iter()
+            .for_each(|node| asked.add(&node.file, &node.wanted));
+        if asked.minor().is_none() {
+            for node in &self.nodes {
+                asked.add(&node.file, &wanted(&node.file, node.root.as_deref(), true));
+            }
+        }
+        asked
+    }
+
     /// What the later stages need of each package.
     pub(super) fn finish(self) -> Vec<Manifest> {
         let libraries: Vec<Option<String>> = self
@@ -260,6 +277,31 @@ impl<'a> Graph<'a> {
                 }
             })
             .collect()
+    }
+}
+
+/// What is asked of k8s-openapi.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    features: BTreeSet<String>,
+    /// Where the crate is a dependency: the manifest, and the bytes in it.
+    pub(crate) place: Option<(String, Range<usize>)>,
+}
+
+impl Asked {
+    fn add(&mut self, file: &File, wanted: &BTreeMap<String, Wanted>) {
+        for wanted in wanted.values().filter(|wanted| wanted.package == "k8s-openapi") {
+            self.features.extend(wanted.features.iter().cloned());
+            let place = || (file.path.clone(), wanted.at.clone().unwrap_or(0..0));
+            self.place.get_or_insert_with(place);
+        }
+    }
+
+    /// The Kubernetes that a feature chooses.
+    pub(crate) fn minor(&self) -> Option<Minor> {
+        self.features
+            .iter()
+            .find_map(|feature| Minor::from_feature(feature))
     }
 }
 

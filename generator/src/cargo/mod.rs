@@ -11,6 +11,7 @@ mod workspace;
 use std::collections::{BTreeMap, BTreeSet};
 
 use file::{File, text};
+pub(crate) use graph::Asked;
 use graph::{Graph, Index};
 pub(crate) use targets::Library;
 
@@ -37,6 +38,13 @@ pub(crate) struct Manifest {
     pub(crate) is_2015: bool,
 }
 
+/// All manifests of a run.
+#[derive(Debug)]
+pub(crate) struct Manifests {
+    pub(crate) packages: Vec<Manifest>,
+    pub(crate) k8s_openapi: Asked,
+}
+
 /// The crate behind a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dependency {
@@ -48,7 +56,7 @@ pub(crate) enum Dependency {
 
 /// Reads the manifests of the packages that are asked for and of every path crate they use. Nothing comes back
 /// when the reason has been reported.
-pub(crate) fn read(sources: &dyn Sources, options: &Options, report: &mut Report) -> Option<Vec<Manifest>> {
+pub(crate) fn read(sources: &dyn Sources, options: &Options, report: &mut Report) -> Option<Manifests> {
     match find(sources, options, report) {
         Ok(manifests) => (!report.has_errors()).then_some(manifests),
         Err(problem) => {
@@ -58,7 +66,7 @@ pub(crate) fn read(sources: &dyn Sources, options: &Options, report: &mut Report
     }
 }
 
-fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result<Vec<Manifest>, Diagnostic> {
+fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result<Manifests, Diagnostic> {
     let with_dev = !options.examples.is_empty();
     let mut graph = Graph::new(sources, report);
     let Some(here) = graph.files.get("")? else {
@@ -78,13 +86,17 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
                 .collect(),
         });
     }
+    let k8s_openapi = graph.k8s_openapi();
     let mut manifests = graph.finish();
     for (index, roots) in selected.iter().zip(roots) {
         manifests[*index].roots = roots;
         manifests[*index].selected = options.examples.is_empty();
     }
     check_targets(&here, &manifests, &selected, options)?;
-    Ok(manifests)
+    Ok(Manifests {
+        packages: manifests,
+        k8s_openapi,
+    })
 }
 
 /// The packages that may be asked for: the one here, and those of its workspace.

@@ -15,7 +15,8 @@ fn package(manifest: &str, paths: &[&str]) -> SourceSet {
 
 fn read_all(sources: &SourceSet, options: &Options) -> Result<Vec<Manifest>, String> {
     let mut report = Report::default();
-    read(sources, options, &mut report).ok_or_else(|| {
+    let read = read(sources, options, &mut report).map(|manifests| manifests.packages);
+    read.ok_or_else(|| {
         let said = report.into_sorted().into_iter();
         said.map(|problem| format!("{}: {}", problem.path, problem.message))
             .collect::<Vec<_>>()
@@ -339,4 +340,62 @@ fn broken_manifests() {
         let said = read_all(&files(list), &Options::default()).expect_err("a broken manifest");
         assert!(said.starts_with(expected), "{said}");
     }
+}
+
+#[test]
+fn the_kubernetes_that_a_feature_of_k8s_openapi_chooses() {
+    let check = |manifests: &[(&str, &str)], expected: Option<u8>| {
+        let mut sources = files(manifests);
+        sources.insert("src/lib.rs", "");
+        sources.insert("api/src/lib.rs", "");
+        let read = read(&sources, &Options::default(), &mut Report::default()).expect("manifests");
+        assert_eq!(
+            read.k8s_openapi.minor().map(rbuilder_catalogue::Minor::number),
+            expected,
+            "{manifests:?}"
+        );
+    };
+    let head = "[package]\nname = \"x\"\n";
+    let of = |rest: &str| format!("{head}{rest}");
+    for (rest, expected) in [
+        ("[dependencies]\nk8s-openapi = \"0.29\"", None),
+        (
+            "[dependencies]\nk8s-openapi = { version = \"0.29\", features = [\"v1_34\", \"schemars\"] }",
+            Some(34),
+        ),
+        (
+            "[dependencies.k]\npackage = \"k8s-openapi\"\nfeatures = [\"earliest\"]",
+            Some(33),
+        ),
+        (
+            "[target.'cfg(unix)'.dependencies]\nk8s-openapi = { features = [\"latest\"] }",
+            Some(37),
+        ),
+        (
+            "[dev-dependencies]\nk8s-openapi = { features = [\"v1_35\"] }",
+            Some(35),
+        ),
+        (
+            "[dependencies]\nk8s-openapi = { features = [\"v1_36\"] }\n\
+             [dev-dependencies]\nk8s-openapi = { features = [\"v1_35\"] }",
+            Some(36),
+        ),
+        (
+            "[features]\ndefault = [\"k8s-openapi/v1_35\"]\n[dependencies]\nk8s-openapi = \"0.29\"",
+            Some(35),
+        ),
+        (
+            "[dependencies]\nk8s-openapi.workspace = true\n\
+             [workspace.dependencies]\nk8s-openapi = { version = \"0.29\", features = [\"v1_36\"] }",
+            Some(36),
+        ),
+    ] {
+        check(&[("Cargo.toml", &of(rest))], expected);
+    }
+    let uses_api = "[dependencies]\napi = { path = \"api\" }";
+    let api = "[package]\nname = \"api\"\n[dependencies]\nk8s-openapi = { features = [\"v1_34\"] }";
+    check(
+        &[("Cargo.toml", &of(uses_api)), ("api/Cargo.toml", api)],
+        Some(34),
+    );
 }

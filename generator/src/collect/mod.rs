@@ -20,6 +20,7 @@ use rbuilder_syntax::token::{MarkKind, lex};
 
 use crate::Diagnostic;
 use crate::cargo::Manifest;
+use crate::kubernetes_types::KubernetesTypes;
 use crate::package::{Member, Module, ModuleId, Package, PackageId, Place};
 use crate::report::Report;
 use crate::sources::Sources;
@@ -29,11 +30,19 @@ const MAX_MODULES: usize = 20_000;
 
 /// Reads every module of the targets that are asked for, and of path crates those on the way to a type that
 /// one of the kinds needs.
-pub(crate) fn collect(sources: &dyn Sources, manifests: Vec<Manifest>, report: &mut Report) -> Package {
+pub(crate) fn collect(
+    sources: &dyn Sources,
+    manifests: Vec<Manifest>,
+    kubernetes: KubernetesTypes,
+    report: &mut Report,
+) -> Package {
     let mut collector = Collector {
         sources,
         cfgs: Vec::new(),
-        package: Package::default(),
+        package: Package {
+            kubernetes,
+            ..Package::default()
+        },
         declared: BTreeMap::new(),
         wanted: Vec::new(),
         files: Vec::new(),

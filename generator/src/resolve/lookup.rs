@@ -201,15 +201,25 @@ impl<'a> Search<'a> {
     fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         let package = self.package;
         for glob in &package.module(module).globs {
-            // A glob over the module itself, or over one that is reached through the glob, ends by the step count.
-            if let Some(Step::Module(id)) = self.path(module, glob)
-                && id != module
-                && let Some(step) = self.member(id, name)
-            {
-                return Some(step);
+            let step = match self.path(module, glob) {
+                // A glob over the module itself, or over one that is reached through the glob, ends by the step count.
+                Some(Step::Module(id)) if id != module => self.member(id, name),
+                Some(Step::External(path)) => self.kubernetes(path, name),
+                _ => None,
+            };
+            if step.is_some() {
+                return step;
             }
         }
         None
+    }
+
+    /// A type or module that k8s-openapi has: a glob over it is as good as a list.
+    fn kubernetes(&self, mut path: Vec<String>, name: &str) -> Option<Step> {
+        path.push(name.to_owned());
+        let canonical = external::canonical(&path);
+        let has = self.package.kubernetes.has(&canonical);
+        has.then_some(Step::External(path))
     }
 
     /// What a glob over another crate brings in is known only for the types that are known at all.
@@ -237,8 +247,9 @@ impl<'a> Search<'a> {
             }
             Some(_) => return None,
         };
-        // Of std all is known that can be.
-        if path.first().is_some_and(|first| first != "std") {
+        // Of std all is known that can be, and of k8s-openapi's modules.
+        let is_known = self.package.kubernetes.has(&external::canonical(&path));
+        if !is_known && path.first().is_some_and(|first| first != "std") {
             self.open_globs.push(path.join("::"));
         }
         path.push(name.to_owned());

@@ -24,6 +24,8 @@ pub(crate) enum Ty {
     Item(TypeId, Vec<Ty>),
     /// A type whose schema is fixed, by its full path.
     Known(String),
+    /// A type of k8s-openapi, by its full path.
+    Kubernetes(String),
     Option(Box<Ty>),
     List(Box<Ty>),
     /// A list without duplicates.
@@ -252,10 +254,18 @@ impl<'a> Resolver<'a> {
                 Some(Ty::Map(key?, value?))
             }
             None if rbuilder_schema::is_known(path) => Some(Ty::Known(path.to_owned())),
-            None => match rbuilder_schema::refused(path) {
-                Some((message, help)) => self.error(place, message, help),
-                None => self.error(place, format!("the schema of `{path}` is not known"), ESCAPE),
-            },
+            None if self.package.kubernetes.contains(path) => Some(Ty::Kubernetes(path.to_owned())),
+            None => {
+                let message = format!("the schema of `{path}` is not known");
+                match (
+                    rbuilder_schema::refused(path),
+                    self.package.kubernetes.advice(path),
+                ) {
+                    (Some((message, help)), _) => self.error(place, message, help),
+                    (None, Some(help)) => self.error(place, message, &help),
+                    (None, None) => self.error(place, message, ESCAPE),
+                }
+            }
         }
     }
 

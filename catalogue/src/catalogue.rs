@@ -1,0 +1,265 @@
+//! Looking types up.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rbuilder_schema::{Schema, known};
+
+use crate::archive::{Archive, Blocks, Reader};
+use crate::format::{
+    DEFAULT, DESCRIPTION, FORMAT, ITEMS, LIST_MAP_KEYS, LIST_TYPE_SHIFT, LIST_TYPES, MAP_TYPE_SHIFT,
+    MAP_TYPES, PROPERTIES, REFERENCE, REQUIRED, REST, TYPE_MASK, TYPES, VALUES,
+};
+use crate::{DATA, Minor};
+
+/// The types of one Kubernetes minor.
+///
+/// To make one costs nothing; what lookups inflate and decode is kept for the next ones.
+pub struct Catalogue<'a> {
+    archive: Option<Archive<'a>>,
+    minor: Minor,
+    /// The minor's column in the archive.
+    column: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    nodes: Vec<Option<Arc<Block>>>,
+    texts: Vec<Option<Arc<Block>>>,
+    made: BTreeMap<usize, Arc<Schema>>,
+    /// Format names, of which there are few and many mentions.
+    formats: BTreeMap<String, Arc<str>>,
+}
+
+/// A block, inflated.
+struct Block {
+    bytes: Vec<u8>,
+    /// Where its items are.
+    items: Vec<Range<usize>>,
+}
+
+impl Block {
+    fn new(bytes: Vec<u8>) -> Self {
+        let mut items = Vec::new();
+        let mut rest = Reader(&bytes);
+        while let Some(length) = rest.varint() {
+            let start = bytes.len() - rest.0.len();
+            if rest.bytes(length as usize).is_none() {
+                break;
+            }
+            items.push(start..start + length as usize);
+        }
+        Block { bytes, items }
+    }
+
+    /// An item of the blocks, by its number; what had to be inflated for it is kept.
+    fn with<'a>(
+        blocks: Blocks<'_>,
+        kept: &'a mut Vec<Option<Arc<Block>>>,
+        item: usize,
+    ) -> Option<(&'a Arc<Block>, Range<usize>)> {
+        let (block, position) = blocks.locate(item)?;
+        kept.resize(blocks.count(), None);
+        let slot = kept.get_mut(block)?;
+        if slot.is_none() {
+            *slot = Some(Arc::new(Block::new(blocks.inflate(block)?)));
+        }
+        let block = slot.as_ref()?;
+        let range = block.items.get(position)?.clone();
+        Some((block, range))
+    }
+}
+
+/// What a node refers to is decoded while it is; Kubernetes' types are not nested deeper than this.
+const MAX_DEPTH: usize = 64;
+
+impl Catalogue<'static> {
+    /// The types that kube-apiserver of this minor serves and k8s-openapi has.
+    pub fn new(minor: Minor) -> Self {
+        Self::of(DATA, minor)
+    }
+}
+
+/// The types of the newest minor.
+impl Default for Catalogue<'static> {
+    fn default() -> Self {
+        Self::new(Minor::LATEST)
+    }
+}
+
+impl<'a> Catalogue<'a> {
+    /// The types of an archive other than the embedded one.
+    pub fn of(archive: &'a [u8], minor: Minor) -> Self {
+        let archive = Archive::open(archive);
+        let column = archive.and_then(|archive| archive.minor(minor));
+        Catalogue {
+            archive: archive.filter(|_| column.is_some()),
+            minor,
+            column: column.unwrap_or_default(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// The minor that was asked for.
+    pub fn minor(&self) -> Minor {
+        self.minor
+    }
+
+    /// Whether a type has a schema here, by its full path. Nothing is inflated for this.
+    pub fn contains(&self, path: &str) -> bool {
+        self.find(path).is_some()
+    }
+
+    /// Whether this is a module of k8s-openapi: types are in it, or in one below.
+    pub fn is_module(&self, path: &str) -> bool {
+        match (path.strip_prefix("k8s_openapi::"), &self.archive) {
+            (Some(rest), Some(archive)) => archive.is_module(rest),
+            _ => false,
+        }
+    }
+
+    /// The paths of all types in the table, sorted by module.
+    pub fn paths(&self) -> Vec<String> {
+        let paths = self.archive.iter().flat_map(|archive| archive.paths(self.column));
+        paths.map(|(_, path)| format!("k8s_openapi::{path}")).collect()
+    }
+
+    /// The schema of a type by its full path (`k8s_openapi::api::core::v1::PodSpec`), with the schemas of the types
+    /// it mentions inlined; nothing when the minor has no such type.
+    pub fn schema(&self, path: &str) -> Option<Arc<Schema>> {
+        let ty = self.find(path)?;
+        Decoder {
+            archive: self.archive?,
+            column: self.column,
+            // What is kept stays true when a panic ends a lookup.
+            state: &mut self.state.lock().unwrap_or_else(PoisonError::into_inner),
+            depth: 0,
+        }
+        .made(ty)
+    }
+
+    fn find(&self, path: &str) -> Option<usize> {
+        let archive = self.archive?;
+        let ty = archive.find(path.strip_prefix("k8s_openapi::")?)?;
+        archive.record(ty, self.column).map(|_| ty)
+    }
+}
+
+struct Decoder<'s, 'a> {
+    archive: Archive<'a>,
+    column: usize,
+    state: &'s mut State,
+    depth: usize,
+}
+
+impl Decoder<'_, '_> {
+    fn made(&mut self, ty: usize) -> Option<Arc<Schema>> {
+        if let Some(made) = self.state.made.get(&ty) {
+            return Some(made.clone());
+        }
+        let Some(record) = self.archive.record(ty, self.column) else {
+            return known(&format!("k8s_openapi::{}", self.archive.path(ty)?));
+        };
+        if self.depth >= MAX_DEPTH {
+            return None;
+        }
+        let (block, range) = Block::with(self.archive.nodes, &mut self.state.nodes, record)?;
+        // Types met meanwhile may be in other blocks, or in this one.
+        let block = block.clone();
+        self.depth += 1;
+        let made = self.node(&mut Reader(block.bytes.get(range)?));
+        self.depth -= 1;
+        let (made, _) = made?;
+        self.state.made.insert(ty, made.clone());
+        Some(made)
+    }
+
+    /// A node, and whether the object it is in requires it.
+    fn node(&mut self, from: &mut Reader<'_>) -> Option<(Arc<Schema>, bool)> {
+        let flags = from.varint()?;
+        let is_required = flags & REQUIRED != 0;
+        let flags = flags & !REQUIRED;
+        let referred = match flags & REFERENCE {
+            0 => None,
+            _ => Some(from.varint()? as usize),
+        };
+        let mut schema = match referred {
+            // A mention that says nothing itself is the type.
+            Some(ty) if flags == REFERENCE => return Some((self.made(ty)?, is_required)),
+            Some(ty) => Schema::clone(&*self.made(ty)?),
+            None => Schema::default(),
+        };
+        if let Some(position) = (flags & TYPE_MASK).checked_sub(1) {
+            schema.schema_type = Some(*TYPES.get(position as usize)?);
+        }
+        if flags & DESCRIPTION != 0 {
+            schema.description = Some(self.description(from.varint()? as usize)?);
+        }
+        if flags & FORMAT != 0 {
+            schema.format = Some(self.format(from.text()?));
+        }
+        if flags & DEFAULT != 0 {
+            schema.default = Some(serde_json::from_str(from.text()?).ok()?);
+        }
+        if let Some(position) = (flags >> LIST_TYPE_SHIFT & 0b11).checked_sub(1) {
+            schema.list_type = Some(*LIST_TYPES.get(position as usize)?);
+        }
+        if let Some(position) = (flags >> MAP_TYPE_SHIFT & 0b11).checked_sub(1) {
+            schema.map_type = Some(*MAP_TYPES.get(position as usize)?);
+        }
+        if flags & LIST_MAP_KEYS != 0 {
+            for _ in 0..from.varint()? {
+                schema.list_map_keys.push(from.text()?.to_owned());
+            }
+        }
+        if flags & REST != 0 {
+            restrict(&mut schema, serde_json::from_str(from.text()?).ok()?);
+        }
+        if flags & ITEMS != 0 {
+            schema.items = Some(self.node(from)?.0);
+        }
+        if flags & VALUES != 0 {
+            schema.additional_properties = Some(self.node(from)?.0);
+        }
+        if flags & PROPERTIES != 0 {
+            for _ in 0..from.varint()? {
+                let name: Arc<str> = from.text()?.into();
+                let (property, is_required) = self.node(from)?;
+                if is_required {
+                    schema.required.insert(name.clone());
+                }
+                schema.properties.insert(name, property);
+            }
+        }
+        Some((Arc::new(schema), is_required))
+    }
+
+    fn description(&mut self, number: usize) -> Option<Arc<str>> {
+        let (block, range) = Block::with(self.archive.texts, &mut self.state.texts, number)?;
+        std::str::from_utf8(block.bytes.get(range)?).ok().map(Arc::from)
+    }
+
+    fn format(&mut self, name: &str) -> Arc<str> {
+        if let Some(format) = self.state.formats.get(name) {
+            return format.clone();
+        }
+        let format: Arc<str> = name.into();
+        self.state.formats.insert(name.to_owned(), format.clone());
+        format
+    }
+}
+
+/// Adds the keywords that are stored as JSON. The writer stores no others.
+fn restrict(schema: &mut Schema, rest: Schema) {
+    schema.enumeration = rest.enumeration;
+    schema.pattern = rest.pattern;
+    schema.minimum = rest.minimum;
+    schema.maximum = rest.maximum;
+    schema.min_length = rest.min_length;
+    schema.max_length = rest.max_length;
+    schema.min_items = rest.min_items;
+    schema.max_items = rest.max_items;
+    schema.preserve_unknown_fields = rest.preserve_unknown_fields;
+}

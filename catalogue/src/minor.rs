@@ -1,0 +1,90 @@
+//! Minor versions of Kubernetes.
+
+use std::fmt;
+
+/// A minor version of Kubernetes 1 that k8s-openapi 0.29 supports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Minor(u8);
+
+impl Minor {
+    /// k8s-openapi's feature `earliest`.
+    pub const EARLIEST: Minor = Minor(33);
+    /// k8s-openapi's feature `latest`.
+    pub const LATEST: Minor = Minor(37);
+
+    /// Kubernetes 1.`number`, where the catalogue has it.
+    pub const fn new(number: u8) -> Option<Self> {
+        if Self::EARLIEST.0 <= number && number <= Self::LATEST.0 {
+            Some(Minor(number))
+        } else {
+            None
+        }
+    }
+
+    /// All of them, the earliest first.
+    pub fn all() -> impl DoubleEndedIterator<Item = Minor> {
+        (Self::EARLIEST.0..=Self::LATEST.0).map(Minor)
+    }
+
+    /// What a feature of k8s-openapi chooses: `v1_36`, `earliest`, `latest`.
+    pub fn from_feature(feature: &str) -> Option<Self> {
+        match feature {
+            "earliest" => Some(Self::EARLIEST),
+            "latest" => Some(Self::LATEST),
+            _ => Self::new(feature.strip_prefix("v1_")?.parse().ok()?),
+        }
+    }
+
+    /// What a version text names: `1.36`, as k8s-openapi's variable `K8S_OPENAPI_ENABLED_VERSION` has it.
+    pub fn from_version(version: &str) -> Option<Self> {
+        Self::new(version.strip_prefix("1.")?.parse().ok()?)
+    }
+
+    /// 36 for Kubernetes 1.36.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
+
+/// The newest.
+impl Default for Minor {
+    fn default() -> Self {
+        Self::LATEST
+    }
+}
+
+impl fmt::Display for Minor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "1.{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_minors() {
+        let number = |minor: Option<Minor>| minor.map(Minor::number);
+        for (feature, expected) in [
+            ("v1_33", Some(33)),
+            ("earliest", Some(33)),
+            ("latest", Some(37)),
+            ("v1_32", None),
+            ("v1_38", None),
+            ("schemars", None),
+            ("v1_", None),
+        ] {
+            assert_eq!(number(Minor::from_feature(feature)), expected, "{feature}");
+        }
+        for (version, expected) in [
+            ("1.36", Some(36)),
+            ("1.20", None),
+            ("v1.36", None),
+            ("1.36.3", None),
+        ] {
+            assert_eq!(number(Minor::from_version(version)), expected, "{version}");
+        }
+        assert_eq!(Minor::LATEST.to_string(), "1.37");
+    }
+}

@@ -1,0 +1,97 @@
+//! Kubernetes' own types: the minor that a package's k8s-openapi is for, and their schemas.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rbuilder_catalogue::{Catalogue, Minor};
+use rbuilder_schema::Schema;
+use rbuilder_syntax::Severity;
+
+use crate::Diagnostic;
+use crate::cargo::Asked;
+
+/// The catalogue of a package.
+#[derive(Default)]
+pub(crate) struct KubernetesTypes {
+    catalogue: Catalogue<'static>,
+    doubt: Option<Doubt>,
+}
+
+/// Nothing says which minor is meant.
+struct Doubt {
+    /// Where it would be said.
+    path: String,
+    range: Range<usize>,
+    others: Vec<Catalogue<'static>>,
+}
+
+impl KubernetesTypes {
+    /// The types of the minor that a feature chooses, else of the one that the build is told, else of the newest.
+    pub(crate) fn choose(asked: &Asked, told: Option<Minor>) -> Self {
+        let minor = asked.minor().or(told);
+        let others = |(path, range)| Doubt {
+            path,
+            range,
+            others: Minor::all()
+                .filter(|minor| *minor != Minor::LATEST)
+                .map(Catalogue::new)
+                .collect(),
+        };
+        KubernetesTypes {
+            catalogue: Catalogue::new(minor.unwrap_or_default()),
+            doubt: match minor {
+                Some(_) => None,
+                None => asked.place.clone().map(others),
+            },
+        }
+    }
+
+    /// Whether k8s-openapi has a type or a module of this path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.contains(path) || rbuilder_schema::is_known(path) || self.catalogue.is_module(path)
+    }
+
+    /// Whether a type has a schema here.
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        self.catalogue.contains(path)
+    }
+
+    /// The schema of a type.
+    pub(crate) fn schema(&self, path: &str) -> Option<Arc<Schema>> {
+        self.catalogue.schema(path)
+    }
+
+    /// What to do about a type of k8s-openapi that only other minors have.
+    pub(crate) fn advice(&self, path: &str) -> Option<String> {
+        let here = self.catalogue.minor();
+        let has = |minor: &Minor| Catalogue::new(*minor).contains(path);
+        let newer = Minor::all().filter(|minor| *minor > here).find(has);
+        let minor = newer.or_else(|| Minor::all().rev().find(has))?;
+        Some(format!(
+            "Kubernetes {here} does not have it, {minor} does: choose the feature `v1_{}` of k8s-openapi",
+            minor.number()
+        ))
+    }
+
+    /// A warning about a type that is not the same in all minors, when nothing says which is meant.
+    pub(crate) fn doubt(&self, path: &str) -> Option<Diagnostic> {
+        let doubt = self.doubt.as_ref()?;
+        let here = self.schema(path);
+        if doubt.others.iter().all(|other| other.schema(path) == here) {
+            return None;
+        }
+        let minor = self.catalogue.minor();
+        Some(Diagnostic {
+            path: doubt.path.clone(),
+            range: doubt.range.clone(),
+            severity: Severity::Warning,
+            message: format!(
+                "nothing says which Kubernetes k8s-openapi is for: its types are taken from {minor}"
+            ),
+            help: Some(format!(
+                "choose a feature of k8s-openapi, such as `v1_{}`",
+                minor.number()
+            )),
+        })
+    }
+}

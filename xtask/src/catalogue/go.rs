@@ -1,0 +1,298 @@
+//! Doc comments and markers of Kubernetes' API types in Go.
+//!
+//! gofmt writes one field a line, so lines are enough to find them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use walkdir::WalkDir;
+
+/// The Go modules below `k8s.io` whose types k8s-openapi has.
+pub(crate) const MODULES: &[&str] = &[
+    "api",
+    "apiextensions-apiserver",
+    "apimachinery",
+    "kube-aggregator",
+];
+
+/// Comments of all types of some modules.
+#[derive(Default)]
+pub(crate) struct Comments {
+    /// By package (`k8s.io/api/core/v1`) and name.
+    types: BTreeMap<(String, String), GoType>,
+}
+
+struct GoType {
+    comment: Comment,
+    fields: Vec<Field>,
+    /// The types whose fields are this type's too: embedded structs, or what the type is another name of.
+    embedded: Vec<(String, String)>,
+}
+
+struct Field {
+    /// The name on the wire.
+    name: String,
+    comment: Comment,
+}
+
+/// A doc comment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Comment {
+    /// What readers see, by controller-gen's rules.
+    pub(crate) text: String,
+    /// The lines that begin with `+`, without it.
+    pub(crate) markers: Vec<String>,
+}
+
+impl Comments {
+    /// Reads a module that lies in a folder.
+    pub(crate) fn read(&mut self, module: &str, folder: &Path) -> Result<()> {
+        for entry in WalkDir::new(folder).sort_by_file_name() {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy();
+            if !name.ends_with(".go") || name.ends_with("_test.go") || name.contains("generated") {
+                continue;
+            }
+            let parent = entry.path().parent().context("a file is in a folder")?;
+            let parent = parent.strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
+            let package = format!("k8s.io/{module}/{parent}");
+            self.file(&package, &fs_err::read_to_string(entry.path())?);
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, package: &str, text: &str) {
+        let mut imports: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut comment: Vec<&str> = Vec::new();
+        let mut open: Option<String> = None;
+        for line in text.lines() {
+            let code = line.trim();
+            if let Some(words) = code.strip_prefix("//") {
+                comment.push(words);
+                continue;
+            }
+            let above = std::mem::take(&mut comment);
+            let full = |go_type: &str| match go_type.split_once('.') {
+                Some((alias, name)) => (
+                    imports.get(alias).copied().unwrap_or(alias).to_owned(),
+                    name.to_owned(),
+                ),
+                None => (package.to_owned(), go_type.to_owned()),
+            };
+            if line == "}" {
+                open = None;
+            } else if let Some(name) = &open {
+                let (Some((name_on_wire, go_type)), Some(ty)) = (
+                    field(code),
+                    self.types.get_mut(&(package.to_owned(), name.clone())),
+                ) else {
+                    continue;
+                };
+                match name_on_wire {
+                    "" => ty.embedded.push(full(go_type)),
+                    name => ty.fields.push(Field {
+                        name: name.to_owned(),
+                        comment: Comment::read(&above),
+                    }),
+                }
+            } else if let Some((name, rest)) =
+                line.strip_prefix("type ").and_then(|rest| rest.split_once(' '))
+            {
+                let ty = GoType {
+                    comment: Comment::read(&above),
+                    fields: Vec::new(),
+                    embedded: rest.strip_prefix("= ").map(full).into_iter().collect(),
+                };
+                self.types.insert((package.to_owned(), name.to_owned()), ty);
+                open = (rest == "struct {").then(|| name.to_owned());
+            } else if let Some((alias, path)) = import(code) {
+                imports.insert(alias, path);
+            }
+        }
+    }
+
+    /// The comment of a type.
+    pub(crate) fn of_type(&self, package: &str, name: &str) -> Option<&Comment> {
+        self.get(package, name).map(|ty| &ty.comment)
+    }
+
+    /// The comment of a field by its name on the wire, of the struct or of one that is embedded in it.
+    pub(crate) fn of_field(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
+        let ty = self.get(package, name)?;
+        let own = ty.fields.iter().find(|own| own.name == field);
+        own.map(|own| &own.comment).or_else(|| {
+            let embedded = ty.embedded.iter();
+            embedded
+                .filter_map(|(package, name)| self.of_field(package, name, field))
+                .next()
+        })
+    }
+
+    fn get(&self, package: &str, name: &str) -> Option<&GoType> {
+        self.types.get(&(package.to_owned(), name.to_owned()))
+    }
+}
+
+/// The name on the wire and the Go type of a field; an embedded struct has no name.
+fn field(code: &str) -> Option<(&str, &str)> {
+    let (declared, tag) = code.split_once('`')?;
+    let (_, json) = tag.split_once("json:\"")?;
+    let (json, _) = json.split_once('"')?;
+    let go_type = declared.split_whitespace().last()?;
+    Some((
+        json.split(',').next().unwrap_or_default(),
+        go_type.trim_start_matches('*'),
+    ))
+}
+
+/// The name in the file and the path of an imported package.
+fn import(code: &str) -> Option<(&str, &str)> {
+    let (alias, path) = code.strip_suffix('"')?.split_once('"')?;
+    let alias = match alias.trim() {
+        "" => path.rsplit('/').next().unwrap_or(path),
+        alias => alias.trim_start_matches("import "),
+    };
+    Some((alias, path))
+}
+
+impl Comment {
+    fn read(lines: &[&str]) -> Self {
+        let mut comment = Comment::default();
+        let mut kept: Vec<&str> = Vec::new();
+        let mut is_fenced = false;
+        let mut is_over = false;
+        for line in lines {
+            // A directive for a tool has no space before it.
+            if line.starts_with("nolint:") || line.starts_with("go:") {
+                continue;
+            }
+            let line = line.strip_prefix(' ').unwrap_or(line).trim_end();
+            let words = line.trim();
+            if let Some(marker) = words.strip_prefix('+') {
+                comment.markers.push(marker.to_owned());
+                continue;
+            }
+            if words.starts_with("```") || words.starts_with("~~~") {
+                is_fenced = !is_fenced;
+            }
+            if !is_fenced {
+                is_over |= words.starts_with("---");
+                if words.starts_with("TODO") {
+                    continue;
+                }
+            }
+            // Of several blank lines, one is left.
+            let is_doubly_blank = line.is_empty() && kept.last().is_none_or(|last| last.is_empty());
+            if !is_over && !is_doubly_blank {
+                kept.push(line);
+            }
+        }
+        comment.text = kept.join("\n").trim_end().to_owned();
+        comment
+    }
+
+    /// The value of a marker of the form `name=value`.
+    pub(crate) fn marker(&self, name: &str) -> Option<&str> {
+        let values = self.markers.iter();
+        values
+            .filter_map(|marker| marker.strip_prefix(name)?.strip_prefix('='))
+            .next_back()
+    }
+
+    /// The markers below a prefix, as names and values.
+    pub(crate) fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
+        let named = self
+            .markers
+            .iter()
+            .filter_map(move |marker| marker.strip_prefix(prefix));
+        named.map(|marker| marker.split_once('=').unwrap_or((marker, "")))
+    }
+}
+
+/// The package of a type that OpenAPI names `io.k8s.api.core.v1.Pod`.
+pub(crate) fn package(openapi: &str) -> Result<(String, &str)> {
+    let (module, name) = openapi.rsplit_once('.').context("a name has a module")?;
+    let module = module
+        .strip_prefix("io.k8s.")
+        .context("the name is not Kubernetes'")?;
+    let package = format!("k8s.io/{}", module.replace('.', "/"));
+    ensure!(!name.is_empty(), "the name is empty");
+    Ok((package, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "\
+import (
+	other \"k8s.io/q\"
+	\"k8s.io/r\"
+)
+
+// Thing is a thing.
+// ---
+// Not for readers.
+// +structType=atomic
+type Thing struct {
+	Base `json:\",inline\"`
+	*r.Base `json:\"\"`
+	// Name of it,
+	// in words.
+	// TODO: another name
+	//
+	//
+	// More.
+	// +default=\"a\"
+	// +kubebuilder:default=\"b\"
+	Name *string `json:\"name,omitempty\" protobuf:\"x\"`
+	NoComment Kind `json:\"kind\"`
+}
+
+// Base is below.
+type Base struct {
+	// A in base.
+	A int `json:\"a\"`
+}
+
+// Same is elsewhere.
+type Same = other.Thing
+";
+
+    #[test]
+    fn comments_of_types_and_fields() {
+        let mut comments = Comments::default();
+        comments.file("k8s.io/p", SOURCE);
+        comments.file("k8s.io/q", SOURCE);
+        comments.file(
+            "k8s.io/r",
+            "type Base struct {\n\t// B in r.\n\tB int `json:\"b\"`\n}\n",
+        );
+        let text = |comment: Option<&Comment>| comment.map(|comment| comment.text.clone());
+        assert_eq!(
+            text(comments.of_type("k8s.io/p", "Thing")).as_deref(),
+            Some("Thing is a thing.")
+        );
+        let name = comments.of_field("k8s.io/p", "Thing", "name").expect("a field");
+        assert_eq!(name.text, "Name of it,\nin words.\n\nMore.");
+        assert_eq!(name.marker("default"), Some("\"a\""));
+        assert_eq!(
+            name.below("kubebuilder:").collect::<Vec<_>>(),
+            [("default", "\"b\"")]
+        );
+        assert_eq!(
+            text(comments.of_field("k8s.io/p", "Thing", "a")).as_deref(),
+            Some("A in base.")
+        );
+        assert_eq!(
+            text(comments.of_field("k8s.io/p", "Thing", "kind")).as_deref(),
+            Some("")
+        );
+        assert_eq!(
+            text(comments.of_field("k8s.io/p", "Same", "b")).as_deref(),
+            Some("B in r.")
+        );
+        assert_eq!(comments.of_field("k8s.io/p", "Thing", "c"), None);
+    }
+}

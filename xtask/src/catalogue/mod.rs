@@ -1,0 +1,146 @@
+//! `cargo xtask catalogue`: the schemas of Kubernetes' own types, for `rbuilder-catalogue`.
+//!
+//! What a type is, the OpenAPI v3 documents say that kube-apiserver serves; they are published with its source, so no
+//! server need run. Where lines break in a description, and which of the defaults and constraints are meant for
+//! users of the type, only the Go source says; controller-gen reads that, and so does this task.
+
+mod cycle;
+mod go;
+mod openapi;
+mod rust;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use rbuilder_catalogue::write::Types;
+use rbuilder_catalogue::{Catalogue, Minor, write};
+use serde_json::Value;
+
+use crate::repo;
+use crate::sh::Cmd;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing; fail when the catalogue is stale
+    #[arg(long)]
+    check: bool,
+}
+
+/// The release of each minor that is read: the newest that the Go module proxy has whole.
+const RELEASES: &[(u8, &str)] = &[
+    (33, "33.13"),
+    (34, "34.4"),
+    (35, "35.4"),
+    (36, "36.3"),
+    (37, "37.1"),
+];
+
+const DATA: &str = "catalogue/data/kubernetes.bin";
+const README: &str = "catalogue/data/README.md";
+
+/// Makes the catalogue again; writes or compares it.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let mut minors = BTreeMap::new();
+    for (number, release) in RELEASES {
+        let minor = Minor::new(*number).with_context(|| format!("the catalogue has no minor {number}"))?;
+        let types = types(minor, release).with_context(|| format!("Kubernetes 1.{release}"))?;
+        minors.insert(minor, types);
+    }
+    ensure!(
+        minors.keys().copied().eq(Minor::all()),
+        "a minor of the catalogue has no release here"
+    );
+    let archive = write::archive(&minors).map_err(|problem| anyhow!(problem))?;
+    for (minor, types) in &minors {
+        verify(&Catalogue::of(&archive, *minor), types)?;
+    }
+    let readme = readme(&minors, archive.len())?;
+    put(args, DATA, &archive)?;
+    put(args, README, readme.as_bytes())
+}
+
+fn put(args: &Args, path: &str, bytes: &[u8]) -> Result<()> {
+    let file = repo::root().join(path);
+    if fs_err::read(&file).is_ok_and(|old| old == bytes) {
+        println!("{path} is up to date");
+    } else if args.check {
+        bail!("{path} is stale; run `cargo xtask catalogue`");
+    } else {
+        fs_err::write(&file, bytes)?;
+        println!("{path} was brought up to date");
+    }
+    Ok(())
+}
+
+/// The types of one minor that k8s-openapi has.
+fn types(minor: Minor, release: &str) -> Result<Types> {
+    let documents = module("kubernetes", &format!("v1.{release}"))?.join("api/openapi-spec/v3");
+    let mut comments = go::Comments::default();
+    for name in go::MODULES {
+        comments.read(name, &module(name, &format!("v0.{release}"))?)?;
+    }
+    let mut found = openapi::read(&documents, &comments)?;
+    found.notes.extend(cycle::cut(&mut found.types));
+    for note in &found.notes {
+        println!("1.{release}: {note}");
+    }
+    rust::select(minor, found.types)
+}
+
+/// The folder of a Go module below `k8s.io`, downloaded when it is not there yet.
+fn module(name: &str, version: &str) -> Result<PathBuf> {
+    let about = Cmd::new("go")
+        .args(["mod", "download", "-json", &format!("k8s.io/{name}@{version}")])
+        .dir(&std::env::temp_dir())
+        .read()?;
+    let about: Value = serde_json::from_str(&about)?;
+    let folder = about["Dir"].as_str().context("go says no folder of the module")?;
+    Ok(folder.into())
+}
+
+/// Every type can be looked up, and says on its first level what was written.
+fn verify(catalogue: &Catalogue<'_>, types: &Types) -> Result<()> {
+    for (path, node) in types {
+        let schema = catalogue
+            .schema(&format!("k8s_openapi::{path}"))
+            .with_context(|| format!("`{path}` cannot be read back"))?;
+        let properties: Vec<&str> = schema.properties.keys().map(AsRef::as_ref).collect();
+        ensure!(
+            properties == node.properties.keys().collect::<Vec<_>>()
+                && schema.required.len() == node.required.len()
+                && schema.description == node.own.description
+                && schema.map_type == node.own.map_type,
+            "`{path}` is read back as something else"
+        );
+    }
+    Ok(())
+}
+
+fn readme(minors: &BTreeMap<Minor, Types>, size: usize) -> Result<String> {
+    let mut text = String::from(INTRODUCTION);
+    text.push_str("\n| Kubernetes | types | from the Go modules |\n|---|---|---|\n");
+    for ((minor, types), (_, release)) in minors.iter().zip(RELEASES) {
+        writeln!(
+            text,
+            "| {minor} | {} | `k8s.io/kubernetes@v1.{release}`, `k8s.io/{{{}}}@v0.{release}` |",
+            types.len(),
+            go::MODULES.join(",")
+        )?;
+    }
+    writeln!(text, "\n`kubernetes.bin` has {size} bytes.")?;
+    Ok(text)
+}
+
+const INTRODUCTION: &str = "\
+# Kubernetes' own types
+
+<!-- Made by `cargo xtask catalogue`. Do not edit. -->
+
+`kubernetes.bin` holds the schemas of the types of k8s-openapi, made by `cargo xtask catalogue` from what Kubernetes
+publishes; `catalogue/src/format.rs` describes its bytes. Structure, list types, map types and requiredness come from
+the OpenAPI v3 documents in `api/openapi-spec/v3` of the Kubernetes source, which are what kube-apiserver serves at
+`/openapi/v3`. Line breaks of descriptions come from the Go comments, as do the defaults and the constraints written as
+`+default`, `+kubebuilder:default` and `+kubebuilder:validation` markers, which controller-gen reads too.
+";

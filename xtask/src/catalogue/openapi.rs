@@ -1,0 +1,213 @@
+//! The OpenAPI v3 documents of kube-apiserver.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use rbuilder_catalogue::write::{Node, Types};
+use rbuilder_schema::{FORMATS, Schema, is_known};
+use serde_json::{Map, Value};
+
+use super::go::{self, Comment, Comments};
+
+/// What the documents define.
+pub(crate) struct Found {
+    /// Every type, by path below the crate.
+    pub(crate) types: Types,
+    /// Where documents and Go source differ.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Reads all documents in a folder.
+pub(crate) fn read(folder: &Path, comments: &Comments) -> Result<Found> {
+    let mut definitions: BTreeMap<String, Value> = BTreeMap::new();
+    for entry in fs_err::read_dir(folder)? {
+        let document: Value = serde_json::from_slice(&fs_err::read(entry?.path())?)?;
+        let Some(schemas) = document["components"]["schemas"].as_object() else {
+            continue;
+        };
+        for (name, schema) in schemas {
+            let mut schema = schema.clone();
+            // Each group lists what it serves under the type; nothing else may differ.
+            if let Some(schema) = schema.as_object_mut() {
+                schema.remove("x-kubernetes-group-version-kind");
+            }
+            let first = definitions.entry(name.clone()).or_insert_with(|| schema.clone());
+            ensure!(*first == schema, "the documents differ in what `{name}` is");
+        }
+    }
+    let mut found = Found {
+        types: Types::new(),
+        notes: Vec::new(),
+    };
+    for (name, schema) in &definitions {
+        let path = rust_path(name).with_context(|| format!("`{name}` is not Kubernetes'"))?;
+        if is_known(&format!("k8s_openapi::{path}")) {
+            continue;
+        }
+        let node =
+            definition(name, schema, comments, &mut found.notes).with_context(|| format!("`{name}`"))?;
+        found.types.insert(path, node);
+    }
+    Ok(found)
+}
+
+/// `io.k8s.api.core.v1.Pod` is `api::core::v1::Pod`.
+fn rust_path(name: &str) -> Option<String> {
+    Some(name.strip_prefix("io.k8s.")?.replace('-', "_").replace('.', "::"))
+}
+
+fn definition(name: &str, schema: &Value, comments: &Comments, notes: &mut Vec<String>) -> Result<Node> {
+    let (package, type_name) = go::package(name)?;
+    let mut node = node(schema).context("the schema")?;
+    if let Some(comment) = comments.of_type(&package, type_name)
+        && !describe(&mut node, comment)
+    {
+        notes.push(format!("`{name}` is described otherwise in Go"));
+    }
+    for (field, property) in &mut node.properties {
+        let nothing = Comment::default();
+        let comment = match comments.of_field(&package, type_name, field) {
+            Some(comment) => {
+                if !describe(property, comment) {
+                    notes.push(format!("`{name}.{field}` is described otherwise in Go"));
+                }
+                comment
+            }
+            None => {
+                notes.push(format!("`{name}.{field}` is not found in Go"));
+                &nothing
+            }
+        };
+        choose_default(property, comment).with_context(|| format!("the default of `{field}`"))?;
+        restrict(&mut property.own, comment).with_context(|| format!("the markers of `{field}`"))?;
+    }
+    Ok(node)
+}
+
+/// Puts the line breaks of the Go comment into the words of the document; says whether the words are the same.
+fn describe(node: &mut Node, comment: &Comment) -> bool {
+    let words = node.own.description.as_deref().unwrap_or_default();
+    let is_same = words.split_whitespace().eq(comment.text.split_whitespace());
+    if is_same && node.own.description.is_some() {
+        node.own.description = Some(comment.text.as_str().into());
+    }
+    is_same
+}
+
+/// The documents give every value that Go writes even when it is zero that zero as a default. It is a default for
+/// users only where a marker says so.
+fn choose_default(node: &mut Node, comment: &Comment) -> Result<()> {
+    let written = comment
+        .marker("kubebuilder:default")
+        .or_else(|| comment.marker("default"))
+        .filter(|value| !value.starts_with("ref("));
+    match written {
+        Some(value) => node.own.default = Some(serde_json::from_str(value).context(value.to_owned())?),
+        None if node.own.default.as_ref().is_some_and(is_zero) => node.own.default = None,
+        None => {}
+    }
+    Ok(())
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+    }
+}
+
+/// The constraints that are written for controller-gen.
+fn restrict(own: &mut Schema, comment: &Comment) -> Result<()> {
+    for (name, value) in comment.below("kubebuilder:validation:") {
+        let value = value.trim_matches('`');
+        match name {
+            "MaxLength" => own.max_length = Some(value.parse()?),
+            "MinLength" => own.min_length = Some(value.parse()?),
+            "Minimum" => own.minimum = Some(value.parse()?),
+            "Maximum" => own.maximum = Some(value.parse()?),
+            "MinItems" => own.min_items = Some(value.parse()?),
+            "MaxItems" => own.max_items = Some(value.parse()?),
+            "Pattern" => own.pattern = Some(value.into()),
+            "Enum" => own.enumeration = value.split(';').map(Value::from).collect(),
+            // What the documents say of the field already.
+            "Required" | "Optional" | "Type" | "Format" => {}
+            _ => bail!("`{name}` is a marker that this task does not know"),
+        }
+    }
+    Ok(())
+}
+
+fn node(value: &Value) -> Result<Node> {
+    let map = value.as_object().context("a schema is an object")?;
+    let mut node = Node::default();
+    for (key, value) in map {
+        read_key(&mut node, key, value).with_context(|| format!("`{key}`: {value}"))?;
+    }
+    node.own.description = map.get("description").and_then(Value::as_str).map(Into::into);
+    Ok(node)
+}
+
+/// An unknown key is an error: nothing that Kubernetes says is left out unseen.
+fn read_key(node: &mut Node, key: &str, value: &Value) -> Result<()> {
+    match key {
+        "description" => {}
+        "type" => node.own.schema_type = serde_json::from_value(value.clone())?,
+        "default" => node.own.default = Some(value.clone()),
+        "format" => {
+            let format = value.as_str().context("a text")?;
+            ensure!(
+                FORMATS.contains(&format),
+                "the API server would warn about this format in a CRD"
+            );
+            node.own.format = Some(format.into());
+        }
+        "$ref" => node.reference = Some(reference(value)?),
+        "allOf" => match value.as_array().map(Vec::as_slice) {
+            Some([Value::Object(only)]) if only.len() == 1 => {
+                node.reference = Some(reference(only.get("$ref").context("a reference")?)?);
+            }
+            _ => bail!("more than one reference"),
+        },
+        "items" => node.items = Some(inner(value)?),
+        "additionalProperties" => node.values = Some(inner(value)?),
+        "properties" => node.properties = properties(value.as_object().context("an object")?)?,
+        "required" => node.required = serde_json::from_value(value.clone())?,
+        "x-kubernetes-list-type" => node.own.list_type = serde_json::from_value(value.clone())?,
+        "x-kubernetes-list-map-keys" => node.own.list_map_keys = serde_json::from_value(value.clone())?,
+        "x-kubernetes-map-type" => node.own.map_type = serde_json::from_value(value.clone())?,
+        // Words about strategic merge patch and union discriminators, which CRDs do not have.
+        "x-kubernetes-patch-strategy" | "x-kubernetes-patch-merge-key" | "x-kubernetes-unions" => {}
+        _ => bail!("this task does not know the keyword"),
+    }
+    Ok(())
+}
+
+fn properties(map: &Map<String, Value>) -> Result<BTreeMap<String, Node>> {
+    let each = map.iter().map(|(name, value)| {
+        let property = node(value).with_context(|| format!("`{name}`"))?;
+        Ok((name.clone(), property))
+    });
+    each.collect()
+}
+
+/// Items and values have no comments of their own, and so no defaults.
+fn inner(value: &Value) -> Result<Box<Node>> {
+    let mut node = node(value)?;
+    if node.own.default.as_ref().is_some_and(is_zero) {
+        node.own.default = None;
+    }
+    Ok(Box::new(node))
+}
+
+fn reference(value: &Value) -> Result<String> {
+    let name = value
+        .as_str()
+        .and_then(|text| text.strip_prefix("#/components/schemas/"));
+    name.and_then(rust_path)
+        .context("a reference to a type of Kubernetes")
+}

@@ -1,0 +1,96 @@
+//! k8s-openapi's own list of types, which the catalogue must have whole.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use rbuilder_catalogue::Minor;
+use rbuilder_catalogue::write::Types;
+use rbuilder_schema::is_known;
+use serde_json::Value;
+use walkdir::WalkDir;
+
+use crate::repo;
+use crate::sh::Cmd;
+
+/// Types of the crate that have no schema: they are generic, and nothing a kind would hold.
+const GENERIC: &[&str] = &["List", "apimachinery::pkg::apis::meta::v1::WatchEvent"];
+
+/// The types that the crate has, of those the documents define.
+///
+/// The documents have one list type more for each kind, for which the crate has its generic `List`.
+pub(crate) fn select(minor: Minor, mut types: Types) -> Result<Types> {
+    let paths = paths(minor)?;
+    let missing: Vec<&String> = paths
+        .iter()
+        .filter(|path| !types.contains_key(*path) && !is_known(&format!("k8s_openapi::{path}")))
+        .collect();
+    ensure!(
+        missing.is_empty(),
+        "k8s-openapi has types that no document defines: {missing:?}"
+    );
+    let strange: Vec<&String> = types
+        .keys()
+        .filter(|path| !paths.contains(*path) && !path.ends_with("List") && !GENERIC.contains(&path.as_str()))
+        .collect();
+    ensure!(
+        strange.is_empty(),
+        "k8s-openapi lacks types that the documents define: {strange:?}"
+    );
+    types.retain(|path, _| paths.contains(path));
+    Ok(types)
+}
+
+/// The paths below the crate of all types of a minor, as its source has them: one file a type.
+fn paths(minor: Minor) -> Result<BTreeSet<String>> {
+    let root = source()?.join(format!("src/v1_{}", minor.number()));
+    let mut paths = BTreeSet::new();
+    for entry in WalkDir::new(&root).sort_by_file_name() {
+        let entry = entry?;
+        if entry.file_name() == "mod.rs" || !entry.file_type().is_file() {
+            continue;
+        }
+        let text = fs_err::read_to_string(entry.path())?;
+        let folder = entry.path().parent().context("a file is in a folder")?;
+        let module = folder
+            .strip_prefix(&root)?
+            .to_string_lossy()
+            .replace(['/', '\\'], "::");
+        let names = text.lines().filter_map(declared);
+        paths.extend(names.map(|name| format!("{module}::{name}").trim_start_matches("::").to_owned()));
+    }
+    ensure!(
+        paths.len() > 500,
+        "only {} types in {}",
+        paths.len(),
+        root.display()
+    );
+    paths.retain(|path| !GENERIC.contains(&path.as_str()));
+    Ok(paths)
+}
+
+fn declared(line: &str) -> Option<&str> {
+    let rest = ["pub struct ", "pub enum ", "pub type "]
+        .iter()
+        .find_map(|start| line.strip_prefix(start))?;
+    rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .next()
+}
+
+/// The folder of the crate, as cargo has it.
+fn source() -> Result<PathBuf> {
+    let metadata = Cmd::new("cargo")
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .dir(repo::root())
+        .read()?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo lists no packages")?;
+    let package = packages.iter().find(|package| package["name"] == "k8s-openapi");
+    let manifest = package.and_then(|package| package["manifest_path"].as_str());
+    let folder = manifest.and_then(|path| Path::new(path).parent());
+    folder
+        .map(Path::to_owned)
+        .context("the workspace does not use k8s-openapi")
+}
