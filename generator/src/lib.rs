@@ -7,7 +7,6 @@ mod cargo;
 mod cel;
 mod collect;
 mod crd;
-mod kubernetes;
 mod kubernetes_types;
 mod origin;
 mod package;

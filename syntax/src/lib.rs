@@ -14,6 +14,7 @@ mod docs;
 mod expr;
 pub mod grammar;
 mod item;
+pub mod kubernetes;
 pub mod marker;
 mod model;
 pub mod names;
@@ -26,6 +27,7 @@ pub mod suggest;
 pub mod token;
 mod types;
 mod webhook;
+mod words;
 
 pub use attribute::{Attribute, Form};
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};

@@ -10,9 +10,9 @@ mod subject;
 use rbuilder_syntax::{SpanId, Webhook, WebhookKind};
 
 use crate::OutputFile;
-use crate::kubernetes::Kind;
 use crate::package::{Handler, Package, Place};
 use crate::report::Report;
+use rbuilder_syntax::kubernetes::Kind;
 
 /// A webhook with nothing left open.
 struct Entry<'a> {

@@ -2,9 +2,9 @@
 
 use rbuilder_syntax::{CustomResource, TypeKind, TypeRef, names};
 
-use crate::kubernetes::{self, Kind};
 use crate::package::{Handler, ModuleId, Package, TypeId};
 use crate::resolve::{Target, is_transparent, lookup};
+use rbuilder_syntax::kubernetes::{self, Kind};
 
 /// Aliases and wrappers within each other; nobody writes more, and a circle ends.
 const MAX_DEPTH: usize = 16;

@@ -65,13 +65,11 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     ];
     for (name, list, sample) in lists {
         let Some(list) = list else { continue };
-        // The empty group is the core group; nothing else may be empty.
-        let is_word = |word: &String| !word.is_empty() || name == "groups";
-        if list.is_empty() || !list.iter().all(is_word) {
+        if list.is_empty() {
             session.error_help(
                 at(name),
-                format!("`{name}` holds an empty word"),
-                format!("write `{sample}`"),
+                format!("the webhook is asked about no {name}"),
+                format!("write `{sample}`, or remove it"),
             );
         } else if name != "resources" && list.len() > 1 && list.iter().any(|word| word == "*") {
             session.error_help(

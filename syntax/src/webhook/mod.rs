@@ -11,6 +11,7 @@ mod tests;
 use crate::args::{self, Arg};
 use crate::attribute::Attribute;
 use crate::token::Cursor;
+use crate::words::words;
 use crate::{Session, Span, SpanId, suggest};
 
 pub use selector::{LabelSelector, MatchCondition, Requirement};
@@ -336,13 +337,6 @@ fn unknown(arg: &Arg, session: &mut Session) {
         None => suggest::help(arg.name, WEBHOOK_ARGS.iter().map(|row| row.name)),
     };
     session.error_help(arg.span, format!("unknown webhook argument `{}`", arg.name), help);
-}
-
-/// A list as `"a;b"` or `["a", "b"]`.
-fn words(arg: &Arg, session: &mut Session) -> Option<Vec<String>> {
-    let texts = arg.texts(session)?;
-    let words = texts.iter().flat_map(|text| text.split(';'));
-    Some(words.map(|word| word.trim().to_owned()).collect())
 }
 
 /// One of the API's words; upper and lower case are the same, as in kubebuilder's markers.

@@ -144,7 +144,15 @@ fn what_is_asked_about() {
     );
     refused(
         "validating, versions = \"v1;\"",
-        &["`versions` holds an empty word | write `versions = \"v1\"`"],
+        &["`versions` holds an empty word | remove it"],
+    );
+    refused(
+        "validating, groups = \"apps;\"",
+        &["`groups` holds an empty word | write `core` for the core group, or remove the `;`"],
+    );
+    refused(
+        "validating, versions = []",
+        &["the webhook is asked about no versions | write `versions = \"v1\"`, or remove it"],
     );
     refused(
         "validating, versions = \"v1;*\"",
@@ -152,7 +160,7 @@ fn what_is_asked_about() {
     );
     refused(
         "validating, resources = \"\"",
-        &["`resources` holds an empty word | write `resources = \"deployments\"`"],
+        &["`resources` holds an empty word | remove it"],
     );
     refused(
         "validating, resources = \"Deployment\"",

@@ -1,29 +1,30 @@
 //! The kinds of Kubernetes itself: their groups and resources, by the Rust paths of `k8s-openapi`.
 
-use rbuilder_syntax::names;
+use crate::{names, suggest};
 
 /// A kind as a webhook or a rule names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+#[allow(missing_docs)] // the words of the API
+pub struct Kind {
     /// `""` for the core group.
-    pub(crate) group: String,
-    pub(crate) version: String,
-    pub(crate) kind: String,
-    pub(crate) plural: String,
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub plural: String,
 }
 
 /// The kinds of one API group.
-pub(crate) struct Group {
+struct Group {
     /// The module of `k8s_openapi` above the versions.
     module: &'static str,
     /// The group's name.
-    pub(crate) name: &'static str,
+    name: &'static str,
     /// Every kind that some version of the group has.
     kinds: &'static [&'static str],
 }
 
 /// Kubernetes' groups. Kinds that only hold a part of an object, such as `Scale`, are subresources and not here.
-pub(crate) const GROUPS: &[Group] = &[
+const GROUPS: &[Group] = &[
     Group {
         module: "api::core",
         name: "",
@@ -207,7 +208,7 @@ pub(crate) const GROUPS: &[Group] = &[
 ];
 
 /// The kind behind a canonical path, such as `k8s_openapi::api::apps::v1::Deployment`.
-pub(crate) fn kind(path: &str) -> Option<Kind> {
+pub fn kind(path: &str) -> Option<Kind> {
     let rest = path.strip_prefix("k8s_openapi::")?;
     let (rest, kind) = rest.rsplit_once("::")?;
     let (module, version) = rest.rsplit_once("::")?;
@@ -220,6 +221,42 @@ pub(crate) fn kind(path: &str) -> Option<Kind> {
     })
 }
 
+/// What is most likely wrong with a rule about this resource of these groups: a word about it, and what to write.
+///
+/// Only what looks like a slip is told: the plural of another group, or nearly the plural of one of these. A resource
+/// that is not known at all may be newer than this table.
+pub(crate) fn slip(groups: &[String], resource: &str) -> Option<(String, String)> {
+    let resource = resource.split('/').next().unwrap_or_default();
+    let named: Option<Vec<&Group>> = groups.iter().map(|name| group(name)).collect();
+    let named = named.filter(|named| !named.is_empty())?;
+    let has = |group: &Group| group.kinds.iter().any(|kind| plural(kind) == resource);
+    if resource == "*" || named.iter().any(|group| has(group)) {
+        return None;
+    }
+    let of = match named[..] {
+        [one] if one.name.is_empty() => "the core group has".to_owned(),
+        [one] => format!("the group `{}` has", one.name),
+        _ => "none of these groups has".to_owned(),
+    };
+    let no = if named.len() == 1 { "no" } else { "a" };
+    let message = format!("{of} {no} resource `{resource}`");
+    if let Some(home) = GROUPS.iter().find(|group| has(group)) {
+        return Some((message, format!("write `groups = \"{}\"`", home.name)));
+    }
+    let plurals: Vec<String> = named
+        .iter()
+        .flat_map(|group| group.kinds)
+        .map(|kind| plural(kind))
+        .collect();
+    let near = suggest::nearest(resource, plurals.iter().map(String::as_str))?;
+    Some((message, format!("did you mean `{near}`?")))
+}
+
+fn group(name: &str) -> Option<&'static Group> {
+    let name = if name == "core" { "" } else { name };
+    GROUPS.iter().find(|group| group.name == name)
+}
+
 fn plural(kind: &str) -> String {
     match kind {
         "Endpoints" => "endpoints".to_owned(),
@@ -230,6 +267,45 @@ fn plural(kind: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slips() {
+        let cases = [
+            (&["apps"][..], "deployments", None),
+            (&["apps"], "deployments/scale", None),
+            (&["apps"], "*", None),
+            (
+                &["apps"],
+                "deployment",
+                Some("the group `apps` has no resource `deployment`, did you mean `deployments`?"),
+            ),
+            (
+                &[""],
+                "deployments/status",
+                Some("the core group has no resource `deployments`, write `groups = \"apps\"`"),
+            ),
+            (
+                &["core", "batch"],
+                "leases",
+                Some(
+                    "none of these groups has a resource `leases`, write `groups = \"coordination.k8s.io\"`",
+                ),
+            ),
+            (&["", "apps"], "deployments", None),
+            (&["example.com"], "deployments", None),
+            (&["apps", "*"], "pods", None),
+            (&[], "pods", None),
+            // Known to nobody here, and near to nothing.
+            (&["certificates.k8s.io"], "signers", None),
+            (&[""], "users", None),
+            (&["authentication.k8s.io"], "userextras/scopes", None),
+        ];
+        for (groups, resource, expected) in cases {
+            let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+            let said = slip(&groups, resource).map(|(message, help)| format!("{message}, {help}"));
+            assert_eq!(said.as_deref(), expected, "{groups:?} {resource}");
+        }
+    }
 
     #[test]
     fn kinds_by_path() {

@@ -1,0 +1,185 @@
+//! What the API server asks of a rule, and what would allow nothing.
+
+use super::Draft;
+use crate::args::Arg;
+use crate::{Diagnostic, RbacRule, Session, SpanId, kubernetes, object_name, suggest};
+
+/// The verbs Kubernetes knows. RBAC itself takes any word; another one is nearly always a mistake.
+const VERBS: &[&str] = &[
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "deletecollection",
+    "use",
+    "bind",
+    "escalate",
+    "impersonate",
+    "approve",
+    "sign",
+    "attest",
+    "proxy",
+    "*",
+    "head",
+    "post",
+    "put",
+    "options",
+    "connect",
+    "request-serviceaccounts-token-audience",
+];
+
+/// Where an argument's value is; the marker for one that is not written.
+type At<'a> = &'a dyn Fn(&str) -> SpanId;
+
+/// Rules between the arguments of one marker, and the form of each.
+pub(super) fn check(draft: &Draft, args: &[Arg<'_>], session: &mut Session) {
+    let rule = &draft.rule;
+    let at = |name: &str| {
+        args.iter()
+            .find(|arg| arg.name == name)
+            .map_or(rule.span, Arg::value_span)
+    };
+    check_verbs(draft, &at, session);
+    if rule.urls.is_empty() {
+        check_resources(rule, &at, session);
+        check_names(rule, &at, session);
+    } else {
+        check_urls(rule, at("urls"), session);
+    }
+    check_role(rule, &at, session);
+}
+
+fn check_verbs(draft: &Draft, at: At<'_>, session: &mut Session) {
+    let verbs = &draft.rule.verbs;
+    if verbs.iter().chain(&draft.custom_verbs).all(String::is_empty) {
+        let help = "add `verbs = \"get;list;watch\"`";
+        session.error_help(at("verbs"), "the rule has no verbs, so it allows nothing", help);
+    }
+    for verb in verbs
+        .iter()
+        .filter(|verb| !verb.is_empty() && !VERBS.contains(&verb.as_str()))
+    {
+        let help = match suggest::nearest(verb, VERBS.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("write `custom_verbs = \"{verb}\"` if an API of your own knows it"),
+        };
+        session.error_help(at("verbs"), format!("unknown verb `{verb}`"), help);
+    }
+}
+
+fn check_resources(rule: &RbacRule, at: At<'_>, session: &mut Session) {
+    let place = at("resources");
+    if rule.resources.iter().all(String::is_empty) {
+        let help = "add `resources = \"…\"` with plurals, or `urls = \"…\"`";
+        session.error_help(place, "the rule names no resources", help);
+    } else if rule.groups.is_empty() {
+        let help = "add `groups = \"…\"`; the core group (pods, services, events) is `groups = \"\"`";
+        session.error_help(at("groups"), "the rule names no API group", help);
+    }
+    for group in &rule.groups {
+        check_group(group, at("groups"), session);
+    }
+    for resource in &rule.resources {
+        check_resource(rule, resource, place, session);
+    }
+}
+
+fn check_group(group: &str, at: SpanId, session: &mut Session) {
+    if group.is_empty() || group == "*" || object_name::is_subdomain(group) {
+        return;
+    }
+    let help = match group.split_once('/') {
+        Some((group, _)) => format!("write `{group}`: a role is about every version"),
+        None => "a group is a domain in lower case, such as `apps` or `batch.example.com`".to_owned(),
+    };
+    session.error_help(at, format!("`{group}` is not an API group"), help);
+}
+
+fn check_resource(rule: &RbacRule, resource: &str, at: SpanId, session: &mut Session) {
+    let (whole, part) = resource
+        .split_once('/')
+        .map_or((resource, None), |(whole, part)| (whole, Some(part)));
+    if resource.chars().any(char::is_uppercase) {
+        let help = "resources are named by their plural in lower case, as in `deployments`";
+        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+    } else if part == Some("*") {
+        let help = "name the subresources, as in `pods/log`; `*` stands for every resource with all of its subresources";
+        session.error_help(at, format!("`{resource}` allows nothing"), help);
+    } else if let Some((plural, group)) = whole.split_once('.') {
+        let help = format!("write `groups = \"{group}\", resources = \"{plural}\"`");
+        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+    } else if let Some((message, help)) = kubernetes::slip(&rule.groups, resource) {
+        session.report(Diagnostic::warning(at, message).help(help));
+    }
+}
+
+fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
+    if rule.resource_names.iter().any(|name| name == "*") {
+        let help = "remove `resource_names`: without it the rule is about every object";
+        session.error_help(at("resource_names"), "`*` is not the name of an object", help);
+    }
+    let cannot_be_limited = |verb: &String| verb == "create" || verb == "deletecollection";
+    if rule.verbs.iter().any(cannot_be_limited)
+        && !rule.resource_names.is_empty()
+        && !rule.resources.iter().any(|resource| resource.contains('/'))
+    {
+        session.error_help(
+            at("resource_names"),
+            "`create` and `deletecollection` cannot be limited by name: the request has none",
+            "put these verbs into a rule of their own without `resource_names`",
+        );
+    }
+}
+
+fn check_urls(rule: &RbacRule, at: SpanId, session: &mut Session) {
+    if rule.namespace.is_some() {
+        let help = "remove `namespace`: only a ClusterRole can allow URLs";
+        session.error_help(at, "`urls` in a Role of one namespace have no effect", help);
+    }
+    if !rule.resources.is_empty() || !rule.groups.is_empty() || !rule.resource_names.is_empty() {
+        let help = "write two `#[rbac(…)]`, one for the resources and one for the URLs";
+        session.error_help(
+            at,
+            "the API server refuses a rule with both resources and URLs",
+            help,
+        );
+    }
+    for url in rule.urls.iter().filter(|url| !url.is_empty() && *url != "*") {
+        if !url.starts_with('/') {
+            session.error_help(
+                at,
+                format!("`{url}` is not a URL path"),
+                format!("write `/{url}`"),
+            );
+        } else if url.find('*').is_some_and(|star| star + 1 < url.len()) {
+            let help = "`*` stands for the rest of a path, at its end only: `/healthz/*`";
+            session.error_help(at, format!("`{url}` allows nothing"), help);
+        }
+    }
+}
+
+fn check_role(rule: &RbacRule, at: At<'_>, session: &mut Session) {
+    if let Some(name) = &rule.namespace
+        && !object_name::is_label(name)
+    {
+        let message = format!("`{name}` cannot be the name of a namespace");
+        session.error_help(
+            at("namespace"),
+            message,
+            "write lower-case letters, digits and `-`",
+        );
+    }
+    if let Some(name) = &rule.role_name
+        && (name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']))
+    {
+        let message = format!("`{name}` cannot be the name of a role");
+        session.error_help(
+            at("role_name"),
+            message,
+            "write letters, digits, `-`, `.` and `:`",
+        );
+    }
+}

@@ -1,0 +1,162 @@
+use super::*;
+
+fn check(tokens: &str, expected: Result<&str, &str>) {
+    let mut session = Session::default();
+    let source = crate::token::lex(tokens).expect("tokens");
+    let rule = parse_rbac(source.cursor(), &mut session);
+    let complaints: Vec<_> = session
+        .diagnostics
+        .into_vec()
+        .iter()
+        .map(crate::Diagnostic::text)
+        .collect();
+    match expected {
+        Ok(verbs) => assert_eq!(
+            rule.map(|rule| rule.verbs.join(",")).as_deref(),
+            Some(verbs),
+            "{complaints:?}"
+        ),
+        Err(text) => {
+            assert_eq!(complaints, [text], "{tokens}");
+            assert_eq!(rule, None);
+        }
+    }
+}
+
+#[test]
+fn rules() {
+    check(
+        r#"groups = "apps", resources = "deployments", verbs = "get;list""#,
+        Ok("get,list"),
+    );
+    check(
+        r#"groups = ["apps", "batch"], resources = ["jobs"], verbs = ["get", "*"]"#,
+        Ok("get,*"),
+    );
+    check(
+        r#"groups = "", resources = "events", verbs = "create;patch", namespace = "n""#,
+        Ok("create,patch"),
+    );
+    check(r#"urls = "/metrics", verbs = "get""#, Ok("get"));
+    check(r#"urls = "/healthz/*;*", verbs = "get""#, Ok("get"));
+    check(
+        r#"groups = "core;apps", resources = "*;*/scale", verbs = "get", custom_verbs = "levitate;hover""#,
+        Ok("get,levitate,hover"),
+    );
+    check(
+        r#"groups = "example.com", resources = "cups", custom_verbs = "fill", role_name = "a:b""#,
+        Ok("fill"),
+    );
+    check(
+        r#"groups = "", resources = "pods/exec", resource_names = "a", verbs = "create""#,
+        Ok("create"),
+    );
+}
+
+#[test]
+fn mistakes() {
+    check(
+        r#"groups = "apps", resources = "deployments", verb = "get""#,
+        Err("unknown rbac argument `verb`\nhelp: did you mean `verbs`?"),
+    );
+    check(
+        r#"groups = "apps", resources = "deployments", verbs = "get;wacth""#,
+        Err("unknown verb `wacth`\nhelp: did you mean `watch`?"),
+    );
+    check(
+        r#"groups = "apps", resources = "deployments""#,
+        Err("the rule has no verbs, so it allows nothing\nhelp: add `verbs = \"get;list;watch\"`"),
+    );
+    check(
+        r#"resources = "pods", verbs = "get""#,
+        Err(
+            "the rule names no API group\nhelp: add `groups = \"…\"`; the core group (pods, services, events) is `groups = \"\"`",
+        ),
+    );
+    check(
+        r#"urls = "/metrics", verbs = "get", namespace = "n""#,
+        Err(
+            "`urls` in a Role of one namespace have no effect\nhelp: remove `namespace`: only a ClusterRole can allow URLs",
+        ),
+    );
+    check(
+        r#"groups = "", resources = "pods", verbs = "get", verbs = "list""#,
+        Err("`verbs` is written twice"),
+    );
+    check(
+        r#"groups = "apps;", resources = "deployments", verbs = "get""#,
+        Err("`groups` holds an empty word\nhelp: write `core` for the core group, or remove the `;`"),
+    );
+    check(
+        r#"groups = "apps", resources = "deployments", verbs = "get;""#,
+        Err("`verbs` holds an empty word\nhelp: remove it"),
+    );
+    check(
+        r#"groups = "apps/v1", resources = "deployments", verbs = "get""#,
+        Err("`apps/v1` is not an API group\nhelp: write `apps`: a role is about every version"),
+    );
+    check(
+        r#"groups = "Apps", resources = "deployments", verbs = "get""#,
+        Err(
+            "`Apps` is not an API group\nhelp: a group is a domain in lower case, such as `apps` or `batch.example.com`",
+        ),
+    );
+    check(
+        r#"groups = "apps", resources = "deployments.apps", verbs = "get""#,
+        Err(
+            "`deployments.apps` is not the name of a resource\nhelp: write `groups = \"apps\", resources = \"deployments\"`",
+        ),
+    );
+    check(
+        r#"groups = "", resources = "pods/*", verbs = "get""#,
+        Err(
+            "`pods/*` allows nothing\nhelp: name the subresources, as in `pods/log`; `*` stands for every resource with all of its subresources",
+        ),
+    );
+    check(
+        r#"groups = "", resources = "pods", resource_names = "*", verbs = "get""#,
+        Err(
+            "`*` is not the name of an object\nhelp: remove `resource_names`: without it the rule is about every object",
+        ),
+    );
+    check(
+        r#"groups = "", resources = "pods", resource_names = "a", verbs = "get;create""#,
+        Err(
+            "`create` and `deletecollection` cannot be limited by name: the request has none\nhelp: put these verbs into a rule of their own without `resource_names`",
+        ),
+    );
+    check(
+        r#"groups = "", resources = "pods", verbs = "levitate""#,
+        Err(
+            "unknown verb `levitate`\nhelp: write `custom_verbs = \"levitate\"` if an API of your own knows it",
+        ),
+    );
+    check(
+        r#"groups = "a", resources = "b", urls = "/c", verbs = "get""#,
+        Err(
+            "the API server refuses a rule with both resources and URLs\nhelp: write two `#[rbac(…)]`, one for the resources and one for the URLs",
+        ),
+    );
+    check(
+        r#"urls = "/a/*/b", verbs = "get""#,
+        Err(
+            "`/a/*/b` allows nothing\nhelp: `*` stands for the rest of a path, at its end only: `/healthz/*`",
+        ),
+    );
+    check(
+        r#"urls = "", verbs = "get""#,
+        Err("`urls` holds an empty word\nhelp: remove it"),
+    );
+    check(
+        r#"urls = "metrics", verbs = "get""#,
+        Err("`metrics` is not a URL path\nhelp: write `/metrics`"),
+    );
+    check(
+        r#"groups = "", resources = "pods", verbs = "get", namespace = "A""#,
+        Err("`A` cannot be the name of a namespace\nhelp: write lower-case letters, digits and `-`"),
+    );
+    check(
+        r#"groups = "", resources = "pods", verbs = "get", role_name = "a/b""#,
+        Err("`a/b` cannot be the name of a role\nhelp: write letters, digits, `-`, `.` and `:`"),
+    );
+}

@@ -1,0 +1,29 @@
+//! Lists of words, as kubebuilder's markers write them and as Rust does.
+
+use crate::Session;
+use crate::args::Arg;
+
+/// A list as `"a;b"` or `["a", "b"]`. Only a group may be empty: it is the core group, where it stands alone or in
+/// an array; beside a `;` it is most likely a slip, and would allow what nobody meant.
+pub(crate) fn words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut is_right = true;
+    for text in arg.texts(session)? {
+        let parts: Vec<&str> = text.split(';').map(str::trim).collect();
+        let may_be_empty = arg.name == "groups" && parts.len() == 1;
+        is_right &= may_be_empty || parts.iter().all(|part| !part.is_empty());
+        words.extend(parts.into_iter().map(str::to_owned));
+    }
+    if !is_right {
+        let help = match arg.name == "groups" {
+            true => "write `core` for the core group, or remove the `;`",
+            false => "remove it",
+        };
+        session.error_help(
+            arg.value_span(),
+            format!("`{}` holds an empty word", arg.name),
+            help,
+        );
+    }
+    is_right.then_some(words)
+}
