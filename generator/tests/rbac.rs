@@ -394,7 +394,7 @@ fn roles_are_as_by_controller_gen() {
             "ClusterRole manager-role",
             &[
                 "/another/url-to-duplicate;/url-to-duplicate get",
-                "\"\" deduplicate list",
+                "\"\" deduplicate;me list",
                 "\"\";some-other me get;list",
                 "batch jobs/status watch",
                 "batch;cron jobs/status create;get",
