@@ -16,12 +16,16 @@ kube = "5"
 rbuilder = "0.1"
 "#;
 
-/// The configurations that a package makes.
-fn configurations(files: &[(&str, &str)]) -> Vec<Value> {
+fn generated(files: &[(&str, &str)]) -> Generated {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
     files.iter().for_each(|(path, text)| sources.insert(*path, *text));
-    let Generated { files, diagnostics } = generate(&sources, &Options::default());
+    generate(&sources, &Options::default())
+}
+
+/// The configurations that a package makes.
+fn configurations(files: &[(&str, &str)]) -> Vec<Value> {
+    let Generated { files, diagnostics } = generated(files);
     assert_eq!(diagnostics, []);
     let manifests = files
         .iter()
@@ -198,9 +202,18 @@ mod server {
 
     /// What the API server says to an object beside "yes".
     async fn post(client: &Client, object: &Value) -> Vec<String> {
+        send(client, object, "").await
+    }
+
+    /// The same, of an object that is not kept.
+    async fn dry_run(client: &Client, object: &Value) -> Vec<String> {
+        send(client, object, "&dryRun=All").await
+    }
+
+    async fn send(client: &Client, object: &Value, query: &str) -> Vec<String> {
         let kind = object["kind"].as_str().expect("a kind").to_lowercase();
         let request = Request::post(format!(
-            "/apis/admissionregistration.k8s.io/v1/{kind}s?fieldValidation=Strict"
+            "/apis/admissionregistration.k8s.io/v1/{kind}s?fieldValidation=Strict{query}"
         ))
         .header("content-type", "application/json")
         .body(serde_json::to_vec(object).expect("JSON").into())
@@ -239,5 +252,58 @@ mod server {
         wrong["metadata"]["name"] = "wrong".into();
         wrong["webhooks"][0]["name"] = "short.name".into();
         assert_eq!(post(&env.client(), &wrong).await.len(), 1);
+    }
+
+    /// Both accept a match condition, or both refuse it.
+    #[rbuilder::envtest::test]
+    async fn match_conditions_are_judged_as_by_the_server(env: Environment) {
+        let right = super::configurations(&[(
+            "src/lib.rs",
+            "#[webhook(validating, name = \"a.b.c\", match_condition(name = \"a\", expression = \"true\"))]\n\
+             fn pods(pod: &k8s_openapi::api::core::v1::Pod) {}\n",
+        )]);
+        for (expression, accepted) in [
+            ("request.dryRun", true),
+            (
+                "request.operation == 'CREATE' && 'a' in request.userInfo.groups",
+                true,
+            ),
+            ("request.userInfo.extra['k'][0].startsWith('x')", true),
+            ("request.resource.group != request.requestResource.group", true),
+            ("object.metadata.name == 'a' || oldObject == null", true),
+            ("has(request.options.propagationPolicy)", true),
+            (
+                "authorizer.group('').resource('pods').check('get').allowed()",
+                true,
+            ),
+            ("request.name", false),
+            ("object.spec.paused", false),
+            ("request.user == 'a'", false),
+            ("request.name == 1", false),
+            ("self.x == 1", false),
+            ("request.", false),
+        ] {
+            let mut configuration = right[0].clone();
+            configuration["metadata"]["name"] = "asked".into();
+            configuration["webhooks"][0]["matchConditions"][0]["expression"] = expression.into();
+            let said = dry_run(&env.client(), &configuration).await;
+            assert_eq!(
+                said.is_empty(),
+                accepted,
+                "the server says of {expression}: {said:?}"
+            );
+
+            let source = format!(
+                "#[webhook(validating, match_condition(name = \"a\", expression = {expression:?}))]\n\
+                 fn pods(pod: &k8s_openapi::api::core::v1::Pod) {{}}\n"
+            );
+            let generated = super::generated(&[("src/lib.rs", &source)]);
+            assert_eq!(
+                !generated.files.is_empty(),
+                accepted,
+                "the generator says of {expression}: {:?}",
+                generated.diagnostics
+            );
+        }
     }
 }
