@@ -39,6 +39,7 @@ const SNIPPETS: &[&str] = &[
     "fn f() {",
     "#[kube(",
     "#[rbac(",
+    "#[webhook(",
     "mod x;",
     "use super::*;",
     "use crate::*;",
