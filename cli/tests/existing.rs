@@ -329,3 +329,30 @@ fn what_cannot_be_read_is_named() {
     );
     assert!(ran.err.contains("operator/src/main.rs"), "{}", ran.err);
 }
+
+#[test]
+fn descriptions_are_cut_and_metadata_is_kept_by_flag() {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        &package("operator", "[dependencies]\nk8s-openapi = \"0.29\"\n"),
+    );
+    let fields = "/// One sentence. Another one.\n    pub template: Template,";
+    let template = "#[derive(rbuilder::CrdSchema)]\npub struct Template {\n    \
+                    pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,\n}\n";
+    folder.write("src/lib.rs", &format!("{}{template}", kind("Cup", fields)));
+    let plain = folder.run("manifests --stdout").ok().out;
+    assert!(
+        plain.contains("Another one.") && !plain.contains("labels:"),
+        "{plain}"
+    );
+    let reworked = folder
+        .run("manifests --stdout --max-description-length 20 --embedded-object-meta")
+        .ok()
+        .out;
+    assert!(
+        reworked.contains("One sentence.\n") && !reworked.contains("Another one."),
+        "{reworked}"
+    );
+    assert!(reworked.contains("labels:\n"), "{reworked}");
+}

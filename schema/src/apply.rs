@@ -107,10 +107,27 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
     }
     override_with(&mut schema.example, example.as_ref());
     override_with(&mut schema.default, default.as_ref());
-    if let Some(default) = default
+    check_values(markers, schema, complaints);
+}
+
+/// Values that are written out must be values of the schema. A default of the type is asked again where the field
+/// asks for more than the type does.
+fn check_values(markers: &Markers, schema: &Schema, complaints: &mut Vec<Complaint>) {
+    if let Some(default) = &markers.default {
+        if let Err(reason) = validate(default, schema) {
+            complaints.push(Complaint::new(format!("the default does not fit: {reason}")));
+        }
+    } else if let Some(default) = &schema.default
+        && markers.validation != Validation::default()
         && let Err(reason) = validate(default, schema)
     {
-        complaints.push(Complaint::new(format!("the default does not fit: {reason}")));
+        let complaint = Complaint::new(format!("the default of the type does not fit here: {reason}"));
+        complaints.push(complaint.help("write a `default` on the field"));
+    }
+    if let Some(example) = &markers.example
+        && let Err(reason) = validate(example, schema)
+    {
+        complaints.push(Complaint::new(format!("the example does not fit: {reason}")));
     }
 }
 

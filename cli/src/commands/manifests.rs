@@ -66,6 +66,8 @@ impl Request {
         options.all_features = source.all_features;
         options.no_default_features = source.no_default_features;
         options.role_name.clone_from(&target.role_name);
+        options.max_description_length = target.max_description_length;
+        options.embedded_object_meta = target.embedded_object_meta;
         if target.no_version_annotation {
             options.version = None;
         }

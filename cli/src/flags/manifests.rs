@@ -84,6 +84,12 @@ pub struct TargetFlags {
     /// Leave out the annotation that says which rbuilder wrote a CRD; a comment then says that one did
     #[arg(long)]
     pub no_version_annotation: bool,
+    /// Cut descriptions at so many bytes, after a sentence or a word; 0 drops them
+    #[arg(long, value_name = "BYTES")]
+    pub max_description_length: Option<usize>,
+    /// Keep labels, annotations and names in the metadata of objects inside objects, such as pod templates
+    #[arg(long, visible_alias = "generate-embedded-object-meta")]
+    pub embedded_object_meta: bool,
     /// Keep CRDs that an earlier run wrote and no kind stands for any more
     #[arg(long)]
     pub no_prune: bool,

@@ -104,7 +104,9 @@ fn suits(schema: &Schema, column: &PrintColumn) -> bool {
         ("integer", Some(found)) => found == SchemaType::Integer,
         ("number", Some(found)) => matches!(found, SchemaType::Integer | SchemaType::Number),
         ("boolean", Some(found)) => found == SchemaType::Boolean,
-        ("date", Some(found)) => found == SchemaType::String,
+        ("date", Some(found)) => {
+            found == SchemaType::String && matches!(schema.format.as_deref(), Some("date" | "date-time"))
+        }
         // Everything can be shown as text.
         _ => true,
     }
