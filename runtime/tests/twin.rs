@@ -4,7 +4,7 @@
 // The kinds are written as a user's library has them, and no program uses them.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 // What they hold is odd on purpose: both doors must read what people write, not what lints would have them write.
-#![allow(clippy::empty_docs)]
+#![allow(clippy::duplicated_attributes, clippy::empty_docs, clippy::vec_box)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +19,8 @@ use rbuilder_syntax::{CRD_KEYS, KUBE_KEYS};
 mod files;
 #[path = "twin/kinds.rs"]
 mod kinds;
+#[path = "twin/objects.rs"]
+mod objects;
 #[path = "twin/oracle.rs"]
 mod oracle;
 

@@ -51,3 +51,4 @@ pub use refused::{ESCAPE, refused};
 pub use rework::{dropped_object_meta, embedded_object_meta, keep_object_meta, shorten_descriptions};
 pub use schema::{Schema, SchemaType};
 pub use structural::{Breach, check_structural};
+pub use validate::validate;

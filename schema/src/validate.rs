@@ -6,10 +6,26 @@ use crate::number::{float, is_integral};
 use crate::{Schema, SchemaType, compare_numbers};
 use std::cmp::Ordering;
 
-/// Says why a value does not fit. Patterns, formats and CEL rules are left to the API server.
-pub(crate) fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
+/// Whether a value fits a schema. Patterns, formats and CEL rules are left to the API server.
+///
+/// # Errors
+/// Why the value does not fit, a phrase, with the way to the place.
+pub fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
+    fits(value, schema, Form::Structural)
+}
+
+/// Which of its two forms a schema has.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// It says of every value and field whether it may be there.
+    Structural,
+    /// An alternative: it looks at what it names and at nothing else.
+    Part,
+}
+
+fn fits(value: &Value, schema: &Schema, form: Form) -> Result<(), String> {
     if value.is_null() {
-        return if schema.nullable {
+        return if schema.nullable || form == Form::Part {
             Ok(())
         } else {
             Err("`null` is not allowed".into())
@@ -30,10 +46,10 @@ pub(crate) fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
         Value::Array(items) => {
             check_size(items.len(), schema.min_items, schema.max_items, "items")?;
             if let Some(inner) = &schema.items {
-                items.iter().try_for_each(|item| validate(item, inner))?;
+                items.iter().try_for_each(|item| fits(item, inner, form))?;
             }
         }
-        Value::Object(fields) => check_object(fields, schema)?,
+        Value::Object(fields) => check_object(fields, schema, form)?,
         Value::Null | Value::Bool(_) => {}
     }
     check_alternatives(value, schema)
@@ -105,7 +121,7 @@ fn check_size(size: usize, least: Option<u64>, most: Option<u64>, what: &str) ->
     }
 }
 
-fn check_object(fields: &serde_json::Map<String, Value>, schema: &Schema) -> Result<(), String> {
+fn check_object(fields: &serde_json::Map<String, Value>, schema: &Schema, form: Form) -> Result<(), String> {
     check_size(fields.len(), schema.min_properties, schema.max_properties, "keys")?;
     for name in &schema.required {
         // What has a default of its own is filled in before anything is asked.
@@ -118,23 +134,21 @@ fn check_object(fields: &serde_json::Map<String, Value>, schema: &Schema) -> Res
         }
     }
     for (name, value) in fields {
-        match (
-            schema.properties.get(name.as_str()),
-            &schema.additional_properties,
-        ) {
-            (Some(inner), _) => validate(value, inner).map_err(|reason| format!("at `{name}`: {reason}"))?,
-            (None, Some(inner)) => {
-                validate(value, inner).map_err(|reason| format!("at `{name}`: {reason}"))?
-            }
-            (None, None) if schema.preserve_unknown_fields || schema.embedded_resource => {}
-            (None, None) => return Err(format!("there is no field `{name}`")),
+        let inner = schema
+            .properties
+            .get(name.as_str())
+            .or(schema.additional_properties.as_ref());
+        match inner {
+            Some(inner) => fits(value, inner, form).map_err(|reason| format!("at `{name}`: {reason}"))?,
+            None if form == Form::Part || schema.preserve_unknown_fields || schema.embedded_resource => {}
+            None => return Err(format!("there is no field `{name}`")),
         }
     }
     Ok(())
 }
 
 fn check_alternatives(value: &Value, schema: &Schema) -> Result<(), String> {
-    let holds = |part: &Schema| holds(value, part);
+    let holds = |part: &Schema| fits(value, part, Form::Part).is_ok();
     if schema.all_of.iter().any(|part| !holds(part))
         || (!schema.any_of.is_empty() && !schema.any_of.iter().any(holds))
         || (!schema.one_of.is_empty() && schema.one_of.iter().filter(|part| holds(part)).count() != 1)
@@ -143,13 +157,6 @@ fn check_alternatives(value: &Value, schema: &Schema) -> Result<(), String> {
         return Err(format!("{value} matches none, or several, of the alternatives"));
     }
     Ok(())
-}
-
-/// Value validations look at what they name and at nothing else.
-fn holds(value: &Value, part: &Schema) -> bool {
-    let mut open = part.clone();
-    open.preserve_unknown_fields = true;
-    validate(value, &open).is_ok()
 }
 
 #[cfg(test)]
@@ -251,6 +258,13 @@ mod tests {
             either,
             Err(&refusal("{\"a\":1,\"b\":1}")),
         );
+        let deep = json!({
+            "type": "object",
+            "properties": {"c": {"x-kubernetes-preserve-unknown-fields": true}},
+            "anyOf": [{"properties": {"c": {"required": ["a"]}}}],
+        });
+        check(json!({"c": {"a": 1, "b": 2}}), deep.clone(), Ok(()));
+        check(json!({"c": {"b": 2}}), deep, Err(&refusal("{\"c\":{\"b\":2}}")));
         check(
             json!(0),
             json!({"type": "integer", "not": {"enum": [0]}}),

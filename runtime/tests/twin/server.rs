@@ -9,7 +9,11 @@ use rbuilder::envtest::{Environment, eventually};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
+use super::objects::{self, admit::admit};
 use super::{compiled, files, generated, kinds};
+
+/// Objects per kind that the server is asked about.
+const SAMPLE: u32 = 16;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -114,6 +118,67 @@ async fn the_server_takes_every_kind_without_a_warning(env: Environment) {
     }
     assert!(said.is_empty(), "{}", said.join("\n"));
     objects_are_held_to_the_manifests(&env).await;
+    the_server_decides_as_the_schema(&env).await;
+}
+
+/// Objects at random are accepted and refused by the API server as by the schema crate.
+async fn the_server_decides_as_the_schema(env: &Environment) {
+    let manifests = generated();
+    let mut wrong = Vec::new();
+    for kind in objects::all() {
+        let collection = collection(env, &kind, &manifests[&kind.name]).await;
+        // Rules and the replicas of a scale only the server judges.
+        let manifest = &manifests[&kind.name];
+        let has_more = ["x-kubernetes-validations", "specReplicasPath"]
+            .iter()
+            .any(|word| manifest.contains(word));
+        for mut object in objects::objects(&kind, SAMPLE) {
+            // A status is dropped, with what is wrong in it.
+            if let Some(fields) = object.as_object_mut() {
+                fields.remove("status");
+            }
+            let expected = admit(object.clone(), &kind.schema);
+            let answer = create(&env.client(), &collection, &objects::whole(&kind, &object)).await;
+            if expected.is_ok() != answer.is_ok() && !(has_more && expected.is_ok()) {
+                wrong.push(format!(
+                    "{}: {object}\n    schema: {expected:?}\n    server: {answer:?}",
+                    kind.name
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} times:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The URL of a kind's objects, once the server serves it.
+async fn collection(env: &Environment, kind: &objects::Kind, manifest: &str) -> String {
+    let (plural, _) = kind.name.split_once('.').expect("plural and group");
+    let version = kind.identity["apiVersion"].as_str().expect("a version");
+    let crd: Value = serde_saphyr::from_str(manifest).expect("YAML");
+    let namespace = match crd["spec"]["scope"].as_str() {
+        Some("Namespaced") => "namespaces/default/",
+        _ => "",
+    };
+    let url = format!("/apis/{version}/{namespace}{plural}");
+    eventually(Duration::from_secs(20), || async {
+        let request = Request::get(&url).body(Vec::new()).expect("a request");
+        env.client().request::<Value>(request).await.map(drop)
+    })
+    .await;
+    url
+}
+
+/// Tries to create an object; the reason where it is refused.
+async fn create(client: &Client, url: &str, object: &Value) -> Result<(), String> {
+    let request = Request::post(format!("{url}?dryRun=All"))
+        .header("content-type", "application/json")
+        .body(serde_json::to_vec(object).expect("JSON"))
+        .expect("a request");
+    match client.request::<Value>(request).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(refusal)) if [400, 422].contains(&refusal.code) => Err(refusal.message.clone()),
+        Err(error) => panic!("{url}: {error}"),
+    }
 }
 
 /// The committed manifests: those of the generator's cases and of the projects in testdata.

@@ -1,0 +1,377 @@
+//! Objects at random, held against both sides: what the schema accepts serde reads, and what serde reads and writes
+//! again the schema accepts.
+//!
+//! The seed is fixed, so that a failure can be seen again. Places where the two sides differ by nature are in
+//! [`EXCEPTIONS`], each with its reason.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use kube::{CustomResourceExt, Resource};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, TestRunner};
+use rbuilder_schema::Schema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{generated, kinds, oracle};
+
+#[path = "objects/admit.rs"]
+pub mod admit;
+#[path = "objects/values.rs"]
+pub mod values;
+
+use admit::{admit, form};
+use values::Limits;
+
+/// Objects per kind.
+const CASES: u32 = 100;
+
+/// A kind as both sides know it.
+pub struct Kind {
+    /// The name of its CRD.
+    pub name: String,
+    /// What an object says of itself.
+    pub identity: Value,
+    /// The schema of the object without `apiVersion`, `kind` and `metadata`.
+    pub schema: Schema,
+    /// Reads an object and writes it again.
+    pub round: fn(Value) -> Result<Value, String>,
+}
+
+/// Places where the two sides differ by nature.
+struct Exception {
+    #[allow(dead_code)] // for who reads the table
+    reason: &'static str,
+    /// The CRD's plural and the path, `[]` for items and `{}` for values of a map.
+    paths: &'static [&'static str],
+    tried: Tried,
+}
+
+/// What the tests put there.
+enum Tried {
+    /// One of these values, JSON, or nothing.
+    Values(&'static [&'static str]),
+    /// Nothing too, though the schema requires something.
+    Absence,
+    /// Always this value, JSON: the schema lets it be absent, and serde does not.
+    Given(&'static str),
+    /// Always something, though the schema does not require it.
+    Presence,
+}
+
+#[rustfmt::skip] // paths are lists
+const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        reason: "a marker requires what the type lets be absent",
+        paths: &[
+            "presences.spec.explicitlyRequiredKubebuilder", "presences.spec.explicitlyRequiredKubernetes",
+            "presences.spec.explicitlyRequiredK8s", "presences.spec.canBeNull", "markeds.spec.presence.mustBePresent",
+        ],
+        tried: Tried::Absence,
+    },
+    Exception {
+        reason: "a marker lets be absent what the type requires",
+        paths: &["markeds.spec.presence.mayBeAbsent"],
+        tried: Tried::Presence,
+    },
+    Exception {
+        reason: "variants with different contents share one schema, which takes them all",
+        paths: &["shapes.spec.adjacent", "shapes.spec.maybeAdjacent", "shapes.spec.nested[]{}[]"],
+        tried: Tried::Values(&[
+            r#"{"t": "Flag", "c": true}"#, r#"{"t": "Struct", "c": {"name": "a"}}"#,
+            r#"{"t": "Fields", "c": {"size": 1}}"#, r#"{"t": "Nothing"}"#,
+        ]),
+    },
+    Exception {
+        reason: "variants with different contents share one schema, which takes them all",
+        paths: &["shapes.spec.boxedVariants"],
+        tried: Tried::Values(&[
+            r#"{"type": "Boxed", "value": {"name": "a"}}"#, r#"{"type": "Maybe", "value": null}"#,
+            r#"{"type": "Map", "value": {"a": {}}}"#, r#"{"type": "Other"}"#,
+            r#"{"type": "with-fields", "value": {"name": "a", "three-four": [2]}}"#,
+        ]),
+    },
+    Exception {
+        reason: "the default of a variant's field is filled in for every variant, and one that is an enum wants no other",
+        paths: &["shapes.spec.internalAlternatives"],
+        tried: Tried::Values(&[
+            r#"{"sort": "Choice", "left": "a"}"#, r#"{"sort": "Choice", "right": "a"}"#,
+            r#"{"sort": "Bounded", "fixed": "a"}"#, r#"{"sort": "Bounded", "fixed": "a", "weight": 9}"#,
+        ]),
+    },
+    Exception {
+        reason: "a marker bounds a value inside an alternative, which is part of the form",
+        paths: &["shapes.spec.eitherNumber"],
+        tried: Tried::Values(&["5", "50"]),
+    },
+    Exception {
+        reason: "names and objects in one place have no schema but the names",
+        paths: &["shapes.spec.mixed", "shapes.spec.maybeMixed"],
+        tried: Tried::Values(&[r#""Nothing""#, r#""Neither""#, r#"{"Something": {"name": "a"}}"#, r#"{"Other": {"size": 1}}"#]),
+    },
+    Exception {
+        reason: "a marker takes the schema away, and the form of the value with it",
+        paths: &["opens.spec.schemaless", "opens.spec.schemalessObject"],
+        tried: Tried::Values(&[r#"{"foo": "a", "bar": true}"#]),
+    },
+    Exception {
+        reason: "a marker takes the schema away, and the form of the value with it",
+        paths: &["markeds.spec.overrides.pod", "markeds.spec.overrides.maybePod"],
+        tried: Tried::Values(&[r#"{"containers": []}"#]),
+    },
+    Exception {
+        reason: "a marker takes the schema away, and the form of the value with it",
+        paths: &["markeds.spec.overrides.tree"],
+        tried: Tried::Values(&["[]", r#"[{"children": []}]"#]),
+    },
+    Exception {
+        reason: "a marker puts another type in the place of a Value, which reads anything",
+        paths: &["markeds.spec.overrides.looksLike"],
+        tried: Tried::Given(r#"{"colour": "red", "beside": {"size": 1}}"#),
+    },
+    Exception {
+        reason: "a marker puts another type in the place of the Rust type",
+        paths: &["markeds.spec.overrides.numberOrText"],
+        tried: Tried::Values(&[r#""a""#]),
+    },
+    Exception {
+        reason: "the API server's formats do not know the words of a duration that kube reads",
+        paths: &["kubernetes.spec.duration", "kubernetes.spec.maybeDuration", "leaves.spec.kubernetes.maybe_duration"],
+        tried: Tried::Values(&[r#""1h30m""#, r#""-5s""#, r#""250ms""#]),
+    },
+    Exception {
+        reason: "a RawExtension reads and writes any JSON; the API server keeps objects only",
+        paths: &[
+            "items.spec.resources[]", "opens.spec.embeddedResource", "opens.spec.xEmbeddedResource",
+            "opens.spec.unprunedEmbeddedResource", "markeds.spec.overrides.object",
+        ],
+        tried: Tried::Values(&[r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}"#]),
+    },
+    Exception {
+        reason: "a RawExtension reads and writes any JSON; the API server keeps objects only",
+        paths: &["opens.spec.raw", "opens.spec.maybeRaw", "leaves.spec.kubernetes.raw"],
+        tried: Tried::Values(&["{}", r#"{"a": {"b": [1]}}"#]),
+    },
+    Exception {
+        reason: "the schema language has no word about the keys of a map",
+        paths: &["leaves.spec.maps.numbers", "leaves.spec.maps.letters"],
+        tried: Tried::Values(&["{}", r#"{"1": "a", "2": "b"}"#]),
+    },
+    Exception {
+        reason: "a union of several formats is no format",
+        paths: &["leaves.spec.words.address"],
+        tried: Tried::Values(&[r#""127.0.0.1""#, r#""::1""#]),
+    },
+    Exception {
+        reason: "a marker puts another type in the place of a Value, which reads anything",
+        paths: &["markeds.spec.bounds.retyped"],
+        tried: Tried::Given(r#""five""#),
+    },
+    Exception {
+        reason: "a marker puts another type in the place of a Value, which reads anything",
+        paths: &["markeds.spec.overrides.newtype"],
+        tried: Tried::Values(&["[]", r#"["a", "b"]"#]),
+    },
+    Exception {
+        reason: "an address with a port is no format",
+        paths: &["leaves.spec.words.socket"],
+        tried: Tried::Values(&[r#""127.0.0.1:80""#, r#""[::1]:80""#]),
+    },
+    Exception {
+        reason: "two patterns at once, which the generator of values does not look for",
+        paths: &["bounds.spec.twoPatterns"],
+        tried: Tried::Values(&[r#""z""#, r#""abz""#]),
+    },
+    Exception {
+        reason: "two factors at once, which the generator of values does not look for",
+        paths: &["bounds.spec.twoFactors"],
+        tried: Tried::Values(&["0", "6", "-12"]),
+    },
+];
+
+impl Kind {
+    fn exception(&self, path: &str) -> Option<&'static Tried> {
+        let plural = self.name.split('.').next().unwrap_or_default();
+        let is_it = |known: &&str| known.strip_prefix(plural) == Some(path);
+        let mut exceptions = EXCEPTIONS.iter();
+        let exception = exceptions.find(|exception| exception.paths.iter().any(is_it))?;
+        Some(&exception.tried)
+    }
+}
+
+impl Limits for Kind {
+    fn values(&self, path: &str) -> Option<Vec<Value>> {
+        let values = match self.exception(path)? {
+            Tried::Values(values) => values,
+            Tried::Given(value) => std::slice::from_ref(value),
+            Tried::Presence | Tried::Absence => return None,
+        };
+        let read = |json: &&str| serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"));
+        Some(values.iter().map(read).collect())
+    }
+
+    fn is_present(&self, path: &str) -> bool {
+        matches!(self.exception(path), Some(Tried::Presence | Tried::Given(_)))
+    }
+}
+
+fn kind<K>() -> Kind
+where
+    K: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned + Serialize,
+{
+    static MANIFESTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    let manifests = MANIFESTS.get_or_init(generated);
+    let name = K::crd_name().to_owned();
+    let manifest: Value = serde_saphyr::from_str(&manifests[&name]).expect("YAML");
+    let version = K::version(&());
+    let versions = manifest["spec"]["versions"].as_array().expect("versions");
+    let version = versions
+        .iter()
+        .find(|written| written["name"] == *version)
+        .expect("the version");
+    let schema = version["schema"]["openAPIV3Schema"].clone();
+    let mut schema: Schema = serde_json::from_value(schema).expect("a schema");
+    for stanza in ["apiVersion", "kind", "metadata"] {
+        schema.properties.remove(stanza);
+    }
+    Kind {
+        name,
+        identity: json!({
+            "apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": {"name": "sample"},
+        }),
+        schema,
+        round: |object| {
+            let object: K = serde_json::from_value(object).map_err(|error| error.to_string())?;
+            serde_json::to_value(object).map_err(|error| error.to_string())
+        },
+    }
+}
+
+/// The kinds of both corpora.
+pub fn all() -> Vec<Kind> {
+    use oracle::apis::{self, versions};
+    vec![
+        kind::<kinds::KeyedObject>(),
+        kind::<kinds::Flat>(),
+        kind::<kinds::Policy>(),
+        kind::<kinds::docs::Documented>(),
+        kind::<kinds::leaves::Leaf>(),
+        kind::<kinds::markers::Marked>(),
+        kind::<kinds::names::Naming>(),
+        kind::<kinds::shapes::Shape>(),
+        kind::<kinds::shapes::roots::Sum>(),
+        kind::<kinds::shapes::roots::Thin>(),
+        kind::<kinds::shapes::roots::Open>(),
+        kind::<apis::bounds::Bound>(),
+        kind::<apis::collections::Collection>(),
+        kind::<apis::docs::Doc>(),
+        kind::<apis::enums::Enum>(),
+        kind::<apis::items::Item>(),
+        kind::<apis::kubernetes::Kubernetes>(),
+        kind::<apis::named::Bare>(),
+        kind::<apis::named::Full>(),
+        kind::<apis::open::Open>(),
+        kind::<apis::presence::Presence>(),
+        kind::<apis::rules::Rule>(),
+        kind::<apis::scalars::Scalar>(),
+        kind::<apis::structs::Structure>(),
+        kind::<apis::topology::Topology>(),
+        kind::<apis::values::Value>(),
+        kind::<versions::v1::VersionedResource>(),
+    ]
+}
+
+/// Objects of a kind, some of them spoiled, without what every object has; the same in every run.
+pub fn objects(kind: &Kind, count: u32) -> Vec<Value> {
+    let strategy = (values::value(&kind.schema, "", kind), values::spoils());
+    let mut runner = TestRunner::new_with_rng(
+        Config::default(),
+        proptest::test_runner::TestRng::deterministic_rng(Default::default()),
+    );
+    (0..count)
+        .map(|_| {
+            let (mut object, spoils) = strategy.new_tree(&mut runner).expect("an object").current();
+            values::spoil(&mut object, &kind.schema, "", &spoils, kind);
+            object
+        })
+        .collect()
+}
+
+/// An object with what every object has.
+pub fn whole(kind: &Kind, object: &Value) -> Value {
+    let mut whole = kind.identity.clone();
+    if let (Some(fields), Some(object)) = (whole.as_object_mut(), object.as_object()) {
+        fields.extend(object.clone());
+    }
+    whole
+}
+
+fn without_identity(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|name, _| !["apiVersion", "kind", "metadata"].contains(&name.as_str()));
+    }
+    object
+}
+
+#[test]
+fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts() {
+    // A reason, and the first object that shows it.
+    let mut wrong = BTreeMap::new();
+    for kind in all() {
+        let name = &kind.name;
+        let may_be_absent = |path: &str| matches!(kind.exception(path), Some(Tried::Absence));
+        let form = form(&kind.schema, "", &may_be_absent);
+        let mut good = None;
+        let (mut accepted, mut read) = (0, 0);
+        for object in objects(&kind, CASES) {
+            let kept = admit(object.clone(), &kind.schema);
+            if let Ok(kept) = kept {
+                accepted += 1;
+                match (kind.round)(whole(&kind, &kept)) {
+                    Ok(_) => drop(good.get_or_insert(kept)),
+                    Err(error) => {
+                        let blamed = blamed(&kind, good.as_ref(), &kept);
+                        wrong
+                            .entry(format!("{name}: serde refuses: {error}"))
+                            .or_insert(blamed);
+                    }
+                }
+            }
+            if let Ok(written) = (kind.round)(whole(&kind, &object)) {
+                read += 1;
+                let written = without_identity(written);
+                if let Err(error) = admit(written.clone(), &form) {
+                    wrong
+                        .entry(format!("{name}: the schema refuses: {error}"))
+                        .or_insert(written);
+                }
+            }
+        }
+        // Without objects of both sorts there is nothing to see.
+        for (count, what) in [(accepted, "accepted"), (read, "read")] {
+            if !(CASES / 8..CASES * 9 / 10).contains(&count) {
+                wrong.insert(format!("{name}: {count} of {CASES} are {what}"), Value::Null);
+            }
+        }
+    }
+    let wrong: Vec<_> = wrong
+        .iter()
+        .map(|(reason, object)| format!("{reason}\n    {object}"))
+        .collect();
+    assert!(wrong.is_empty(), "{} reasons:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The field of an object that serde refuses, found by putting one after the other into an object that is read; the
+/// whole object where that finds none.
+fn blamed(kind: &Kind, good: Option<&Value>, bad: &Value) -> Value {
+    let fields = bad["spec"].as_object().into_iter().flatten();
+    for (name, value) in fields {
+        let Some(mut object) = good.cloned() else { break };
+        object["spec"][name] = value.clone();
+        if (kind.round)(whole(kind, &object)).is_err() {
+            return json!({ name: value });
+        }
+    }
+    bad.clone()
+}
