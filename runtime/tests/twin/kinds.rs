@@ -57,6 +57,7 @@ use serde::{Deserialize, Serialize};
     annotation("twin.example.com/made-by", "hand"),
     label("twin.example.com/of", "the-definition"),
     title = "Keyed things",
+    conversion(strategy = "None"),
     at_least_one_of(image, build)
 )]
 #[serde(rename_all = "camelCase")]

@@ -206,6 +206,11 @@ pub struct Overrides {
     pub pod: PodSpec,
     #[kube(schemaless, validation(type = "object"), preserve_unknown_fields)]
     pub maybe_pod: Option<PodSpec>,
+    #[kube(embedded_object_meta)]
+    pub kept_metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    /// A description that is cut, since nobody reads it whole.
+    #[kube(max_description_length = 24)]
+    pub briefly: Part,
     #[kube(schema_type = "Option<super::names::inner::Deep>")]
     pub looks_like: serde_json::Value,
     #[kube(schema_type = "i64")]

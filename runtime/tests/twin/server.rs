@@ -218,6 +218,7 @@ async fn marked(env: &Environment) {
                 "object": {"name": "a", "port": 1}, "with_default": {"a": 1},
             },
             "overrides": {
+                "keptMetadata": {"labels": {"a": "b"}}, "briefly": {"a": 1},
                 "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}},
                 "loose": {"a": 1}, "numberOrText": "a", "pod": {"containers": []},
                 "looksLike": {"colour": "red", "beside": {"size": 1}}, "asNumber": 1, "newtype": ["a"], "tree": [],
