@@ -172,7 +172,23 @@ fn retype(schema_type: Option<SchemaType>, is_int_or_string: bool, schema: &mut 
     }
 }
 
+/// Bounds on a size, as bounds on what the schema turns out to be.
+fn sized(validation: &Validation, schema: &Schema) -> Validation {
+    let mut sized = validation.clone();
+    let (least, most) = match schema.schema_type {
+        Some(SchemaType::Array) => (&mut sized.min_items, &mut sized.max_items),
+        Some(SchemaType::Object) => (&mut sized.min_properties, &mut sized.max_properties),
+        _ => (&mut sized.min_length, &mut sized.max_length),
+    };
+    *least = least.or(sized.min_size.take());
+    *most = most.or(sized.max_size.take());
+    sized
+}
+
 fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    if validation.min_size.is_some() || validation.max_size.is_some() {
+        return constrain(&sized(validation, schema), schema, complaints);
+    }
     let Validation {
         minimum,
         maximum,
@@ -189,6 +205,8 @@ fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<
         enumeration,
         format,
         schema_type: _,
+        min_size: _,
+        max_size: _,
     } = validation;
     let numbers = [
         ("minimum", minimum),

@@ -81,6 +81,14 @@ fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Malformed> {
     let start = *cursor;
     let Some(ident) = cursor.any_ident() else {
         let literal = literal(cursor)?;
+        // `extend("x-key" = value)`, as schemars writes it.
+        if literal.value.is_string() && cursor.is_punct(b'=') {
+            let name = start.text_of(literal.span).trim_matches('"');
+            cursor.skip();
+            let value = value(cursor)?;
+            let span = literal.span;
+            return Ok(Arg { name, span, value });
+        }
         return Ok(Arg {
             name: "",
             span: literal.span,

@@ -48,7 +48,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         ..
     } = reader;
     let generics = generics(parameters, session);
-    let description = docs::description(attrs);
+    let description = described(attrs);
     let container = Container {
         name: ident.text.to_owned(),
         description,
@@ -186,7 +186,7 @@ impl Reader<'_> {
             (None, None) => ident.clone(),
         };
         let read = marker::parse_field(&field.attrs, &field.ty, Place::Field, self.session);
-        let description = docs::description(&field.attrs);
+        let description = described(&field.attrs);
         let slot = self.slot(field.ty, &attrs, &read);
         let presence = match &attrs {
             FieldAttrs { default: true, .. }
@@ -330,7 +330,7 @@ impl Reader<'_> {
             }
         };
         self.variant_sites.push(field_sites);
-        let description = docs::description(&variant.attrs);
+        let description = described(&variant.attrs);
         Some(Variant {
             ident,
             name,
@@ -357,6 +357,11 @@ fn check_one_of(names: &[(String, SpanId)], shape: &Shape, session: &mut Session
             session.error_help(*at, format!("there is no field `{name}`"), help);
         }
     }
+}
+
+/// What is said for readers: schemars' `description`, else the doc comment.
+fn described(attrs: &[Attribute<'_>]) -> Option<String> {
+    marker::description(attrs).or_else(|| docs::description(attrs))
 }
 
 fn generics(parameters: Generics<'_>, session: &mut Session) -> Vec<(String, Option<TypeRef>)> {

@@ -84,6 +84,13 @@ pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> Conta
             _ => {}
         }
     }
+    // schemars' `with` on a type: the schema of that one.
+    let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
+    for arg in schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default())) {
+        if arg.name == "with" {
+            read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span()));
+        }
+    }
     read
 }
 
@@ -128,7 +135,17 @@ pub(crate) fn variant(attrs: &[Attribute<'_>], session: &mut Session) -> Variant
 
 fn serde_args<'a>(attrs: &[Attribute<'a>], session: &mut Session) -> Vec<Arg<'a>> {
     let serde = attrs.iter().filter(|attr| attr.is("serde"));
-    serde.flat_map(|attr| args::of_attribute(attr, session)).collect()
+    let mut read: Vec<Arg<'a>> = serde.flat_map(|attr| args::of_attribute(attr, session)).collect();
+    // schemars takes serde's keys as well, and what it is told counts for the schema. What is wrong with its
+    // attributes is said where the rest of them is read.
+    for attr in attrs.iter().filter(|attr| attr.is("schemars")) {
+        let args = args::of_attribute(attr, &mut Session::default());
+        read.extend(
+            args.into_iter()
+                .filter(|arg| !matches!(arg.name, "with" | "serialize_with")),
+        );
+    }
+    read
 }
 
 /// `rename = "x"`, or `rename(serialize = "x", deserialize = "y")`, where what is read is what the schema says.

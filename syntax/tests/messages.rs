@@ -145,13 +145,6 @@ fn names_are_checked() {
         "i32",
         &["exactly_one_of: `exactly_one_of` has no meaning on a field | it can stand on a type"],
     );
-    field(
-        "#[schemars(range(min = 1))]",
-        "i32",
-        &[
-            "schemars: `#[schemars(…)]` has no effect under `CrdSchema` | write `#[kube(…)]`: `validation(…)` for constraints, `validation = \"…\"` for CEL, `schema_type = \"…\"` for `with`",
-        ],
-    );
     check(
         "#[crd(immutable)] struct S { a: i32 }",
         &["immutable: `immutable` has no meaning on a type | it can stand on a field"],

@@ -6,8 +6,8 @@ use rbuilder_syntax::grammar::{
 };
 use rbuilder_syntax::token::{Cursor, Ident, Malformed, Tokens, lex};
 use rbuilder_syntax::{
-    Attribute, Diagnostic, RbacRule, Session, Span, derives_named, misplaced_webhook, parse_rbac_attribute,
-    parse_type, parse_webhook_attribute, rbac_attributes, webhook_attributes,
+    Attribute, Diagnostic, Diagnostics, RbacRule, Session, Span, derives_named, misplaced_webhook,
+    parse_rbac_attribute, parse_type, parse_webhook_attribute, rbac_attributes, webhook_attributes,
 };
 
 use super::account::Account;
@@ -16,6 +16,28 @@ use super::include::{self, Included};
 use super::path::{self, Location};
 use super::{Collector, Content, Declared, MAX_MODULES, OpenFile, attributes, handler};
 use crate::package::{Alias, AliasId, File, FileId, ModuleId, Name, Place, TypeId, TypeItem as PackageType};
+
+/// Whether an item can neither be of the API nor hold a marker.
+fn has_no_part(item: &Item<'_>) -> bool {
+    match &item.kind {
+        ItemKind::Other => true,
+        ItemKind::Function(_) => {
+            rbac_attributes(&item.attrs).next().is_none() && webhook_attributes(&item.attrs).next().is_none()
+        }
+        _ => false,
+    }
+}
+
+fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
+    second
+        .into_vec()
+        .into_iter()
+        .for_each(|diagnostic| first.push(diagnostic));
+    first
+}
+
+/// The derives of schemars and kube that give a type a schema.
+const THEIRS: &[&str] = &["JsonSchema", "KubeSchema"];
 
 impl Collector<'_> {
     /// Reads one file into its module. What is wrong with it does not keep others from being read.
@@ -107,21 +129,40 @@ impl<'c> FileReader<'c, '_> {
     ) -> Result<(), Malformed> {
         loop {
             let types = self.collector.package.types.len();
-            let outer = self
-                .is_foreign
-                .then(|| std::mem::take(&mut self.session.diagnostics));
-            let Some(item) = items.read(&mut self.session)? else {
-                return Ok(());
-            };
-            self.item(item, module, location)?;
+            let outer = std::mem::take(&mut self.session.diagnostics);
+            let read = self.next_item(&mut items, module, location);
+            let said = std::mem::take(&mut self.session.diagnostics);
             // Of a path crate only what others use is wanted, so that complaints wait until somebody does.
-            if let Some(outer) = outer {
-                let said = std::mem::replace(&mut self.session.diagnostics, outer).into_vec();
+            if self.is_foreign && read.is_ok() {
+                self.session.diagnostics = outer;
                 if let Some(item) = self.collector.package.types.get_mut(types) {
-                    item.reserved.extend(said);
+                    item.reserved.extend(said.into_vec());
                 }
+            } else {
+                self.session.diagnostics = joined(outer, said);
+            }
+            if !read? {
+                return Ok(());
             }
         }
+    }
+
+    /// Reads one item; false at the end.
+    fn next_item(
+        &mut self,
+        items: &mut Items<'_, 'c>,
+        module: ModuleId,
+        location: &Location,
+    ) -> Result<bool, Malformed> {
+        let Some(item) = items.read(&mut self.session)? else {
+            return Ok(false);
+        };
+        if has_no_part(&item) {
+            // Under what conditions it is compiled is then nobody's concern.
+            self.session.diagnostics = Diagnostics::default();
+        }
+        self.item(item, module, location)?;
+        Ok(true)
     }
 
     fn item(&mut self, item: Item<'_>, module: ModuleId, location: &Location) -> Result<(), Malformed> {
@@ -197,7 +238,7 @@ impl<'c> FileReader<'c, '_> {
     fn type_item(&mut self, item: TypeItem<'_>, attrs: &[Attribute<'_>], module: ModuleId) {
         let ident = item.ident;
         let ours = derives_named(attrs, "CrdSchema") || derives_named(attrs, "CustomResource");
-        if item.is_union() || !ours && !derives_named(attrs, "JsonSchema") {
+        if item.is_union() || !ours && !THEIRS.iter().any(|name| derives_named(attrs, name)) {
             return self.name(module, ident, Name::Opaque);
         }
         if ours {

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::{ANYWHERE, Marker};
 use crate::args::{Arg, ArgValue, origin};
-use crate::expr::{Expr, ExprKind};
+use crate::expr::{self, Expr, ExprKind};
+use crate::token::lex;
 use crate::{Session, SpanId, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
@@ -128,7 +129,7 @@ fn check(cel: &Cel, at: &dyn Fn(&str) -> SpanId, session: &mut Session) {
 /// `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
 pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     let mut cel = match &arg.value {
-        ArgValue::Expr(expr) => match chain(expr, arg.value_span(), session) {
+        ArgValue::Expr(expr) => match chain(expr, arg.value_span(), session).or_else(|| pair(expr)) {
             Some(cel) => cel,
             None => {
                 session.error_help(
@@ -188,6 +189,23 @@ fn chain(expr: &Expr<'_>, at: SpanId, session: &mut Session) -> Option<Cel> {
         }
         _ => None,
     }
+}
+
+/// `("rule", "message")`, which kube takes for a rule as well.
+fn pair(expr: &Expr<'_>) -> Option<Cel> {
+    let inner = expr.text.strip_prefix('(')?.strip_suffix(')')?;
+    let tokens = lex(inner).ok()?;
+    let mut cursor = tokens.cursor();
+    let rule = text(&expr::read(&mut cursor).ok()?)?;
+    let message = cursor
+        .eat(b',')
+        .then(|| expr::read(&mut cursor))
+        .and_then(Result::ok)?;
+    Some(Cel {
+        rule,
+        message: Some(text(&message)?),
+        ..Cel::default()
+    })
 }
 
 fn text(expr: &Expr<'_>) -> Option<String> {

@@ -180,6 +180,12 @@ pub const CONSTRAINTS: &[Constraint] = &[
 ];
 
 fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
+    // What schemars' `length` becomes where the spelling of the type does not say what is counted.
+    match arg.name {
+        "min_size" => return reading.markers.validation.min_size = arg.count(session),
+        "max_size" => return reading.markers.validation.max_size = arg.count(session),
+        _ => {}
+    }
     let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == arg.name) else {
         let help = match arg.name {
             "unique_items" => "the API server refuses it; write `list_type = \"set\"`".to_owned(),

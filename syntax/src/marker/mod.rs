@@ -14,8 +14,10 @@ mod override_type;
 mod pattern;
 mod presence;
 mod raw;
+mod schemars;
 mod topology;
 mod value;
+mod x_kube;
 
 use rbuilder_schema::Markers;
 
@@ -27,6 +29,7 @@ use crate::{Session, SpanId, TypeRef, suggest};
 pub(crate) use cel::rule as cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option};
+pub(crate) use schemars::description;
 
 /// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.
 pub fn pattern_problem(text: &str) -> Option<String> {
@@ -236,10 +239,9 @@ pub(crate) fn parse_container(
             let mut args = args::of_attribute(attr, session);
             args.retain(|arg| !is_container_key(arg, is_root));
             reading.read(&args, session);
-        } else {
-            refuse_foreign(attr, session);
         }
     }
+    read_foreign(attrs, &mut reading, session);
     let Reading {
         markers,
         one_of_fields,
@@ -280,24 +282,17 @@ fn read(attrs: &[Attribute<'_>], mut reading: Reading, session: &mut Session) ->
         if attr.is("crd") || attr.is("kube") {
             let args = args::of_attribute(attr, session);
             reading.read(&args, session);
-        } else {
-            refuse_foreign(attr, session);
         }
     }
+    read_foreign(attrs, &mut reading, session);
     reading.finish(session)
 }
 
-/// `#[schemars(…)]` and `#[x_kube(…)]` mean nothing to rbuilder; to pass them over would drop a constraint
-/// in silence.
-fn refuse_foreign(attr: &Attribute<'_>, session: &mut Session) {
-    for name in ["schemars", "x_kube"] {
-        if attr.is(name) {
-            session.error_help(
-                attr.path_span(),
-                format!("`#[{name}(…)]` has no effect under `CrdSchema`"),
-                "write `#[kube(…)]`: `validation(…)` for constraints, `validation = \"…\"` for CEL, \
-                 `schema_type = \"…\"` for `with`",
-            );
+/// What other tools' attributes say about the schema, after our own: where those say it, nothing is opaque.
+fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
+    for names in [&["schemars", "x_kube"][..], &["validate"], &["garde"]] {
+        for attr in attrs.iter().filter(|attr| names.iter().any(|name| attr.is(name))) {
+            schemars::read(attr, reading, session);
         }
     }
 }

@@ -1,0 +1,565 @@
+//! `#[schemars(…)]`, `#[validate(…)]` and `#[garde(…)]`, put into our own markers.
+//!
+//! schemars reads constraints from all three, and so does rbuilder: what a kube-rs user has written counts in both
+//! doors. The keys that serde knows too are read with serde's (`serde_attrs`). What schemars would have to run
+//! code for is an error, unless a marker of ours says what comes out.
+
+use serde_json::{Map, Value};
+
+use super::{Kind, Place, Reading, x_kube};
+use crate::args::{self, Arg, ArgValue, Literal};
+use crate::attribute::Attribute;
+use crate::expr::{Expr, ExprKind, Operator};
+use crate::{Session, Span, suggest};
+
+/// Whose attribute it is: each has keys that the others do not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Schemars,
+    /// validator's or garde's, of which only constraints count.
+    Validator,
+}
+
+/// The keys of `#[schemars(…)]` that change nothing here: serde's, which are read elsewhere, and those that are
+/// about schemars' own output.
+const PASSED: &[&str] = &[
+    "alias",
+    "bound",
+    "content",
+    "crate",
+    "default",
+    "deny_unknown_fields",
+    "deprecated",
+    "description",
+    "flatten",
+    "from",
+    "getter",
+    "inline",
+    "into",
+    "other",
+    "remote",
+    "rename",
+    "rename_all",
+    "rename_all_fields",
+    "repr",
+    "serialize_with",
+    "deserialize_with",
+    "skip",
+    "skip_deserializing",
+    "skip_serializing",
+    "skip_serializing_if",
+    "tag",
+    "transparent",
+    "try_from",
+    "untagged",
+    "ref_variants",
+];
+
+/// The keys that are read here, for suggestions.
+const READ: &[&str] = &[
+    "contains",
+    "email",
+    "example",
+    "extend",
+    "inner",
+    "ip",
+    "ipv4",
+    "ipv6",
+    "length",
+    "pattern",
+    "range",
+    "regex",
+    "required",
+    "schema_with",
+    "title",
+    "transform",
+    "url",
+    "with",
+];
+
+/// Reads an attribute of another tool, if it is one that says something about the schema.
+pub(super) fn read(attr: &Attribute<'_>, reading: &mut Reading, session: &mut Session) {
+    let owner = if attr.is("schemars") {
+        Owner::Schemars
+    } else if attr.is("validate") || attr.is("garde") {
+        Owner::Validator
+    } else if attr.is("x_kube") {
+        let args = args::of_attribute(attr, session);
+        return x_kube::read(args, reading, session);
+    } else {
+        return;
+    };
+    let args = match owner {
+        Owner::Schemars => args::of_attribute(attr, session),
+        // What is wrong with those is for their own derives to say.
+        Owner::Validator => args::of_attribute(attr, &mut Session::default()),
+    };
+    let mut markers = Vec::new();
+    for arg in args {
+        translate(arg, owner, &reading.kind, reading, &mut markers, session);
+    }
+    if owner == Owner::Validator {
+        // The same constraint may be written for each tool that checks it; schemars' is the one that counts.
+        markers.iter_mut().for_each(|marker| drop_read(marker, reading));
+        markers.retain(|marker| marker.name == "validation" || !reading.is_read(marker.name));
+    }
+    reading.read(&markers, session);
+}
+
+/// Takes out the constraints that have been read already.
+fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
+    if let ArgValue::List(constraints) = &mut marker.value
+        && marker.name == "validation"
+    {
+        constraints.retain(|constraint| !reading.is_read(constraint.name));
+    }
+}
+
+/// `description = "…"`, which takes the place of the doc comment.
+pub(crate) fn description(attrs: &[Attribute<'_>]) -> Option<String> {
+    let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
+    let mut args = schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default()));
+    match args.find(|arg| arg.name == "description")?.literal() {
+        Some(Literal {
+            value: Value::String(text),
+            ..
+        }) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// One key of theirs as keys of ours.
+fn translate<'a>(
+    arg: Arg<'a>,
+    owner: Owner,
+    kind: &Kind,
+    reading: &Reading,
+    markers: &mut Vec<Arg<'a>>,
+    session: &mut Session,
+) {
+    let span = arg.span;
+    match arg.name {
+        "range" => markers.extend(range(arg, session)),
+        "length" => markers.extend(length(arg, kind, session)),
+        "pattern" | "regex" => markers.extend(pattern(arg, reading, session)),
+        "contains" => markers.extend(contains(arg, session)),
+        "email" | "ipv4" | "ipv6" => {
+            let name = arg.name;
+            markers.push(constraint("format", span, Value::from(name)));
+        }
+        "url" => markers.push(constraint("format", span, Value::from("uri"))),
+        "ip" => session.report(
+            crate::Diagnostic::warning(
+                span,
+                "the API server knows no format `ip`, so that it is left out",
+            )
+            .help("write `ipv4` or `ipv6`, or the CEL rule `isIP(self)`"),
+        ),
+        "required" if !matches!(arg.value, ArgValue::Literal(_)) => markers.push(flag("required", span)),
+        "inner" => markers.extend(inner(arg, owner, kind, reading, session)),
+        _ if owner == Owner::Validator => {}
+        // On a type it is read with serde's `from`.
+        "with" if reading.place == Place::Type => {}
+        "title" | "with" => match &arg.value {
+            ArgValue::Literal(_) => markers.push(Arg {
+                name: if arg.name == "with" {
+                    "schema_type"
+                } else {
+                    "title"
+                },
+                ..arg
+            }),
+            _ => opaque(&arg, "a title", reading, session),
+        },
+        "example" => {
+            // A value that has to be computed is for readers only, and kube leaves it out as well.
+            let is_first = !markers.iter().any(|marker| marker.name == "example");
+            if let Some(value) = literal(&arg.value)
+                && is_first
+            {
+                markers.push(valued("example", span, value));
+            }
+        }
+        "extend" => extend(&arg, kind, markers, session),
+        "schema_with" => opaque(&arg, "the schema that this function makes", reading, session),
+        "transform" => opaque(&arg, "what this makes of the schema", reading, session),
+        name if PASSED.contains(&name) => {}
+        name => {
+            let help = suggest::help(name, READ.iter().chain(PASSED).copied());
+            session.error_help(span, format!("unknown argument `{name}` of `schemars`"), help);
+        }
+    }
+}
+
+/// What would have to be run. A marker of ours beside it says what comes out.
+fn opaque(arg: &Arg<'_>, what: &str, reading: &Reading, session: &mut Session) {
+    if ["schema", "schema_type", "schemaless"]
+        .iter()
+        .any(|name| reading.is_read(name))
+    {
+        return;
+    }
+    session.error_help(
+        arg.span,
+        format!("{what} cannot be known without running it"),
+        "name a type of the same form: `#[schemars(with = \"String\")]`; or derive `CrdSchema` in place of `JsonSchema` \
+         and say it: `#[kube(schema = { \"type\": \"string\" })]`, `#[kube(schemaless)]`",
+    );
+}
+
+fn valued<'a>(name: &'static str, span: Span, value: Value) -> Arg<'a> {
+    Arg {
+        name,
+        span,
+        value: ArgValue::Literal(Literal { value, span }),
+    }
+}
+
+fn flag<'a>(name: &'static str, span: Span) -> Arg<'a> {
+    Arg {
+        name,
+        span,
+        value: ArgValue::Flag,
+    }
+}
+
+fn list<'a>(name: &'static str, span: Span, args: Vec<Arg<'a>>) -> Arg<'a> {
+    Arg {
+        name,
+        span,
+        value: ArgValue::List(args),
+    }
+}
+
+/// `validation(name = value)`.
+fn constraint<'a>(name: &'static str, span: Span, value: Value) -> Arg<'a> {
+    list("validation", span, vec![valued(name, span, value)])
+}
+
+/// `range(min = 1, max = 5)`; validator's `exclusive_min` and `exclusive_max` as well.
+fn range<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
+    let mut constraints = Vec::new();
+    for bound in arg.list(session)? {
+        let (name, exclusive) = match bound.name {
+            "min" => ("minimum", None),
+            "max" => ("maximum", None),
+            "exclusive_min" => ("minimum", Some("exclusive_minimum")),
+            "exclusive_max" => ("maximum", Some("exclusive_maximum")),
+            "equal" => ("minimum", Some("")),
+            _ => continue,
+        };
+        let Some(value) = number(bound, session) else {
+            continue;
+        };
+        let span = bound.value_span();
+        if exclusive == Some("") {
+            constraints.push(valued("maximum", span, value.clone()));
+        } else if let Some(exclusive) = exclusive {
+            constraints.push(flag(exclusive, span));
+        }
+        constraints.push(valued(name, span, value));
+    }
+    Some(list("validation", arg.span, constraints))
+}
+
+/// `length(min = 1, max = 5)`, `length(equal = 3)`: of a text, a list or a map.
+fn length<'a>(arg: Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a>> {
+    let (least, most) = match kind {
+        Kind::List(_) => ("min_items", "max_items"),
+        Kind::Map(_) => ("min_properties", "max_properties"),
+        Kind::Unknown => ("min_size", "max_size"),
+        _ => ("min_length", "max_length"),
+    };
+    let mut constraints = Vec::new();
+    for bound in arg.list(session)? {
+        let names: &[&'static str] = match bound.name {
+            "min" => &[least],
+            "max" => &[most],
+            "equal" => &[least, most],
+            _ => continue,
+        };
+        let Some(value) = number(bound, session) else {
+            continue;
+        };
+        let span = bound.value_span();
+        constraints.extend(names.iter().map(|name| valued(name, span, value.clone())));
+    }
+    Some(list("validation", arg.span, constraints))
+}
+
+/// `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`, which names a value.
+fn pattern<'a>(arg: Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
+    let written = match &arg.value {
+        ArgValue::List(args) => args
+            .iter()
+            .find(|inner| inner.name.is_empty() || inner.name == "pattern")
+            .and_then(|inner| literal(&inner.value)),
+        // `regex = "…"` names a value as well.
+        ArgValue::Literal(literal) if arg.name == "pattern" => Some(literal.value.clone()),
+        _ => None,
+    };
+    match written {
+        Some(text @ Value::String(_)) => Some(constraint("pattern", arg.span, text)),
+        _ => {
+            if !reading.is_read("pattern") {
+                session.error_help(
+                    arg.span,
+                    "the expression is a value elsewhere, which is not read",
+                    "write it out: `#[schemars(regex(pattern = \"…\"))]`",
+                );
+            }
+            None
+        }
+    }
+}
+
+/// `contains(pattern = "…")`: the text as it is.
+fn contains<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
+    let text = match &arg.value {
+        ArgValue::List(args) => args.iter().find_map(|inner| literal(&inner.value)),
+        other => literal(other),
+    };
+    let Some(Value::String(text)) = text else {
+        session.error_help(
+            arg.span,
+            "`contains` wants a text",
+            "write `contains(pattern = \"…\")`",
+        );
+        return None;
+    };
+    let escaped: String = text
+        .chars()
+        .flat_map(|letter| {
+            let special = "\\.+*?()|[]{}^$#&-~".contains(letter);
+            special.then_some('\\').into_iter().chain([letter])
+        })
+        .collect();
+    Some(constraint("pattern", arg.span, Value::String(escaped)))
+}
+
+/// `inner(…)`: the items of a list.
+fn inner<'a>(
+    arg: Arg<'a>,
+    owner: Owner,
+    kind: &Kind,
+    reading: &Reading,
+    session: &mut Session,
+) -> Option<Arg<'a>> {
+    let item = match kind {
+        Kind::List(item) | Kind::Map(item) => (**item).clone(),
+        _ => Kind::Unknown,
+    };
+    let ArgValue::List(args) = arg.value else {
+        arg.list(session);
+        return None;
+    };
+    let mut markers = Vec::new();
+    for arg in args {
+        translate(arg, owner, &item, reading, &mut markers, session);
+    }
+    let name = if matches!(kind, Kind::Map(_)) {
+        "values"
+    } else {
+        "items"
+    };
+    Some(list(name, arg.span, markers))
+}
+
+/// A number that the source says: a literal, arithmetic on literals, `u16::MAX` and the like.
+fn number(arg: &Arg<'_>, session: &mut Session) -> Option<Value> {
+    let value = match &arg.value {
+        ArgValue::Literal(literal) if literal.value.is_number() => return Some(literal.value.clone()),
+        // schemars 0.8 took numbers in quotes.
+        ArgValue::Literal(literal) => literal
+            .value
+            .as_str()
+            .and_then(|text| text.parse::<i128>().ok())
+            .and_then(integer),
+        ArgValue::Expr(expr) => calculate(expr).and_then(integer),
+        _ => None,
+    };
+    if value.is_none() {
+        session.error_help(
+            arg.value_span(),
+            format!("the value of `{}` cannot be told from here", arg.name),
+            "write the number: rbuilder follows literals, arithmetic on them and `u16::MAX` and the like",
+        );
+    }
+    value
+}
+
+fn integer(value: i128) -> Option<Value> {
+    let small = i64::try_from(value).map(Value::from);
+    small.or_else(|_| u64::try_from(value).map(Value::from)).ok()
+}
+
+fn calculate(expr: &Expr<'_>) -> Option<i128> {
+    match &expr.kind {
+        ExprKind::Literal(value) => value
+            .as_i64()
+            .map(i128::from)
+            .or_else(|| value.as_u64().map(i128::from)),
+        ExprKind::Path(names) => constant(names),
+        ExprKind::Negative(inner) => calculate(inner)?.checked_neg(),
+        ExprKind::Binary(left, operator, right) => {
+            let (left, right) = (calculate(left)?, calculate(right)?);
+            match operator {
+                Operator::Add => left.checked_add(right),
+                Operator::Sub => left.checked_sub(right),
+                Operator::Mul => left.checked_mul(right),
+                Operator::Div => left.checked_div(right),
+                Operator::Rem => left.checked_rem(right),
+                Operator::ShiftLeft => left.checked_mul(1i128.checked_shl(u32::try_from(right).ok()?)?),
+                Operator::ShiftRight => left.checked_shr(u32::try_from(right).ok()?),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// `u8::MAX` and the like, of types that are the same everywhere.
+fn constant(names: &[&str]) -> Option<i128> {
+    let [.., of, which] = names else { return None };
+    let (low, high) = match *of {
+        "i8" => (i8::MIN.into(), i8::MAX.into()),
+        "i16" => (i16::MIN.into(), i16::MAX.into()),
+        "i32" => (i32::MIN.into(), i32::MAX.into()),
+        "i64" => (i64::MIN.into(), i64::MAX.into()),
+        "u8" => (0, u8::MAX.into()),
+        "u16" => (0, u16::MAX.into()),
+        "u32" => (0, u32::MAX.into()),
+        "u64" => (0i128, u64::MAX.into()),
+        _ => return None,
+    };
+    match *which {
+        "MIN" => Some(low),
+        "MAX" => Some(high),
+        _ => None,
+    }
+}
+
+/// A value that stands in the source, `&"…"` and `"…".to_string()` included.
+fn literal(value: &ArgValue<'_>) -> Option<Value> {
+    match value {
+        ArgValue::Literal(literal) => Some(literal.value.clone()),
+        ArgValue::Expr(expr) => literal_of(expr),
+        _ => None,
+    }
+}
+
+fn literal_of(expr: &Expr<'_>) -> Option<Value> {
+    match &expr.kind {
+        ExprKind::Literal(value) => Some(value.clone()),
+        ExprKind::Array(items) => items.iter().map(literal_of).collect(),
+        ExprKind::Method(inner, "to_string" | "to_owned" | "into", args) if args.is_empty() => {
+            literal_of(inner)
+        }
+        _ => None,
+    }
+}
+
+/// The constraints that `extend("key" = value)` may name, by the words of OpenAPI.
+const KEYWORDS: &[(&str, &str)] = &[
+    ("minimum", "minimum"),
+    ("maximum", "maximum"),
+    ("multipleOf", "multiple_of"),
+    ("minLength", "min_length"),
+    ("maxLength", "max_length"),
+    ("pattern", "pattern"),
+    ("minItems", "min_items"),
+    ("maxItems", "max_items"),
+    ("minProperties", "min_properties"),
+    ("maxProperties", "max_properties"),
+    ("enum", "enum"),
+    ("format", "format"),
+    ("type", "type"),
+];
+
+/// Extensions and other keys that are a word there and a flag here.
+const FLAGS: &[(&str, &str)] = &[
+    ("x-kubernetes-preserve-unknown-fields", "preserve_unknown_fields"),
+    ("x-kubernetes-embedded-resource", "embedded_resource"),
+    ("x-kubernetes-int-or-string", "int_or_string"),
+    ("nullable", "nullable"),
+];
+
+/// Keys with a marker that takes the same value.
+const VALUES: &[(&str, &str)] = &[
+    ("x-kubernetes-list-type", "list_type"),
+    ("x-kubernetes-list-map-keys", "list_map_keys"),
+    ("x-kubernetes-map-type", "map_type"),
+    ("title", "title"),
+    ("default", "default"),
+    ("example", "example"),
+];
+
+/// `extend("x-kubernetes-…" = value, …)`.
+fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &mut Session) {
+    let find = |table: &[(&str, &'static str)], key: &str| {
+        table
+            .iter()
+            .find(|(name, _)| *name == key)
+            .map(|(_, marker)| *marker)
+    };
+    for extension in arg.list(session).into_iter().flatten() {
+        let (key, span) = (extension.name, extension.span);
+        let Some(value) = literal(&extension.value) else {
+            session.error_help(
+                extension.value_span(),
+                format!("the value of `{key}` cannot be told from here"),
+                "write it out: text, a number, `true`, `[…]` or `{ \"key\": … }`",
+            );
+            continue;
+        };
+        if let Some(marker) = find(KEYWORDS, key) {
+            markers.push(constraint(marker, span, value));
+        } else if let Some(marker) = find(FLAGS, key) {
+            if value == Value::Bool(true) {
+                markers.push(flag(marker, span));
+            }
+        } else if let Some(marker) = find(VALUES, key) {
+            let marker = match (marker, kind) {
+                ("map_type", Kind::Object) => "struct_type",
+                (marker, _) => marker,
+            };
+            markers.push(valued(marker, span, value));
+        } else if key == "x-kubernetes-validations" {
+            rules(value, span, markers, session);
+        } else {
+            session.report(
+                crate::Diagnostic::warning(
+                    span,
+                    format!("a CRD cannot hold `{key}`, so that it is left out"),
+                )
+                .help("kube leaves it out as well; `x-kubernetes-…` and OpenAPI's constraints are read"),
+            );
+        }
+    }
+}
+
+/// `"x-kubernetes-validations" = [{ "rule": "…", "message": "…" }]`.
+fn rules<'a>(value: Value, span: Span, markers: &mut Vec<Arg<'a>>, session: &mut Session) {
+    const KEYS: &[(&str, &str)] = &[
+        ("rule", "rule"),
+        ("message", "message"),
+        ("messageExpression", "message_expression"),
+        ("reason", "reason"),
+        ("fieldPath", "field_path"),
+        ("optionalOldSelf", "optional_old_self"),
+    ];
+    let Value::Array(rules) = value else {
+        return session.error_help(
+            span,
+            "rules are a list",
+            "write `[{ \"rule\": \"…\", \"message\": \"…\" }]`",
+        );
+    };
+    for rule in rules {
+        let parts: Map<String, Value> = rule.as_object().cloned().unwrap_or_default();
+        let known = KEYS
+            .iter()
+            .filter_map(|(key, name)| Some((*name, parts.get(*key)?.clone())));
+        let args = known.map(|(name, value)| valued(name, span, value)).collect();
+        markers.push(list("cel", span, args));
+    }
+}
