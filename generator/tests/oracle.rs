@@ -168,8 +168,10 @@ fn oracle() -> PathBuf {
 
 /// The objects of a file, by name.
 fn objects(text: &str) -> Vec<(String, Value)> {
-    let documents = text.split("---\n").filter(|document| !document.trim().is_empty());
+    // A description may end a line with dashes.
+    let documents = text.strip_prefix("---\n").unwrap_or(text).split("\n---\n");
     documents
+        .filter(|document| !document.trim().is_empty())
         .map(|document| {
             let object: Value =
                 serde_saphyr::from_str(document).unwrap_or_else(|error| panic!("{error}:\n{document}"));

@@ -203,4 +203,21 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("webhook:*/webhooks/*/rules/0/scope", r#""Namespaced""#, ABSENT),
         ],
     },
+    // Kubernetes' own types.
+    Difference {
+        reason: "kube-apiserver merges these in its own objects; only the struct that is embedded in them is atomic",
+        rows: &[
+            ("crd:workloads/v1.spec.*envFrom[].configMapRef/x-kubernetes-map-type", ABSENT, r#""atomic""#),
+            ("crd:workloads/v1.spec.*envFrom[].secretRef/x-kubernetes-map-type", ABSENT, r#""atomic""#),
+            ("crd:workloads/v1.spec.*volumes*.configMap/x-kubernetes-map-type", ABSENT, r#""atomic""#),
+            ("crd:workloads/v1.spec.*volumes*.secret/x-kubernetes-map-type", ABSENT, r#""atomic""#),
+        ],
+    },
+    Difference {
+        reason: "the default is the value of a constant (`+default=ref(…)`), which controller-gen does not follow and kube-apiserver does",
+        rows: &[
+            ("crd:workloads/v1.spec.*azureDisk.cachingMode/default", r#""ReadWrite""#, ABSENT),
+            ("crd:workloads/v1.spec.*azureDisk.kind/default", r#""Shared""#, ABSENT),
+        ],
+    },
 ];

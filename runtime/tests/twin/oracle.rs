@@ -32,6 +32,7 @@ pub fn compiled() -> Vec<CustomResourceDefinition> {
         apis::structs::Structure::crd(),
         apis::topology::Topology::crd(),
         apis::values::Value::crd(),
+        apis::workloads::Workload::crd(),
         v1::VersionedResource::crd(),
         v1beta1::VersionedResource::crd(),
         v1alpha2::VersionedResource::crd(),

@@ -34,6 +34,8 @@ struct Field {
     /// The name on the wire.
     name: String,
     comment: Comment,
+    /// The type of a list's items, or of a map's values.
+    items: Option<(String, String)>,
 }
 
 /// A doc comment.
@@ -94,6 +96,7 @@ impl Comments {
                     name => ty.fields.push(Field {
                         name: name.to_owned(),
                         comment: Comment::read(&above),
+                        items: member(go_type).map(full),
                     }),
                 }
             } else if let Some((name, rest)) =
@@ -102,7 +105,7 @@ impl Comments {
                 let ty = GoType {
                     comment: Comment::read(&above),
                     fields: Vec::new(),
-                    embedded: rest.strip_prefix("= ").map(full).into_iter().collect(),
+                    embedded: other_name(rest).map(full).into_iter().collect(),
                 };
                 self.types.insert((package.to_owned(), name.to_owned()), ty);
                 open = (rest == "struct {").then(|| name.to_owned());
@@ -119,12 +122,22 @@ impl Comments {
 
     /// The comment of a field by its name on the wire, of the struct or of one that is embedded in it.
     pub(crate) fn of_field(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
+        self.field(package, name, field).map(|field| &field.comment)
+    }
+
+    /// The comment of the type of a list's items or of a map's values.
+    pub(crate) fn of_items(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
+        let (package, name) = self.field(package, name, field)?.items.as_ref()?;
+        self.of_type(package, name)
+    }
+
+    fn field(&self, package: &str, name: &str, field: &str) -> Option<&Field> {
         let ty = self.get(package, name)?;
         let own = ty.fields.iter().find(|own| own.name == field);
-        own.map(|own| &own.comment).or_else(|| {
+        own.or_else(|| {
             let embedded = ty.embedded.iter();
             embedded
-                .filter_map(|(package, name)| self.of_field(package, name, field))
+                .filter_map(|(package, name)| self.field(package, name, field))
                 .next()
         })
     }
@@ -144,6 +157,25 @@ fn field(code: &str) -> Option<(&str, &str)> {
         json.split(',').next().unwrap_or_default(),
         go_type.trim_start_matches('*'),
     ))
+}
+
+/// The type in a list or a map.
+fn member(go_type: &str) -> Option<&str> {
+    let (_, member) = go_type
+        .strip_prefix("map")
+        .unwrap_or(go_type)
+        .strip_prefix('[')?
+        .split_once(']')?;
+    Some(member.trim_start_matches('*'))
+}
+
+/// The type that a declared type is another name of: `type A = B`, `type A B`.
+fn other_name(declared: &str) -> Option<&str> {
+    let name = declared.strip_prefix("= ").unwrap_or(declared);
+    let is_name = name
+        .chars()
+        .all(|letter| letter.is_alphanumeric() || letter == '.');
+    is_name.then_some(name)
 }
 
 /// The name in the file and the path of an imported package.
@@ -177,7 +209,7 @@ impl Comment {
                 is_fenced = !is_fenced;
             }
             if !is_fenced {
-                is_over |= words.starts_with("---");
+                is_over |= line.starts_with("---");
                 if words.starts_with("TODO") {
                     continue;
                 }
@@ -248,6 +280,7 @@ type Thing struct {
 	// +kubebuilder:default=\"b\"
 	Name *string `json:\"name,omitempty\" protobuf:\"x\"`
 	NoComment Kind `json:\"kind\"`
+	List []*Base `json:\"list\"`
 }
 
 // Base is below.
@@ -294,5 +327,9 @@ type Same = other.Thing
             Some("B in r.")
         );
         assert_eq!(comments.of_field("k8s.io/p", "Thing", "c"), None);
+        assert_eq!(
+            text(comments.of_items("k8s.io/p", "Thing", "list")).as_deref(),
+            Some("Base is below.")
+        );
     }
 }

@@ -8,6 +8,7 @@ mod cycle;
 mod go;
 mod openapi;
 mod rust;
+mod topology;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -83,6 +84,7 @@ fn types(minor: Minor, release: &str) -> Result<Types> {
     }
     let mut found = openapi::read(&documents, &comments)?;
     found.notes.extend(cycle::cut(&mut found.types));
+    found.notes.extend(topology::relax(&mut found.types));
     for note in &found.notes {
         println!("1.{release}: {note}");
     }

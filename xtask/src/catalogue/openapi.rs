@@ -79,6 +79,10 @@ fn definition(name: &str, schema: &Value, comments: &Comments, notes: &mut Vec<S
                 &nothing
             }
         };
+        if let Some(comment) = comments.of_items(&package, type_name, field) {
+            let members = property.items.iter_mut().chain(&mut property.values);
+            members.for_each(|member| describe_member(member, comment));
+        }
         choose_default(property, comment).with_context(|| format!("the default of `{field}`"))?;
         restrict(&mut property.own, comment).with_context(|| format!("the markers of `{field}`"))?;
     }
@@ -93,6 +97,13 @@ fn describe(node: &mut Node, comment: &Comment) -> bool {
         node.own.description = Some(comment.text.as_str().into());
     }
     is_same
+}
+
+/// The documents do not say what a text in a list or a map is; its Go type does.
+fn describe_member(items: &mut Node, comment: &Comment) {
+    if items.reference.is_none() && items.own.description.is_none() && !comment.text.is_empty() {
+        items.own.description = Some(comment.text.as_str().into());
+    }
 }
 
 /// The documents give every value that Go writes even when it is zero that zero as a default. It is a default for

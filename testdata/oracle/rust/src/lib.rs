@@ -22,3 +22,4 @@ pub mod topology;
 pub mod values;
 pub mod versions;
 pub mod webhook;
+pub mod workloads;

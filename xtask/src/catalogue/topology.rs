@@ -1,0 +1,46 @@
+//! Lists whose items are merged by key.
+
+use std::collections::BTreeSet;
+
+use rbuilder_catalogue::write::{Node, Types};
+use rbuilder_schema::ListType;
+
+/// Takes the keys off lists whose items can be without one of them. Kubernetes' own server copes with such items; in a
+/// CRD it refuses the list.
+pub(crate) fn relax(types: &mut Types) -> Vec<String> {
+    let mut loose: BTreeSet<(String, String)> = BTreeSet::new();
+    for (path, node) in &*types {
+        for (name, property) in &node.properties {
+            if property.own.list_type == Some(ListType::Map) && !has_keys(types, property) {
+                loose.insert((path.clone(), name.clone()));
+            }
+        }
+    }
+    let mut notes = Vec::new();
+    for (path, name) in loose {
+        if let Some(property) = types
+            .get_mut(&path)
+            .and_then(|node| node.properties.get_mut(&name))
+        {
+            property.own.list_type = None;
+            property.own.list_map_keys.clear();
+            notes.push(format!(
+                "items of `{path}.{name}` can be without a key: the list is replaced as a whole"
+            ));
+        }
+    }
+    notes
+}
+
+/// Whether every item of a list has all of the list's keys, or a default for them.
+fn has_keys(types: &Types, list: &Node) -> bool {
+    let items = list.items.as_deref();
+    let referred = items.and_then(|items| types.get(items.reference.as_deref()?));
+    let Some(item) = referred.or(items) else {
+        return false;
+    };
+    list.own.list_map_keys.iter().all(|key| {
+        let has_default = |property: &Node| property.own.default.is_some();
+        item.required.contains(key) || item.properties.get(key).is_some_and(has_default)
+    })
+}
