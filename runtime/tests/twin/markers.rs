@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::PodSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use kube::CustomResource;
 use rbuilder::CrdSchema;
@@ -18,7 +19,9 @@ use serde::{Deserialize, Serialize};
 )]
 #[crd(
     validation = "!has(self.lists.tags) || self.lists.tags.size() < 9",
-    external_docs(url = "https://example.com/marked", description = "All of it")
+    external_docs(url = "https://example.com/marked", description = "All of it"),
+    conversion(strategy = "None"),
+    label("only", "on-the-crd")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MarkedSpec {
@@ -33,6 +36,79 @@ pub struct MarkedSpec {
     pub small: Small,
     #[kube(validation(enum = ["b", "c"]))]
     pub letter: Letter,
+    #[kube(embedded_object_meta)]
+    pub template: Template,
+    /// Kept. All below is cut. This sentence is too long to be kept whole.
+    #[kube(max_description_length = 30)]
+    pub briefly: Bounds,
+    pub nested: Nested,
+    pub choice: Choice,
+}
+
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Template {
+    pub metadata: ObjectMeta,
+    /// Metadata by another name.
+    #[kube(embedded_object_meta)]
+    pub meta: ObjectMeta,
+}
+
+/// Markers in markers.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Nested {
+    #[kube(
+        validation(max_items = 4),
+        items(
+            validation(max_items = 3),
+            list_type = "set",
+            items(validation(min_length = 1, max_length = 9, enum = ["a", "b"]), example = "a")
+        )
+    )]
+    pub matrix: Vec<Vec<String>>,
+    #[kube(
+        validation(max_properties = 2),
+        values(
+            validation(max_properties = 3),
+            map_type = "atomic",
+            keys(validation(max_length = 5), cel(rule = "self != 'x'")),
+            values(items(validation(max_length = 4)), validation(max_items = 2))
+        )
+    )]
+    pub tree: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    #[kube(items(validation(max_length = 5)), list_type = "set")]
+    pub hosts: Hosts,
+    #[kube(items(validation(max_length = 6)), validation(max_items = 3))]
+    pub aliased: HostAlias,
+    #[kube(validation(minimum = 5, maximum = 300), title = "The field's", example = 7)]
+    pub bounded: Small,
+    #[kube(default = [{ "name": "a" }], example = [{ "name": "b", "port": 1 }])]
+    pub list: Vec<PortOf>,
+}
+
+/// A list by another name.
+pub type HostAlias = Vec<String>;
+
+/// A list of its own type.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(
+    validation(max_items = 8, min_items = 1),
+    items(validation(min_length = 2, max_length = 10))
+)]
+pub struct Hosts(pub Vec<String>);
+
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    exactly_one_of(first_one, second),
+    exactly_one_of(r#if, namespace),
+    at_least_one_of(second, first_one)
+)]
+pub struct Choice {
+    pub first_one: Option<String>,
+    pub second: Option<String>,
+    #[kube(immutable)]
+    pub namespace: Option<String>,
+    pub r#if: Option<String>,
 }
 
 /// Plain constraints.

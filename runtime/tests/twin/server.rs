@@ -181,6 +181,86 @@ async fn create(client: &Client, url: &str, object: &Value) -> Result<(), String
     }
 }
 
+/// One rule as the generator's tests have it recorded.
+#[derive(serde::Deserialize)]
+struct Rule {
+    schema: usize,
+    path: String,
+    rule: String,
+    error: Option<String>,
+    cost: Option<u64>,
+    times: Option<u64>,
+}
+
+/// The verdicts on CEL rules that the generator's tests hold it to are this server's.
+#[rbuilder::envtest::test]
+async fn rules_are_judged_as_recorded(env: Environment) {
+    const SCHEMAS: &str = include_str!("../../../generator/tests/cel/schemas.json");
+    const RECORDED: &str = include_str!("../../../generator/tests/cel/recorded.jsonl");
+    let schemas: Vec<Value> = SCHEMAS
+        .lines()
+        .map(|line| without_rules(serde_json::from_str(line).expect("a schema")))
+        .collect();
+    let mut wrong = Vec::new();
+    let mut counts = [0; 2];
+    for line in RECORDED.lines() {
+        let rule: Rule = serde_json::from_str(line).expect("a rule");
+        let mut schema = schemas[rule.schema].clone();
+        let pointer = rule
+            .path
+            .replace(".*", "/additionalProperties")
+            .replace("[]", "/items")
+            .replace('.', "/properties/");
+        let place = schema
+            .pointer_mut(&pointer)
+            .expect("the value that the rule is on");
+        place["x-kubernetes-validations"] = json!([{"rule": rule.rule}]);
+        let cost = rule
+            .cost
+            .unwrap_or_default()
+            .saturating_mul(rule.times.unwrap_or(1));
+        let accepted = rule.error.is_none() && cost <= 10_000_000;
+        let said = post(&env.client(), &ruled(schema), "?dryRun=All").await;
+        counts[usize::from(accepted)] += 1;
+        if said.is_empty() != accepted {
+            wrong.push(format!("{} {}: {said:?}", rule.path, rule.rule));
+        }
+    }
+    assert!(
+        counts.iter().all(|count| *count > 30),
+        "the rules are missing: {counts:?}"
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn ruled(schema: Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "ruleds.cel.example.com"},
+        "spec": {
+            "group": "cel.example.com", "scope": "Namespaced",
+            "names": {"kind": "Ruled", "plural": "ruleds"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+        },
+    })
+}
+
+fn without_rules(mut schema: Value) -> Value {
+    match &mut schema {
+        Value::Object(fields) => {
+            fields.remove("x-kubernetes-validations");
+            fields
+                .values_mut()
+                .for_each(|value| *value = without_rules(value.take()));
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|value| *value = without_rules(value.take())),
+        _ => {}
+    }
+    schema
+}
+
 /// The committed manifests: those of the generator's cases and of the projects in testdata.
 fn golden() -> impl Iterator<Item = (String, String)> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -224,6 +304,16 @@ async fn marked(env: &Environment) {
                 "looksLike": {"colour": "red", "beside": {"size": 1}}, "asNumber": 1, "newtype": ["a"], "tree": [],
             },
             "small": 2, "letter": "b",
+            "template": {"metadata": {"labels": {"a": "b"}}, "meta": {}},
+            "briefly": {
+                "exclusive": 4, "fours": 8, "fraction": 0.75, "word": "ab1", "chosen": "x", "counted": 2,
+                "few": [1], "some": {"a": "b"}, "retyped": "five", "deep": [["a"], ["b", "c"]], "keyed": {"a": 10},
+            },
+            "nested": {
+                "matrix": [["a", "b"]], "tree": {"k": {"a": ["x"]}}, "hosts": ["ab"], "aliased": ["x"], "bounded": 6,
+                "list": [],
+            },
+            "choice": {"firstOne": "a", "namespace": "n"},
         }}),
     )
     .await;
@@ -237,6 +327,14 @@ async fn marked(env: &Environment) {
         ("/spec/bounds/deep", Some(json!([[""]])), false),
         ("/spec/bounds/keyed", Some(json!({"c": 1})), false),
         ("/spec/bounds/keyed", Some(json!({"b": 11})), false),
+        ("/spec/nested/matrix", Some(json!([["a", "a"]])), false),
+        ("/spec/nested/tree", Some(json!({"k": {"letters": ["x"]}})), false),
+        ("/spec/nested/tree", Some(json!({"k": {"x": ["x"]}})), false),
+        ("/spec/nested/hosts", Some(json!(["letters"])), false),
+        ("/spec/nested/hosts", Some(json!(["a"])), false),
+        ("/spec/nested/bounded", Some(json!(4)), false),
+        ("/spec/choice/second", Some(json!("b")), false),
+        ("/spec/choice/if", Some(json!("b")), false),
         ("/spec/rules/low", Some(json!(3)), false),
         ("/spec/rules/secondChoice", Some(json!("b")), false),
         ("/spec/rules/in", Some(json!(true)), false),

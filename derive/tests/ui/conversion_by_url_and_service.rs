@@ -1,0 +1,11 @@
+use rbuilder_derive::CrdSchema;
+
+#[derive(CrdSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Foo")]
+#[crd(conversion(url = "https://example.com", path = "/convert"))]
+struct FooSpec {
+    a: Option<String>,
+    b: Option<String>,
+}
+
+fn main() {}

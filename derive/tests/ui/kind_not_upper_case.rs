@@ -1,0 +1,10 @@
+use rbuilder_derive::CrdSchema;
+
+#[derive(CrdSchema)]
+#[kube(group = "example.com", version = "v1", kind = "foo")]
+struct FooSpec {
+    a: Option<String>,
+    b: Option<String>,
+}
+
+fn main() {}

@@ -1,0 +1,72 @@
+//! What the API server, etcd and kubectl have limits for: the size of a definition, and the cost of all its rules.
+
+use rbuilder_generator::{Options, SourceSet, generate};
+
+/// What is said of a kind with these fields and this doc comment on each, and how many files come of it.
+fn said(fields: impl Iterator<Item = String>, options: &Options) -> (Vec<String>, usize) {
+    let manifest = "[package]\nname = \"limits\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n";
+    let fields: String = fields.collect();
+    let source = format!(
+        "#[derive(kube::CustomResource, rbuilder::CrdSchema)]\n\
+         #[kube(group = \"example.com\", version = \"v1\", kind = \"Large\")]\npub struct LargeSpec {{\n{fields}}}\n"
+    );
+    let mut sources = SourceSet::default();
+    sources.insert("Cargo.toml", manifest);
+    sources.insert("src/lib.rs", source.as_str());
+    let generated = generate(&sources, options);
+    let said = generated.diagnostics.iter().map(|said| {
+        let help = said.help.as_deref().unwrap_or_default();
+        format!("{}; {help}", said.message)
+    });
+    (said.collect(), generated.files.len())
+}
+
+fn described(count: usize, length: usize) -> impl Iterator<Item = String> {
+    (0..count).map(move |number| {
+        format!(
+            "    /// {}\n    pub field_{number}: String,\n",
+            "word ".repeat(length / 5)
+        )
+    })
+}
+
+#[test]
+fn a_large_definition_is_told_of_with_what_is_large_in_it() {
+    let options = Options::default();
+    assert_eq!(said(described(100, 1000), &options), (vec![], 1));
+    let (warnings, files) = said(described(300, 1000), &options);
+    assert_eq!(files, 1);
+    let [warning] = &warnings[..] else {
+        panic!("{warnings:?}")
+    };
+    assert!(
+        warning.contains("`kubectl apply` refuses more than 256"),
+        "{warning}"
+    );
+    assert!(warning.contains("`kubectl apply --server-side`"), "{warning}");
+    assert!(warning.contains("`.spec.field_"), "{warning}");
+    let (warnings, _) = said(described(1200, 1000), &options);
+    assert!(warnings[0].contains("etcd may refuse"), "{warnings:?}");
+    let short = Options {
+        max_description_length: Some(0),
+        ..Options::default()
+    };
+    assert_eq!(said(described(300, 1000), &short), (vec![], 1));
+}
+
+#[test]
+fn rules_that_are_cheap_each_can_be_dear_together() {
+    // One million each: 0.1 for each of 2500 × 4 bytes, squared.
+    let rule = |number: usize| {
+        format!(
+            "    #[kube(validation(max_length = 2500), cel(rule = \"self.contains(self)\"))]\n    pub f{number}: String,\n"
+        )
+    };
+    assert_eq!(said((0..99).map(rule), &Options::default()), (vec![], 1));
+    let (errors, files) = said((0..101).map(rule), &Options::default());
+    assert_eq!((errors.len(), files), (1, 0));
+    assert!(
+        errors[0].starts_with("the rules of this kind can cost 1.0"),
+        "{errors:?}"
+    );
+}
