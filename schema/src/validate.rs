@@ -124,12 +124,8 @@ fn check_size(size: usize, least: Option<u64>, most: Option<u64>, what: &str) ->
 fn check_object(fields: &serde_json::Map<String, Value>, schema: &Schema, form: Form) -> Result<(), String> {
     check_size(fields.len(), schema.min_properties, schema.max_properties, "keys")?;
     for name in &schema.required {
-        // What has a default of its own is filled in before anything is asked.
-        let filled = schema
-            .properties
-            .get(name)
-            .is_some_and(|property| property.default.is_some());
-        if !filled && !fields.contains_key(&**name) {
+        // Defaults are asked as they are written: the defaults of their fields are not filled in before.
+        if !fields.contains_key(&**name) {
             return Err(format!("the field `{name}` is missing"));
         }
     }
@@ -243,7 +239,7 @@ mod tests {
         check(
             json!({}),
             json!({"type": "object", "properties": {"a": {"type": "integer", "default": 1}}, "required": ["a"]}),
-            Ok(()),
+            Err("the field `a` is missing"),
         );
     }
 

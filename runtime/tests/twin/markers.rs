@@ -81,7 +81,7 @@ pub struct Nested {
     pub aliased: HostAlias,
     #[kube(validation(minimum = 5, maximum = 300), title = "The field's", example = 7)]
     pub bounded: Small,
-    #[kube(default = [{ "name": "a" }], example = [{ "name": "b", "port": 1 }])]
+    #[kube(default = [{ "name": "a", "port": 2 }], example = [{ "name": "b", "port": 1 }])]
     pub list: Vec<PortOf>,
 }
 
