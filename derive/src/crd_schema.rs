@@ -20,16 +20,16 @@ pub(crate) fn expand(tokens: TokenStream) -> TokenStream {
     };
     let source = Source::of(tokens);
     let mut session = Session::keeping_slot_types();
-    let (root, body) = match read(&source, &mut session) {
+    let (root, methods) = match read(&source, &mut session) {
         Ok(read) => read,
         Err(error) => return malformed(error, &source),
     };
     let mut tokens = compile_errors(session, &source);
-    tokens.extend(implementation(&item, &root, &body));
+    tokens.extend(implementation(&item, &root, &methods));
     tokens
 }
 
-/// The path of the runtime, and how the schema is made.
+/// The path of the runtime, and the methods that make the schema.
 fn read(source: &Source, session: &mut Session) -> Result<(TokenStream, TokenStream), Malformed> {
     let tokens = lex(source.text())?;
     let mut items = Items::new(tokens.cursor(), None);
@@ -45,28 +45,35 @@ fn read(source: &Source, session: &mut Session) -> Result<(TokenStream, TokenStr
     let root = crate_path(&attrs, session).and_then(|path| path.parse().ok());
     let root = root.unwrap_or_else(|| quote!(::rbuilder));
     match container(&attrs, item, session) {
-        Some(Ok(container)) => {
+        Some(Ok((container, is_transparent))) => {
             let slots = session.take_slot_types();
             let slots: Vec<TokenStream> = slots.iter().map(|slot| slot_tokens(slot, source)).collect();
-            let body = body(&root, &container, &slots);
-            Ok((root, body))
+            let mut methods = json_schema(&root, &body(&root, &container, &slots));
+            if is_transparent {
+                methods.extend(is_option(&root, &slots));
+            }
+            Ok((root, methods))
         }
         Some(Err(error)) => Err(Malformed::new(span, error.to_string())),
         None => {
-            let body = quote!(#root::__private::schemars::Schema::default());
-            Ok((root, body))
+            let stand_in = quote!(#root::__private::schemars::Schema::default());
+            let methods = json_schema(&root, &stand_in);
+            Ok((root, methods))
         }
     }
 }
 
-/// The container as JSON, unless there is something wrong with the item.
+/// The container as JSON, and whether it is absent where what it holds is; unless there is something wrong with
+/// the item.
 fn container(
     attrs: &[Attribute<'_>],
     item: TypeItem<'_>,
     session: &mut Session,
-) -> Option<serde_json::Result<String>> {
-    let parsed = parse_type(attrs, item, session)?;
-    (!session.diagnostics.has_errors()).then(|| serde_json::to_string(&parsed.container))
+) -> Option<serde_json::Result<(String, bool)>> {
+    let container = parse_type(attrs, item, session)?.container;
+    let is_transparent = container.transparent;
+    (!session.diagnostics.has_errors())
+        .then(|| serde_json::to_string(&container).map(|text| (text, is_transparent)))
 }
 
 /// The type of a slot for the compiler; a text has been read as a type before.
@@ -99,7 +106,31 @@ fn slot(root: &TokenStream, ty: &TokenStream) -> TokenStream {
     }
 }
 
-fn implementation(item: &DeriveInput, root: &TokenStream, body: &TokenStream) -> TokenStream {
+fn json_schema(root: &TokenStream, body: &TokenStream) -> TokenStream {
+    quote! {
+        fn json_schema(
+            _: &mut #root::__private::schemars::SchemaGenerator,
+        ) -> #root::__private::schemars::Schema {
+            #body
+        }
+    }
+}
+
+/// A type that is on the wire what it holds is an option where that is one.
+fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
+    // What is inside of an option does not matter here, so that bytes need not be told from a user's type.
+    let bytes = quote!(#root::__private::Bytes);
+    let held = slots
+        .iter()
+        .map(|ty| byte_string::replaced(ty.clone(), &bytes).unwrap_or_else(|| ty.clone()));
+    quote! {
+        fn _schemars_private_is_option() -> bool {
+            true #(&& #root::__private::is_option::<#held>())*
+        }
+    }
+}
+
+fn implementation(item: &DeriveInput, root: &TokenStream, methods: &TokenStream) -> TokenStream {
     let schemars = quote!(#root::__private::schemars);
     let generics = bounded(&item.generics, &schemars);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
@@ -121,9 +152,7 @@ fn implementation(item: &DeriveInput, root: &TokenStream, body: &TokenStream) ->
                 ::std::borrow::Cow::Borrowed(::std::any::type_name::<Self>())
             }
 
-            fn json_schema(_: &mut #schemars::SchemaGenerator) -> #schemars::Schema {
-                #body
-            }
+            #methods
         }
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Package {
     pub(crate) aliases: Vec<Alias>,
     pub(crate) rules: Vec<RbacRule>,
     pub(crate) handlers: Vec<Handler>,
+    /// Implementations of `Serialize` and `Deserialize` that are no derives.
+    pub(crate) by_hand: Vec<ByHand>,
     /// The Cargo packages, in the order of their manifests.
     pub(crate) members: Vec<Member>,
     /// Kubernetes' own types, as the packages' k8s-openapi has them.
@@ -64,6 +66,8 @@ pub(crate) struct Package {
 /// A Cargo package.
 #[derive(Debug)]
 pub(crate) struct Member {
+    /// Where the package is.
+    pub(crate) folder: String,
     /// The library's name and root.
     pub(crate) library: Option<(String, ModuleId)>,
     /// The crates that its source can name.
@@ -113,6 +117,32 @@ pub(crate) struct TypeItem {
     pub(crate) model: Option<Type>,
     /// Complaints that count only when something refers to the type.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
+    /// What is derived of serde.
+    pub(crate) serde: SerdeDerives,
+}
+
+/// Which of serde's traits a type derives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SerdeDerives {
+    pub(crate) writes: bool,
+    pub(crate) reads: bool,
+    /// A derive that gives the type another form than its fields and variants say.
+    pub(crate) other: Option<&'static str>,
+}
+
+/// `impl Serialize for …`, `impl Deserialize for …`.
+#[derive(Debug)]
+pub(crate) struct ByHand {
+    pub(crate) module: ModuleId,
+    pub(crate) self_type: TypeRef,
+    pub(crate) direction: Direction,
+}
+
+/// Whether a value becomes JSON, or JSON a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Direction {
+    Write,
+    Read,
 }
 
 #[derive(Debug)]

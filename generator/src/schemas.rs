@@ -7,11 +7,11 @@ use rbuilder_schema::{
     Problem, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, or_null,
     set_of,
 };
-use rbuilder_syntax::{SpanId, Type, TypeRef};
+use rbuilder_syntax::{SpanId, Type, TypeKind, TypeRef};
 
-use crate::package::{Package, Place, TypeId};
+use crate::package::{Direction, Package, Place, TypeId};
 use crate::report::Report;
-use crate::resolve::{Bindings, Resolver, Scope, Ty};
+use crate::resolve::{Bindings, Resolver, Scope, Target, Ty, lookup};
 
 /// An item with its type arguments.
 type Instance = (TypeId, Vec<Ty>);
@@ -24,6 +24,8 @@ pub(crate) struct Schemas<'a> {
     resolver: Resolver<'a>,
     /// Nothing for an item that has no schema; the reason has been reported.
     made: BTreeMap<Instance, Option<Slot>>,
+    /// What each type that does not leave it to serde's derives does by hand.
+    by_hand: BTreeMap<TypeId, Vec<Direction>>,
     /// The items being made, outermost first.
     open: Vec<Instance>,
 }
@@ -31,6 +33,7 @@ pub(crate) struct Schemas<'a> {
 impl<'a> Schemas<'a> {
     pub(crate) fn new(package: &'a Package, report: &'a mut Report) -> Self {
         Schemas {
+            by_hand: by_hand(package),
             resolver: Resolver::new(package, report),
             made: BTreeMap::new(),
             open: Vec::new(),
@@ -158,6 +161,7 @@ impl<'a> Schemas<'a> {
             module: item.module,
             bindings: &bindings,
         };
+        self.check_serde(*id, model)?;
         // Every slot is tried, so that one mistake does not hide the next.
         let slots: Vec<Option<Slot>> = model.slots.iter().map(|ty| self.slot(ty, scope)).collect();
         let slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
@@ -166,6 +170,8 @@ impl<'a> Schemas<'a> {
                 schema: schema.into(),
                 optional: model.container.transparent && slots.iter().any(|slot| slot.optional),
             }),
+            // What is wrong may follow from what could not be read.
+            Err(_) if model.is_incomplete => None,
             Err(problems) => {
                 for Problem { site, message, help } in problems {
                     let place = Place {
@@ -177,6 +183,38 @@ impl<'a> Schemas<'a> {
                 None
             }
         }
+    }
+
+    /// The form of a type is that of its fields only as far as serde's derives make it.
+    fn check_serde(&mut self, id: TypeId, model: &Type) -> Option<()> {
+        let item = self.package().item(id);
+        let is_stated = model.container.markers.schema.is_some() || model.container.transparent;
+        if is_stated {
+            return Some(());
+        }
+        let place = Place {
+            file: item.file,
+            span: model.span,
+        };
+        let help = "say it on the type: `#[crd(schema_type = \"String\")]` names a type with the same form, \
+                    `#[crd(schema = { … })]` is the schema itself";
+        let derives = item.serde;
+        if let Some(other) = derives.other {
+            let message = format!("`{other}` writes another form than the fields and variants say");
+            return self.error(place, message, help);
+        }
+        let name = &model.ident;
+        let by_hand = self.by_hand.get(&id).map_or(&[][..], Vec::as_slice);
+        if by_hand.contains(&Direction::Read) && derives.writes {
+            let message = format!("`{name}` is read by hand; the schema is that of what its derive writes");
+            let package = self.package();
+            self.report().warning(package, place, message, help);
+        } else if !by_hand.is_empty() && !derives.reads && !derives.writes {
+            let message =
+                format!("`{name}` writes itself by hand, so its form cannot be read from its fields");
+            return self.error(place, message, help);
+        }
+        Some(())
     }
 
     fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Slot> {
@@ -211,6 +249,20 @@ impl<'a> Schemas<'a> {
         self.report().error(package, place, message, help);
         None
     }
+}
+
+/// Which types write or read themselves by hand.
+fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
+    let mut found: BTreeMap<TypeId, Vec<Direction>> = BTreeMap::new();
+    for one in &package.by_hand {
+        let TypeKind::Path(segments, _) = &one.self_type.kind else {
+            continue;
+        };
+        if let Target::Type(id) = lookup(package, one.module, segments) {
+            found.entry(id).or_default().push(one.direction);
+        }
+    }
+    found
 }
 
 /// A value that stands in a list or a map, where nothing drops a `null`.

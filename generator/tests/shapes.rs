@@ -176,6 +176,8 @@ fn options_may_be_absent_and_are_never_null() {
         json!({"type": "object", "additionalProperties": nullable}),
     );
     shape("Held", &item("", "struct Held(Option<i32>);"), nullable.clone());
+    let transparent = item("#[serde(transparent)]", "struct Held { inner: Option<i32> }");
+    check("a: Held", &transparent, (nullable, Presence::Optional));
 }
 
 #[test]
@@ -304,6 +306,8 @@ fn enums_of_names() {
     );
     let described = spec("a: E", &item("", "enum E { /// One.\n B, A, /** Two */ C }")).expect("a schema");
     assert_eq!(described["properties"]["a"]["description"], "- B: One.\n- C: Two");
+    let open = item("", "enum E { A, #[serde(other)] Rest }");
+    shape("E", &open, json!({"type": "string"}));
 }
 
 #[test]
@@ -324,6 +328,13 @@ fn enums_by_key() {
         "E",
         &item("", "enum E { Unit, Two { x: bool } }"),
         json!({"x-kubernetes-preserve-unknown-fields": true, "anyOf": [{"enum": ["Unit"]}, only_object]}),
+    );
+    let only_text = json!({"minItems": 1, "maxItems": 0, "minimum": 1, "maximum": 0, "minProperties": 1,
+        "maxProperties": 0, "not": {"enum": [true, false]}});
+    shape(
+        "E",
+        &item("", "enum E { Two { x: bool }, #[serde(other)] Rest }"),
+        json!({"x-kubernetes-preserve-unknown-fields": true, "anyOf": [only_text, only_object]}),
     );
     refused(
         "a: E",
@@ -353,6 +364,19 @@ fn enums_by_a_tag_inside() {
             {"properties": {"type": {"enum": ["A"]}}, "required": ["name"]},
             {"properties": {"type": {"enum": ["B"]}}, "required": ["x"]},
             {"properties": {"type": {"enum": ["C"]}}},
+        ]}),
+    );
+    shape(
+        "E",
+        &item(
+            "#[serde(tag = \"type\")]",
+            "enum E { A { x: bool }, #[serde(other)] Rest }",
+        ),
+        json!({"type": "object", "required": ["type"], "properties": {
+            "type": {"type": "string"}, "x": {"type": "boolean"},
+        }, "oneOf": [
+            {"properties": {"type": {"enum": ["A"]}}, "required": ["x"]},
+            {"properties": {"type": {"not": {"enum": ["A"]}}}},
         ]}),
     );
     let tagged = |body: &str| item("#[serde(tag = \"type\")]", body);
@@ -554,6 +578,27 @@ fn enums_without_a_tag() {
         "can be `null`",
         "an `Option`",
     );
+    // Some variants tagged, the last one not.
+    shape(
+        "E",
+        &item("", "enum E { Low, High, #[serde(untagged)] Custom(String) }"),
+        json!({"type": "string"}),
+    );
+    shape(
+        "E",
+        &item(
+            "",
+            "enum E { Low, High, #[serde(untagged)] Custom(#[kube(validation(pattern = \"^x-\"))] String) }",
+        ),
+        json!({"type": "string", "anyOf": [{"enum": ["Low", "High"]}, {"pattern": "^x-"}]}),
+    );
+    shape(
+        "E",
+        &item("", "enum E { Auto, #[serde(untagged)] Fixed(u16) }"),
+        either(
+            json!({"minimum": 0, "maximum": 65535, "allOf": [{"anyOf": [{"enum": ["Auto"]}, only_number]}]}),
+        ),
+    );
 }
 
 #[test]
@@ -571,6 +616,22 @@ fn structs() {
             "struct S { value: bool, #[serde(skip)] n: (), m: PhantomData<i32> }",
         ),
         json!({"type": "boolean"}),
+    );
+    shape(
+        "S",
+        &item(
+            "#[serde(tag = \"type\", rename = \"Small\")]",
+            "struct S { x: bool }",
+        ),
+        json!({"type": "object", "required": ["x"], "properties": {
+            "type": {"type": "string", "enum": ["Small"]}, "x": {"type": "boolean"},
+        }}),
+    );
+    refused(
+        "a: S",
+        &item("#[serde(tag = \"x\")]", "struct S { x: bool }"),
+        "also the name of the tag",
+        "",
     );
     shape(
         "S",

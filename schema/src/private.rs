@@ -157,6 +157,11 @@ fn place(container: &Container, site: &Site) -> String {
     name.unwrap_or_else(|| container.name.clone())
 }
 
+/// Whether a field of the type may be absent.
+pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
+    T::_schemars_private_is_option()
+}
+
 /// The schema of a type that a container mentions, from its `JsonSchema`; of Kubernetes' own types from
 /// `kubernetes`, which is asked by Rust path (`k8s_openapi::api::core::v1::Pod`).
 ///
@@ -170,7 +175,7 @@ pub fn slot<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc<Sche
         // Asked of the trait, so that an alias of `Option` is one too.
         Ok(schema) => Slot {
             schema: schema.into(),
-            optional: T::_schemars_private_is_option(),
+            optional: is_option::<T>(),
         },
         Err(reason) => panic!(
             "`{}` has no structural schema: {reason}\nhelp: {ESCAPE}",

@@ -6,6 +6,7 @@ use rbuilder_schema::Origin;
 use serde_json::{Map, Number, Value};
 
 use crate::attribute::{Attribute, Form};
+use crate::constant::{self, Unknown};
 use crate::expr::{self, Expr, ExprKind};
 use crate::token::{
     Cursor, Delimiter, Kind, LiteralKind, Malformed, char_value, float_value, integer_value, text_value,
@@ -137,7 +138,13 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Malformed> {
                     let literal = literal(cursor)?;
                     Ok(ArgValue::Literal(literal))
                 }
-                _ => Ok(ArgValue::Expr(expr)),
+                _ => Ok(match constant::value(&expr) {
+                    Ok(value) => ArgValue::Literal(Literal {
+                        value,
+                        span: expr.span,
+                    }),
+                    Err(_) => ArgValue::Expr(expr),
+                }),
             }
         }
     }
@@ -371,6 +378,25 @@ impl<'a> Arg<'a> {
     }
 
     fn wrong<T>(&self, session: &mut Session, wanted: &str, sample: &str) -> Option<T> {
+        if let ArgValue::Expr(expr) = &self.value
+            && let Err(unknown) = constant::value(expr)
+        {
+            let (message, help) = match unknown {
+                Unknown::Name(name) => (
+                    format!("`{name}` is a name, and markers are read without running the program"),
+                    "write the value: literals, `+ - * / % << >>`, and `u16::MAX` and the like are understood",
+                ),
+                Unknown::Part(text) if is_arithmetic(expr) => (format!("`{text}` has no value"), ""),
+                Unknown::Part(_) => (format!("`{}` wants {wanted}", self.name), ""),
+            };
+            let help = if help.is_empty() {
+                format!("write `{} = {sample}`", self.name)
+            } else {
+                help.to_owned()
+            };
+            session.error_help(self.value_span(), message, help);
+            return None;
+        }
         let message = format!("`{}` wants {wanted}", self.name);
         session.error_help(
             self.value_span(),
@@ -379,6 +405,10 @@ impl<'a> Arg<'a> {
         );
         None
     }
+}
+
+fn is_arithmetic(expr: &Expr<'_>) -> bool {
+    matches!(expr.kind, ExprKind::Binary(..) | ExprKind::Negative(_))
 }
 
 /// A place, as the schema crate carries it.
@@ -451,7 +481,8 @@ mod tests {
             Ok(json!([{"annotation": [{"": "k"}, {"": "v"}]}])),
         );
         check("v = Rule::new(\"x\")", Ok(json!([{"v": "Rule::new(\"x\")"}])));
-        check("a = 1 + 1", Ok(json!([{"a": "1 + 1"}])));
+        check("a = 1 + 1, b = u8::MAX", Ok(json!([{"a": 2}, {"b": 255}])));
+        check("a = MAX + 1", Ok(json!([{"a": "MAX + 1"}])));
     }
 
     #[test]

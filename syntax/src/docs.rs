@@ -1,17 +1,32 @@
 //! Doc comments to descriptions, by controller-gen's rules.
 
+use serde_json::Value;
+
 use crate::attribute::{self, Attribute, Form};
+use crate::expr::ExprKind;
+use crate::token::Cursor;
+use crate::{Diagnostic, Session};
 
 /// The description that doc comments make, and a `Deprecated:` paragraph from `#[deprecated]`.
 ///
 /// Lines that start with `TODO` are dropped, a line that starts with `---` ends the text, and neither counts
 /// inside a code fence. Line breaks and blank lines are kept, blank ends are not. The `#` of a heading on the
 /// first line is dropped, since no reader of a CRD renders Markdown.
-pub(crate) fn description(attrs: &[Attribute<'_>]) -> Option<String> {
+/// A text that `concat!` makes of literals is read; any other macro's is not known here, which is a warning.
+pub(crate) fn description(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
     let mut lines = Lines::default();
     for attr in attrs.iter().filter(|attr| attr.is("doc")) {
         if let Some(text) = attr.value_text() {
             lines.add_text(&text);
+        } else if let Form::Value(value) = attr.form() {
+            match joined(value) {
+                Some(text) => lines.add_text(&text),
+                None => {
+                    let message = "this text is not known before the program is built, and left out";
+                    let help = "write it out as a doc comment";
+                    session.report(Diagnostic::warning(attr.span(), message).help(help));
+                }
+            }
         }
     }
     let mut text = trimmed(lines.text);
@@ -26,6 +41,27 @@ pub(crate) fn description(attrs: &[Attribute<'_>]) -> Option<String> {
         };
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// The text of `concat!("a", 1, …)`.
+fn joined(mut cursor: Cursor<'_>) -> Option<String> {
+    let name = cursor.any_ident()?;
+    if name.text != "concat" || !cursor.eat(b'!') {
+        return None;
+    }
+    let mut parts = cursor.any_group()?;
+    let mut text = String::new();
+    while !parts.is_end() {
+        match crate::expr::read(&mut parts).ok()?.kind {
+            ExprKind::Literal(Value::String(part)) => text.push_str(&part),
+            ExprKind::Literal(part) => text.push_str(&part.to_string()),
+            _ => return None,
+        }
+        if !parts.is_end() && !parts.eat(b',') {
+            return None;
+        }
+    }
+    Some(text)
 }
 
 fn trimmed(mut text: String) -> String {
@@ -109,7 +145,8 @@ mod tests {
         let tokens = lex(&text).expect("tokens");
         let mut attrs = Vec::new();
         attribute::outer(&mut tokens.cursor(), &mut attrs).expect("attributes");
-        assert_eq!(description(&attrs).as_deref(), expected, "{source}");
+        let mut session = Session::default();
+        assert_eq!(description(&attrs, &mut session).as_deref(), expected, "{source}");
     }
 
     #[test]
@@ -132,6 +169,9 @@ mod tests {
         check("#[doc = r#\"Written \"raw\".\"#]", Some("Written \"raw\"."));
         check("/// Unix.\r\n/// Or not.\r", Some("Unix.\nOr not."));
         check("#[doc(hidden)]", None);
+        check("#[doc = concat!(\"a\", 1, 'b', true)]", Some("a1btrue"));
+        check("#[doc = concat!(\"a\", env!(\"B\"))]", None);
+        check("#[doc = include_str!(\"a.md\")]", None);
         check(
             "/// Old.\n#[deprecated(note = \"use x\")]",
             Some("Old.\n\nDeprecated: use x"),

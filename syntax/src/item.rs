@@ -1,13 +1,16 @@
 //! A struct or enum to a [`Type`]: serde's attributes, doc comments and markers put together.
 
-use rbuilder_schema::{Container, Content, Field, Markers, Presence, Shape, Variant};
+use rbuilder_schema::{Container, Content, ESCAPE, Field, Markers, Presence, Shape, Variant};
 
 use crate::attribute::Attribute;
 use crate::grammar::{Body, FieldItem, Fields, Generic, Generics, TypeItem, VariantItem};
 use crate::marker::{self, Kind, Place};
-use crate::serde_attrs::{ContainerAttrs, FieldAttrs};
+use crate::names::Case;
+use crate::serde_attrs::{ContainerAttrs, Directions, FieldAttrs};
 use crate::session::SlotType;
-use crate::{Session, SpanId, Type, TypeRef, custom_resource, docs, names, serde_attrs, suggest, types};
+use crate::{
+    Diagnostic, Session, SpanId, Type, TypeKind, TypeRef, custom_resource, docs, serde_attrs, suggest, types,
+};
 
 /// What the type certainly is on the wire.
 fn kind(body: &Body<'_>) -> Kind {
@@ -39,7 +42,14 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     let is_root = custom_resource::is_kind(attrs);
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
     let mut markers = read.markers;
-    let shape = reader.shape(body, &serde, span, &mut markers)?;
+    let stand_in = read.schema_type.is_some() || serde.stands_for.is_some();
+    let is_struct = matches!(body, Body::Struct(_));
+    let shape = match read.schema_type {
+        // The type itself is not looked at.
+        _ if markers.schema.is_some() => Shape::default(),
+        Some((slot, text)) => Shape::Transparent(reader.add_slot(slot, || SlotType::Text(text))),
+        None => reader.shape(body, &serde, span, &mut markers)?,
+    };
     check_one_of(&read.one_of_fields, &shape, reader.session);
     let Reader {
         slots,
@@ -48,17 +58,19 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         ..
     } = reader;
     let generics = generics(parameters, session);
-    let description = described(attrs);
+    let description = described(attrs, session);
+    let tag = serde.struct_tag(ident.text);
     let container = Container {
         name: ident.text.to_owned(),
         description,
         markers,
+        tag: tag.filter(|_| is_struct && matches!(shape, Shape::Object(_))),
+        transparent: stand_in || serde.transparent,
         shape,
-        tag: None,
-        transparent: false,
     };
     Some(Type {
         ident: ident.text.to_owned(),
+        is_incomplete: session.is_incomplete,
         span,
         generics,
         container,
@@ -78,9 +90,8 @@ struct Reader<'s> {
 }
 
 /// What decides the names and presence of a list of fields.
-#[derive(Clone, Copy)]
 struct FieldRules {
-    rename_all: Option<names::Case>,
+    rename_all: Directions<Case>,
     all_default: bool,
 }
 
@@ -98,17 +109,11 @@ impl Reader<'_> {
         match body {
             Body::Struct(fields) if serde.transparent => self.transparent(fields, span, markers),
             Body::Struct(Fields::Named(fields)) => {
-                if let Some(tag) = serde.struct_tag() {
-                    let message =
-                        format!("serde adds the field \"{tag}\" here, which no Rust field describes");
-                    self.session
-                        .error_help(span, message, "write the tag as a field, or make this an enum");
-                }
                 let rules = FieldRules {
-                    rename_all: serde.rename_all,
+                    rename_all: serde.rename_all.clone(),
                     all_default: serde.default,
                 };
-                let read = self.fields(fields, rules);
+                let read = self.fields(fields, &rules);
                 self.sites = read.iter().map(|(_, site)| *site).collect();
                 let fields: Vec<_> = read.into_iter().map(|(field, _)| field).collect();
                 Some(Shape::Object(fields))
@@ -155,7 +160,7 @@ impl Reader<'_> {
             let attrs = serde_attrs::field(&field.attrs, self.session);
             (field, attrs)
         });
-        let Some((field, attrs)) = kept.find(|(_, attrs)| !attrs.skip) else {
+        let Some((field, attrs)) = kept.find(|(field, attrs)| !attrs.skip && !is_phantom(&field.ty)) else {
             self.session
                 .error(span, "a transparent struct needs a field that is not skipped");
             return None;
@@ -166,34 +171,34 @@ impl Reader<'_> {
         Some(Shape::Transparent(slot))
     }
 
-    fn fields(&mut self, fields: Vec<FieldItem<'_>>, rules: FieldRules) -> Vec<(Field, SpanId)> {
+    fn fields(&mut self, fields: Vec<FieldItem<'_>>, rules: &FieldRules) -> Vec<(Field, SpanId)> {
         fields
             .into_iter()
             .filter_map(|field| self.field(field, rules))
             .collect()
     }
 
-    fn field(&mut self, field: FieldItem<'_>, rules: FieldRules) -> Option<(Field, SpanId)> {
+    fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, SpanId)> {
         let attrs = serde_attrs::field(&field.attrs, self.session);
         if attrs.skip {
             return None;
         }
         let place = field.ident?;
         let ident = place.text.to_owned();
-        let name = match (&attrs.rename, rules.rename_all) {
-            (Some(name), _) => name.clone(),
-            (None, Some(case)) => case.field(&ident),
-            (None, None) => ident.clone(),
-        };
+        let name = serde_attrs::name(
+            &ident,
+            &attrs.rename,
+            &rules.rename_all,
+            Case::field,
+            self.session,
+        );
         let read = marker::parse_field(&field.attrs, &field.ty, Place::Field, self.session);
-        let description = described(&field.attrs);
+        let description = described(&field.attrs, self.session);
+        let has_default = attrs.default || rules.all_default;
+        self.check_skipped(&attrs, has_default, &field.ty);
         let slot = self.slot(field.ty, &attrs, &read);
         let presence = match &attrs {
-            FieldAttrs { default: true, .. }
-            | FieldAttrs {
-                output_only: true, ..
-            } => Presence::Defaulted,
-            _ if rules.all_default => Presence::Defaulted,
+            _ if has_default || attrs.output_only || attrs.skip_if.is_some() => Presence::Defaulted,
             FieldAttrs { opaque: Some(_), .. } => Presence::Required,
             _ => Presence::ByType,
         };
@@ -212,20 +217,32 @@ impl Reader<'_> {
         ))
     }
 
+    /// What serde leaves out and cannot do without breaks the next read.
+    fn check_skipped(&mut self, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef) {
+        // An alias of `Option` shows in the function's name only.
+        let is_option = |path: &str| marker::is_option(ty) || path.ends_with("is_none");
+        if let Some((path, at)) = &attrs.skip_if
+            && !(has_default || attrs.output_only || is_option(path))
+        {
+            let message = "serde can leave this field out, and cannot read it back without";
+            let help = "add `default` to `#[serde(…)]`";
+            self.session.report(Diagnostic::warning(*at, message).help(help));
+        }
+    }
+
     /// The slot of a field, after the markers that replace its type.
     fn slot(&mut self, ty: TypeRef, attrs: &FieldAttrs, read: &marker::FieldMarkers) -> usize {
         if let Some((slot, text)) = &read.schema_type {
             return self.add_slot(slot.clone(), || SlotType::Text(text.clone()));
         }
-        if read.markers.schemaless {
+        if read.markers.schemaless || read.markers.schema.is_some() {
             return self.schemaless(&ty);
         }
         if let Some(at) = attrs.opaque {
             self.session.error_help(
                 at,
                 "what this function writes cannot be read from the type of the field",
-                "say it: `#[kube(schema_type = \"String\")]` names a type with the same wire form, \
-                 `#[kube(schemaless)]` leaves all to the markers",
+                ESCAPE,
             );
             return self.schemaless(&ty);
         }
@@ -274,19 +291,13 @@ impl Reader<'_> {
         serde: &ContainerAttrs,
     ) -> Option<Variant> {
         let ident = variant.ident.text.to_owned();
-        let name = match (&attrs.rename, serde.rename_all) {
-            (Some(name), _) => name.clone(),
-            (None, Some(case)) => case.variant(&ident),
-            (None, None) => ident.clone(),
-        };
-        if let Some(at) = attrs.untagged {
-            let help = "put `#[serde(untagged)]` on the enum, or give every variant its tag";
-            self.session.error_help(
-                at,
-                "an enum that is tagged in part has no structural schema",
-                help,
-            );
-        }
+        let name = serde_attrs::name(
+            &ident,
+            &attrs.rename,
+            &serde.rename_all,
+            Case::variant,
+            self.session,
+        );
         if let Some(at) = attrs.opaque {
             let help = "put a type with a schema of its own into the variant";
             self.session.error_help(
@@ -300,24 +311,25 @@ impl Reader<'_> {
         let content = match variant.fields {
             Fields::Unit => Content::Unit,
             Fields::Named(fields) => {
-                let rename_all = attrs.rename_all.or(serde.rename_all_fields);
-                let read = self.fields(
-                    fields,
-                    FieldRules {
-                        rename_all,
-                        all_default: false,
-                    },
-                );
+                let rules = FieldRules {
+                    rename_all: attrs.rename_all.clone().or(&serde.rename_all_fields),
+                    all_default: false,
+                };
+                let read = self.fields(fields, &rules);
                 field_sites = read.iter().map(|(_, site)| *site).collect();
                 Content::Object(read.into_iter().map(|(field, _)| field).collect())
             }
             Fields::Unnamed(fields) if fields.len() == 1 => {
                 let field = fields.into_iter().next()?;
                 let attrs = serde_attrs::field(&field.attrs, self.session);
-                let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
-                let slot = self.slot(field.ty, &attrs, &read);
-                markers = markers.or(read.markers);
-                Content::Newtype(slot)
+                if attrs.skip {
+                    Content::Unit
+                } else {
+                    let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
+                    let slot = self.slot(field.ty, &attrs, &read);
+                    markers = markers.or(read.markers);
+                    Content::Newtype(slot)
+                }
             }
             Fields::Unnamed(_) => {
                 let help = "give the fields names, or put one struct into the variant";
@@ -330,17 +342,22 @@ impl Reader<'_> {
             }
         };
         self.variant_sites.push(field_sites);
-        let description = described(&variant.attrs);
+        let description = described(&variant.attrs, self.session);
         Some(Variant {
             ident,
             name,
             description,
             content,
             markers,
-            other: false,
-            untagged: false,
+            other: attrs.other,
+            untagged: attrs.untagged,
         })
     }
+}
+
+/// `PhantomData` is nothing to serde where one field stands for the whole struct.
+fn is_phantom(ty: &TypeRef) -> bool {
+    matches!(&ty.kind, TypeKind::Path(segments, _) if segments.last().is_some_and(|last| last == "PhantomData"))
 }
 
 /// The fields that a rule about several fields names must be there.
@@ -360,8 +377,8 @@ fn check_one_of(names: &[(String, SpanId)], shape: &Shape, session: &mut Session
 }
 
 /// What is said for readers: schemars' `description`, else the doc comment.
-fn described(attrs: &[Attribute<'_>]) -> Option<String> {
-    marker::description(attrs).or_else(|| docs::description(attrs))
+fn described(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
+    marker::description(attrs).or_else(|| docs::description(attrs, session))
 }
 
 fn generics(parameters: Generics<'_>, session: &mut Session) -> Vec<(String, Option<TypeRef>)> {

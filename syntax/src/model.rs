@@ -9,6 +9,8 @@ use crate::SpanId;
 pub struct Type {
     /// The Rust identifier, without `r#`.
     pub ident: String,
+    /// Whether a marker could not be read: what else seems to be wrong may be what that would have said.
+    pub is_incomplete: bool,
     /// Where the identifier is.
     pub span: SpanId,
     /// Type parameters in order, with their default types.

@@ -7,13 +7,32 @@ use rbuilder_schema::Tagging;
 use crate::args::{self, Arg, ArgValue};
 use crate::attribute::Attribute;
 use crate::names::Case;
-use crate::{Session, SpanId};
+use crate::{Diagnostic, Session, SpanId};
+
+/// What serde uses when it reads, and when it writes; and where that is said.
+#[derive(Clone, Debug)]
+pub(crate) struct Directions<T> {
+    pub(crate) read: Option<T>,
+    pub(crate) written: Option<T>,
+    pub(crate) span: Option<SpanId>,
+}
+
+impl<T> Default for Directions<T> {
+    fn default() -> Self {
+        Directions {
+            read: None,
+            written: None,
+            span: None,
+        }
+    }
+}
 
 /// What `#[serde(…)]` on a container says.
 #[derive(Default)]
 pub(crate) struct ContainerAttrs {
-    pub(crate) rename_all: Option<Case>,
-    pub(crate) rename_all_fields: Option<Case>,
+    rename: Directions<String>,
+    pub(crate) rename_all: Directions<Case>,
+    pub(crate) rename_all_fields: Directions<Case>,
     /// All fields have a default.
     pub(crate) default: bool,
     pub(crate) transparent: bool,
@@ -35,20 +54,23 @@ impl ContainerAttrs {
         }
     }
 
-    /// `tag` on a struct: serde writes a field that no Rust field stands for.
-    pub(crate) fn struct_tag(&self) -> Option<&str> {
-        self.tag.as_deref()
+    /// `tag` on a struct: the field that serde writes beside those of the struct, and the name in it.
+    pub(crate) fn struct_tag(&self, ident: &str) -> Option<(String, String)> {
+        let name = self.rename.written.as_deref().unwrap_or(ident);
+        self.tag.clone().map(|tag| (tag, name.to_owned()))
     }
 }
 
 /// What `#[serde(…)]` on a field says.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
-    pub(crate) rename: Option<String>,
+    pub(crate) rename: Directions<String>,
     pub(crate) default: bool,
     pub(crate) skip: bool,
     /// `skip_deserializing`: written, never read.
     pub(crate) output_only: bool,
+    /// `skip_serializing_if`: left out where this function says so.
+    pub(crate) skip_if: Option<(String, SpanId)>,
     pub(crate) flatten: bool,
     /// `with`, `serialize_with` or `deserialize_with`: the Rust type does not say what is on the wire.
     pub(crate) opaque: Option<SpanId>,
@@ -57,33 +79,42 @@ pub(crate) struct FieldAttrs {
 /// What `#[serde(…)]` on a variant says.
 #[derive(Default)]
 pub(crate) struct VariantAttrs {
-    pub(crate) rename: Option<String>,
-    pub(crate) rename_all: Option<Case>,
+    pub(crate) rename: Directions<String>,
+    pub(crate) rename_all: Directions<Case>,
     pub(crate) skip: bool,
-    pub(crate) untagged: Option<SpanId>,
+    pub(crate) other: bool,
+    pub(crate) untagged: bool,
     pub(crate) opaque: Option<SpanId>,
 }
 
 /// Reads the attributes of a container.
 pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> ContainerAttrs {
     let mut read = ContainerAttrs::default();
+    let mut into = None;
     for arg in serde_args(attrs, session) {
         match arg.name {
-            "rename_all" => read.rename_all = case(&arg, session),
-            "rename_all_fields" => read.rename_all_fields = case(&arg, session),
+            "rename" => read.rename = names(&arg, session),
+            "rename_all" => read.rename_all = cases(&arg, session),
+            "rename_all_fields" => read.rename_all_fields = cases(&arg, session),
             "default" => read.default = true,
             "transparent" => read.transparent = true,
             "tag" => read.tag = arg.text(session),
             "content" => read.content = arg.text(session),
             "untagged" => read.untagged = true,
-            // What is read counts; `into` alone says what is written.
             "from" | "try_from" => read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span())),
-            "into" if read.stands_for.is_none() => {
-                read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span()));
-            }
+            "into" => into = arg.text(session).map(|ty| (ty, arg.value_span())),
             _ => {}
         }
     }
+    if let (Some((from, _)), Some((into, at))) = (&read.stands_for, &into)
+        && plain(from) != plain(into)
+    {
+        let message = format!("what is read differs from what is written: `{from}` and `{into}`");
+        let help = "the schema is that of what is read; use one type for both";
+        session.report(Diagnostic::warning(*at, message).help(help));
+    }
+    // What is read counts; `into` alone says what is written.
+    read.stands_for = read.stands_for.or(into);
     // schemars' `with` on a type: the schema of that one.
     let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
     for arg in schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default())) {
@@ -94,22 +125,31 @@ pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> Conta
     read
 }
 
+/// A type in a text, without blanks.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
 /// Reads the attributes of a field.
 pub(crate) fn field(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttrs {
     let mut read = FieldAttrs::default();
     let mut skip_serializing = false;
     for arg in serde_args(attrs, session) {
         match arg.name {
-            "rename" => read.rename = name(&arg, session),
+            "rename" => read.rename = names(&arg, session),
             "default" => read.default = true,
             "skip" => read.skip = true,
             "skip_serializing" => skip_serializing = true,
             "skip_deserializing" => read.output_only = true,
+            "skip_serializing_if" => read.skip_if = arg.text(session).map(|path| (path, arg.span)),
             "flatten" => read.flatten = true,
             "with" | "serialize_with" | "deserialize_with" => read.opaque = Some(arg.span),
             _ => {}
         }
     }
+    // serde_with's macro makes a `with` of it.
+    let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
+    read.opaque = read.opaque.or(converted.map(Attribute::span));
     read.skip |= skip_serializing && read.output_only;
     read
 }
@@ -120,11 +160,12 @@ pub(crate) fn variant(attrs: &[Attribute<'_>], session: &mut Session) -> Variant
     let mut halves = 0;
     for arg in serde_args(attrs, session) {
         match arg.name {
-            "rename" => read.rename = name(&arg, session),
-            "rename_all" => read.rename_all = case(&arg, session),
+            "rename" => read.rename = names(&arg, session),
+            "rename_all" => read.rename_all = cases(&arg, session),
             "skip" => read.skip = true,
             "skip_serializing" | "skip_deserializing" => halves += 1,
-            "untagged" => read.untagged = Some(arg.span),
+            "other" => read.other = true,
+            "untagged" => read.untagged = true,
             "with" | "serialize_with" | "deserialize_with" => read.opaque = Some(arg.span),
             _ => {}
         }
@@ -148,36 +189,70 @@ fn serde_args<'a>(attrs: &[Attribute<'a>], session: &mut Session) -> Vec<Arg<'a>
     read
 }
 
-/// `rename = "x"`, or `rename(serialize = "x", deserialize = "y")`, where what is read is what the schema says.
-fn name(arg: &Arg, session: &mut Session) -> Option<String> {
+/// `rename = "x"`, or `rename(serialize = "x", deserialize = "y")`.
+fn names(arg: &Arg<'_>, session: &mut Session) -> Directions<String> {
+    let span = Some(arg.span);
     let ArgValue::List(directions) = &arg.value else {
-        return arg.text(session);
+        let name = arg.text(session);
+        return Directions {
+            read: name.clone(),
+            written: name,
+            span,
+        };
     };
-    let direction = |name: &str| directions.iter().find(|direction| direction.name == name);
-    match (direction("serialize"), direction("deserialize")) {
-        (Some(written), Some(read)) => {
-            let (written, read_name) = (written.text(session), read.text(session));
-            if written != read_name {
-                session.report(
-                    crate::Diagnostic::warning(
-                        arg.span,
-                        "the name that is read differs from the name that is written",
-                    )
-                    .help("the schema has the name that is read; use one name for both"),
-                );
-            }
-            read_name
-        }
-        (None, Some(read)) => read.text(session),
-        _ => None,
+    let mut direction = |name: &str| {
+        let direction = directions.iter().find(|direction| direction.name == name);
+        direction.and_then(|direction| direction.text(session))
+    };
+    Directions {
+        read: direction("deserialize"),
+        written: direction("serialize"),
+        span,
     }
 }
 
-fn case(arg: &Arg, session: &mut Session) -> Option<Case> {
-    let text = match &arg.value {
-        ArgValue::List(_) => name(arg, session)?,
-        _ => arg.text(session)?,
-    };
+fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
+    let Directions { read, written, span } = names(arg, session);
     // An unknown rule is for serde to refuse.
-    Case::parse(&text)
+    Directions {
+        read: read.as_deref().and_then(Case::parse),
+        written: written.as_deref().and_then(Case::parse),
+        span,
+    }
+}
+
+impl Directions<Case> {
+    /// These rules; where they are silent, those of the container.
+    pub(crate) fn or(self, other: &Directions<Case>) -> Directions<Case> {
+        Directions {
+            read: self.read.or(other.read),
+            written: self.written.or(other.written),
+            span: self.span.or(other.span),
+        }
+    }
+}
+
+/// The name that serde reads; a warning where it writes another one.
+pub(crate) fn name(
+    ident: &str,
+    rename: &Directions<String>,
+    rename_all: &Directions<Case>,
+    by_case: fn(Case, &str) -> String,
+    session: &mut Session,
+) -> String {
+    let pick = |name: &Option<String>, case: Option<Case>| match (name, case) {
+        (Some(name), _) => name.clone(),
+        (None, Some(case)) => by_case(case, ident),
+        (None, None) => ident.to_owned(),
+    };
+    let read = pick(&rename.read, rename_all.read);
+    let written = pick(&rename.written, rename_all.written);
+    if read != written
+        && let Some(span) = rename.span.or(rename_all.span)
+    {
+        let message = "the name that is read differs from the name that is written";
+        let help = "the schema has the name that is read; use one name for both";
+        session.report(Diagnostic::warning(span, message).help(help));
+    }
+    read
 }

@@ -10,6 +10,8 @@ pub struct Session {
     /// The types of the slots of the last item parsed, where they are kept: what the derive writes back into the
     /// program.
     slot_types: Option<Vec<SlotType>>,
+    /// Whether a marker of the last item parsed could not be read.
+    pub(crate) is_incomplete: bool,
 }
 
 /// The type of a slot, for the derive to write into its code.
@@ -35,8 +37,9 @@ impl Session {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Forgets the previous item's slot types.
+    /// Forgets the previous item.
     pub(crate) fn start_item(&mut self) {
+        self.is_incomplete = false;
         if let Some(types) = &mut self.slot_types {
             types.clear();
         }

@@ -290,7 +290,7 @@ fn shapes_without_a_schema_are_explained() {
         "#[serde(with = \"w\")]",
         "Foreign",
         &[
-            "with: what this function writes cannot be read from the type of the field | say it: `#[kube(schema_type = \"String\")]` names a type with the same wire form, `#[kube(schemaless)]` leaves all to the markers",
+            "with: what this function writes cannot be read from the type of the field | say what it is on the wire: `#[kube(schema_type = \"String\")]` names a type with the same form, `#[kube(schema = { … })]` is the schema itself, `#[kube(schemaless)]` leaves all to the other markers of the field",
         ],
     );
 }

@@ -1,6 +1,8 @@
 //! Attributes of items: which there are, and which leave the item as it is.
 
-use rbuilder_syntax::Attribute;
+use rbuilder_syntax::{Attribute, derives};
+
+use crate::package::SerdeDerives;
 
 /// Attributes that leave the item as it is, or say only how it is written and built.
 const HARMLESS: &[&str] = &[
@@ -26,6 +28,7 @@ const HARMLESS: &[&str] = &[
     "repr",
     "schemars",
     "serde",
+    "serde_as",
     "skip_serializing_none",
     "validate",
     "warn",
@@ -49,4 +52,30 @@ pub(super) fn is_harmless(attr: &Attribute<'_>) -> bool {
 /// `#[test]`, `#[tokio::test]` and the like.
 pub(super) fn is_test(attrs: &[Attribute<'_>]) -> bool {
     attrs.iter().any(|attr| attr.last_segment() == "test")
+}
+
+/// Derives that write or read another form than the fields and variants of the type say.
+const OTHER_FORMS: &[&str] = &[
+    "Serialize_repr",
+    "Deserialize_repr",
+    "SerializeDisplay",
+    "DeserializeFromStr",
+    "Serialize_tuple",
+    "Deserialize_tuple",
+];
+
+/// What is derived of serde.
+pub(super) fn serde_derives(attrs: &[Attribute<'_>]) -> SerdeDerives {
+    let mut found = SerdeDerives::default();
+    for path in derives(attrs) {
+        match path.last().copied().unwrap_or_default() {
+            "Serialize" => found.writes = true,
+            "Deserialize" => found.reads = true,
+            name => {
+                let other = OTHER_FORMS.iter().find(|other| **other == name);
+                found.other = found.other.or(other.copied());
+            }
+        }
+    }
+    found
 }

@@ -15,18 +15,10 @@ use super::imports::{self, Import};
 use super::include::{self, Included};
 use super::path::{self, Location};
 use super::{Collector, Content, Declared, MAX_MODULES, OpenFile, attributes, handler};
-use crate::package::{Alias, AliasId, File, FileId, ModuleId, Name, Place, TypeId, TypeItem as PackageType};
-
-/// Whether an item can neither be of the API nor hold a marker.
-fn has_no_part(item: &Item<'_>) -> bool {
-    match &item.kind {
-        ItemKind::Other => true,
-        ItemKind::Function(_) => {
-            rbac_attributes(&item.attrs).next().is_none() && webhook_attributes(&item.attrs).next().is_none()
-        }
-        _ => false,
-    }
-}
+use crate::cargo::Dependency;
+use crate::package::{
+    Alias, AliasId, ByHand, Direction, File, FileId, ModuleId, Name, Place, TypeId, TypeItem as PackageType,
+};
 
 fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
     second
@@ -69,6 +61,7 @@ impl Collector<'_> {
             is_foreign,
             account: Account::new(if is_foreign { &[] } else { tokens.marks() }),
             rewritten: None,
+            doubts: Vec::new(),
         };
         match reader.file(tokens) {
             Ok(()) => {
@@ -95,6 +88,9 @@ struct FileReader<'c, 'a> {
     account: Account<'c>,
     /// The attribute macro on a module around the items, until it is complained about.
     rewritten: Option<Span>,
+    /// Complaints about the conditions of the item being read and of those around it, until one turns out to
+    /// matter.
+    doubts: Vec<Diagnostic>,
 }
 
 impl<'c> FileReader<'c, '_> {
@@ -154,15 +150,33 @@ impl<'c> FileReader<'c, '_> {
         module: ModuleId,
         location: &Location,
     ) -> Result<bool, Malformed> {
-        let Some(item) = items.read(&mut self.session)? else {
+        let Some((item, doubts)) = self.next(items)? else {
             return Ok(false);
         };
-        if has_no_part(&item) {
-            // Under what conditions it is compiled is then nobody's concern.
-            self.session.diagnostics = Diagnostics::default();
-        }
+        let outside = self.doubts.len();
+        self.doubts.extend(doubts);
         self.item(item, module, location)?;
+        self.doubts.truncate(outside);
         Ok(true)
+    }
+
+    /// Reads an item, and apart from all other complaints those about its conditions: they count only where it has
+    /// to do with the API.
+    fn next<'i>(
+        &mut self,
+        items: &mut Items<'i, 'c>,
+    ) -> Result<Option<(Item<'i>, Vec<Diagnostic>)>, Malformed> {
+        let earlier = std::mem::take(&mut self.session.diagnostics);
+        let item = items.read(&mut self.session);
+        let doubts = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
+        Ok(item?.map(|item| (item, doubts)))
+    }
+
+    /// Says what is not known about the conditions of an item, and of those around it.
+    fn say_doubts(&mut self) {
+        for doubt in std::mem::take(&mut self.doubts) {
+            self.session.report(doubt);
+        }
     }
 
     fn item(&mut self, item: Item<'_>, module: ModuleId, location: &Location) -> Result<(), Malformed> {
@@ -183,6 +197,7 @@ impl<'c> FileReader<'c, '_> {
                 return self.members(Items::new(content, Some(self.cfg)), None, module);
             }
             ItemKind::Impl(item) => {
+                self.by_hand(&item, module)?;
                 return self.members(Items::new(item.content, Some(self.cfg)), Some(&item), module);
             }
             ItemKind::Function(function) => return self.webhooks(&attrs, &function, None, module),
@@ -211,7 +226,10 @@ impl<'c> FileReader<'c, '_> {
         around: Option<&Implementation<'_>>,
         module: ModuleId,
     ) -> Result<(), Malformed> {
-        while let Some(item) = items.read(&mut self.session)? {
+        let outside = self.doubts.len();
+        while let Some((item, doubts)) = self.next(&mut items)? {
+            self.doubts.truncate(outside);
+            self.doubts.extend(doubts);
             item.written.iter().for_each(|span| self.account.meet(*span));
             if !item.active {
                 self.account.meet(item.span);
@@ -226,6 +244,22 @@ impl<'c> FileReader<'c, '_> {
                 _ => {}
             }
         }
+        self.doubts.truncate(outside);
+        Ok(())
+    }
+
+    /// Notes who writes or reads itself by hand.
+    fn by_hand(&mut self, item: &Implementation<'_>, module: ModuleId) -> Result<(), Malformed> {
+        let direction = match item.trait_name() {
+            Some("Serialize") => Direction::Write,
+            Some("Deserialize") => Direction::Read,
+            _ => return Ok(()),
+        };
+        self.collector.package.by_hand.push(ByHand {
+            module,
+            self_type: item.self_type()?,
+            direction,
+        });
         Ok(())
     }
 
@@ -243,8 +277,10 @@ impl<'c> FileReader<'c, '_> {
         }
         if ours {
             self.refuse_attribute_macros(attrs);
+            self.say_doubts();
         }
         let earlier = std::mem::take(&mut self.session.diagnostics);
+        self.say_doubts();
         let model = parse_type(attrs, item, &mut self.session);
         let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
         // A type with schemars' derive alone may have nothing to do with an API.
@@ -268,6 +304,7 @@ impl<'c> FileReader<'c, '_> {
             module,
             model,
             reserved,
+            serde: attributes::serde_derives(attrs),
         });
         self.name(module, ident, Name::Type(id));
     }
@@ -300,6 +337,7 @@ impl<'c> FileReader<'c, '_> {
 
     fn alias(&mut self, item: AliasItem<'_>, module: ModuleId) {
         let Some(target) = item.target else { return };
+        self.say_doubts();
         let mut generics = Vec::new();
         for parameter in item.generics.list {
             if let Generic::Type(ident, default) = parameter {
@@ -317,17 +355,44 @@ impl<'c> FileReader<'c, '_> {
     }
 
     fn imports(&mut self, tree: Cursor<'_>, module: ModuleId) -> Result<(), Malformed> {
-        let module = &mut self.collector.package.modules[module.0];
         for import in imports::imports(tree)? {
             match import {
-                // A derive or a function of the same name does not take a type's place.
                 Import::Name(name, path) => {
-                    module.names.entry(name).or_insert(Name::Import(path));
+                    self.refuse_renamed(&name, &path, tree.span(), module);
+                    // A derive or a function of the same name does not take a type's place.
+                    let names = &mut self.collector.package.modules[module.0].names;
+                    names.entry(name).or_insert(Name::Import(path));
                 }
-                Import::Glob(path) => module.globs.push(path),
+                Import::Glob(path) => self.collector.package.modules[module.0].globs.push(path),
             }
         }
         Ok(())
+    }
+
+    /// Derives and markers are known by their own names.
+    fn refuse_renamed(&mut self, name: &str, path: &[String], span: Span, module: ModuleId) {
+        let Some(real) = path.last().filter(|last| *last != name) else {
+            return;
+        };
+        let dependencies = &self.collector.package.member(module).dependencies;
+        let is_ours = || {
+            let first = path.iter().find(|segment| !segment.is_empty());
+            first.is_some_and(|first| match dependencies.get(first) {
+                Some(Dependency::Other(real)) => real.starts_with("rbuilder"),
+                _ => first == "rbuilder",
+            })
+        };
+        let is_hidden = match real.as_str() {
+            "CustomResource" | "CrdSchema" => true,
+            "rbac" | "webhook" => is_ours(),
+            _ => false,
+        };
+        if is_hidden && !self.is_foreign {
+            let message =
+                format!("`{real}` has another name here, and rbuilder knows this by its own name only");
+            let help = format!("import `{real}` without `as`");
+            self.session.report(Diagnostic::error(span, message).help(help));
+        }
     }
 
     fn module(
@@ -354,6 +419,7 @@ impl<'c> FileReader<'c, '_> {
                 self.rewritten = rewritten;
                 self.refuse_rewritten_module();
             }
+            self.say_doubts();
             self.module_file(ident, id, location, written);
             return Ok(());
         };
@@ -406,6 +472,7 @@ impl<'c> FileReader<'c, '_> {
 
     /// The items of another file, here.
     fn include(&mut self, mac: &Macro<'_>, module: ModuleId, content: Content) {
+        self.say_doubts();
         let span = mac.span;
         let diagnostic = match include::argument(mac) {
             Included::Path(written) => {
@@ -415,14 +482,26 @@ impl<'c> FileReader<'c, '_> {
                 }
                 Diagnostic::error(span, format!("there is no file `{path}` to include"))
             }
-            Included::Built => Diagnostic::warning(span, "what the build script writes is not read")
-                .help("manifests come from source text: kinds and markers in this file would be left out"),
+            Included::Built => self.built(span),
             Included::Unknown => {
                 Diagnostic::error(span, "which file this includes cannot be told from the source")
                     .help("write the path as one string, or declare the file with `mod`")
             }
         };
         self.session.report(diagnostic);
+    }
+
+    /// A file that the build script writes: it is an error where that script knows of kinds or markers.
+    fn built(&mut self, span: Span) -> Diagnostic {
+        let message = "what the build script writes is not read";
+        let words = ["CustomResource", "CrdSchema", "JsonSchema", "rbac(", "webhook("];
+        let script = self.collector.build_script(self.open.module);
+        if script.is_some_and(|text| words.iter().any(|word| text.contains(word))) {
+            let help = "write the kinds into a file of the package: manifests come from source text";
+            return Diagnostic::error(span, message).help(help);
+        }
+        Diagnostic::warning(span, message)
+            .help("manifests come from source text: kinds and markers in this file would be left out")
     }
 
     fn rules(&mut self, attrs: &[Attribute<'_>]) {
@@ -432,6 +511,7 @@ impl<'c> FileReader<'c, '_> {
         let mut rules = rbac_attributes(attrs).peekable();
         if rules.peek().is_some() {
             self.refuse_rewritten_module();
+            self.say_doubts();
         }
         for attr in rules {
             let rule: Option<RbacRule> = parse_rbac_attribute(attr, &mut self.session);
@@ -451,6 +531,7 @@ impl<'c> FileReader<'c, '_> {
         }
         for attr in webhook_attributes(attrs) {
             self.refuse_rewritten_module();
+            self.say_doubts();
             if let Some(webhook) = parse_webhook_attribute(attr, &mut self.session) {
                 let handler = handler::read(webhook, function, around, (self.id, module))?;
                 self.collector.package.handlers.push(handler);

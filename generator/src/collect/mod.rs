@@ -124,6 +124,7 @@ impl Collector<'_> {
         let id = PackageId(self.package.members.len());
         self.cfgs.push(Rc::new(Cfg::with_features(manifest.features)));
         self.package.members.push(Member {
+            folder: manifest.folder.clone(),
             library: None,
             dependencies: manifest.dependencies,
             is_2015: manifest.is_2015,
@@ -231,6 +232,12 @@ impl Collector<'_> {
     fn is_file(&self, path: &str) -> bool {
         // What is there and cannot be read is complained about when it is read.
         self.sources.text(path).map_or(true, |text| text.is_some())
+    }
+
+    /// The build script of a module's package.
+    fn build_script(&mut self, module: ModuleId) -> Option<Arc<str>> {
+        let path = path::join(&self.package.member(module).folder, "build.rs");
+        self.text(&path)
     }
 
     /// The text of a file that is there.

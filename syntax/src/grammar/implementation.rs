@@ -13,10 +13,21 @@ pub struct Implementation<'a> {
     pub content: Cursor<'a>,
 }
 
-impl Implementation<'_> {
+impl<'a> Implementation<'a> {
     /// What `Self` is.
     pub fn self_type(&self) -> Result<TypeRef, Malformed> {
+        types::read(&mut self.parts().1)
+    }
+
+    /// The last name in the path of the trait, where it is one's.
+    pub fn trait_name(&self) -> Option<&'a str> {
+        self.parts().0
+    }
+
+    /// The name of the trait, and where `Self` begins.
+    fn parts(&self) -> (Option<&'a str>, Cursor<'a>) {
         let mut start = self.head;
+        let (mut name, mut trait_name) = (None, None);
         let mut cursor = self.head;
         let mut angles = 0usize;
         while !(cursor.is_end() || angles == 0 && ends_head(cursor)) {
@@ -27,13 +38,17 @@ impl Implementation<'_> {
                 _ => {}
             }
             let parts = angles == 0 && cursor.is_word("for");
+            if angles == 0 && !parts && cursor.kind() == Kind::Ident {
+                name = Some(cursor.text());
+            }
             cursor.skip();
             // `for<'a>` is part of a bound.
             if parts && !cursor.is_punct(b'<') {
                 start = cursor;
+                trait_name = name;
             }
         }
-        types::read(&mut start)
+        (trait_name, start)
     }
 }
 
@@ -60,6 +75,22 @@ mod tests {
     use super::*;
     use crate::TypeKind;
     use crate::token::lex;
+
+    #[test]
+    fn trait_names() {
+        for (source, expected) in [
+            ("impl S {}", None),
+            (
+                "impl<'de> serde::Deserialize<'de> for S<T> where T: Copy {}",
+                Some("Deserialize"),
+            ),
+            ("impl Serialize for a::S {}", Some("Serialize")),
+        ] {
+            let tokens = lex(source).expect("tokens");
+            let read = read(&mut tokens.cursor()).expect("an impl");
+            assert_eq!(read.trait_name(), expected, "{source}");
+        }
+    }
 
     fn check(source: &str, expected: &str) {
         let tokens = lex(source).expect("tokens");

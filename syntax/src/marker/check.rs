@@ -14,7 +14,10 @@ pub(super) fn reading(reading: &Reading, session: &mut Session) {
     whole_numbers(reading, session);
     texts(reading, session);
     values(reading, session);
-    topology(reading, session);
+    // What seems to be missing may be what could not be read.
+    if !reading.is_incomplete {
+        companions(reading, session);
+    }
 }
 
 /// The kind that constraints must fit: the type's own, unless a marker puts another in its place.
@@ -23,9 +26,10 @@ fn effective_kind(reading: &Reading) -> &Kind {
         validation,
         int_or_string,
         schemaless,
+        schema,
         ..
     } = &reading.markers;
-    let replaced = *int_or_string || *schemaless || reading.schema_type.is_some();
+    let replaced = *int_or_string || *schemaless || schema.is_some() || reading.schema_type.is_some();
     if replaced || validation.schema_type.is_some() {
         &Kind::Unknown
     } else {
@@ -63,15 +67,6 @@ fn bounds(reading: &Reading, session: &mut Session) {
             && low > high
         {
             crossed(reading, low_name, low, high_name, high, session);
-        }
-    }
-    for (exclusive, name, bound_name, bound) in [
-        (*exclusive_minimum, "exclusive_minimum", "minimum", minimum),
-        (*exclusive_maximum, "exclusive_maximum", "maximum", maximum),
-    ] {
-        if exclusive && bound.is_none() {
-            let help = format!("add `{bound_name} = …`: `{name}` says that this bound itself is refused");
-            session.error_help(reading.at(name), format!("`{name}` needs `{bound_name}`"), help);
         }
     }
     if let Some(factor) = multiple_of
@@ -276,7 +271,28 @@ fn sort(value: &Value) -> &'static str {
     }
 }
 
-fn topology(reading: &Reading, session: &mut Session) {
+fn exclusive_bounds(reading: &Reading, session: &mut Session) {
+    let Validation {
+        minimum,
+        maximum,
+        exclusive_minimum,
+        exclusive_maximum,
+        ..
+    } = &reading.markers.validation;
+    for (exclusive, name, bound_name, bound) in [
+        (*exclusive_minimum, "exclusive_minimum", "minimum", minimum),
+        (*exclusive_maximum, "exclusive_maximum", "maximum", maximum),
+    ] {
+        if exclusive && bound.is_none() {
+            let help = format!("add `{bound_name} = …`: `{name}` says that this bound itself is refused");
+            session.error_help(reading.at(name), format!("`{name}` needs `{bound_name}`"), help);
+        }
+    }
+}
+
+/// Markers that need another one beside them.
+fn companions(reading: &Reading, session: &mut Session) {
+    exclusive_bounds(reading, session);
     let topology = &reading.markers.topology;
     match (topology.list_type, topology.list_map_keys.as_slice()) {
         (Some(ListType::Map), []) => {

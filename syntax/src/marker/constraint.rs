@@ -192,6 +192,7 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
             name => suggest::help(name, CONSTRAINTS.iter().map(|constraint| constraint.name)),
         };
         session.error_help(arg.span, format!("unknown validation `{}`", arg.name), help);
+        reading.is_incomplete = true;
         return;
     };
     if reading.is_read(constraint.name) {

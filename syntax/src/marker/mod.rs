@@ -127,6 +127,8 @@ struct Reading {
     one_of_fields: Vec<(String, SpanId)>,
     /// The type that `schema_type` names, and how it is written.
     schema_type: Option<(TypeRef, String)>,
+    /// Whether something could not be read: what seems to be missing may be that.
+    is_incomplete: bool,
 }
 
 impl Reading {
@@ -138,6 +140,7 @@ impl Reading {
             places: Vec::new(),
             one_of_fields: Vec::new(),
             schema_type: None,
+            is_incomplete: false,
         }
     }
 
@@ -157,10 +160,12 @@ impl Reading {
         for arg in args {
             let Some(marker) = find(arg.name) else {
                 unknown(arg, self.place, session);
+                self.is_incomplete = true;
                 continue;
             };
             if !marker.places.contains(&self.place) {
                 misplaced(arg, marker, self.place, session);
+                self.is_incomplete = true;
                 continue;
             }
             // `validation(…)` and `validation = "…"` are two things; the constraints inside guard themselves.
@@ -174,6 +179,7 @@ impl Reading {
     }
 
     fn finish(self, session: &mut Session) -> Reading {
+        session.is_incomplete |= self.is_incomplete;
         check::reading(&self, session);
         self
     }
@@ -216,6 +222,8 @@ pub(crate) struct ContainerMarkers {
     pub(crate) markers: Markers,
     /// The fields that `exactly_one_of` and its kin name, to be looked up among the container's.
     pub(crate) one_of_fields: Vec<(String, SpanId)>,
+    /// The type that `schema_type` names, and how it is written.
+    pub(crate) schema_type: Option<(TypeRef, String)>,
 }
 
 /// What the markers of one field say.
@@ -245,11 +253,13 @@ pub(crate) fn parse_container(
     let Reading {
         markers,
         one_of_fields,
+        schema_type,
         ..
     } = reading.finish(session);
     ContainerMarkers {
         markers,
         one_of_fields,
+        schema_type,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{ANYWHERE, FIELD, Marker, Place};
 use crate::types;
 
-const FIELD_OR_NEWTYPE: &[Place] = &[Place::Field, Place::Newtype];
+const OF_ONE_TYPE: &[Place] = &[Place::Type, Place::Field, Place::Newtype];
 
 pub(super) const MARKERS: &[Marker] = &[
     Marker {
@@ -50,7 +50,7 @@ pub(super) const MARKERS: &[Marker] = &[
         name: "schema_type",
         form: "schema_type = \"path::Type\"",
         doc: "The schema is that of this type, which has the same form on the wire.",
-        places: FIELD_OR_NEWTYPE,
+        places: OF_ONE_TYPE,
         repeatable: false,
         read: |arg, reading, session| {
             let Some(text) = arg.text(session) else { return };

@@ -1,0 +1,1190 @@
+//! What a reader of source text can get wrong about Rust: each trap with its verdict.
+//!
+//! *Handled*: the schema is the one that the compiled program has. *Error*: said at its place, with a way out.
+//! *Escape*: a marker that states what cannot be read, shown to work. *Warning*: said, and the manifests are
+//! written. The table below is the list; a row's function shows its verdicts, no more and no fewer.
+
+mod support;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use Verdict::{Error, Escape, Handled, Warning};
+use serde_json::{Value, json};
+use support::{PRELUDE, kind, run, spec, spec_of};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Handled,
+    Error,
+    Escape,
+    Warning,
+}
+
+/// One trap: its number, what it is, its verdicts, and the cases that show them.
+type Trap = (u32, &'static str, &'static [Verdict], fn());
+
+const TRAPS: &[Trap] = &[
+    (
+        1,
+        "a type of the user's is called `Option`, `Vec` or `String`",
+        &[Handled],
+        own_names,
+    ),
+    (2, "an alias of `Option`", &[Handled], alias_of_option),
+    (
+        3,
+        "an alias with default arguments",
+        &[Handled],
+        alias_with_defaults,
+    ),
+    (4, "generics, also within themselves", &[Handled], generics),
+    (
+        5,
+        "const generics, associated types, `impl`, `dyn`",
+        &[Error],
+        types_without_a_name,
+    ),
+    (6, "types that contain themselves", &[Error, Escape], recursion),
+    (
+        7,
+        "globs, re-exports, renames, `super::super`",
+        &[Handled, Error],
+        paths,
+    ),
+    (8, "`#[path]`, `mod.rs`, inline modules", &[Handled], module_files),
+    (9, "`include!`", &[Handled, Error, Warning], includes),
+    (10, "macros that make kinds", &[Error], macros),
+    (
+        11,
+        "attribute macros that change items",
+        &[Error, Handled],
+        attribute_macros,
+    ),
+    (
+        12,
+        "kinds in functions and in tests",
+        &[Warning, Handled],
+        kinds_that_are_no_api,
+    ),
+    (
+        13,
+        "`#[cfg(…)]` on fields, variants, modules, items",
+        &[Handled, Error],
+        conditions,
+    ),
+    (14, "`#[cfg_attr(…)]`", &[Handled], conditional_attributes),
+    (
+        15,
+        "`#[serde(default = \"f\")]`",
+        &[Handled, Escape],
+        default_functions,
+    ),
+    (
+        16,
+        "`#[serde(default)]` on a field",
+        &[Handled, Escape],
+        default_fields,
+    ),
+    (
+        17,
+        "`#[serde(default)]` on a container",
+        &[Handled, Escape],
+        default_containers,
+    ),
+    (
+        18,
+        "`skip_serializing_if` with and without a default",
+        &[Handled, Warning],
+        skipped_if,
+    ),
+    (19, "`skip` in all forms, `alias`", &[Handled], skipped),
+    (
+        20,
+        "`rename(serialize, deserialize)`",
+        &[Handled, Warning],
+        renamed_twice,
+    ),
+    (21, "serde's rules for names", &[Handled], names),
+    (
+        22,
+        "`with`, `serialize_with`, `deserialize_with`",
+        &[Error, Escape],
+        with,
+    ),
+    (23, "`from`, `try_from`, `into`", &[Handled, Warning], from),
+    (24, "`remote`, `getter`", &[Error, Escape], remote),
+    (25, "`JsonSchema` by hand", &[Error, Escape], json_schema_by_hand),
+    (
+        26,
+        "`Serialize` and `Deserialize` by hand",
+        &[Error, Escape],
+        serde_by_hand,
+    ),
+    (
+        27,
+        "newtypes, `transparent`, unit and tuple structs",
+        &[Handled, Error],
+        struct_forms,
+    ),
+    (
+        28,
+        "enums by key, beside a tag, untagged",
+        &[Handled, Error],
+        enum_forms,
+    ),
+    (29, "enums with a tag inside", &[Handled], internal_tags),
+    (
+        30,
+        "documented variants keep their place",
+        &[Handled],
+        variant_order,
+    ),
+    (31, "`flatten`", &[Handled, Error], flattened),
+    (32, "maps with keys that are numbers", &[Handled], map_keys),
+    (33, "constants in markers", &[Handled, Error], constants),
+    (34, "patterns that are no literals", &[Error], pattern_paths),
+    (35, "doc comments in all forms", &[Handled], docs),
+    (
+        36,
+        "doc comments made by macros",
+        &[Handled, Warning],
+        docs_by_macro,
+    ),
+    (37, "raw identifiers, other alphabets", &[Handled], identifiers),
+    (
+        38,
+        "formats of numbers and other leaves",
+        &[Handled, Error],
+        leaves,
+    ),
+    (39, "types of other crates", &[Handled, Error], third_party),
+    (
+        40,
+        "derives and crates under other names",
+        &[Handled, Error],
+        renamed_derives,
+    ),
+    (41, "files that cannot be parsed", &[Error], unparsable),
+    (42, "YAML's odd keys", &[Handled], yaml_keys),
+    (43, "kinds of one name", &[Handled, Error], kinds_of_one_name),
+    (44, "files in no module", &[Warning], orphans),
+];
+
+#[test]
+fn every_trap_has_its_verdict() {
+    let numbers: Vec<u32> = TRAPS.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(numbers, (1..=44).collect::<Vec<_>>());
+    let wrong: Vec<_> = TRAPS.iter().filter_map(fault).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is wrong with a trap; every trap is tried, whatever is wrong with another.
+fn fault((number, name, verdicts, cases): &Trap) -> Option<String> {
+    SHOWN.take();
+    let outcome = std::panic::catch_unwind(cases);
+    let shown = SHOWN.take();
+    if outcome.is_err() {
+        return Some(format!("trap {number}: {name}: see above"));
+    }
+    let expected = verdicts.iter().copied().collect();
+    (shown != expected).then(|| format!("trap {number}: {name}: {expected:?} is due and {shown:?} was shown"))
+}
+
+thread_local! {
+    /// The verdicts that the running trap's cases have shown.
+    static SHOWN: RefCell<BTreeSet<Verdict>> = RefCell::default();
+}
+
+fn show(verdict: Verdict) {
+    SHOWN.with_borrow_mut(|shown| shown.insert(verdict));
+}
+
+/// The schema of the spec, without descriptions, is this.
+#[track_caller]
+fn has_schema(verdict: Verdict, files: &[(&str, &str)], expected: Value) {
+    let mut found = spec_of(files).unwrap_or_else(|said| panic!("{files:#?}: {said:#?}"));
+    drop_descriptions(&mut found);
+    assert_eq!(found, expected, "{files:#?}");
+    show(verdict);
+}
+
+fn drop_descriptions(value: &mut Value) {
+    if let Some(keys) = value.as_object_mut() {
+        if keys.get("description").is_some_and(Value::is_string) {
+            keys.remove("description");
+        }
+        keys.values_mut().for_each(drop_descriptions);
+    }
+}
+
+/// A spec of these properties, all of which are required.
+fn object(properties: Value) -> Value {
+    let mut names: Vec<String> = properties
+        .as_object()
+        .expect("properties")
+        .keys()
+        .cloned()
+        .collect();
+    names.sort();
+    json!({"type": "object", "properties": properties, "required": names})
+}
+
+fn lax(properties: Value) -> Value {
+    json!({"type": "object", "properties": properties})
+}
+
+#[track_caller]
+fn handled(fields: &str, items: &str, expected: Value) {
+    has_schema(Handled, &[("src/lib.rs", &kind(fields, items))], expected);
+}
+
+#[track_caller]
+fn escaped(fields: &str, items: &str, expected: Value) {
+    has_schema(Escape, &[("src/lib.rs", &kind(fields, items))], expected);
+}
+
+/// One error is said: a part of its message, and a part of its help.
+#[track_caller]
+fn files_refused(files: &[(&str, &str)], message: &str, help: &str) {
+    let said = match spec_of(files) {
+        Ok(schema) => panic!("{files:#?} is accepted: {schema}"),
+        Err(said) => said,
+    };
+    let is_told = |(text, advice): &support::Said| text.contains(message) && advice.contains(help);
+    assert!(
+        said.iter().any(is_told) && said.len() == 1,
+        "{files:#?}: {said:#?}"
+    );
+    show(Error);
+}
+
+#[track_caller]
+fn refused(fields: &str, items: &str, message: &str, help: &str) {
+    files_refused(&[("src/lib.rs", &kind(fields, items))], message, help);
+}
+
+/// A warning is said, and the manifests are written.
+#[track_caller]
+fn warned(files: &[(&str, &str)], message: &str) {
+    let warnings = support::warnings(files);
+    assert!(
+        warnings.iter().any(|said| said.contains(message)),
+        "{files:#?}: {warnings:#?}"
+    );
+    assert!(!run(files).files.is_empty(), "{files:#?}: nothing is written");
+    show(Warning);
+}
+
+/// Derives of a type.
+const D: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]";
+
+fn item(attrs: &str, rest: &str) -> String {
+    format!("{D} {attrs} pub {rest}\n")
+}
+
+fn number() -> Value {
+    json!({"type": "integer", "format": "int32"})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn truth() -> Value {
+    json!({"type": "boolean"})
+}
+
+fn own_names() {
+    handled(
+        "a: Option<String>, b: Vec",
+        &(item("", "struct Option<T> { inner: T }")
+            + &item("", "struct String { x: bool }")
+            + &item("", "struct Vec(i32);")),
+        object(json!({"a": object(json!({"inner": object(json!({"x": truth()}))})), "b": number()})),
+    );
+}
+
+fn alias_of_option() {
+    handled(
+        "a: Opt<i32>, b: Named",
+        "type Opt<T> = Option<T>; type Named = Opt<String>;",
+        lax(json!({"a": number(), "b": text()})),
+    );
+}
+
+fn alias_with_defaults() {
+    handled(
+        "a: Labels, b: Labels<bool>",
+        "type Labels<V = String> = BTreeMap<String, V>;",
+        object(json!({
+            "a": {"type": "object", "additionalProperties": text()},
+            "b": {"type": "object", "additionalProperties": truth()},
+        })),
+    );
+}
+
+fn generics() {
+    let page = |items: Value| object(json!({"items": {"type": "array", "items": items}}));
+    handled(
+        "a: Page<i32>, b: Page<Page<i32>>, c: Page",
+        &item("", "struct Page<T = String> { items: Vec<T> }"),
+        object(json!({"a": page(number()), "b": page(page(number())), "c": page(text())})),
+    );
+}
+
+fn types_without_a_name() {
+    refused(
+        "a: Ring<4>",
+        &item("", "struct Ring<T>(T);"),
+        "has no schema that can be read",
+        "schema_type",
+    );
+    refused(
+        "a: i32, b: [u8; N]",
+        "const N: usize = 4;",
+        "has no schema that can be read",
+        "schema_type",
+    );
+    refused(
+        "a: <T as X>::Y",
+        "",
+        "has no schema that can be read",
+        "#[kube(schema = { … })]",
+    );
+    refused(
+        "a: Box<dyn Copy>",
+        "",
+        "has no schema that can be read",
+        "schema_type",
+    );
+    refused(
+        "a: impl Copy",
+        "",
+        "has no schema that can be read",
+        "schema_type",
+    );
+    refused(
+        "a: Held",
+        &item("", "struct Held<const N: usize> { x: bool }"),
+        "a const parameter cannot be followed",
+        "for each value",
+    );
+}
+
+fn recursion() {
+    let node = |marker: &str| item("", &format!("struct Node {{ {marker} next: Option<Box<Node>> }}"));
+    refused(
+        "a: Node",
+        &node(""),
+        "contains itself: Node → Node",
+        "#[kube(schemaless, preserve_unknown_fields)]",
+    );
+    escaped(
+        "a: Node",
+        &node("#[kube(schemaless, preserve_unknown_fields)]"),
+        object(json!({"a": lax(json!({"next": {"x-kubernetes-preserve-unknown-fields": true}}))})),
+    );
+}
+
+fn paths() {
+    handled(
+        "a: inner::deep::A, b: Renamed, c: Through",
+        "use inner::B as Renamed; use inner::*; \
+         #[derive(CrdSchema, Serialize, Deserialize)] pub struct Outer(bool); \
+         pub mod inner { use super::*; \
+           #[derive(CrdSchema, Serialize, Deserialize)] pub struct B(i32); \
+           pub use self::deep::C as Through; \
+           pub mod deep { \
+             #[derive(rbuilder::CrdSchema, serde::Serialize, serde::Deserialize)] pub struct A(super::super::Outer); \
+             #[derive(rbuilder::CrdSchema, serde::Serialize, serde::Deserialize)] pub struct C(String); \
+         } }",
+        object(json!({"a": truth(), "b": number(), "c": text()})),
+    );
+    refused(
+        "a: Unknown",
+        "use elsewhere::*;",
+        "cannot find the type `Unknown`",
+        "",
+    );
+    refused(
+        "a: Unknown",
+        "use indexmap::*;",
+        "cannot find the type `Unknown`",
+        "`indexmap::*` may bring it in",
+    );
+}
+
+fn module_files() {
+    let leaf = &format!("{PRELUDE}{}", item("", "struct Leaf(i32);"));
+    let root = kind(
+        "a: flat::Leaf, b: nested::Leaf, c: odd::Leaf, d: inline::within::Leaf",
+        "mod flat; mod nested; #[path = \"other/name.rs\"] mod odd; mod inline { pub mod within; }",
+    );
+    has_schema(
+        Handled,
+        &[
+            ("src/lib.rs", &root),
+            ("src/flat.rs", leaf),
+            ("src/nested/mod.rs", leaf),
+            ("src/other/name.rs", leaf),
+            ("src/inline/within.rs", leaf),
+        ],
+        object(json!({"a": number(), "b": number(), "c": number(), "d": number()})),
+    );
+}
+
+fn includes() {
+    let leaf = &item("", "struct Leaf(i32);");
+    has_schema(
+        Handled,
+        &[
+            ("src/lib.rs", &kind("a: Leaf", "include!(\"part.rs\");")),
+            ("src/part.rs", leaf),
+        ],
+        object(json!({"a": number()})),
+    );
+    refused(
+        "a: i32",
+        "include!(concat!(\"a\", \".rs\"));",
+        "which file this includes cannot be told",
+        "one string",
+    );
+    let built = kind("a: i32", "include!(concat!(env!(\"OUT_DIR\"), \"/x.rs\"));");
+    warned(
+        &[("src/lib.rs", &built)],
+        "what the build script writes is not read",
+    );
+    files_refused(
+        &[
+            ("src/lib.rs", &built),
+            ("build.rs", "fn main() { write(\"#[derive(CustomResource)]\") }"),
+        ],
+        "what the build script writes is not read",
+        "write the kinds into a file of the package",
+    );
+}
+
+fn macros() {
+    refused(
+        "a: i32",
+        "macro_rules! kinds { () => { #[derive(CustomResource, CrdSchema)] pub struct Hidden; } } kinds!();",
+        "hidden from rbuilder by the macro",
+        "write the struct out",
+    );
+    refused(
+        "a: i32",
+        "wrap! { #[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")] fn f() {} }",
+        "hidden from rbuilder by the macro",
+        "outside of the macro",
+    );
+    refused(
+        "a: Made",
+        "make! { #[derive(CrdSchema)] pub struct Made(i32); }",
+        "cannot find the type `Made`",
+        "a macro",
+    );
+}
+
+fn attribute_macros() {
+    refused(
+        "a: Odd",
+        &format!("#[changed] {}", item("", "struct Odd(i32);")),
+        "what this attribute makes of the type",
+        "write the type out",
+    );
+    refused(
+        "a: i32",
+        &format!(
+            "#[versioned(version(name = \"v1\"))] mod v {{ {} }}",
+            item("", "struct Odd(i32);")
+        ),
+        "what this attribute makes of the module",
+        "without it",
+    );
+    handled(
+        "a: Fine, b: Finer",
+        &format!(
+            "#[serde_with::skip_serializing_none] {} #[derive_where(Clone)] {}",
+            item("", "struct Fine { x: Option<bool> }"),
+            item("", "struct Finer(i32);")
+        ),
+        object(json!({"a": lax(json!({"x": truth()})), "b": number()})),
+    );
+    // What `serde_as` puts in the place of a field's form, the field's type does not say.
+    refused(
+        "a: As",
+        &format!(
+            "#[serde_as] {}",
+            item("", "struct As { #[serde_as(as = \"DisplayFromStr\")] x: i32 }")
+        ),
+        "cannot be read from the type of the field",
+        "schema_type",
+    );
+}
+
+fn kinds_that_are_no_api() {
+    let hidden = "#[derive(CustomResource, CrdSchema)] #[kube(group = \"h.example.com\", version = \"v1\", \
+                  kind = \"Hidden\")] pub struct HiddenSpec { x: bool }";
+    let in_function = kind("a: i32", &format!("fn f() {{ {hidden} }}"));
+    warned(
+        &[("src/lib.rs", &in_function)],
+        "a kind inside a function is not part of the API",
+    );
+    handled(
+        "a: i32",
+        &format!("#[cfg(test)] mod tests {{ {hidden} }} #[cfg(test)] {hidden}"),
+        object(json!({"a": number()})),
+    );
+}
+
+fn conditions() {
+    handled(
+        "#[cfg(feature = \"on\")] a: i32, #[cfg(feature = \"off\")] b: i32, #[cfg(windows)] c: i32, \
+         #[cfg(all(unix, not(feature = \"off\")))] d: E, e: chosen::T",
+        &(item(
+            "",
+            "enum E { A, #[cfg(windows)] B, #[cfg(any(unix, windows))] C }",
+        ) + "#[cfg(feature = \"off\")] mod chosen { pub type T = bool; } \
+               #[cfg(not(feature = \"off\"))] mod chosen { pub type T = String; }"),
+        object(json!({"a": number(), "d": {"type": "string", "enum": ["A", "C"]}, "e": text()})),
+    );
+    // What is no API may depend on anything.
+    handled(
+        "a: i32",
+        "#[cfg(tokio_unstable)] fn f() {} #[cfg(loom)] use loom::sync; #[cfg(target_arch = \"arm\")] mod asm {} \
+         #[cfg(loom)] pub struct Other;",
+        object(json!({"a": number()})),
+    );
+    let help = "features, `unix` and `target_os`";
+    refused(
+        "a: i32, #[cfg(tokio_unstable)] b: i32",
+        "",
+        "whether this `cfg` holds",
+        help,
+    );
+    refused(
+        "a: S",
+        &format!("#[cfg(tokio_unstable)] {}", item("", "struct S(i32);")),
+        "whether this `cfg` holds",
+        help,
+    );
+    refused(
+        "a: m::S",
+        &format!(
+            "#[cfg(tokio_unstable)] mod m {{ {PRELUDE} {} }}",
+            item("", "struct S(i32);")
+        ),
+        "whether this `cfg` holds",
+        help,
+    );
+    refused(
+        "a: i32",
+        "#[cfg(tokio_unstable)] #[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")] fn f() {}",
+        "whether this `cfg` holds",
+        help,
+    );
+}
+
+fn conditional_attributes() {
+    handled(
+        "#[cfg_attr(unix, serde(rename = \"b\"))] a: i32, #[cfg_attr(feature = \"off\", serde(rename = \"d\"))] c: i32",
+        "",
+        object(json!({"b": number(), "c": number()})),
+    );
+    let described = spec("#[cfg_attr(unix, doc = \"Described.\")] a: i32", "").expect("a schema");
+    assert_eq!(described["properties"]["a"]["description"], "Described.");
+}
+
+fn default_functions() {
+    let with = |marker: &str| format!("#[serde(default = \"port\")] {marker} a: i32");
+    handled(&with(""), "fn port() -> i32 { 80 }", lax(json!({"a": number()})));
+    escaped(
+        &with("#[kube(default = 80)]"),
+        "fn port() -> i32 { 80 }",
+        lax(json!({"a": {"type": "integer", "format": "int32", "default": 80}})),
+    );
+}
+
+fn default_fields() {
+    handled("#[serde(default)] a: i32", "", lax(json!({"a": number()})));
+    escaped(
+        "#[serde(default)] #[kube(default = 0)] a: i32",
+        "",
+        lax(json!({"a": {"type": "integer", "format": "int32", "default": 0}})),
+    );
+}
+
+fn default_containers() {
+    let item = |marker: &str| {
+        item(
+            "#[serde(default)]",
+            &format!("struct S {{ {marker} x: i32, y: String }}"),
+        )
+    };
+    handled(
+        "a: S",
+        &item(""),
+        object(json!({"a": lax(json!({"x": number(), "y": text()}))})),
+    );
+    let defaulted = json!({"type": "integer", "format": "int32", "default": 4});
+    escaped(
+        "a: S",
+        &item("#[kube(default = 4)]"),
+        object(json!({"a": lax(json!({"x": defaulted, "y": text()}))})),
+    );
+}
+
+fn skipped_if() {
+    handled(
+        "#[serde(skip_serializing_if = \"Option::is_none\")] a: Option<i32>, \
+         #[serde(default, skip_serializing_if = \"Vec::is_empty\")] b: Vec<i32>, \
+         #[serde(skip_serializing_if = \"is_zero\")] c: i32",
+        "",
+        lax(json!({"a": number(), "b": {"type": "array", "items": number()}, "c": number()})),
+    );
+    let without = kind("#[serde(skip_serializing_if = \"is_zero\")] c: i32", "");
+    warned(
+        &[("src/lib.rs", &without)],
+        "serde can leave this field out, and cannot read it back",
+    );
+}
+
+fn skipped() {
+    handled(
+        "#[serde(skip)] a: Hidden, #[serde(skip_serializing, skip_deserializing)] b: Hidden, \
+         #[serde(skip_deserializing)] c: i32, #[serde(skip_serializing)] d: i32, #[serde(alias = \"f\")] e: i32, \
+         g: E",
+        &("struct Hidden; ".to_owned()
+            + &item("", "enum E { A, #[serde(skip)] B, #[serde(alias = \"d\")] C }")),
+        json!({"type": "object", "required": ["d", "e", "g"], "properties": {
+            "c": number(), "d": number(), "e": number(), "g": {"type": "string", "enum": ["A", "C"]},
+        }}),
+    );
+}
+
+fn renamed_twice() {
+    handled(
+        "#[serde(rename(serialize = \"b\", deserialize = \"b\"))] a: i32, #[serde(rename(deserialize = \"d\"))] c: i32",
+        "",
+        object(json!({"b": number(), "d": number()})),
+    );
+    let message = "the name that is read differs from the name that is written";
+    for attr in [
+        "rename(serialize = \"x\", deserialize = \"y\")",
+        "rename(serialize = \"x\")",
+        "rename(deserialize = \"x\")",
+    ] {
+        warned(
+            &[("src/lib.rs", &kind(&format!("#[serde({attr})] a: i32"), ""))],
+            message,
+        );
+    }
+    let container = item(
+        "#[serde(rename_all(serialize = \"camelCase\"))]",
+        "struct S { one_two: bool }",
+    );
+    warned(&[("src/lib.rs", &kind("a: S", &container))], message);
+}
+
+fn names() {
+    let fields = "http2_url: bool, iPv4: bool, _lead: bool, a__b: bool, r#type: bool";
+    let named = |case: &str, expected: [&str; 5]| {
+        let properties: Value = expected
+            .iter()
+            .map(|name| ((*name).to_owned(), truth()))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        handled(
+            "a: S",
+            &item(
+                &format!("#[serde(rename_all = \"{case}\")]"),
+                &format!("struct S {{ {fields} }}"),
+            ),
+            object(json!({"a": object(properties)})),
+        );
+    };
+    named("camelCase", ["http2Url", "iPv4", "lead", "aB", "type"]);
+    named("PascalCase", ["Http2Url", "IPv4", "Lead", "AB", "Type"]);
+    named("kebab-case", ["http2-url", "iPv4", "-lead", "a--b", "type"]);
+    named(
+        "SCREAMING_SNAKE_CASE",
+        ["HTTP2_URL", "IPV4", "_LEAD", "A__B", "TYPE"],
+    );
+    handled(
+        "a: E",
+        &item(
+            "#[serde(rename_all = \"kebab-case\")]",
+            "enum E { HTTPServer, IPv4, #[serde(rename = \"Own\")] Other }",
+        ),
+        object(json!({"a": {"type": "string", "enum": ["h-t-t-p-server", "i-pv4", "Own"]}})),
+    );
+}
+
+fn with() {
+    for attr in [
+        "with = \"m\"",
+        "serialize_with = \"f\"",
+        "deserialize_with = \"f\"",
+    ] {
+        for escape in ["schema_type", "schemaless", "schema = {"] {
+            refused(
+                &format!("#[serde({attr})] a: i32"),
+                "",
+                "cannot be read from the type of the field",
+                escape,
+            );
+        }
+    }
+    let with = |marker: &str| format!("#[serde(with = \"m\")] #[kube({marker})] a: Foreign");
+    escaped(
+        &with("schema_type = \"String\""),
+        "",
+        object(json!({"a": text()})),
+    );
+    escaped(
+        &with("schemaless, validation(type = \"boolean\")"),
+        "",
+        object(json!({"a": truth()})),
+    );
+    escaped(
+        &with("schema = { \"type\": \"string\", \"maxLength\": 5 }"),
+        "",
+        object(json!({"a": {"type": "string", "maxLength": 5}})),
+    );
+}
+
+fn from() {
+    let item = |attr: &str| item(&format!("#[serde({attr})]"), "struct S { x: bool }");
+    for attr in [
+        "from = \"String\"",
+        "try_from = \"String\"",
+        "into = \"String\"",
+        "from = \"String\", into = \"String\"",
+    ] {
+        handled("a: S", &item(attr), object(json!({"a": text()})));
+    }
+    handled(
+        "a: S",
+        &item("from = \"Option<String>\""),
+        lax(json!({"a": {"type": "string", "nullable": true}})),
+    );
+    let both = kind("a: S", &item("from = \"String\", into = \"i32\""));
+    warned(
+        &[("src/lib.rs", &both)],
+        "what is read differs from what is written",
+    );
+}
+
+fn remote() {
+    let mirror = &item(
+        "#[serde(remote = \"Foreign\")]",
+        "struct Mirror { #[serde(getter = \"Foreign::x\")] x: bool }",
+    );
+    refused(
+        "#[serde(with = \"Mirror\")] a: Foreign",
+        mirror,
+        "cannot be read from the type of the field",
+        "schema_type",
+    );
+    escaped(
+        "#[serde(with = \"Mirror\")] #[kube(schema_type = \"Mirror\")] a: Foreign",
+        mirror,
+        object(json!({"a": object(json!({"x": truth()}))})),
+    );
+}
+
+fn json_schema_by_hand() {
+    let by_hand = "#[derive(Serialize, Deserialize)] pub struct S { x: bool } \
+                   impl JsonSchema for S { fn json_schema(g: &mut G) -> Schema { made(g) } }";
+    refused("a: S", by_hand, "derives no schema", "schema = {");
+    escaped(
+        "#[kube(schema = { \"type\": \"string\" })] a: S",
+        by_hand,
+        object(json!({"a": text()})),
+    );
+    escaped(
+        "#[kube(schema_type = \"String\")] a: S",
+        by_hand,
+        object(json!({"a": text()})),
+    );
+}
+
+fn serde_by_hand() {
+    let by_hand = |attr: &str| {
+        format!(
+            "#[derive(CrdSchema)] {attr} pub struct S {{ x: bool }} \
+                 impl Serialize for S {{ fn serialize() {{}} }} impl<'de> serde::Deserialize<'de> for S {{}}"
+        )
+    };
+    refused(
+        "a: S",
+        &by_hand(""),
+        "writes itself by hand",
+        "#[crd(schema_type = \"String\")]",
+    );
+    escaped(
+        "a: S",
+        &by_hand("#[crd(schema_type = \"String\")]"),
+        object(json!({"a": text()})),
+    );
+    escaped(
+        "a: S",
+        &by_hand("#[crd(schema = { \"type\": \"string\", \"pattern\": \"^x\" })]"),
+        object(json!({"a": {"type": "string", "pattern": "^x"}})),
+    );
+    refused(
+        "a: E",
+        "#[derive(CrdSchema, Serialize_repr, Deserialize_repr)] #[repr(u8)] pub enum E { A = 1, B = 2 }",
+        "`Serialize_repr` writes",
+        "#[crd(schema = {",
+    );
+    escaped(
+        "a: E",
+        "#[derive(CrdSchema, Serialize_repr, Deserialize_repr)] #[repr(u8)] \
+         #[crd(schema = { \"type\": \"integer\", \"enum\": [1, 2] })] pub enum E { A = 1, B = 2 }",
+        object(json!({"a": {"type": "integer", "enum": [1, 2]}})),
+    );
+}
+
+fn struct_forms() {
+    handled(
+        "a: N, b: T",
+        &(item("", "struct N(i32);") + &item("#[serde(transparent)]", "struct T { x: bool }")),
+        object(json!({"a": number(), "b": truth()})),
+    );
+    refused("a: U", &item("", "struct U;"), "a unit struct is `null`", "`{}`");
+    refused(
+        "a: T",
+        &item("", "struct T(i32, i32);"),
+        "a tuple struct",
+        "names",
+    );
+}
+
+fn enum_forms() {
+    handled(
+        "a: E, b: U, c: A",
+        &(item("", "enum E { X(i32), Y { z: bool } }")
+            + &item("#[serde(untagged)]", "enum U { X(i32), Y(i32) }")
+            + &item(
+                "#[serde(tag = \"t\", content = \"c\")]",
+                "enum A { X(i32), Y(i32) }",
+            )),
+        object(json!({
+            "a": {"type": "object", "properties": {"X": number(), "Y": object(json!({"z": truth()}))},
+                "oneOf": [{"required": ["X"]}, {"required": ["Y"]}]},
+            "b": number(),
+            "c": {"type": "object", "required": ["c", "t"],
+                "properties": {"c": number(), "t": {"type": "string", "enum": ["X", "Y"]}}},
+        })),
+    );
+    refused(
+        "a: U",
+        &item("#[serde(untagged)]", "enum U { X { x: i32 }, Y { x: bool } }"),
+        "is of another type",
+        "different names",
+    );
+}
+
+fn internal_tags() {
+    handled(
+        "a: E",
+        &item(
+            "#[serde(tag = \"type\", rename_all = \"lowercase\")]",
+            "enum E { X { y: bool }, Z }",
+        ),
+        object(json!({"a": {"type": "object", "required": ["type"],
+        "properties": {"type": {"type": "string", "enum": ["x", "z"]}, "y": truth()},
+        "oneOf": [
+            {"properties": {"type": {"enum": ["x"]}}, "required": ["y"]},
+            {"properties": {"type": {"enum": ["z"]}}},
+        ]}})),
+    );
+}
+
+fn variant_order() {
+    handled(
+        "a: E",
+        &item("", "enum E { C, /// Documented.\n A, B }"),
+        object(json!({"a": {"type": "string", "enum": ["C", "A", "B"]}})),
+    );
+}
+
+fn flattened() {
+    let inner = &item("", "struct I { x: bool }");
+    handled(
+        "#[serde(flatten)] a: Option<I>, #[serde(flatten)] rest: BTreeMap<String, String>",
+        inner,
+        json!({"type": "object", "properties": {"x": truth()}, "x-kubernetes-preserve-unknown-fields": true}),
+    );
+    refused(
+        "x: i32, #[serde(flatten)] a: I",
+        inner,
+        "two fields are called \"x\"",
+        "",
+    );
+}
+
+fn map_keys() {
+    handled(
+        "a: BTreeMap<u32, bool>, b: HashMap<i8, bool>",
+        "",
+        object(json!({
+            "a": {"type": "object", "additionalProperties": truth()},
+            "b": {"type": "object", "additionalProperties": truth()},
+        })),
+    );
+}
+
+fn constants() {
+    handled(
+        "#[kube(validation(minimum = -(1 << 4), maximum = 60 * 60 - 1), default = 2 + 3)] a: i32, \
+         #[kube(validation(maximum = u16::MAX))] b: i32",
+        "",
+        object(json!({
+            "a": {"type": "integer", "format": "int32", "minimum": -16, "maximum": 3599, "default": 5},
+            "b": {"type": "integer", "format": "int32", "maximum": 65535},
+        })),
+    );
+    refused(
+        "#[kube(validation(maximum = MAX))] a: i32",
+        "const MAX: i32 = 5;",
+        "`MAX` is a name",
+        "write the value",
+    );
+    refused(
+        "#[kube(validation(maximum = MAX * 2 + 1))] a: i32",
+        "const MAX: i32 = 5;",
+        "`MAX` is a name",
+        "write the value",
+    );
+    refused(
+        "#[kube(validation(maximum = 1 / 0))] a: i32",
+        "",
+        "has no value",
+        "",
+    );
+}
+
+fn pattern_paths() {
+    refused(
+        "#[kube(validation(pattern = PATTERN))] a: String",
+        "const PATTERN: &str = \"x\";",
+        "`PATTERN` is a name",
+        "write the value",
+    );
+    refused(
+        "#[kube(validation(pattern = *RE))] a: String",
+        "",
+        "`pattern` wants a text",
+        "",
+    );
+}
+
+fn docs() {
+    for doc in [
+        "/// One.\n/// Two.\n",
+        "/** One.\n * Two.\n */",
+        "#[doc = \" One.\"] #[doc = \" Two.\"]",
+        "/// # One.\n/// Two.\n",
+    ] {
+        let spec = spec(&format!("{doc} a: i32"), "").expect("a schema");
+        assert_eq!(spec["properties"]["a"]["description"], "One.\nTwo.", "{doc}");
+        show(Handled);
+    }
+}
+
+fn docs_by_macro() {
+    let joined = spec("#[doc = concat!(\" One\", 2, \".\")] a: i32", "").expect("a schema");
+    assert_eq!(joined["properties"]["a"]["description"], "One2.");
+    show(Handled);
+    for unread in [
+        "env!(\"X\")",
+        "include_str!(\"a.md\")",
+        "concat!(\"a\", env!(\"X\"))",
+    ] {
+        warned(
+            &[("src/lib.rs", &kind(&format!("#[doc = {unread}] a: i32"), ""))],
+            "this text is not known before the program is built",
+        );
+    }
+}
+
+fn identifiers() {
+    let root = kind(
+        "r#type: r#mod::T, größe: Größe",
+        &("pub mod r#mod; ".to_owned() + &item("", "enum Größe { Klein, Groß }")),
+    );
+    let module = format!("{PRELUDE}{}", item("", "struct T { r#fn: bool }"));
+    has_schema(
+        Handled,
+        &[("src/lib.rs", &root), ("src/mod.rs", &module)],
+        object(json!({
+            "größe": {"type": "string", "enum": ["Klein", "Groß"]},
+            "type": object(json!({"fn": truth()})),
+        })),
+    );
+}
+
+fn leaves() {
+    handled(
+        "a: u8, b: u32, c: NonZeroU32, d: usize, e: char, f: std::net::IpAddr, g: std::path::PathBuf, \
+         h: Cow<'static, str>, i: Box<[bool]>, j: [bool; 2], k: Option<Option<bool>>",
+        "",
+        json!({"type": "object", "required": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], "properties": {
+            "a": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 255},
+            "b": {"type": "integer", "format": "int64", "minimum": 0, "maximum": u32::MAX},
+            "c": {"type": "integer", "format": "int64", "minimum": 1, "maximum": u32::MAX},
+            "d": {"type": "integer", "format": "int64", "minimum": 0},
+            "e": {"type": "string", "minLength": 1, "maxLength": 1},
+            "f": text(), "g": text(), "h": text(),
+            "i": {"type": "array", "items": truth()},
+            "j": {"type": "array", "items": truth(), "minItems": 2, "maxItems": 2},
+            "k": truth(),
+        }}),
+    );
+    refused("a: i128", "", "128 bits", "schema_type");
+    refused(
+        "a: Duration",
+        "",
+        "seconds and nanoseconds",
+        "kube::core::Duration",
+    );
+    refused("a: ()", "", "`()` is `null`", "leave the field out");
+    refused(
+        "a: std::thread::Thread",
+        "",
+        "the schema of `std::thread::Thread` is not known",
+        "schema = {",
+    );
+}
+
+fn third_party() {
+    handled(
+        "a: k8s_openapi::jiff::Timestamp, b: serde_json::Value",
+        "",
+        object(json!({
+            "a": {"type": "string", "format": "date-time"},
+            "b": {"x-kubernetes-preserve-unknown-fields": true},
+        })),
+    );
+    refused(
+        "a: indexmap::Odd",
+        "",
+        "the schema of `indexmap::Odd` is not known",
+        "schema_type",
+    );
+    refused(
+        "a: nowhere::Odd",
+        "",
+        "cannot find the type `nowhere::Odd`",
+        "schema_type",
+    );
+}
+
+fn renamed_derives() {
+    let source = "use kube as k; use rbuilder as rb; \
+                  #[derive(k::CustomResource, rb::CrdSchema, serde::Serialize, serde::Deserialize)] \
+                  #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")] \
+                  pub struct TestSpec { a: i32 }";
+    has_schema(Handled, &[("src/lib.rs", source)], object(json!({"a": number()})));
+    for (name, other) in [
+        ("kube::CustomResource", "Resource"),
+        ("rbuilder::CrdSchema", "Schema"),
+        ("rbuilder::rbac", "permits"),
+    ] {
+        refused(
+            "a: i32",
+            &format!("use {name} as {other};"),
+            "rbuilder knows this by its own name only",
+            "without `as`",
+        );
+    }
+}
+
+fn unparsable() {
+    let root = kind("a: Nope", "mod broken;");
+    let generated = run(&[
+        ("src/lib.rs", &root),
+        ("src/broken.rs", "<<<<<<< HEAD\nfn f() {}\n"),
+    ]);
+    let said: Vec<_> = generated
+        .diagnostics
+        .iter()
+        .map(|said| (said.path.as_str(), said.message.as_str()))
+        .collect();
+    assert!(
+        matches!(said.as_slice(), [("src/broken.rs", first), ("src/lib.rs", second)]
+            if first.starts_with("this is not Rust") && second.contains("`Nope`")),
+        "{said:?}"
+    );
+    assert!(generated.files.is_empty());
+    show(Error);
+}
+
+fn yaml_keys() {
+    let generated = run(&[(
+        "src/lib.rs",
+        &kind(
+            "y: bool, on: bool, no: bool, #[serde(rename = \"1_000\")] n: bool",
+            "",
+        ),
+    )]);
+    let text = &generated.files.first().expect("a manifest").text;
+    for key in [
+        "\"y\":",
+        "\"on\":",
+        "\"no\":",
+        "\"1_000\":",
+        "- \"y\"\n",
+        "- \"on\"\n",
+    ] {
+        assert!(text.contains(key), "{key} in {text}");
+    }
+    show(Handled);
+}
+
+fn kinds_of_one_name() {
+    let version = |version: &str, storage: bool, name: &str| {
+        format!(
+            "#[derive(CustomResource, CrdSchema, Serialize, Deserialize)] #[kube(group = \"g.example.com\", \
+             version = \"{version}\", kind = \"Test\", storage = {storage})] pub struct {name} {{ a: i32 }}\n"
+        )
+    };
+    let both = format!(
+        "{PRELUDE}{}{}",
+        version("v1", true, "One"),
+        version("v2", false, "Two")
+    );
+    has_schema(Handled, &[("src/lib.rs", &both)], object(json!({"a": number()})));
+    let same = format!(
+        "{PRELUDE}{}{}",
+        version("v1", true, "One"),
+        version("v1", false, "Two")
+    );
+    files_refused(
+        &[("src/lib.rs", &same)],
+        "has the version `v1` twice",
+        "the other one",
+    );
+}
+
+fn orphans() {
+    let root = &kind("a: i32", "");
+    let orphan = "#[derive(kube::CustomResource)] pub struct X;";
+    warned(
+        &[("src/lib.rs", root), ("src/lost.rs", orphan)],
+        "no `mod` leads to the file",
+    );
+    for marker in [
+        "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]",
+        "#[webhook(mutating)]",
+    ] {
+        let orphan = &format!("{marker} fn f() {{}}");
+        warned(
+            &[("src/lib.rs", root), ("src/lost.rs", orphan)],
+            "no `mod` leads to the file",
+        );
+    }
+}
