@@ -44,6 +44,24 @@ const RUNS: &[Run] = &[
         },
     },
     Run {
+        name: "crd_short",
+        folder: "crd/bases",
+        objects: |name| name == "docs",
+        options: || Options {
+            max_description_length: Some(50),
+            ..Options::default()
+        },
+    },
+    Run {
+        name: "crd_metadata",
+        folder: "crd/bases",
+        objects: |name| name == "kubernetes",
+        options: || Options {
+            embedded_object_meta: true,
+            ..Options::default()
+        },
+    },
+    Run {
         name: "rbac",
         folder: "rbac",
         objects: |_| true,

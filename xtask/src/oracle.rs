@@ -27,6 +27,16 @@ const RUNS: &[Run] = &[
         paths: "./api/...",
     },
     Run {
+        name: "crd_short",
+        generator: "crd:maxDescLen=50",
+        paths: "./api/docs/...",
+    },
+    Run {
+        name: "crd_metadata",
+        generator: "crd:generateEmbeddedObjectMeta=true",
+        paths: "./api/kubernetes/...",
+    },
+    Run {
         name: "rbac",
         generator: "rbac:roleName=manager-role",
         paths: "./rbac/...",
