@@ -105,7 +105,13 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     once(
         "schema",
         "`derived`, `manual` or `disabled`: where kube's own schema comes from.",
-        |_, _, _| {},
+        |arg, _, session| {
+            if arg.text(session).as_deref() == Some("manual") {
+                let message = "the `impl JsonSchema` that kube takes the schema from is not read";
+                let help = "the manifest follows the Rust type: hold it against what the code says";
+                session.report(crate::Diagnostic::warning(arg.span, message).help(help));
+            }
+        },
     ),
     once(
         "scale",
