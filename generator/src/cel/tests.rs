@@ -58,3 +58,29 @@ fn verdicts_and_costs_are_those_of_the_api_server() {
         differences.join("\n")
     );
 }
+
+proptest::proptest! {
+    /// Whatever stands in a rule, it is read or complained about.
+    #[test]
+    fn no_text_is_too_odd(words in proptest::collection::vec(word(), 0..40)) {
+        let text: String = words.concat();
+        let schema = r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}},
+            "x-kubernetes-validations": [{"rule": ""}]}"#;
+        let mut schema: Schema = serde_json::from_str(schema).expect("a schema");
+        schema.validations[0].rule = text.clone();
+        schema.validations[0].field_path = Some(text.clone());
+        schema.validations[0].message_expression = Some(text);
+        super::check_rules(&schema);
+    }
+}
+
+fn word() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    const WORDS: &str = "self oldSelf .a .?a [ ] [? ( ) { } , : ? ! - + * / % && || == != < <= in has( size( .all(x, \
+                         .map(x, .filter(x, .exists(i,x, .optMap(v, .sortBy(x, .orValue( 'a' \"b\" r'\\ ''' b'\\x41' \
+                         1 2u 0x1F 1e9 9223372036854775808 99999999999999999999 true null `x` x i // \\ é \u{0} dyn(";
+    prop_oneof![
+        8 => proptest::sample::select(WORDS.split(' ').map(str::to_owned).collect::<Vec<_>>()),
+        1 => ".{0,3}",
+    ]
+}
