@@ -8,7 +8,7 @@ use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::Slot;
 use schemars::{JsonSchema, SchemaGenerator};
 
-pub use rbuilder_schema::private::json_schema;
+pub use rbuilder_schema::private::{is_option, json_schema};
 /// The crate whose trait the derive implements: the user's program need not depend on it.
 pub use schemars;
 

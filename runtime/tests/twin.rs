@@ -37,10 +37,11 @@ serde = "1"
 serde_json = "1"
 "#;
 
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("src/lib.rs", include_str!("twin/kinds.rs")),
     ("src/docs.rs", include_str!("twin/docs.rs")),
     ("src/kubernetes.rs", include_str!("twin/kubernetes.rs")),
+    ("src/forms.rs", include_str!("twin/forms.rs")),
     ("src/leaves.rs", include_str!("twin/leaves.rs")),
     ("src/markers.rs", include_str!("twin/markers.rs")),
     ("src/names.rs", include_str!("twin/names.rs")),
@@ -67,6 +68,7 @@ fn compiled_kinds() -> Vec<CustomResourceDefinition> {
         kinds::Policy::crd(),
         kinds::docs::Documented::crd(),
         kinds::kubernetes::Workload::crd(),
+        kinds::forms::Form::crd(),
         kinds::leaves::Leaf::crd(),
         kinds::markers::Marked::crd(),
         kinds::names::Naming::crd(),

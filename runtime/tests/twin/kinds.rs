@@ -5,6 +5,7 @@
 //! the generator and a module to the compiler.
 
 pub mod docs;
+pub mod forms;
 pub mod kubernetes;
 pub mod leaves;
 pub mod markers;
