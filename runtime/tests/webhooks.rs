@@ -50,16 +50,14 @@ mod v2 {
     }
 }
 
-impl TryFrom<v2::Letter> for Letter {
-    type Error = std::convert::Infallible;
-
-    fn try_from(letter: v2::Letter) -> Result<Self, Self::Error> {
+impl From<v2::Letter> for Letter {
+    fn from(letter: v2::Letter) -> Self {
         let v2::LetterSpec { name, street, copies } = letter.spec;
         let to = format!("{name}, {street}");
-        Ok(Letter {
+        Letter {
             metadata: letter.metadata,
             spec: LetterSpec { to, copies },
-        })
+        }
     }
 }
 
@@ -110,7 +108,8 @@ fn letter(name: &str, to: &str) -> Letter {
 struct Served {
     env: Environment,
     namespace: String,
-    server: WebhookServer,
+    /// The certificate's files go with it.
+    _server: WebhookServer,
     stop: oneshot::Sender<()>,
     ended: JoinHandle<Result<()>>,
 }
@@ -135,7 +134,7 @@ async fn serve(env: Environment, with: impl FnOnce(Manager) -> Manager) -> Serve
     Served {
         env,
         namespace,
-        server,
+        _server: server,
         stop,
         ended,
     }
