@@ -1,6 +1,6 @@
-//! FNV-1a: short names out of long ones, and whether a text is the one that was seen before. Not for secrets.
+//! Short names out of long ones, and whether a text is the one that was seen before. Not for secrets.
 
-/// 32 bits as eight hexadecimal digits.
+/// FNV-1a, 32 bits as eight hexadecimal digits.
 pub(crate) fn fnv1a_32(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
@@ -8,7 +8,7 @@ pub(crate) fn fnv1a_32(bytes: &[u8]) -> String {
     format!("{hash:08x}")
 }
 
-/// 64 bits as sixteen hexadecimal digits.
+/// FNV-1a, 64 bits as sixteen hexadecimal digits.
 pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -16,9 +16,33 @@ pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
+/// 64 bits that change with any byte, made eight bytes at a time. They mean nothing beyond this process.
+pub(crate) fn mixed_64(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]);
+    words.fold(bytes.len() as u64, |hash, word| {
+        let mixed = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 32)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_byte_changes_the_hash() {
+        let text: Vec<u8> = (0..100).collect();
+        for at in 0..text.len() {
+            let mut other = text.clone();
+            other[at] ^= 1;
+            assert_ne!(mixed_64(&text), mixed_64(&other), "{at}");
+            assert_ne!(mixed_64(&text), mixed_64(&text[..at]), "{at}");
+        }
+        assert_ne!(mixed_64(b""), mixed_64(b"\0"));
+    }
 
     #[test]
     fn hashes_are_the_published_ones() {

@@ -15,9 +15,15 @@ pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: boo
     };
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.range);
-    let place = Snippet::source(&*source)
+    // Only its own lines: the renderer looks at all that it is given, for each of many complaints.
+    let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = source[range.end..]
+        .find('\n')
+        .map_or(source.len(), |at| range.end + at);
+    let place = Snippet::source(&source[first..end])
+        .line_start(source[..first].matches('\n').count() + 1)
         .path(&diagnostic.path)
-        .annotation(AnnotationKind::Primary.span(range));
+        .annotation(AnnotationKind::Primary.span(range.start - first..range.end - first));
     let mut group = level.primary_title(&diagnostic.message).element(place);
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help));

@@ -15,13 +15,32 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use fs_err as fs;
 
+use crate::hash::mixed_64;
+
 pub use sources::TreeSources;
 
 /// A project folder.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
-    seen: RefCell<BTreeMap<String, Option<Vec<u8>>>>,
+    /// What each file held that was looked at; nothing where there was no file.
+    seen: RefCell<BTreeMap<String, Option<Held>>>,
+}
+
+/// What a file held, without the text: a project's manifests together are large.
+#[derive(Debug, PartialEq, Eq)]
+struct Held {
+    length: usize,
+    hash: u64,
+}
+
+impl Held {
+    fn of(bytes: &[u8]) -> Held {
+        Held {
+            length: bytes.len(),
+            hash: mixed_64(bytes),
+        }
+    }
 }
 
 impl Tree {
@@ -60,7 +79,8 @@ impl Tree {
     /// When the path leads out of the folder or through a symbolic link, or is not a file of UTF-8 text.
     pub fn read(&self, path: &str) -> Result<Option<String>> {
         let bytes = self.look(path)?;
-        self.seen.borrow_mut().insert(path.to_owned(), bytes.clone());
+        let held = bytes.as_deref().map(Held::of);
+        self.seen.borrow_mut().insert(path.to_owned(), held);
         bytes
             .map(|bytes| String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{path} is not UTF-8 text")))
             .transpose()
@@ -72,7 +92,7 @@ impl Tree {
     /// When one does, or cannot be read any more.
     pub fn verify_unchanged(&self) -> Result<()> {
         for (path, before) in self.seen.borrow().iter() {
-            if self.look(path)? != *before {
+            if self.look(path)?.as_deref().map(Held::of) != *before {
                 bail!("{path} was changed while the command ran; nothing was written: run it again");
             }
         }

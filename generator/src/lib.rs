@@ -123,30 +123,48 @@ pub struct Generated {
 
 /// Reads the kinds and markers of the packages that are asked for and writes their manifests.
 pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
-    let mut report = Report::default();
-    let files = manifests(sources, options, &mut report);
-    let files = if report.has_errors() { Vec::new() } else { files };
-    Generated {
-        files,
-        diagnostics: report.into_sorted(),
+    let mut files = Vec::new();
+    let diagnostics = generate_each(sources, options, &mut |file| files.push(file));
+    if diagnostics.iter().any(|said| said.severity == Severity::Error) {
+        files.clear();
     }
+    Generated { files, diagnostics }
+}
+
+/// As [`generate`], with each manifest handed over as soon as it is made, so that a caller who does not keep them
+/// never holds them all. An error can still follow: what was handed over then counts for nothing.
+pub fn generate_each(
+    sources: &dyn Sources,
+    options: &Options,
+    each: &mut dyn FnMut(OutputFile),
+) -> Vec<Diagnostic> {
+    let mut report = Report::default();
+    manifests(sources, options, &mut report, each);
+    report.into_sorted()
 }
 
 /// Errors are collected within a stage; a stage that cannot go on hands nothing to the next.
-fn manifests(sources: &dyn Sources, options: &Options, report: &mut Report) -> Vec<OutputFile> {
+fn manifests(
+    sources: &dyn Sources,
+    options: &Options,
+    report: &mut Report,
+    each: &mut dyn FnMut(OutputFile),
+) {
     let Some(manifests) = cargo::read(sources, options, report) else {
-        return Vec::new();
+        return;
     };
     let kubernetes = KubernetesTypes::choose(&manifests.k8s_openapi, options.kubernetes);
     let mut package = collect::collect(sources, manifests.packages, kubernetes, report);
     origin::name_files(&mut package);
-    let mut files = Vec::new();
     for product in &options.products {
         match product {
-            Product::Crds => files.extend(crd::crd_files(&package, options, report)),
-            Product::Roles => files.extend(rbac::roles_file(&package.rules, &options.role_name)),
-            Product::Webhooks => files.extend(webhook::manifests_file(&package, report)),
+            Product::Crds => crd::crd_files(&package, options, report, each),
+            Product::Roles => rbac::roles_file(&package.rules, &options.role_name)
+                .into_iter()
+                .for_each(&mut *each),
+            Product::Webhooks => webhook::manifests_file(&package, report)
+                .into_iter()
+                .for_each(&mut *each),
         }
     }
-    files
 }

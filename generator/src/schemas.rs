@@ -1,6 +1,6 @@
 //! Resolved types to schemas: one for each item and its arguments, made once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rbuilder_schema::{
@@ -9,7 +9,7 @@ use rbuilder_schema::{
 };
 use rbuilder_syntax::{SpanId, Type, TypeKind, TypeRef};
 
-use crate::package::{Direction, Package, Place, TypeId};
+use crate::package::{Direction, ModuleId, Package, Place, TypeId};
 use crate::report::Report;
 use crate::resolve::{Bindings, Resolver, Scope, Target, Ty, lookup};
 
@@ -26,6 +26,8 @@ pub(crate) struct Schemas<'a> {
     made: BTreeMap<Instance, Option<Slot>>,
     /// What each type that does not leave it to serde's derives does by hand.
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
+    /// The schemas of types by module and by how they are written there: most fields repeat a few types.
+    spelled: HashMap<ModuleId, HashMap<String, Slot>>,
     /// The items being made, outermost first.
     open: Vec<Instance>,
 }
@@ -36,6 +38,7 @@ impl<'a> Schemas<'a> {
             by_hand: by_hand(package),
             resolver: Resolver::new(package, report),
             made: BTreeMap::new(),
+            spelled: HashMap::new(),
             open: Vec::new(),
         }
     }
@@ -69,8 +72,39 @@ impl<'a> Schemas<'a> {
             file: scope.file,
             span: ty.span,
         };
-        let ty = self.resolver.resolve(ty, scope)?;
-        self.value(&ty, place)
+        // What a type parameter stands for is different each time; a failure is said at each place.
+        let spelling = if scope.bindings.is_empty() {
+            spelling(ty)
+        } else {
+            None
+        };
+        if let Some(spelling) = &spelling
+            && let Some(slot) = self
+                .spelled
+                .get(&scope.module)
+                .and_then(|known| known.get(spelling))
+        {
+            return Some(slot.clone());
+        }
+        let resolved = self.resolver.resolve(ty, scope)?;
+        let slot = self.value(&resolved, place)?;
+        if let Some(spelling) = spelling {
+            self.spelled
+                .entry(scope.module)
+                .or_default()
+                .insert(spelling, slot.clone());
+        }
+        Some(slot)
+    }
+
+    /// Forgets what was made in the file of a kind that is done: together it is large, and other kinds hardly ever
+    /// mention it. What they do mention is made again.
+    pub(crate) fn forget(&mut self, id: TypeId) {
+        let package = self.package();
+        let kind = package.item(id);
+        self.made
+            .retain(|(other, _), _| package.item(*other).file != kind.file);
+        self.spelled.remove(&kind.module);
     }
 
     /// The schema of a type, and whether a field of it may be absent.
@@ -263,6 +297,37 @@ fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
         }
     }
     found
+}
+
+/// A type as written, in one way; nothing for what has no schema.
+fn spelling(ty: &TypeRef) -> Option<String> {
+    let mut out = String::new();
+    spell(ty, &mut out).then_some(out)
+}
+
+fn spell(ty: &TypeRef, out: &mut String) -> bool {
+    match &ty.kind {
+        TypeKind::Path(segments, args) => {
+            for segment in segments {
+                out.push_str(segment);
+                out.push(':');
+            }
+            args.iter().all(|arg| {
+                out.push('<');
+                spell(arg, out)
+            }) && {
+                out.push('>');
+                true
+            }
+        }
+        TypeKind::Array(item, length) => {
+            out.push('[');
+            out.extend(length.map(|length| length.to_string()));
+            out.push(';');
+            spell(item, out)
+        }
+        TypeKind::Tuple(_) | TypeKind::Other(_) => false,
+    }
 }
 
 /// A value that stands in a list or a map, where nothing drops a `null`.

@@ -36,16 +36,38 @@ fn prints_what_go_prints() {
     );
 }
 
-/// Go writes these plain, and no YAML 1.1 reader takes them for text.
+/// Go writes these plain, and a YAML 1.1 reader does not take them for text.
 fn differs_on_purpose(input: &Value) -> bool {
-    [json!("<<"), json!("=")].contains(&input["key"])
-        || ["<<", "="].iter().any(|key| input.get(key).is_some())
+    let text = input["key"]
+        .as_str()
+        .or_else(|| input.as_object()?.keys().next().map(String::as_str));
+    text.is_some_and(|text| DIFFERENT.contains(&text))
 }
+
+const DIFFERENT: &[&str] = &[
+    "<<",
+    "=",
+    "0xffffffffffffffffff",
+    ".1_",
+    "2001-13-01",
+    "2001-02-29",
+    "2001-02-30",
+    "2001-00-10",
+    "2001-01-00",
+    "2001-01-01T00:00:00+2",
+    "2001-01-01T00:00:00",
+    "2001-01-01 00:00:00 Z",
+    "2001-01-01T24:00:00Z",
+    "2001-01-01T00:60:00Z",
+    "2001-01-01T00:00:60Z",
+];
 
 #[test]
 fn quotes_what_go_cannot_read_back() {
-    let cases = [("<<", "\"<<\": \"<<\"\n"), ("=", "\"=\": \"=\"\n")];
-    for (text, expected) in cases {
-        assert_eq!(yaml::to_string(&json!({ text: text })), expected);
+    for text in DIFFERENT {
+        assert_eq!(
+            yaml::to_string(&json!({ *text: text })),
+            format!("{text:?}: {text:?}\n")
+        );
     }
 }

@@ -17,14 +17,15 @@ pub struct Breach {
 /// Every rule that a schema breaks, in the order of its fields.
 pub fn check_structural(schema: &Schema) -> Vec<Breach> {
     let mut breaches = Vec::new();
-    visit(schema, String::new(), &mut breaches);
+    visit(schema, &mut String::new(), &mut breaches);
     breaches
 }
 
-fn visit(schema: &Schema, path: String, breaches: &mut Vec<Breach>) {
+/// `path` is as it was when this returns.
+fn visit(schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
     let mut breach = |message: String, help: Option<String>| {
         breaches.push(Breach {
-            path: path.clone(),
+            path: path.to_owned(),
             message,
             help,
         });
@@ -56,14 +57,20 @@ fn visit(schema: &Schema, path: String, breaches: &mut Vec<Breach>) {
     {
         breach("items of a set or map cannot be `null`".into(), None);
     }
+    let length = path.len();
+    let mut inner = |parts: [&str; 2], schema: &Schema| {
+        path.extend(parts);
+        visit(schema, path, breaches);
+        path.truncate(length);
+    };
     for (name, property) in &schema.properties {
-        visit(property, format!("{path}.{name}"), breaches);
+        inner([".", name], property);
     }
     if let Some(items) = &schema.items {
-        visit(items, format!("{path}[]"), breaches);
+        inner(["[]", ""], items);
     }
     if let Some(values) = &schema.additional_properties {
-        visit(values, format!("{path}.*"), breaches);
+        inner([".*", ""], values);
     }
 }
 

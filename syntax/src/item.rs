@@ -115,7 +115,9 @@ impl Reader<'_> {
                 };
                 let read = self.fields(fields, &rules);
                 self.sites = read.iter().map(|(_, site)| *site).collect();
-                let fields: Vec<_> = read.into_iter().map(|(field, _)| field).collect();
+                let mut fields: Vec<_> = read.into_iter().map(|(field, _)| field).collect();
+                // Collected in place, and fields are many.
+                fields.shrink_to_fit();
                 Some(Shape::Object(fields))
             }
             Body::Struct(fields @ Fields::Unnamed(_)) if fields.list().len() == 1 => {

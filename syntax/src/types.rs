@@ -179,7 +179,7 @@ fn path(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Malfo
 /// `<A, B>`; nothing where a value or a name is among the arguments.
 fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef>>, Malformed> {
     cursor.expect(b'<')?;
-    let mut types = Vec::new();
+    let mut types = Vec::with_capacity(1);
     let mut plain = true;
     while !cursor.eat(b'>') {
         match cursor.kind() {

@@ -33,7 +33,7 @@ struct Cli {
 enum Task {
     /// Finds or builds kube-apiserver and etcd and prints their folder, for KUBEBUILDER_ASSETS
     Assets,
-    /// Measures `rbuilder manifests` on projects with 1, 10 and 200 kinds
+    /// Measures `rbuilder manifests`, alone or beside controller-gen
     Bench(bench::Args),
     /// Makes the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
     Catalogue(catalogue::Args),

@@ -1,10 +1,12 @@
 //! Running other programs: what is run is shown, and a failure names it.
 
 use std::ffi::OsStr;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use wait4::{ResourceUsage, Wait4 as _};
 
 /// A program to run, in the manner of [`std::process::Command`], with errors that say what was run and where.
 pub(crate) struct Cmd {
@@ -111,6 +113,30 @@ impl Cmd {
             bail!("{} failed ({})", self.described(), output.status);
         }
         String::from_utf8(output.stdout).with_context(|| format!("`{}` did not print UTF-8", self.line()))
+    }
+
+    /// Runs the program and says what it took, with everything that it started and waited for. Its output is dropped
+    /// unless it fails.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started, or it failed.
+    pub(crate) fn cost(mut self) -> Result<ResourceUsage> {
+        let output = tempfile::tempfile().context("no file for the output")?;
+        self.inner
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().context("no file for the output")?)
+            .stderr(output.try_clone().context("no file for the output")?);
+        let started = self.inner.spawn().and_then(|mut child| child.wait4());
+        let ended = started.with_context(|| format!("cannot run `{}`", self.line()))?;
+        if !ended.status.success() {
+            let mut output = output;
+            let mut said = String::new();
+            output.rewind()?;
+            output.read_to_string(&mut said)?;
+            bail!("{} failed ({}):\n{said}", self.described(), ended.status);
+        }
+        Ok(ended.rusage)
     }
 
     /// Whether the program can be started and succeeds; its output is dropped.

@@ -5,7 +5,7 @@ mod layout;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_generator::{Generated, Options, Product, Severity, Sources, generate};
+use rbuilder_generator::{Options, OutputFile, Product, Severity, Sources, generate_each};
 use serde_json::{Value, json};
 
 use super::{Outcome, finish, open};
@@ -15,7 +15,7 @@ use crate::report;
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
 
-use layout::{Layout, put};
+use layout::{Layout, Made};
 
 /// What is asked of the generator.
 pub(super) struct Request {
@@ -96,12 +96,13 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     let request = Request::new(flags, shell)?;
     let tree = open(dir, shell)?;
     let mut plan = Plan::default();
-    let found = read(&plan, &tree, &request)?;
     if flags.stdout {
-        print(&found, flags.plan.output, shell);
+        let mut files = Vec::new();
+        let found = read(&sources(&plan, &tree)?, &request, &mut |file| files.push(file))?;
+        print(&files, &found, flags.plan.output, shell);
         return Ok(0);
     }
-    put(&mut plan, &tree, &request, &found.generated)?;
+    let found = add_to_plan(&mut plan, &tree, &request)?;
     let outcome = found.into_outcome(plan);
     if flags.check && !outcome.plan.is_empty() {
         say_stale(&outcome, flags, shell);
@@ -126,8 +127,7 @@ fn say_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
 }
 
 /// The manifests themselves, one after the other.
-fn print(found: &Found, output: Output, shell: &mut Shell) {
-    let files = &found.generated.files;
+fn print(files: &[OutputFile], found: &Found, output: Output, shell: &mut Shell) {
     if output == Output::Json {
         let list: Vec<Value> = files
             .iter()
@@ -147,15 +147,23 @@ fn print(found: &Found, output: Output, shell: &mut Shell) {
 /// # Errors
 /// When the source has mistakes: all of them, each with its place.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<Found> {
-    let found = read(plan, tree, request)?;
-    put(plan, tree, request, &found.generated)?;
+    let sources = sources(plan, tree)?;
+    // Each manifest is compared as it is made, and kept only where it differs.
+    let mut made = Ok(Made::default());
+    let found = read(&sources, request, &mut |file| {
+        if let Ok(list) = &mut made
+            && let Err(error) = list.put(plan, tree, request, &file)
+        {
+            made = Err(error);
+        }
+    })?;
+    made?.settle(plan, tree, request)?;
     Ok(found)
 }
 
-/// What the generator made and said.
+/// What the generator said.
 #[derive(Default)]
 pub(super) struct Found {
-    generated: Generated,
     text: String,
     data: Vec<Value>,
 }
@@ -171,24 +179,20 @@ impl Found {
     }
 }
 
-fn read(plan: &Plan, tree: &Tree, request: &Request) -> Result<Found> {
-    let sources = sources(plan, tree)?;
-    let generated = generate(&sources, &request.options);
-    let text: Vec<String> = generated
-        .diagnostics
+fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFile)) -> Result<Found> {
+    let diagnostics = generate_each(sources, &request.options, each);
+    let text: Vec<String> = diagnostics
         .iter()
         .map(|diagnostic| match request.messages {
-            MessageFormat::Human => format!("{}\n", report::snippet(diagnostic, &sources, request.color)),
-            MessageFormat::Json => report::line(diagnostic, &sources),
+            MessageFormat::Human => format!("{}\n", report::snippet(diagnostic, sources, request.color)),
+            MessageFormat::Json => report::line(diagnostic, sources),
         })
         .collect();
-    let data: Vec<Value> = generated
-        .diagnostics
+    let data: Vec<Value> = diagnostics
         .iter()
-        .map(|diagnostic| report::json(diagnostic, &sources))
+        .map(|diagnostic| report::json(diagnostic, sources))
         .collect();
-    let errors = generated
-        .diagnostics
+    let errors = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
@@ -201,11 +205,7 @@ fn read(plan: &Plan, tree: &Tree, request: &Request) -> Result<Found> {
             diagnostics: data,
         }));
     }
-    Ok(Found {
-        text,
-        data,
-        generated,
-    })
+    Ok(Found { text, data })
 }
 
 fn sources(plan: &Plan, tree: &Tree) -> Result<TreeSources> {

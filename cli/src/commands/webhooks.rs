@@ -1,7 +1,6 @@
 //! `config/webhook` of a project: the generated configurations, and the list that names them.
 
 use anyhow::Result;
-use rbuilder_generator::OutputFile;
 
 use crate::edit::{Unrecognised, kustomization};
 use crate::plan::Plan;
@@ -12,10 +11,7 @@ const MANIFESTS: &str = "manifests.yaml";
 
 /// Lists the webhook manifests in the kustomization beside them, where there is one; removes both when no marker
 /// asks for them any more. Without PROJECT the file may be somebody else's, and stays.
-pub(super) fn keep_in_step(plan: &mut Plan, tree: &Tree, config: &str, files: &[OutputFile]) -> Result<()> {
-    let is_made = files
-        .iter()
-        .any(|file| file.path.strip_prefix("webhook/") == Some(MANIFESTS));
+pub(super) fn keep_in_step(plan: &mut Plan, tree: &Tree, config: &str, is_made: bool) -> Result<()> {
     let path = format!("{config}/webhook/{MANIFESTS}");
     if !is_made {
         let Some(text) = plan.read(tree, &path)? else {

@@ -60,11 +60,15 @@ impl Names {
     }
 }
 
-/// The files of all kinds.
-pub(crate) fn crd_files(package: &Package, options: &Options, report: &mut Report) -> Vec<OutputFile> {
+/// The files of all kinds, handed over one by one.
+pub(crate) fn crd_files(
+    package: &Package,
+    options: &Options,
+    report: &mut Report,
+    each: &mut dyn FnMut(OutputFile),
+) {
     let kinds = merge::group(package, report);
     let mut schemas = Schemas::new(package, report);
-    let mut files = Vec::new();
     for versions in kinds.values() {
         let made: Vec<Option<Version<'_>>> = versions
             .iter()
@@ -76,10 +80,10 @@ pub(crate) fn crd_files(package: &Package, options: &Options, report: &mut Repor
         {
             let file = file(&made, options);
             size::check(&made, &file, &mut schemas);
-            files.push(file);
+            each(file);
         }
+        versions.iter().for_each(|(id, _)| schemas.forget(*id));
     }
-    files
 }
 
 fn version<'a>(

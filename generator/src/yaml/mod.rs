@@ -4,8 +4,9 @@
 //! block, long plain text is folded at 80 columns, and whatever a YAML 1.1 reader would take for a boolean, a
 //! number, a null or a date is quoted. `tests/yaml.rs` holds it to recorded Go output.
 //!
-//! It differs from Go on purpose in two places: the keys `<<` and `=`, which Go writes plain and then cannot
-//! read back, are quoted, and Unicode's own line separators are escaped.
+//! It differs from Go on purpose in three places: the keys `<<` and `=`, which Go writes plain and then cannot
+//! read back, are quoted; so are texts that other YAML 1.1 readers take for a number or a moment, or stumble over, as
+//! `2001-01-01T00:00:00` and `2001-02-30`; and Unicode's own line separators are escaped.
 //!
 //! [`to_string`] prints a JSON value. What is large is printed from where it is, with [`write()`]: each value is a
 //! [`Node`] that is filled once, and nothing is copied on the way.

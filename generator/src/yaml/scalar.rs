@@ -70,17 +70,18 @@ impl Traits {
         };
         // Most bytes say nothing; what the others say depends on the byte before or behind them.
         for (at, &byte) in bytes.iter().enumerate() {
-            if matches!(byte, b'!'..=b'~') && byte != b':' && byte != b'#' {
+            if !IS_TELLING[usize::from(byte)] {
                 continue;
             }
             let previous = at.checked_sub(1).map(|before| bytes[before]);
+            let next = bytes.get(at + 1);
             match byte {
-                b' ' => traits.break_then_space |= previous == Some(b'\n'),
                 b'\n' => {
                     traits.has_break = true;
                     traits.space_then_break |= previous == Some(b' ');
+                    traits.break_then_space |= next == Some(&b' ');
                 }
-                b':' => traits.indicator |= bytes.get(at + 1).is_none_or(|next| matches!(next, b' ' | b'\t')),
+                b':' => traits.indicator |= next.is_none_or(|next| matches!(next, b' ' | b'\t')),
                 b'#' => traits.indicator |= matches!(previous, Some(b' ' | b'\t')),
                 0x80.. => {
                     let c = text.get(at..).and_then(|rest| rest.chars().next());
@@ -104,6 +105,17 @@ impl Traits {
         !(self.trailing_space || self.space_then_break || self.special)
     }
 }
+
+/// The bytes that can keep text from being plain, wherever they stand in it.
+const IS_TELLING: [bool; 256] = {
+    let mut table = [true; 256];
+    let mut byte = b' ';
+    while byte <= b'~' {
+        table[byte as usize] = byte == b':' || byte == b'#';
+        byte += 1;
+    }
+    table
+};
 
 /// Whether the beginning of a plain scalar would be read as something else.
 fn starts_as_syntax(text: &str) -> bool {

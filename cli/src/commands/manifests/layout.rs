@@ -1,7 +1,7 @@
 //! Which manifest goes where, and what of an earlier run goes away.
 
 use anyhow::{Context, Result};
-use rbuilder_generator::{Generated, Product};
+use rbuilder_generator::{OutputFile, Product};
 use serde_json::json;
 
 use super::Request;
@@ -94,38 +94,58 @@ fn folder(flag: &str, typed: &str) -> Result<String> {
 /// one wrote, and only that is removed.
 const HEADER: &str = "# Written by rbuilder from the Rust source. Not meant to be edited by hand.\n";
 
-/// Adds what was generated to the plan, and the removal of what is generated no more.
-pub(super) fn put(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -> Result<()> {
-    let layout = &request.layout;
-    let mut crds = Vec::new();
-    for file in &generated.files {
-        let path = layout.path(&file.path);
+/// What was generated, by the manifests' own paths.
+#[derive(Default)]
+pub(super) struct Made {
+    /// Where the CRDs are.
+    crds: Vec<String>,
+    roles: bool,
+    webhooks: bool,
+}
+
+impl Made {
+    /// Adds a manifest to the plan.
+    pub(super) fn put(
+        &mut self,
+        plan: &mut Plan,
+        tree: &Tree,
+        request: &Request,
+        file: &OutputFile,
+    ) -> Result<()> {
+        let path = request.layout.path(&file.path);
         if !file.path.starts_with("crd/") {
-            plan.replace(tree, &path, &file.text)?;
-            continue;
+            self.roles |= file.path == "rbac/role.yaml";
+            self.webhooks |= file.path == "webhook/manifests.yaml";
+            return plan.replace(tree, &path, &file.text);
         }
         if request.options.version.is_some() {
             plan.replace(tree, &path, &file.text)?;
         } else {
             plan.replace(tree, &path, &format!("{HEADER}{}", file.text))?;
         }
-        crds.push(path);
+        self.crds.push(path);
+        Ok(())
     }
-    if request.makes(Product::Crds) {
-        let stale = if layout.prunes {
-            prune(plan, tree, layout, &crds)?
-        } else {
-            Vec::new()
-        };
-        wire(plan, tree, layout, &crds, &stale)?;
+
+    /// Adds what follows from all of them: what is generated no more goes, and lists are kept in step.
+    pub(super) fn settle(&self, plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
+        let layout = &request.layout;
+        if request.makes(Product::Crds) {
+            let stale = if layout.prunes {
+                prune(plan, tree, layout, &self.crds)?
+            } else {
+                Vec::new()
+            };
+            wire(plan, tree, layout, &self.crds, &stale)?;
+        }
+        if request.makes(Product::Webhooks) && layout.webhooks == format!("{}/webhook", layout.config) {
+            webhooks::keep_in_step(plan, tree, &layout.config, self.webhooks)?;
+        }
+        if request.makes(Product::Roles) && !self.roles {
+            empty_role(plan, tree, request)?;
+        }
+        Ok(())
     }
-    if request.makes(Product::Webhooks) && layout.webhooks == format!("{}/webhook", layout.config) {
-        webhooks::keep_in_step(plan, tree, &layout.config, &generated.files)?;
-    }
-    if request.makes(Product::Roles) {
-        empty_role(plan, tree, request, generated)?;
-    }
-    Ok(())
 }
 
 /// Removes CRDs that an earlier run wrote and no kind stands for any more.
@@ -180,9 +200,9 @@ fn wire(plan: &mut Plan, tree: &Tree, layout: &Layout, crds: &[String], stale: &
 
 /// A role that no marker asks for any more keeps its kind and name, which its binding refers to, and loses its
 /// permissions. Without PROJECT the file may be somebody else's, and stays.
-fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request, generated: &Generated) -> Result<()> {
+fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let path = request.layout.path("rbac/role.yaml");
-    if generated.files.iter().any(|file| file.path == "rbac/role.yaml") || plan.read(tree, &path)?.is_none() {
+    if plan.read(tree, &path)?.is_none() {
         return Ok(());
     }
     let Some(project) = plan.read(tree, FILE)? else {

@@ -1,10 +1,10 @@
-//! What a YAML 1.1 reader takes plain text for.
+//! What a YAML 1.1 reader takes plain text for: go-yaml, and readers that are stricter about YAML 1.1 than it is.
 
 /// Whether plain `text` would be read as a boolean, a null, a number, a moment or a merge key.
 pub(super) fn is_not_a_string(text: &str) -> bool {
     is_word(text)
         || match text.as_bytes()[0] {
-            b'.' => is_float(text),
+            b'.' => text.as_bytes().get(1).is_some_and(u8::is_ascii_digit) && is_float(text),
             b'0'..=b'9' | b'+' | b'-' => is_moment(text) || is_number(text) || is_sexagesimal(text),
             _ => false,
         }
@@ -34,33 +34,22 @@ fn is_word(text: &str) -> bool {
 }
 
 fn is_number(text: &str) -> bool {
-    let plain: String = text.chars().filter(|&c| c != '_').collect();
-    is_prefixed_integer(&plain) || is_float(&plain)
+    is_prefixed_integer(text) || is_float(text)
 }
 
 /// `0x1F`, `0o17`, `0b1`; bare digits and `017` are floats by their form already.
 fn is_prefixed_integer(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let radix = match unsigned.as_bytes() {
-        [b'0', b'x' | b'X', ..] => 16,
-        [b'0', b'o' | b'O', ..] => 8,
-        [b'0', b'b' | b'B', ..] => 2,
+        [b'0', b'x' | b'X', _, ..] => 16,
+        [b'0', b'o' | b'O', _, ..] => 8,
+        [b'0', b'b' | b'B', _, ..] => 2,
         _ => return false,
     };
-    // A number that no 64 bits hold stays text.
-    let digits = &unsigned[2..];
-    !digits.starts_with(['+', '-'])
-        && match u64::from_str_radix(digits, radix) {
-            Ok(value) => match text.as_bytes()[0] {
-                b'-' => value <= 1 << 63,
-                b'+' => value < 1 << 63,
-                _ => true,
-            },
-            Err(_) => false,
-        }
+    unsigned[2..].chars().all(|c| c == '_' || c.is_digit(radix))
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, with `_` anywhere.
 fn is_float(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
@@ -68,95 +57,76 @@ fn is_float(text: &str) -> bool {
         None => (unsigned, None),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mantissa_is_number = whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit())
-        && (!whole.is_empty() || !fraction.is_empty());
-    let exponent_is_number =
-        exponent.is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)));
-    mantissa_is_number && exponent_is_number
+    let digits = || whole.bytes().chain(fraction.bytes());
+    let mantissa_is_number =
+        digits().all(|b| b == b'_' || b.is_ascii_digit()) && digits().any(|b| b.is_ascii_digit());
+    mantissa_is_number
+        && exponent.is_none_or(|exponent| {
+            let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+            exponent.bytes().all(|b| b == b'_' || b.is_ascii_digit())
+                && exponent.bytes().any(|b| b.is_ascii_digit())
+        })
 }
 
 /// `1:30`, which YAML 1.1 reads as 90.
 fn is_sexagesimal(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let mut parts = unsigned.split(':');
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let mut parts = whole.split(':');
     let first = parts.next().unwrap_or_default();
-    let mut rest: Vec<&str> = parts.collect();
-    let Some(last) = rest.pop() else { return false };
-    let last = match last.split_once('.') {
-        Some((last, fraction)) if fraction.bytes().all(|b| b.is_ascii_digit() || b == b'_') => last,
-        _ => last,
-    };
-    rest.push(last);
-    first.starts_with(|c: char| c.is_ascii_digit())
-        && first.bytes().all(|b| b.is_ascii_digit() || b == b'_')
-        && rest
-            .into_iter()
-            .all(|part| is_digits(part) && part.len() <= 2 && part.parse().is_ok_and(|n: u8| n < 60))
+    let mut rest = parts.peekable();
+    let is_number = |text: &str| text.bytes().all(|b| b == b'_' || b.is_ascii_digit());
+    rest.peek().is_some()
+        && first.starts_with(|c: char| c.is_ascii_digit())
+        && is_number(first)
+        && is_number(fraction)
+        && rest.all(|part| is_short_number(part) && (part.len() == 1 || part.as_bytes()[0] < b'6'))
 }
 
-/// A date, or a date and a time, in the forms go-yaml knows.
+/// A date, or a date and a time, by its form: a reader that finds no such day may refuse the whole file.
 fn is_moment(text: &str) -> bool {
-    let Some(separator) = text.find(['T', 't', ' ']) else {
-        return is_date(text);
-    };
-    let (date, time) = (&text[..separator], &text[separator + 1..]);
-    if !is_date(date) {
-        return false;
-    }
-    if text.as_bytes()[separator] == b' ' {
-        return is_time(time);
-    }
-    match time.strip_suffix('Z') {
-        Some(time) => is_time(time),
-        None => time
-            .rfind(['+', '-'])
-            .is_some_and(|zone| is_time(&time[..zone]) && is_zone(&time[zone + 1..])),
-    }
+    let end = text.find(['T', 't', ' ', '\t']).unwrap_or(text.len());
+    let (date, rest) = text.split_at(end);
+    is_date(date) && (rest.is_empty() || is_time_and_zone(rest))
 }
 
 fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = parts[..] else {
-        return false;
-    };
-    let (Some(month), Some(day)) = (short_number(month), short_number(day)) else {
-        return false;
-    };
-    if year.len() != 4 || !is_digits(year) {
-        return false;
-    }
-    let year: u32 = year.parse().unwrap_or(0);
-    let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-    let days = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return false,
-    };
-    (1..=days).contains(&day)
+    let mut parts = text.split('-');
+    let mut next = || parts.next().unwrap_or_default();
+    let (year, month, day) = (next(), next(), next());
+    year.len() == 4
+        && is_digits(year)
+        && is_short_number(month)
+        && is_short_number(day)
+        && parts.next().is_none()
 }
 
-fn is_time(text: &str) -> bool {
-    let (clock, fraction) = match text.find(['.', ',']) {
-        Some(at) => (&text[..at], Some(&text[at + 1..])),
-        None => (text, None),
+/// What follows a date: `T` or white space, the time, perhaps a zone.
+fn is_time_and_zone(text: &str) -> bool {
+    let text = text.trim_start_matches(['T', 't', ' ', '\t']);
+    let end = text.find(['Z', '+', '-', ' ', '\t']).unwrap_or(text.len());
+    let (time, zone) = text.split_at(end);
+    let (clock, fraction) = match time.find(['.', ',']) {
+        Some(at) => (&time[..at], &time[at + 1..]),
+        None => (time, ""),
     };
-    let parts: Vec<Option<u8>> = clock.split(':').map(short_number).collect();
-    matches!(parts[..], [Some(0..=23), Some(0..=59), Some(0..=59)]) && fraction.is_none_or(is_digits)
+    clock.split(':').count() == 3
+        && clock.split(':').all(is_short_number)
+        && fraction.bytes().all(|b| b.is_ascii_digit())
+        && is_zone(zone.trim_start_matches([' ', '\t']))
 }
 
 fn is_zone(text: &str) -> bool {
-    let parts: Vec<&str> = text.split(':').collect();
-    matches!(parts[..], [hours, minutes] if hours.len() == 2 && minutes.len() == 2
-        && short_number(hours).is_some_and(|h| h <= 24) && short_number(minutes).is_some_and(|m| m < 60))
+    let Some(offset) = text.strip_prefix(['+', '-']) else {
+        return matches!(text, "" | "Z");
+    };
+    let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
+    is_short_number(hours) && is_short_number(minutes)
 }
 
 /// One or two digits.
-fn short_number(text: &str) -> Option<u8> {
-    (is_digits(text) && text.len() <= 2)
-        .then(|| text.parse().ok())
-        .flatten()
+fn is_short_number(text: &str) -> bool {
+    is_digits(text) && text.len() <= 2
 }
 
 fn is_digits(text: &str) -> bool {

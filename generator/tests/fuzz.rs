@@ -1,0 +1,164 @@
+//! Broken and strange input: whatever comes in, there are answers and no panic.
+//!
+//! Three parts, each a function of a seed: whole packages damaged at random, markers made at random from the tables of
+//! all markers, and values printed as YAML and read back. The bounded run uses fixed seeds, so that it says the same
+//! everywhere. A longer one takes new seeds until its time is up, and names the seed of what it finds:
+//!
+//! ```text
+//! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-generator --test fuzz
+//! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-generator --test fuzz
+//! ```
+
+// The test's own files, clock and seeds are what it is about.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
+
+#[path = "fuzz/markers.rs"]
+mod markers;
+#[path = "fuzz/random.rs"]
+mod random;
+#[path = "fuzz/sources.rs"]
+mod sources;
+mod support;
+#[path = "fuzz/yaml.rs"]
+mod yaml;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use random::Random;
+use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
+
+#[test]
+fn damaged_packages() {
+    let packages = sources::packages();
+    assert!(packages.len() > 10, "the cases are missing");
+    let mut refused = 0;
+    let rounds = rounds(800, |random| {
+        refused += usize::from(check(&sources::damaged(&packages, random)))
+    });
+    assert!(refused > rounds / 2, "the damage does no harm");
+}
+
+#[test]
+fn strange_markers() {
+    let mut refused = 0;
+    let rounds = rounds(1500, |random| {
+        refused += usize::from(check(&markers::package(random)))
+    });
+    assert!(refused > rounds / 4, "the markers are all right");
+    assert!(refused < rounds, "no marker is right");
+}
+
+#[test]
+fn yaml_comes_back() {
+    rounds(8_000, |random| yaml::check(&yaml::value(random, 0)));
+}
+
+/// The least texts that differ: every text of up to three of the characters that mean something.
+#[test]
+fn short_texts_come_back() {
+    let alphabet: Vec<char> = "-+.:,0159_ yneEtTxobZ#?|>'\"~<={}[]&*!%@\\\n\t\r\u{85}\u{feff}é\u{10000}\0"
+        .chars()
+        .collect();
+    let mut texts = vec![String::new()];
+    for length in 0..3 {
+        let longest: Vec<String> = texts
+            .iter()
+            .filter(|text| text.chars().count() == length)
+            .cloned()
+            .collect();
+        texts.extend(
+            longest
+                .iter()
+                .flat_map(|text| alphabet.iter().map(move |c| format!("{text}{c}"))),
+        );
+    }
+    let list = |texts: &[String]| serde_json::Value::from(texts.to_vec());
+    texts.chunks(500).for_each(|texts| yaml::check(&list(texts)));
+}
+
+/// Generates, and holds the answer to what is promised of every answer. Says whether the package was refused.
+fn check(sources: &SourceSet) -> bool {
+    let generated = generate(sources, &Options::default());
+    for said in &generated.diagnostics {
+        let text = sources.get(&said.path).unwrap_or_default();
+        assert!(
+            text.get(said.range.clone()).is_some(),
+            "a place outside of the file: {said:?}"
+        );
+        assert!(!said.message.is_empty(), "{said:?}");
+    }
+    let Generated { files, diagnostics } = generated;
+    let refused = diagnostics.iter().any(|said| said.severity == Severity::Error);
+    assert!(!refused || files.is_empty(), "manifests beside an error");
+    for file in &files {
+        yaml::check_document(&file.text);
+    }
+    refused
+}
+
+/// Runs a part with many seeds; returns how many.
+fn rounds(count: usize, mut round: impl FnMut(&mut Random)) -> usize {
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse::<u64>().expect(name))
+    };
+    let mut run = |seed: u64| {
+        let started = Instant::now();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| round(&mut Random::new(seed)))) {
+            eprintln!("RBUILDER_FUZZ_SEED={seed} shows it again");
+            resume_unwind(panic);
+        }
+        started.elapsed()
+    };
+    if let Some(seed) = number("RBUILDER_FUZZ_SEED") {
+        run(seed);
+        return 1;
+    }
+    let Some(seconds) = number("RBUILDER_FUZZ_SECONDS") else {
+        for seed in 0..count as u64 {
+            run(seed);
+        }
+        return count;
+    };
+    let (started, mut slowest, mut seed) = (Instant::now(), (Duration::ZERO, 0), count as u64);
+    while started.elapsed() < Duration::from_secs(seconds) {
+        slowest = slowest.max((run(seed), seed));
+        seed += 1;
+    }
+    eprintln!(
+        "{} rounds; the slowest, {}, took {:?}",
+        seed - count as u64,
+        slowest.1,
+        slowest.0
+    );
+    seed as usize - count
+}
+
+/// Imports and aliases in circles, and globs over globs.
+#[test]
+fn circles_end() {
+    let cases = [
+        ("a: X", "use a::X; mod a { pub use super::X; }"),
+        ("a: X", "use X as X;"),
+        ("a: X", "type X = Y; type Y = X;"),
+        ("a: X<i32>", "type X<T> = Option<X<Vec<T>>>;"),
+        (
+            "a: X",
+            "use a::*; mod a { pub use super::b::*; pub use super::*; } mod b { pub use super::a::*; pub use super::*; }",
+        ),
+        ("a: Self", ""),
+        ("a: TestSpec", ""),
+        ("a: super::super::super::X", ""),
+        ("a: crate::Test", ""),
+        ("a: [TestSpec; 3]", ""),
+    ];
+    for (field, rest) in cases {
+        let generated = support::run(&[("src/lib.rs", &support::kind(field, rest))]);
+        assert!(
+            generated.files.is_empty() && !generated.diagnostics.is_empty(),
+            "{field} {rest}"
+        );
+    }
+}

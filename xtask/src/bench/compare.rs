@@ -1,0 +1,120 @@
+//! controller-gen and rbuilder by turns, on the same API.
+//!
+//! Both do the whole job in every measured run: they find the types and markers, make every CRD and the role, and bring
+//! the files on disk to what they should be. Before one half of the runs the manifests are deleted, before the other
+//! half they are left as the run before wrote them. controller-gen finds Go's build cache warm; rbuilder keeps nothing.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::{Args, Cost, go, manifests, rust};
+use crate::controller_gen;
+use crate::sh::Cmd;
+
+const MANIFESTS: &str = "config";
+
+pub(super) fn run(rbuilder: &Path, folder: &Path, args: &Args) -> Result<()> {
+    let controller_gen = controller_gen::ensure()?;
+    println!(
+        "CPU time, user and system, and peak memory; the least of {} runs by turns",
+        args.runs
+    );
+    println!(
+        "controller-gen {}: crd and rbac, Go's build cache warm\n",
+        controller_gen::VERSION
+    );
+    println!(
+        "{:>10} {:>10} {:>16} {:>14} {:>8} {:>16} {:>14} {:>8}",
+        "API", "manifests", "controller-gen", "rbuilder", "CPU", "controller-gen", "rbuilder", "memory"
+    );
+    for &kinds in &args.kinds {
+        let pair = Pair::new(folder, &kinds.to_string());
+        rust::write_kinds(&pair.rust, kinds)?;
+        go::write_kinds(&pair.go, kinds)?;
+        pair.measure(&format!("{kinds} kinds"), rbuilder, &controller_gen, args.runs)?;
+    }
+    let pair = Pair::new(folder, "cronjob");
+    rust::write_cron_job(&pair.rust)?;
+    go::write_cron_job(&pair.go)?;
+    pair.measure("CronJob", rbuilder, &controller_gen, args.runs)
+}
+
+/// One API in both languages.
+struct Pair {
+    rust: PathBuf,
+    go: PathBuf,
+}
+
+impl Pair {
+    fn new(folder: &Path, name: &str) -> Pair {
+        Pair {
+            rust: folder.join(format!("rust-{name}")),
+            go: folder.join(format!("go-{name}")),
+        }
+    }
+
+    fn measure(&self, name: &str, rbuilder: &Path, controller_gen: &Path, runs: usize) -> Result<()> {
+        go::prepare(&self.go)?;
+        let commands = || {
+            [
+                (&self.go, generate(controller_gen, &self.go)),
+                (&self.rust, manifests(rbuilder, &self.rust)),
+            ]
+        };
+        for (_, command) in commands() {
+            command.cost()?;
+        }
+        self.check()?;
+        for absent in [true, false] {
+            let mut costs = [Cost::default(); 2];
+            for _ in 0..runs {
+                for (cost, (folder, command)) in costs.iter_mut().zip(commands()) {
+                    if absent {
+                        fs_err::remove_dir_all(folder.join(MANIFESTS))?;
+                    }
+                    cost.add(command)?;
+                }
+            }
+            print_row(name, absent, &costs);
+        }
+        Ok(())
+    }
+
+    /// Both must have made as many manifests: a command that does less is no match.
+    fn check(&self) -> Result<()> {
+        let count = |folder: &Path| -> Result<usize> {
+            let crds = fs_err::read_dir(folder.join(MANIFESTS).join("crd/bases"))?.count();
+            let role = folder.join(MANIFESTS).join("rbac/role.yaml").is_file();
+            Ok(crds + usize::from(role))
+        };
+        let (go, rust) = (count(&self.go)?, count(&self.rust)?);
+        if go != rust {
+            bail!("controller-gen made {go} manifests and rbuilder {rust}");
+        }
+        Ok(())
+    }
+}
+
+fn print_row(name: &str, absent: bool, [theirs, ours]: &[Cost; 2]) {
+    println!(
+        "{name:>10} {:>10} {:>13.0} ms {:>11.1} ms {:>6.0} x {:>13.1} MB {:>11.1} MB {:>6.1} x",
+        if absent { "absent" } else { "present" },
+        theirs.milliseconds(),
+        ours.milliseconds(),
+        theirs.milliseconds() / ours.milliseconds(),
+        theirs.megabytes(),
+        ours.megabytes(),
+        theirs.megabytes() / ours.megabytes(),
+    );
+}
+
+fn generate(controller_gen: &Path, folder: &Path) -> Cmd {
+    Cmd::new(&controller_gen.to_string_lossy())
+        .args(["crd", "rbac:roleName=manager-role", "paths=./..."])
+        .args([
+            "output:crd:artifacts:config=config/crd/bases",
+            "output:rbac:artifacts:config=config/rbac",
+        ])
+        .dir(folder)
+}

@@ -1,0 +1,207 @@
+//! `cargo xtask bench`: what `rbuilder manifests` costs, how the cost grows with the number of kinds, and what
+//! controller-gen takes for the same API.
+//!
+//! The whole command is measured, from start to exit, on projects made here: reading, parsing, generating, printing,
+//! comparing with what is on disk, and writing where there is nothing yet. Instructions are counted with valgrind, for
+//! they do not depend on what else the machine does. Times and memory are the system's account of the process and of
+//! all that it started; the least of several runs counts. Nothing here is a test: a figure never fails.
+
+mod compare;
+mod go;
+mod rust;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::repo;
+use crate::sh::Cmd;
+
+const FIELDS: usize = 100;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Numbers of kinds
+    #[arg(long, value_delimiter = ',', default_value = "1,10,50,200")]
+    kinds: Vec<usize>,
+
+    /// Runs of each command; the least of them counts
+    #[arg(long, default_value_t = 7)]
+    runs: usize,
+
+    /// Run controller-gen on the same API in Go, by turns; needs `go`
+    #[arg(long)]
+    compare: bool,
+
+    /// Measure the `rbuilder` in this folder instead of building one
+    #[arg(long)]
+    bin: Option<std::path::PathBuf>,
+
+    /// Leave the projects in this folder
+    #[arg(long)]
+    keep: Option<std::path::PathBuf>,
+}
+
+/// Measures and prints a table.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let bin = match &args.bin {
+        Some(folder) => std::path::absolute(folder)?,
+        None => repo::build_rbuilder_release()?,
+    }
+    .join("rbuilder");
+    let temporary = tempfile::Builder::new().prefix("rbuilder-bench-").tempdir()?;
+    let folder = match &args.keep {
+        Some(folder) => std::path::absolute(folder)?,
+        None => temporary.path().to_owned(),
+    };
+    if args.compare {
+        return compare::run(&bin, &folder, args);
+    }
+    alone(&bin, &folder, args)
+}
+
+/// What the command costs, with the manifests on disk up to date.
+fn alone(bin: &Path, folder: &Path, args: &Args) -> Result<()> {
+    let counts = Cmd::new("valgrind").arg("--version").succeeds();
+    if !counts {
+        println!("valgrind is not on the path: instructions are not counted");
+    }
+    println!(
+        "{:>6} {:>12} {:>12} {:>12} {:>16} {:>16}",
+        "kinds", "source", "CPU", "peak memory", "instructions", "per kind"
+    );
+    for &kinds in &args.kinds {
+        let project = folder.join(format!("rust-{kinds}"));
+        let bytes = rust::write_kinds(&project, kinds)?;
+        manifests(bin, &project).cost()?;
+        let mut cost = Cost::default();
+        for _ in 0..args.runs {
+            cost.add(manifests(bin, &project))?;
+        }
+        let instructions = match counts {
+            true => Some(count_instructions(bin, &project)?),
+            false => None,
+        };
+        let shown = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), grouped);
+        let per_kind = instructions.map(|count| count / kinds.max(1) as u64);
+        println!(
+            "{kinds:>6} {:>9} kB {:>9.1} ms {:>9.1} MB {:>16} {:>16}",
+            bytes / 1000,
+            cost.milliseconds(),
+            cost.megabytes(),
+            shown(instructions),
+            shown(per_kind)
+        );
+    }
+    Ok(())
+}
+
+/// The least that several runs took.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    /// Seconds of processor time, the user's and the system's.
+    cpu: Option<f64>,
+    /// The most memory that one process held, in bytes.
+    memory: Option<u64>,
+}
+
+impl Cost {
+    /// Runs a command once more.
+    fn add(&mut self, command: Cmd) -> Result<()> {
+        let usage = command.cost()?;
+        let cpu = (usage.utime + usage.stime).as_secs_f64();
+        self.cpu = Some(self.cpu.map_or(cpu, |least| least.min(cpu)));
+        self.memory = Some(self.memory.map_or(usage.maxrss, |least| least.min(usage.maxrss)));
+        Ok(())
+    }
+
+    fn milliseconds(&self) -> f64 {
+        self.cpu.unwrap_or_default() * 1000.0
+    }
+
+    fn megabytes(&self) -> f64 {
+        self.memory.unwrap_or_default() as f64 / 1e6
+    }
+}
+
+fn manifests(bin: &Path, folder: &Path) -> Cmd {
+    Cmd::new(&bin.to_string_lossy()).arg("manifests").dir(folder)
+}
+
+fn count_instructions(bin: &Path, folder: &Path) -> Result<u64> {
+    let out = folder.join("counts");
+    Cmd::new("valgrind")
+        .args(["--quiet", "--tool=callgrind"])
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(bin)
+        .arg("manifests")
+        .dir(folder)
+        .read()?;
+    total(&fs_err::read_to_string(&out)?).context("callgrind printed no totals")
+}
+
+/// The sum in a file that callgrind wrote.
+fn total(counts: &str) -> Option<u64> {
+    let line = counts
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("totals:").or(line.strip_prefix("summary:")))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let parts = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|part| String::from_utf8_lossy(part).into_owned());
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_total_that_callgrind_writes() {
+        assert_eq!(total("events: Ir\nfn=x\n1 2\ntotals: 123456\n"), Some(123_456));
+        assert_eq!(total("events: Ir\nsummary: 77\n"), Some(77));
+        assert_eq!(total("events: Ir\n"), None);
+    }
+
+    #[test]
+    fn groups_digits() {
+        let check = |count: u64, expected: &str| assert_eq!(grouped(count), expected);
+        check(0, "0");
+        check(999, "999");
+        check(1_000, "1 000");
+        check(12_345_678, "12 345 678");
+    }
+
+    #[test]
+    fn a_run_has_a_cost() {
+        let mut cost = Cost::default();
+        cost.add(Cmd::new("true")).unwrap();
+        assert!(cost.cpu.is_some() && cost.memory > Some(0));
+        let error = cost
+            .add(Cmd::new("sh").args(["-c", "echo why; exit 3"]))
+            .unwrap_err();
+        assert!(error.to_string().contains("why"), "{error}");
+    }
+
+    #[test]
+    fn both_projects_have_as_many_kinds_as_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = rust::write_kinds(&folder.path().join("rust"), 3).unwrap();
+        assert!(bytes > 3 * FIELDS * 50, "{bytes}");
+        let lib = fs_err::read_to_string(folder.path().join("rust/src/lib.rs")).unwrap();
+        assert_eq!(lib.matches("pub mod").count(), 3);
+        go::write_kinds(&folder.path().join("go"), 3).unwrap();
+        for kind in 0..3 {
+            let types =
+                fs_err::read_to_string(folder.path().join(format!("go/api/v1/kind{kind}_types.go"))).unwrap();
+            assert_eq!(types.matches("json:\"fieldNumber").count(), FIELDS);
+        }
+    }
+}
