@@ -173,3 +173,7 @@ fn every_marker_is_among_the_kinds() {
 #[cfg(feature = "envtest")]
 #[path = "twin/server.rs"]
 mod server;
+
+#[cfg(feature = "envtest")]
+#[path = "twin/rules.rs"]
+mod rules;
