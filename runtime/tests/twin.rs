@@ -31,6 +31,7 @@ edition = "2024"
 
 [dependencies]
 k8s-openapi = { version = "0.29", features = ["v1_36"] }
+jiff = "0.2"
 kube = "5"
 rbuilder = "0.1"
 serde = "1"

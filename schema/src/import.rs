@@ -383,10 +383,11 @@ fn text(map: &Map<String, Value>) -> Schema {
     }
 }
 
-/// A format that the API server does not know would make it warn on every apply.
+/// A format that the API server does not know would make it warn on every apply. A `duration` of JSON Schema is one of
+/// ISO 8601, where the API server's has no years and months.
 fn known_format(map: &Map<String, Value>) -> Option<Arc<str>> {
     let format = map.get("format").and_then(Value::as_str)?;
-    FORMATS.contains(&format).then(|| format.into())
+    (FORMATS.contains(&format) && format != "duration").then(|| format.into())
 }
 
 /// What somebody else's `JsonSchema` says about Kubernetes, as kube's derives let it.
@@ -484,10 +485,22 @@ mod tests {
                 json!({"type": "object", "additionalProperties": {"type": "string", "minLength": 1, "nullable": true}}),
             ),
         );
-        check(
-            json!({"type": "string", "format": "ip"}),
-            Ok(json!({"type": "string"})),
-        );
+        for format in [
+            "ip",
+            "duration",
+            "zoned-date-time",
+            "partial-date-time",
+            "partial-time",
+        ] {
+            check(
+                json!({"type": "string", "format": format}),
+                Ok(json!({"type": "string"})),
+            );
+        }
+        for format in ["date-time", "date", "uri", "uuid"] {
+            let schema = json!({"type": "string", "format": format});
+            check(schema.clone(), Ok(schema));
+        }
         check(
             json!({"type": "object", "additionalProperties": true}),
             Ok(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})),

@@ -1,11 +1,12 @@
-//! Leaf types whose schema is fixed: the primitives, std's containers of text, and the Kubernetes types
-//! that are not what their fields say (`Quantity`, `IntOrString`, `Time`, …).
+//! Leaf types whose schema is fixed: the primitives, std's containers of text, the Kubernetes types that are not what
+//! their fields say (`Quantity`, `IntOrString`, `Time`, …), and the leaves of other crates.
 
 use std::sync::Arc;
 
 use serde_json::{Number, json};
 
 use crate::build::{any, any_object, int_or_string, of_type};
+use crate::leaves::leaf;
 use crate::{Schema, SchemaType};
 
 /// The schema of a leaf type by its full Rust path (`std::string::String`, `i32`,
@@ -15,7 +16,7 @@ pub fn known(path: &str) -> Option<Arc<Schema>> {
         None => primitive(path)?,
         Some(("std" | "core" | "alloc", rest)) => standard(rest)?,
         Some(("k8s_openapi", rest)) => kubernetes(rest)?,
-        Some(_) => third_party(path)?,
+        Some(_) => leaf(path)?,
     };
     Some(leaf.into())
 }
@@ -94,21 +95,6 @@ fn non_zero(suffix: &str) -> Option<Schema> {
             not: Some(zero.into()),
             ..schema
         }
-    })
-}
-
-fn third_party(path: &str) -> Option<Schema> {
-    Some(match path {
-        "serde_json::Value" | "serde_json::value::Value" => any(),
-        "serde_json::Map" | "serde_json::map::Map" => any_object(),
-        "serde_json::Number" => of_type(SchemaType::Number),
-        "jiff::Timestamp" | "chrono::DateTime" => text(Some("date-time")),
-        "jiff::civil::Date" | "chrono::NaiveDate" => text(Some("date")),
-        "url::Url" => text(Some("uri")),
-        "uuid::Uuid" => text(Some("uuid")),
-        "kube::core::Duration" | "kube_core::Duration" | "kube_core::duration::Duration" => text(None),
-        "kube::core::DynamicObject" | "kube_core::DynamicObject" | "kube::api::DynamicObject" => any_object(),
-        _ => return None,
     })
 }
 

@@ -18,6 +18,7 @@ mod format;
 #[cfg(feature = "schemars")]
 mod import;
 mod known;
+mod leaves;
 mod literal;
 mod markers;
 mod number;

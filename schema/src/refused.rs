@@ -5,7 +5,7 @@ pub const ESCAPE: &str = "say what it is on the wire: `#[kube(schema_type = \"St
                           form, `#[kube(schema = { … })]` is the schema itself, `#[kube(schemaless)]` leaves all to the \
                           other markers of the field";
 
-/// What is wrong with a type of std on the wire, by its full Rust path, and what to write instead.
+/// What is wrong with a type on the wire, by its full Rust path, and what to write instead.
 pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {
     Some(match path {
         "i128" | "u128" => (
@@ -27,6 +27,14 @@ pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {
         "std::ffi::OsString" | "std::ffi::OsStr" => (
             "an `OsString` is a list of numbers on the wire, of another form on each system",
             "use `String`",
+        ),
+        "bytes::Bytes" | "bytes::BytesMut" => (
+            "a `Bytes` is a list of numbers on the wire",
+            "use `k8s_openapi::ByteString`, which is a text in base64",
+        ),
+        "chrono::TimeDelta" | "chrono::Duration" => (
+            "a `TimeDelta` is a list of seconds and nanoseconds on the wire, which nobody wants to write",
+            "use `kube::core::Duration`, which is a text such as `1h30m`",
         ),
         _ => return None,
     })

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{Options, OutputFile, Product, Severity, Sources, generate_each};
 use serde_json::{Value, json};
 
-use super::{Outcome, finish, open};
+use super::{Outcome, finish, kubernetes, open};
 use crate::flags::{ManifestsFlags, MessageFormat, Only, Output};
 use crate::plan::{Plan, diff};
 use crate::report;
@@ -65,6 +65,7 @@ impl Request {
         options.features.clone_from(&source.features);
         options.all_features = source.all_features;
         options.no_default_features = source.no_default_features;
+        options.kubernetes = source.kubernetes;
         options.role_name.clone_from(&target.role_name);
         options.max_description_length = target.max_description_length;
         options.embedded_object_meta = target.embedded_object_meta;
@@ -180,7 +181,11 @@ impl Found {
 }
 
 fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFile)) -> Result<Found> {
-    let diagnostics = generate_each(sources, &request.options, each);
+    let mut options = request.options.clone();
+    if options.kubernetes.is_none() {
+        options.kubernetes = kubernetes::configured(sources)?;
+    }
+    let diagnostics = generate_each(sources, &options, each);
     let text: Vec<String> = diagnostics
         .iter()
         .map(|diagnostic| match request.messages {

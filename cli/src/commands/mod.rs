@@ -3,6 +3,7 @@
 mod completion;
 mod create_api;
 mod init;
+mod kubernetes;
 mod man;
 mod manifests;
 mod scaffold;

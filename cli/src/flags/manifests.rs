@@ -1,6 +1,7 @@
 //! Flags of `manifests`.
 
 use clap::{Args, ValueEnum};
+use rbuilder_generator::Minor;
 
 use super::PlanFlags;
 
@@ -55,6 +56,17 @@ pub struct SourceFlags {
     /// Let the default Cargo features count as off
     #[arg(long)]
     pub no_default_features: bool,
+    /// Kubernetes whose types k8s-openapi has, where none of its features is chosen: 1.36
+    #[arg(long, env = "K8S_OPENAPI_ENABLED_VERSION", value_name = "VERSION", value_parser = kubernetes)]
+    pub kubernetes: Option<Minor>,
+}
+
+/// A Kubernetes that rbuilder knows.
+fn kubernetes(version: &str) -> Result<Minor, String> {
+    Minor::from_version(version).ok_or_else(|| {
+        let all: Vec<String> = Minor::all().map(|minor| minor.to_string()).collect();
+        format!("rbuilder knows Kubernetes {}", all.join(", "))
+    })
 }
 
 /// What the manifests are like, and where they go.

@@ -72,6 +72,7 @@ pub(super) fn is_read(path: &str) -> bool {
 
 /// Crates whose types are known by name: their source is not read, wherever it is.
 const KNOWN_CRATES: &[&str] = &[
+    "bytes",
     "chrono",
     "indexmap",
     "jiff",
@@ -117,6 +118,9 @@ const REEXPORTS: &[(&str, &str)] = &[
     ("k8s_openapi::serde_json", "serde_json"),
     ("k8s_openapi::jiff", "jiff"),
     ("k8s_openapi::chrono", "chrono"),
+    ("kube::core::duration", "kube::core"),
+    ("chrono::prelude", "chrono"),
+    ("chrono::naive", "chrono"),
     ("serde_json::value::Value", "serde_json::Value"),
     ("serde_json::map::Map", "serde_json::Map"),
     ("std::collections::btree_map", "std::collections"),

@@ -34,6 +34,19 @@ pub struct LeafSpec {
     pub maps: Maps,
     pub open: Open,
     pub kubernetes: Kubernetes,
+    pub times: Times,
+}
+
+/// jiff's.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Times {
+    pub timestamp: jiff::Timestamp,
+    pub zoned: Option<jiff::Zoned>,
+    pub date: jiff::civil::Date,
+    pub time: jiff::civil::Time,
+    pub date_time: Vec<jiff::civil::DateTime>,
+    pub signed: jiff::SignedDuration,
+    pub span: jiff::Span,
 }
 
 /// Every width.
@@ -133,8 +146,9 @@ pub struct Kubernetes {
     pub maybe_time: Option<metav1::Time>,
     pub micro_time: metav1::MicroTime,
     pub maybe_duration: Option<kube::core::Duration>,
-    #[kube(schema_type = "String", validation(format = "byte"))]
     pub bytes: ByteString,
+    #[kube(schema_type = "String", validation(format = "byte"))]
+    pub base64: ByteString,
     pub metadata: Option<ObjectMeta>,
     pub template: metav1::ObjectMeta,
     pub raw: RawExtension,

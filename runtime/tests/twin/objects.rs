@@ -136,6 +136,26 @@ const EXCEPTIONS: &[Exception] = &[
         tried: Tried::Values(&[r#""a""#]),
     },
     Exception {
+        reason: "the API server has no format for times without an offset, or with the name of a zone",
+        paths: &["leaves.spec.times.zoned"],
+        tried: Tried::Values(&[r#""2024-02-29T23:59:59+01:00[+01:00]""#]),
+    },
+    Exception {
+        reason: "the API server has no format for times without an offset, or with the name of a zone",
+        paths: &["leaves.spec.times.date_time[]"],
+        tried: Tried::Values(&[r#""2024-02-29T23:59:59""#]),
+    },
+    Exception {
+        reason: "the API server has no format for times without an offset, or with the name of a zone",
+        paths: &["leaves.spec.times.time"],
+        tried: Tried::Values(&[r#""23:59:59""#]),
+    },
+    Exception {
+        reason: "the API server's durations have no years and months, and are not ISO 8601's",
+        paths: &["leaves.spec.times.signed", "leaves.spec.times.span"],
+        tried: Tried::Values(&[r#""PT2H30M""#, r#""-PT5S""#]),
+    },
+    Exception {
         reason: "the API server's formats do not know the words of a duration that kube reads",
         paths: &["kubernetes.spec.duration", "kubernetes.spec.maybeDuration", "leaves.spec.kubernetes.maybe_duration"],
         tried: Tried::Values(&[r#""1h30m""#, r#""-5s""#, r#""250ms""#]),

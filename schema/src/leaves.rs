@@ -1,0 +1,114 @@
+//! Types of other crates that are one value on the wire, and where that is written down.
+
+use serde_json::json;
+
+use crate::build::{any, any_object, of_type};
+use crate::{Schema, SchemaType};
+
+/// A type and its form on the wire. Where `schemars` has the type too, it says the same, but for formats that the API
+/// server does not know or takes for something else.
+struct Leaf {
+    /// Its full Rust path.
+    path: &'static str,
+    wire: Wire,
+    /// Who says so.
+    #[allow(dead_code)] // for who reads the table
+    source: &'static str,
+}
+
+enum Wire {
+    /// A text, of a format that the API server checks.
+    Text(Option<&'static str>),
+    /// A text of a form.
+    Pattern(&'static str),
+    /// One of some texts.
+    OneOf(&'static [&'static str]),
+    Number,
+    AnyObject,
+    Any,
+}
+
+const DATE_TIME: Wire = Wire::Text(Some("date-time"));
+const DATE: Wire = Wire::Text(Some("date"));
+const PLAIN: Wire = Wire::Text(None);
+
+/// Local times and zones in brackets are no `date-time` to the API server, which wants an offset and nothing after it; and
+/// its `duration` has no years and months.
+#[rustfmt::skip] // a row is a line
+const LEAVES: &[Leaf] = &[
+    Leaf { path: "jiff::Timestamp", wire: DATE_TIME, source: "jiff 0.2, Timestamp: Display, RFC 3339 in UTC" },
+    Leaf { path: "jiff::Zoned", wire: PLAIN, source: "jiff 0.2, Zoned: Display, RFC 9557 with the zone in brackets" },
+    Leaf { path: "jiff::SignedDuration", wire: PLAIN, source: "jiff 0.2, SignedDuration: Display, ISO 8601" },
+    Leaf { path: "jiff::Span", wire: PLAIN, source: "jiff 0.2, Span: Display, ISO 8601 with years and months" },
+    Leaf { path: "jiff::civil::Date", wire: DATE, source: "jiff 0.2, civil::Date: Display, RFC 3339 full-date" },
+    Leaf { path: "jiff::civil::Time", wire: PLAIN, source: "jiff 0.2, civil::Time: Display, no offset" },
+    Leaf { path: "jiff::civil::DateTime", wire: PLAIN, source: "jiff 0.2, civil::DateTime: Display, no offset" },
+    Leaf { path: "chrono::DateTime", wire: DATE_TIME, source: "chrono 0.4, feature serde: RFC 3339" },
+    Leaf { path: "chrono::NaiveDate", wire: DATE, source: "chrono 0.4, feature serde: Debug, ISO 8601 date" },
+    Leaf { path: "chrono::NaiveTime", wire: PLAIN, source: "chrono 0.4, feature serde: Debug, no offset" },
+    Leaf { path: "chrono::NaiveDateTime", wire: PLAIN, source: "chrono 0.4, feature serde: Debug, no offset" },
+    Leaf {
+        path: "chrono::Weekday",
+        wire: Wire::OneOf(&["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]),
+        source: "chrono 0.4, feature serde: Display",
+    },
+    Leaf { path: "url::Url", wire: Wire::Text(Some("uri")), source: "url 2, feature serde: as_str" },
+    Leaf { path: "uuid::Uuid", wire: Wire::Text(Some("uuid")), source: "uuid 1, feature serde: hyphenated, where readable" },
+    Leaf { path: "semver::Version", wire: Wire::Pattern(SEMVER), source: "semver 1, feature serde: Display" },
+    Leaf { path: "serde_json::Value", wire: Wire::Any, source: "serde_json 1: itself" },
+    Leaf { path: "serde_json::Map", wire: Wire::AnyObject, source: "serde_json 1: itself" },
+    Leaf { path: "serde_json::Number", wire: Wire::Number, source: "serde_json 1: itself" },
+    Leaf { path: "kube::core::Duration", wire: PLAIN, source: "kube 5, core::Duration: Display, as Go writes durations" },
+    Leaf { path: "kube::core::DynamicObject", wire: Wire::AnyObject, source: "kube 5: the object" },
+    Leaf { path: "kube::api::DynamicObject", wire: Wire::AnyObject, source: "kube 5: the object" },
+];
+
+/// The expression that semver.org suggests.
+const SEMVER: &str = concat!(
+    r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)",
+    r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?",
+    r"(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$"
+);
+
+/// The schema of a type of the table.
+pub(crate) fn leaf(path: &str) -> Option<Schema> {
+    let leaf = LEAVES.iter().find(|leaf| leaf.path == path)?;
+    let text = of_type(SchemaType::String);
+    Some(match leaf.wire {
+        Wire::Text(format) => Schema {
+            format: format.map(Into::into),
+            ..text
+        },
+        Wire::Pattern(pattern) => Schema {
+            pattern: Some(pattern.into()),
+            ..text
+        },
+        Wire::OneOf(texts) => Schema {
+            enumeration: texts.iter().map(|text| json!(text)).collect(),
+            ..text
+        },
+        Wire::Number => of_type(SchemaType::Number),
+        Wire::AnyObject => any_object(),
+        Wire::Any => any(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_the_api_servers() {
+        for row in LEAVES {
+            let schema = leaf(row.path).expect("a row");
+            assert!(
+                schema
+                    .format
+                    .is_none_or(|format| crate::FORMATS.contains(&&*format)),
+                "{}",
+                row.path
+            );
+        }
+        assert_eq!(leaf("chrono::TimeDelta"), None);
+    }
+}
