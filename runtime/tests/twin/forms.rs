@@ -31,7 +31,7 @@ pub struct FormSpec {
     pub by_truth: BTreeMap<bool, i32>,
     pub not_zero: NonZero<u16>,
     #[serde(with = "as_text")]
-    #[kube(schema = { "type": "string", "pattern": "^[0-9]+$" })]
+    #[kube(schema = { "type": "string", "title": "A stated text" })]
     pub stated: Unreadable,
     #[serde(default, with = "as_text")]
     #[kube(schema = { "type": "string" }, example = "7")]
@@ -172,24 +172,23 @@ pub enum Colour {
 
 /// A type without a schema.
 #[derive(Clone, Debug, Default)]
-pub struct Unreadable(i32);
+pub struct Unreadable(String);
 
 mod as_text {
     use super::{Deserialize, Unreadable};
 
     pub(super) fn serialize<S: serde::Serializer>(value: &Unreadable, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&value.0.to_string())
+        to.serialize_str(&value.0)
     }
 
     pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Unreadable, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map(Unreadable).map_err(serde::de::Error::custom)
+        String::deserialize(from).map(Unreadable)
     }
 }
 
 /// Writes and reads itself by hand.
 #[derive(CrdSchema, Clone, Debug)]
-#[crd(schema = { "type": "string", "maxLength": 8, "description": "Said by the schema." })]
+#[crd(schema = { "type": "string", "title": "By hand", "description": "Said by the schema." })]
 pub struct ByHand {
     pub inner: Unreadable,
 }
@@ -215,16 +214,15 @@ pub struct ByHandAs {
 
 impl Serialize for ByHandAs {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        [self.inner.0.to_string()].serialize(to)
+        [&self.inner.0].serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for ByHandAs {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let texts = Vec::<String>::deserialize(from)?;
-        let first = texts.first().and_then(|text| text.parse().ok());
         Ok(ByHandAs {
-            inner: Unreadable(first.unwrap_or_default()),
+            inner: Unreadable(texts.concat()),
         })
     }
 }

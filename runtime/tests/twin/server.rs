@@ -276,6 +276,7 @@ fn golden() -> impl Iterator<Item = (String, String)> {
 async fn objects_are_held_to_the_manifests(env: &Environment) {
     marked(env).await;
     shaped(env).await;
+    formed(env).await;
     rooted(env).await;
 }
 
@@ -430,6 +431,88 @@ async fn shaped(env: &Environment) {
         ("/spec/rope", None, false),
         ("/spec/byMotor", None, false),
         ("/spec/byHand", Some(carried), false),
+    ] {
+        sample.check(place, value, accepted).await;
+    }
+}
+
+async fn formed(env: &Environment) {
+    let ruled = |low: i32| json!({"low": low, "high": 5});
+    let sample = Sample::new::<kinds::forms::Form>(
+        env,
+        json!({"spec": {
+            "adjacentObjects": {"t": "Second", "c": ruled(1)}, "adjacentTexts": {"t": "Short", "c": "abc"},
+            "openTag": {"kind": "Known", "low": 1, "high": 5}, "openNames": "Known", "openMixed": {"Known": {"size": 1}},
+            "partlyTagged": "low", "fixedOrAuto": "Auto", "oneOrNamed": {"Left": {"x": 1}}, "taggedStruct": {"size": 1},
+            "held": null, "nestedNulls": [{"a": null}, null], "nullSet": [null, "a"], "byColour": {"Red": true},
+            "byTruth": {"true": 1}, "notZero": 1, "stated": "12", "byHand": "3", "byHandAs": ["4"], "computed": 1,
+            "joined": true,
+        }}),
+    )
+    .await;
+    for (place, value, accepted) in [
+        (
+            "/spec/adjacentObjects",
+            Some(json!({"t": "Second", "c": ruled(9)})),
+            false,
+        ),
+        (
+            "/spec/adjacentObjects",
+            Some(json!({"t": "Second", "c": {"low": 1}})),
+            false,
+        ),
+        (
+            "/spec/adjacentObjects",
+            Some(json!({"t": "Maybe", "c": ruled(9)})),
+            false,
+        ),
+        ("/spec/adjacentObjects", Some(json!({"t": "Maybe"})), true),
+        (
+            "/spec/adjacentObjects",
+            Some(json!({"t": "First", "c": {"x": true, "shared": 1}})),
+            true,
+        ),
+        ("/spec/adjacentObjects", Some(json!({"t": "First"})), false),
+        (
+            "/spec/adjacentTexts",
+            Some(json!({"t": "Short", "c": "abcd"})),
+            false,
+        ),
+        (
+            "/spec/adjacentTexts",
+            Some(json!({"t": "Marked", "c": "xabcd"})),
+            true,
+        ),
+        ("/spec/openTag", Some(json!({"kind": "Later"})), true),
+        ("/spec/openTag", Some(json!({"kind": "Known"})), false),
+        (
+            "/spec/openTag",
+            Some(json!({"kind": "Known", "low": 9, "high": 5})),
+            false,
+        ),
+        ("/spec/openNames", Some(json!("Later")), true),
+        ("/spec/openMixed", Some(json!("Later")), true),
+        ("/spec/openMixed", Some(json!(true)), false),
+        ("/spec/partlyTagged", Some(json!("x-own")), true),
+        ("/spec/partlyTagged", Some(json!("own")), false),
+        ("/spec/fixedOrAuto", Some(json!(65535)), true),
+        ("/spec/fixedOrAuto", Some(json!(65536)), false),
+        ("/spec/fixedOrAuto", Some(json!("Never")), false),
+        ("/spec/oneOrNamed", Some(json!({"one": 1})), true),
+        (
+            "/spec/oneOrNamed",
+            Some(json!({"Left": {"x": 1}, "Right": {"y": 1}})),
+            false,
+        ),
+        (
+            "/spec/taggedStruct",
+            Some(json!({"size": 1, "type": "Large"})),
+            false,
+        ),
+        ("/spec/held", None, false),
+        ("/spec/stated", Some(json!(1)), false),
+        ("/spec/byHand", Some(json!({"inner": "a"})), false),
+        ("/spec/computed", Some(json!(-17)), false),
     ] {
         sample.check(place, value, accepted).await;
     }
