@@ -2,7 +2,7 @@
 
 use rbuilder_syntax::cfg::Cfg;
 use rbuilder_syntax::grammar::{
-    Alias as AliasItem, Function, Generic, Implementation, Item, ItemKind, Items, Macro, TypeItem,
+    Alias as AliasItem, Body, Function, Generic, Implementation, Item, ItemKind, Items, Macro, TypeItem,
 };
 use rbuilder_syntax::token::{Cursor, Ident, Malformed, Tokens, lex};
 use rbuilder_syntax::{
@@ -272,7 +272,8 @@ impl<'c> FileReader<'c, '_> {
     fn type_item(&mut self, item: TypeItem<'_>, attrs: &[Attribute<'_>], module: ModuleId) {
         let ident = item.ident;
         let ours = derives_named(attrs, "CrdSchema") || derives_named(attrs, "CustomResource");
-        if item.is_union() || !ours && !THEIRS.iter().any(|name| derives_named(attrs, name)) {
+        let is_union = matches!(item.body, Body::Union);
+        if is_union || !ours && !THEIRS.iter().any(|name| derives_named(attrs, name)) {
             return self.name(module, ident, Name::Opaque);
         }
         if ours {

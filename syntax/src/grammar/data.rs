@@ -11,49 +11,59 @@ use crate::{Session, TypeRef, expr, types};
 pub struct TypeItem<'a> {
     /// Its name.
     pub ident: Ident<'a>,
-    pub(crate) generics: Generics<'a>,
-    pub(crate) body: Body<'a>,
+    /// Its parameters.
+    pub generics: Generics<'a>,
+    /// What it consists of.
+    pub body: Body<'a>,
 }
 
+/// What a type consists of.
 #[derive(Debug)]
-pub(crate) enum Body<'a> {
+pub enum Body<'a> {
+    /// The fields of a struct.
     Struct(Fields<'a>),
+    /// The variants of an enum.
     Enum(Vec<VariantItem<'a>>),
+    /// A union, which no tool can describe.
     Union,
 }
 
 /// The fields of a struct or variant.
 #[derive(Debug)]
-pub(crate) enum Fields<'a> {
+pub enum Fields<'a> {
+    /// `{ name: Type }`.
     Named(Vec<FieldItem<'a>>),
+    /// `(Type)`.
     Unnamed(Vec<FieldItem<'a>>),
+    /// Nothing.
     Unit,
 }
 
+/// A field.
 #[derive(Debug)]
-pub(crate) struct FieldItem<'a> {
-    pub(crate) attrs: Vec<Attribute<'a>>,
-    /// Nothing in a tuple.
-    pub(crate) ident: Option<Ident<'a>>,
-    pub(crate) ty: TypeRef,
+pub struct FieldItem<'a> {
+    /// The attributes that count.
+    pub attrs: Vec<Attribute<'a>>,
+    /// Its name; nothing in a tuple.
+    pub ident: Option<Ident<'a>>,
+    /// Its type.
+    pub ty: TypeRef,
 }
 
+/// A variant.
 #[derive(Debug)]
-pub(crate) struct VariantItem<'a> {
-    pub(crate) attrs: Vec<Attribute<'a>>,
-    pub(crate) ident: Ident<'a>,
-    pub(crate) fields: Fields<'a>,
-}
-
-impl TypeItem<'_> {
-    /// Whether it is a union, which no tool can describe.
-    pub fn is_union(&self) -> bool {
-        matches!(self.body, Body::Union)
-    }
+pub struct VariantItem<'a> {
+    /// The attributes that count.
+    pub attrs: Vec<Attribute<'a>>,
+    /// Its name.
+    pub ident: Ident<'a>,
+    /// What it holds.
+    pub fields: Fields<'a>,
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn list(&self) -> &[FieldItem<'a>] {
+    /// The fields, named or not.
+    pub fn list(&self) -> &[FieldItem<'a>] {
         match self {
             Fields::Named(fields) | Fields::Unnamed(fields) => fields,
             Fields::Unit => &[],

@@ -9,8 +9,7 @@ mod function;
 mod generics;
 mod implementation;
 
-pub use data::TypeItem;
-pub(crate) use data::{Body, FieldItem, Fields, VariantItem};
+pub use data::{Body, FieldItem, Fields, TypeItem, VariantItem};
 pub use function::{Function, Parameter};
 pub use generics::{Generic, Generics};
 pub use implementation::Implementation;

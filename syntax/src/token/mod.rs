@@ -9,6 +9,8 @@ mod keyword;
 mod lexer;
 mod literal;
 mod mark;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 

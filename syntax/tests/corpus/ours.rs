@@ -1,0 +1,170 @@
+//! A file as the readers of this crate see it.
+
+use rbuilder_syntax::grammar::{
+    Body, Fields, Function, Generic, Generics, Item, ItemKind, Items, Parameter, TypeItem,
+};
+use rbuilder_syntax::token::{Cursor, Malformed, lex};
+use rbuilder_syntax::{Attribute, Session, TypeKind, TypeRef};
+
+use super::squeezed;
+
+struct Outline<'a> {
+    text: &'a str,
+    lines: Vec<String>,
+    session: Session,
+}
+
+/// One line for each thing found, in source order.
+pub(super) fn outline(text: &str) -> Result<Vec<String>, Malformed> {
+    let tokens = lex(text)?;
+    let mut outline = Outline {
+        text,
+        lines: Vec::new(),
+        session: Session::default(),
+    };
+    let mut items = Items::new(tokens.cursor(), None);
+    let (attrs, _) = items.inner_attributes(&mut outline.session)?;
+    outline.attrs(&attrs);
+    outline.items(items)?;
+    Ok(outline.lines)
+}
+
+impl Outline<'_> {
+    fn items(&mut self, mut items: Items<'_, '_>) -> Result<(), Malformed> {
+        while let Some(item) = items.read(&mut self.session)? {
+            self.item(item)?;
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, item: Item<'_>) -> Result<(), Malformed> {
+        self.attrs(&item.attrs);
+        match item.kind {
+            ItemKind::Type(item) => self.type_item(&item),
+            ItemKind::Function(function) => self.function(&function)?,
+            ItemKind::Impl(item) => {
+                let ty = self.ty(&item.self_type()?);
+                self.line(format!("impl {ty}"));
+                self.items(Items::new(item.content, None))?;
+                self.line("end");
+            }
+            ItemKind::Trait(ident, content) => {
+                self.line(format!("trait {}", ident.text));
+                self.items(Items::new(content, None))?;
+                self.line("end");
+            }
+            ItemKind::Module(ident, content) => {
+                self.line(format!("mod {}", ident.text));
+                if let Some(content) = content {
+                    self.items(Items::new(content, None))?;
+                    self.line("end");
+                }
+            }
+            ItemKind::Use(tree) => self.line(format!("use {}", self.rest(tree))),
+            ItemKind::Alias(item) => {
+                self.line(format!("type {}", item.ident.text));
+                self.generics(&item.generics);
+                if let Some(target) = item.target {
+                    let target = self.ty(&target);
+                    self.line(target);
+                }
+            }
+            ItemKind::ExternCrate(ident, rename) => {
+                let rename = rename.map_or("", |rename| rename.text);
+                self.line(format!("extern {} {rename}", ident.text));
+            }
+            ItemKind::Macro(item) => self.line(format!("{}!", item.path.join("::"))),
+            ItemKind::Other => self.line("other"),
+        }
+        Ok(())
+    }
+
+    fn type_item(&mut self, item: &TypeItem<'_>) {
+        self.line(format!("type {}", item.ident.text));
+        match &item.body {
+            Body::Union => {}
+            Body::Struct(fields) => {
+                self.generics(&item.generics);
+                self.fields(fields);
+            }
+            Body::Enum(variants) => {
+                self.generics(&item.generics);
+                for variant in variants {
+                    self.attrs(&variant.attrs);
+                    self.line(format!("variant {}", variant.ident.text));
+                    self.fields(&variant.fields);
+                }
+            }
+        }
+    }
+
+    fn fields(&mut self, fields: &Fields<'_>) {
+        for field in fields.list() {
+            self.attrs(&field.attrs);
+            let name = field.ident.map_or("", |ident| ident.text);
+            self.line(format!("field {name} {}", self.ty(&field.ty)));
+        }
+    }
+
+    fn function(&mut self, function: &Function<'_>) -> Result<(), Malformed> {
+        self.line(format!("fn {}", function.ident.text));
+        for parameter in function.parameters()? {
+            let line = match parameter {
+                Parameter::Receiver => "self".to_owned(),
+                Parameter::Typed(ty) => self.ty(&ty),
+            };
+            self.line(line);
+        }
+        Ok(())
+    }
+
+    fn generics(&mut self, generics: &Generics<'_>) {
+        for generic in &generics.list {
+            let line = match generic {
+                Generic::Type(ident, None) => format!("<{}>", ident.text),
+                Generic::Type(ident, Some(default)) => format!("<{} = {}>", ident.text, self.ty(default)),
+                Generic::Const(_) => "<const>".to_owned(),
+            };
+            self.line(line);
+        }
+    }
+
+    fn attrs(&mut self, attrs: &[Attribute<'_>]) {
+        for attr in attrs {
+            let path: Vec<_> = attr.segments().collect();
+            let text = if attr.is("doc") { attr.value_text() } else { None };
+            self.line(format!("#{} {text:?}", path.join("::")));
+        }
+    }
+
+    fn ty(&self, ty: &TypeRef) -> String {
+        let list = |types: &[TypeRef]| types.iter().map(|ty| self.ty(ty)).collect::<Vec<_>>().join(",");
+        match &ty.kind {
+            TypeKind::Path(segments, args) => format!("{}<{}>", segments.join("::"), list(args)),
+            TypeKind::Array(item, length) => format!("[{};{length:?}]", self.ty(item)),
+            TypeKind::Tuple(types) => format!("({})", list(types)),
+            // Comments are no part of what syn has.
+            TypeKind::Other(text) if text.contains("//") || text.contains("/*") => "other".to_owned(),
+            TypeKind::Other(text) => format!("other {}", squeezed(text)),
+        }
+    }
+
+    /// What is left up to the semicolon.
+    fn rest(&self, start: Cursor<'_>) -> String {
+        let mut cursor = start;
+        let mut text = String::new();
+        while !cursor.is_punct(b';') {
+            let from = cursor;
+            cursor.skip();
+            text += &self.text[cursor.span_since(from).range()];
+        }
+        if text.contains("//") || text.contains("/*") {
+            return String::new();
+        }
+        squeezed(&text)
+    }
+
+    fn line(&mut self, line: impl Into<String>) {
+        self.lines.push(line.into());
+    }
+}
