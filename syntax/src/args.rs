@@ -30,7 +30,7 @@ pub(crate) enum ArgValue<'a> {
     /// `name = literal`, or a bare literal.
     Literal(Literal),
     /// `name = expression`, where the expression is no literal.
-    Expr(Expr<'a>),
+    Expr(Box<Expr<'a>>),
     /// `name(…)`.
     List(Vec<Arg<'a>>),
 }
@@ -143,7 +143,7 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Malformed> {
                         value,
                         span: expr.span,
                     }),
-                    Err(_) => ArgValue::Expr(expr),
+                    Err(_) => ArgValue::Expr(Box::new(expr)),
                 }),
             }
         }

@@ -10,6 +10,8 @@ use crate::token::{Cursor, Delimiter, Kind, LiteralKind, Malformed, text_value};
 pub struct Attribute<'a> {
     /// At the path, or at the doc comment.
     meta: Cursor<'a>,
+    /// The path, where it is one name; else nothing.
+    name: &'a str,
     span: Span,
 }
 
@@ -27,16 +29,21 @@ pub enum Form<'a> {
 impl<'a> Attribute<'a> {
     /// Reads `path`, `path(…)` or `path = value` inside of a longer list, as the attributes in `cfg_attr` are.
     pub(crate) fn of_meta(cursor: Cursor<'a>, span: Span) -> Self {
-        Attribute { meta: cursor, span }
+        Attribute::new(cursor, span)
+    }
+
+    fn new(meta: Cursor<'a>, span: Span) -> Self {
+        let name = match meta.kind() {
+            Kind::Ident if !is_path(meta) => meta.text(),
+            Kind::OuterDoc | Kind::InnerDoc => "doc",
+            _ => "",
+        };
+        Attribute { meta, name, span }
     }
 
     /// Whether the path is this one name.
     pub fn is(&self, name: &str) -> bool {
-        match self.meta.kind() {
-            Kind::Ident => self.meta.text() == name && !is_path(self.meta),
-            Kind::OuterDoc | Kind::InnerDoc => name == "doc",
-            _ => false,
-        }
+        self.name == name
     }
 
     /// The names of the path, without `r#`.
@@ -62,9 +69,9 @@ impl<'a> Attribute<'a> {
 
     /// The last name of the path: `rbac` of `#[rbuilder::rbac(…)]`.
     pub fn last_segment(&self) -> &'a str {
-        match self.meta.kind() {
-            Kind::Ident if !is_path(self.meta) => self.meta.text(),
-            _ => self.segments().last().unwrap_or_default(),
+        match self.name {
+            "" => self.segments().last().unwrap_or_default(),
+            name => name,
         }
     }
 
@@ -149,10 +156,7 @@ pub(crate) fn outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) ->
         match start.kind() {
             Kind::OuterDoc => {
                 cursor.skip();
-                to.push(Attribute {
-                    meta: start,
-                    span: start.span(),
-                });
+                to.push(Attribute::new(start, start.span()));
             }
             Kind::Punct(b'#') => {
                 cursor.skip();
@@ -170,10 +174,7 @@ pub(crate) fn inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) ->
         match start.kind() {
             Kind::InnerDoc => {
                 cursor.skip();
-                to.push(Attribute {
-                    meta: start,
-                    span: start.span(),
-                });
+                to.push(Attribute::new(start, start.span()));
             }
             Kind::Punct(b'#') => {
                 let mut ahead = start;
@@ -202,9 +203,6 @@ fn bracketed<'a>(
     if path.any_ident().is_none() {
         return Err(path.expected("identifier"));
     }
-    to.push(Attribute {
-        meta,
-        span: cursor.span_since(start),
-    });
+    to.push(Attribute::new(meta, cursor.span_since(start)));
     Ok(())
 }

@@ -113,11 +113,8 @@ impl Reader<'_> {
                     rename_all: serde.rename_all.clone(),
                     all_default: serde.default,
                 };
-                let read = self.fields(fields, &rules);
-                self.sites = read.iter().map(|(_, site)| *site).collect();
-                let mut fields: Vec<_> = read.into_iter().map(|(field, _)| field).collect();
-                // Collected in place, and fields are many.
-                fields.shrink_to_fit();
+                let (fields, sites) = self.fields(fields, &rules);
+                self.sites = sites;
                 Some(Shape::Object(fields))
             }
             Body::Struct(fields @ Fields::Unnamed(_)) if fields.list().len() == 1 => {
@@ -173,11 +170,16 @@ impl Reader<'_> {
         Some(Shape::Transparent(slot))
     }
 
-    fn fields(&mut self, fields: Vec<FieldItem<'_>>, rules: &FieldRules) -> Vec<(Field, SpanId)> {
-        fields
-            .into_iter()
-            .filter_map(|field| self.field(field, rules))
-            .collect()
+    /// Fields, and where each of them is.
+    fn fields(&mut self, items: Vec<FieldItem<'_>>, rules: &FieldRules) -> (Vec<Field>, Vec<SpanId>) {
+        let (mut fields, mut sites) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        for item in items {
+            if let Some((field, site)) = self.field(item, rules) {
+                fields.push(field);
+                sites.push(site);
+            }
+        }
+        (fields, sites)
     }
 
     fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, SpanId)> {
@@ -317,9 +319,9 @@ impl Reader<'_> {
                     rename_all: attrs.rename_all.clone().or(&serde.rename_all_fields),
                     all_default: false,
                 };
-                let read = self.fields(fields, &rules);
-                field_sites = read.iter().map(|(_, site)| *site).collect();
-                Content::Object(read.into_iter().map(|(field, _)| field).collect())
+                let (fields, sites) = self.fields(fields, &rules);
+                field_sites = sites;
+                Content::Object(fields)
             }
             Fields::Unnamed(fields) if fields.len() == 1 => {
                 let field = fields.into_iter().next()?;

@@ -41,7 +41,7 @@ impl Case {
             Case::Lower | Case::Snake => ident.to_owned(),
             Case::Upper | Case::ScreamingSnake => ident.to_ascii_uppercase(),
             Case::Pascal => pascal(ident),
-            Case::Camel => lower_first(&pascal(ident)),
+            Case::Camel => lower_first(pascal(ident)),
             Case::Kebab => ident.replace('_', "-"),
             Case::ScreamingKebab => ident.to_ascii_uppercase().replace('_', "-"),
         }
@@ -54,7 +54,7 @@ impl Case {
             Case::Lower => ident.to_ascii_lowercase(),
             Case::Upper => ident.to_ascii_uppercase(),
             Case::Pascal => ident.to_owned(),
-            Case::Camel => lower_first(ident),
+            Case::Camel => lower_first(ident.to_owned()),
             Case::Snake => words(ident, '_'),
             Case::ScreamingSnake => words(ident, '_').to_ascii_uppercase(),
             Case::Kebab => words(ident, '_').replace('_', "-"),
@@ -64,29 +64,22 @@ impl Case {
 }
 
 fn pascal(ident: &str) -> String {
-    let mut start = true;
     let mut name = String::with_capacity(ident.len());
-    for letter in ident.chars() {
-        if letter == '_' {
-            start = true;
-        } else {
-            name.push(if start {
-                letter.to_ascii_uppercase()
-            } else {
-                letter
-            });
-            start = false;
+    for word in ident.split('_') {
+        let start = name.len();
+        name.push_str(word);
+        if let Some(first) = name.get_mut(start..start + 1) {
+            first.make_ascii_uppercase();
         }
     }
     name
 }
 
-fn lower_first(name: &str) -> String {
-    let mut letters = name.chars();
-    match letters.next() {
-        Some(first) => first.to_ascii_lowercase().to_string() + letters.as_str(),
-        None => String::new(),
+fn lower_first(mut name: String) -> String {
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_lowercase();
     }
+    name
 }
 
 fn words(ident: &str, separator: char) -> String {

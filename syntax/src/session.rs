@@ -1,5 +1,7 @@
 //! What one parse collects beside its result: complaints, and the types the derive needs back.
 
+use std::collections::BTreeSet;
+
 use crate::{Diagnostic, Diagnostics, Span};
 
 /// The state of one parse. The generator uses one for each file, the derive one for each item.
@@ -12,6 +14,8 @@ pub struct Session {
     slot_types: Option<Vec<SlotType>>,
     /// Whether a marker of the last item parsed could not be read.
     pub(crate) is_incomplete: bool,
+    /// Regular expressions that were found good: many fields share one.
+    good_patterns: BTreeSet<String>,
 }
 
 /// The type of a slot, for the derive to write into its code.
@@ -49,6 +53,15 @@ impl Session {
         if let Some(types) = &mut self.slot_types {
             types.push(ty());
         }
+    }
+
+    /// Whether this regular expression was found good before.
+    pub(crate) fn is_good_pattern(&self, pattern: &str) -> bool {
+        self.good_patterns.contains(pattern)
+    }
+
+    pub(crate) fn keep_good_pattern(&mut self, pattern: &str) {
+        self.good_patterns.insert(pattern.to_owned());
     }
 
     /// Adds a complaint.

@@ -216,6 +216,7 @@ fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef
 
 /// Passes a type or bounds of any form: everything up to what ends one, outside of angle brackets.
 pub(crate) fn pass(cursor: &mut Cursor<'_>) {
+    let start = *cursor;
     let mut angles = 0usize;
     while !cursor.is_end() {
         match cursor.kind() {
@@ -228,6 +229,12 @@ pub(crate) fn pass(cursor: &mut Cursor<'_>) {
             Kind::Punct(b',' | b';' | b'=') if angles == 0 => return,
             Kind::Punct(b':') if cursor.is_pair(b':', b':') => cursor.skip(),
             Kind::Punct(b':') if angles == 0 => return,
+            // `m! { … }`, and not the type `!` in front of a body.
+            Kind::Punct(b'!')
+                if !cursor.is_at(start) && cursor.second_kind() == Kind::Open(Delimiter::Brace) =>
+            {
+                cursor.skip();
+            }
             Kind::Open(Delimiter::Brace) if angles == 0 => return,
             Kind::Ident if angles == 0 && cursor.is_word("where") => return,
             _ => {}
@@ -327,6 +334,7 @@ mod tests {
             "!",
             "_",
             "m!(a, b)",
+            "a::m! { fn(a: B) -> C }",
         ] {
             let inner = ty.strip_prefix("Box<").and_then(|ty| ty.strip_suffix('>'));
             match inner {

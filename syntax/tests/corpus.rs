@@ -15,6 +15,9 @@ mod theirs;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Stands for tokens with comments between, which `syn` does not have.
+const COMMENTED: &str = " /* … */";
+
 /// Deep nesting costs `syn` much of the stack.
 const STACK: usize = 256 << 20;
 
@@ -33,7 +36,7 @@ fn every_file_is_read_as_syn_reads_it() {
         problems.is_empty(),
         "{} of {read} files differ:\n{}",
         problems.len(),
-        problems.iter().take(40).cloned().collect::<Vec<_>>().join("\n")
+        problems.iter().take(100).cloned().collect::<Vec<_>>().join("\n")
     );
 }
 
@@ -67,7 +70,15 @@ fn compare(text: &str, theirs: &[String]) -> Result<(), String> {
         // What `syn` only passes on can be read; as what, it does not say.
         return Ok(());
     }
-    match ours.iter().zip(theirs).find(|(ours, theirs)| ours != theirs) {
+    let differ = |ours: &str, theirs: &str| match ours.strip_suffix(COMMENTED) {
+        Some(known) => !theirs.starts_with(known),
+        None => ours != theirs,
+    };
+    match ours
+        .iter()
+        .zip(theirs)
+        .find(|(ours, theirs)| differ(ours, theirs))
+    {
         Some((ours, theirs)) => Err(format!("\n  ours   {ours}\n  theirs {theirs}")),
         None if ours.len() == theirs.len() => Ok(()),
         None => Err(format!("{} lines, and syn has {}", ours.len(), theirs.len())),

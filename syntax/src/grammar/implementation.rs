@@ -109,6 +109,7 @@ mod tests {
         check("impl<const N: usize> Trait<{ N }> for S<N> {}", "S");
         check("impl Fn(u8) -> u8 for S {}", "S");
         check("impl !Send for S {}", "S");
+        check("impl Trait for ! {}", "Other(\"!\")");
         check("impl<T> Trait for T where for<'a> T: Fn(&'a u8) {}", "T");
     }
 }

@@ -103,10 +103,12 @@ fn subjects(reading: &Reading, session: &mut Session) {
     if *kind == Kind::Unknown {
         return;
     }
-    for constraint in CONSTRAINTS {
-        let name = constraint.name;
-        // `type` shares its name with no marker, but `default` and the like are not constraints.
-        if !reading.is_read(name) || fits(constraint.subject, kind) {
+    for &(name, at) in &reading.places {
+        // `default` and the like are no constraints, and share their names with none.
+        let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == name) else {
+            continue;
+        };
+        if fits(constraint.subject, kind) {
             continue;
         }
         let message = format!(
@@ -114,7 +116,7 @@ fn subjects(reading: &Reading, session: &mut Session) {
             noun(constraint.subject),
             kind.noun()
         );
-        let diagnostic = Diagnostic::error(reading.at(name), message);
+        let diagnostic = Diagnostic::error(at, message);
         session.report(match instead(name, kind) {
             Some(other) => diagnostic.help(format!("write `{other}`")),
             None => diagnostic,
@@ -182,7 +184,8 @@ fn whole_numbers(reading: &Reading, session: &mut Session) {
 
 fn texts(reading: &Reading, session: &mut Session) {
     if let Some(text) = &reading.markers.validation.pattern
-        && let Err(reason) = pattern::check(text)
+        && !session.is_good_pattern(text)
+        && let Err(reason) = pattern::check(text).map(|()| session.keep_good_pattern(text))
     {
         let help = "patterns are Go's RE2: https://github.com/google/re2/wiki/Syntax";
         session.error_help(

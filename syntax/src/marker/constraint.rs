@@ -199,9 +199,7 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
         session.error(arg.span, format!("`{}` is written twice", constraint.name));
         return;
     }
-    reading
-        .places
-        .push((constraint.name.to_owned(), arg.value_span()));
+    reading.places.push((constraint.name, arg.value_span()));
     (constraint.read)(arg, &mut reading.markers.validation, session);
 }
 

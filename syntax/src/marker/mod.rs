@@ -122,7 +122,7 @@ struct Reading {
     kind: Kind,
     markers: Markers,
     /// Each marker and constraint read, with the place of its value.
-    places: Vec<(String, SpanId)>,
+    places: Vec<(&'static str, SpanId)>,
     /// The fields that `exactly_one_of` and its kin name.
     one_of_fields: Vec<(String, SpanId)>,
     /// The type that `schema_type` names, and how it is written.
@@ -145,14 +145,14 @@ impl Reading {
     }
 
     fn is_read(&self, name: &str) -> bool {
-        self.places.iter().any(|(read, _)| read == name)
+        self.places.iter().any(|(read, _)| *read == name)
     }
 
     /// Where the value of a marker or constraint is.
     fn at(&self, name: &str) -> SpanId {
         self.places
             .iter()
-            .find(|(read, _)| read == name)
+            .find(|(read, _)| *read == name)
             .map_or_else(SpanId::default, |(_, span)| *span)
     }
 
@@ -173,15 +173,17 @@ impl Reading {
                 session.error(arg.span, format!("`{}` is written twice", marker.name));
                 continue;
             }
-            self.places.push((marker.name.to_owned(), arg.value_span()));
+            self.places.push((marker.name, arg.value_span()));
             (marker.read)(arg, self, session);
         }
     }
 
-    fn finish(self, session: &mut Session) -> Reading {
+    /// Checks what has been read.
+    fn check(&self, session: &mut Session) {
         session.is_incomplete |= self.is_incomplete;
-        check::reading(&self, session);
-        self
+        if !self.places.is_empty() {
+            check::reading(self, session);
+        }
     }
 }
 
@@ -250,16 +252,11 @@ pub(crate) fn parse_container(
         }
     }
     read_foreign(attrs, &mut reading, session);
-    let Reading {
-        markers,
-        one_of_fields,
-        schema_type,
-        ..
-    } = reading.finish(session);
+    reading.check(session);
     ContainerMarkers {
-        markers,
-        one_of_fields,
-        schema_type,
+        markers: reading.markers,
+        one_of_fields: reading.one_of_fields,
+        schema_type: reading.schema_type,
     }
 }
 
@@ -275,7 +272,8 @@ pub(crate) fn parse_field(
     place: Place,
     session: &mut Session,
 ) -> FieldMarkers {
-    let reading = read(attrs, Reading::new(place, Kind::of(ty)), session);
+    let mut reading = Reading::new(place, Kind::of(ty));
+    read(attrs, &mut reading, session);
     FieldMarkers {
         markers: reading.markers,
         schema_type: reading.schema_type,
@@ -284,18 +282,20 @@ pub(crate) fn parse_field(
 
 /// Reads the markers on a variant.
 pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> Markers {
-    read(attrs, Reading::new(Place::Variant, Kind::Unknown), session).markers
+    let mut reading = Reading::new(Place::Variant, Kind::Unknown);
+    read(attrs, &mut reading, session);
+    reading.markers
 }
 
-fn read(attrs: &[Attribute<'_>], mut reading: Reading, session: &mut Session) -> Reading {
+fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     for attr in attrs {
         if attr.is("crd") || attr.is("kube") {
             let args = args::of_attribute(attr, session);
             reading.read(&args, session);
         }
     }
-    read_foreign(attrs, &mut reading, session);
-    reading.finish(session)
+    read_foreign(attrs, reading, session);
+    reading.check(session);
 }
 
 /// What other tools' attributes say about the schema, after our own: where those say it, nothing is opaque.

@@ -55,7 +55,8 @@ fn inner(arg: &Arg, kind: Kind, session: &mut Session) -> Option<Box<Markers>> {
     let mut reading = Reading::new(Place::Value, kind);
     reading.read(args, session);
     reading.markers.origin = arg.origin();
-    Some(Box::new(reading.finish(session).markers))
+    reading.check(session);
+    Some(Box::new(reading.markers))
 }
 
 fn wrong(arg: &Arg, wanted: &str, kind: &Kind, session: &mut Session) {

@@ -6,7 +6,7 @@ use rbuilder_syntax::grammar::{
 use rbuilder_syntax::token::{Cursor, Malformed, lex};
 use rbuilder_syntax::{Attribute, Session, TypeKind, TypeRef};
 
-use super::squeezed;
+use super::{COMMENTED, squeezed};
 
 struct Outline<'a> {
     text: &'a str,
@@ -143,8 +143,7 @@ impl Outline<'_> {
             TypeKind::Path(segments, args) => format!("{}<{}>", segments.join("::"), list(args)),
             TypeKind::Array(item, length) => format!("[{};{length:?}]", self.ty(item)),
             TypeKind::Tuple(types) => format!("({})", list(types)),
-            // Comments are no part of what syn has.
-            TypeKind::Other(text) if text.contains("//") || text.contains("/*") => "other".to_owned(),
+            TypeKind::Other(text) if text.contains("//") || text.contains("/*") => COMMENTED.to_owned(),
             TypeKind::Other(text) => format!("other {}", squeezed(text)),
         }
     }
@@ -159,7 +158,7 @@ impl Outline<'_> {
             text += &self.text[cursor.span_since(from).range()];
         }
         if text.contains("//") || text.contains("/*") {
-            return String::new();
+            return COMMENTED.to_owned();
         }
         squeezed(&text)
     }

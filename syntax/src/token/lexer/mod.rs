@@ -1,8 +1,11 @@
 //! Text to tokens.
 
-use super::mark::{Mark, MarkKind};
-use super::{Delimiter, Kind, LiteralKind, Malformed, Token, Tokens};
+mod literal;
+mod trivia;
+
 use crate::Span;
+use crate::token::mark::{Mark, MarkKind};
+use crate::token::{Delimiter, Kind, LiteralKind, Malformed, Token, Tokens};
 
 /// Delimiters or angle brackets within each other, outside the bodies of functions; real code stays below 20.
 pub const MAX_DEPTH: usize = 50;
@@ -76,29 +79,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A byte order mark, and a first line that begins with `#!` and is no attribute.
-    fn skip_preamble(&mut self) {
-        if self.text.starts_with('\u{feff}') {
-            self.at = '\u{feff}'.len_utf8();
-        }
-        if !self.bytes[self.at..].starts_with(b"#!") {
-            return;
-        }
-        let start = self.at;
-        self.at += 2;
-        // An unended comment is complained about when it is met again.
-        let attribute = self.skip_trivia().is_ok() && self.peek(0) == b'[';
-        self.at = start;
-        if !attribute {
-            self.skip_line();
-        }
-    }
-
     fn run(&mut self) -> Result<(), Malformed> {
         while let Some(&byte) = self.bytes.get(self.at) {
             let start = self.at;
             match byte {
-                b' ' | b'\n' | b'\t' | b'\r' | 0x0b | 0x0c => self.at += 1,
+                b' ' | b'\n' | b'\t' | b'\r' | 0x0b | 0x0c => self.skip_spaces(),
                 b'/' if self.peek(1) == b'/' => self.line_comment(start),
                 b'/' if self.peek(1) == b'*' => self.block_comment(start)?,
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(start)?,
@@ -129,6 +114,14 @@ impl<'a> Lexer<'a> {
         self.body = None;
         self.push(end, Kind::End);
         Ok(())
+    }
+
+    fn skip_spaces(&mut self) {
+        let rest = &self.bytes[self.at..];
+        let length = rest
+            .iter()
+            .position(|byte| !matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | 0x0b | 0x0c));
+        self.at += length.unwrap_or(rest.len());
     }
 
     fn peek(&self, ahead: usize) -> u8 {
@@ -167,202 +160,20 @@ impl<'a> Lexer<'a> {
         Malformed::new(span, format!("unexpected character `{}`", letter.escape_debug()))
     }
 
-    fn skip_line(&mut self) {
-        let rest = &self.text[self.at..];
-        self.at += rest.find('\n').unwrap_or(rest.len());
-    }
-
-    /// Spaces and comments, documentation included.
-    fn skip_trivia(&mut self) -> Result<(), Malformed> {
-        loop {
-            match self.peek(0) {
-                b' ' | b'\n' | b'\t' | b'\r' => self.at += 1,
-                b'/' if self.peek(1) == b'/' => self.skip_line(),
-                b'/' if self.peek(1) == b'*' => self.skip_block_comment()?,
-                _ => return Ok(()),
-            }
-        }
-    }
-
-    /// The next byte that is neither space nor comment; 0 at the end.
-    fn next_byte(&mut self) -> Result<u8, Malformed> {
-        let here = self.at;
-        self.skip_trivia()?;
-        let byte = self.peek(0);
-        self.at = here;
-        Ok(byte)
-    }
-
-    /// `///` and `//!` document; `//` and `////` do not.
-    fn line_comment(&mut self, start: usize) {
-        let kind = match (self.peek(2), self.peek(3)) {
-            (b'/', b'/') => None,
-            (b'/', _) => Some(Kind::OuterDoc),
-            (b'!', _) => Some(Kind::InnerDoc),
-            _ => None,
-        };
-        self.skip_line();
-        if let Some(kind) = kind {
-            self.push(start, kind);
-        }
-    }
-
-    /// `/**` and `/*!` document; `/*`, `/***` and `/**/` do not.
-    fn block_comment(&mut self, start: usize) -> Result<(), Malformed> {
-        let kind = match (self.peek(2), self.peek(3)) {
-            (b'*', b'*' | b'/') => None,
-            (b'*', _) => Some(Kind::OuterDoc),
-            (b'!', _) => Some(Kind::InnerDoc),
-            _ => None,
-        };
-        self.skip_block_comment()?;
-        if let Some(kind) = kind {
-            self.push(start, kind);
-        }
-        Ok(())
-    }
-
-    fn skip_block_comment(&mut self) -> Result<(), Malformed> {
-        let start = self.at;
-        let mut depth = 0;
-        while self.at < self.bytes.len() {
-            match (self.peek(0), self.peek(1)) {
-                (b'/', b'*') => {
-                    depth += 1;
-                    self.at += 2;
-                }
-                (b'*', b'/') => {
-                    depth -= 1;
-                    self.at += 2;
-                    if depth == 0 {
-                        return Ok(());
-                    }
-                }
-                _ => self.at += 1,
-            }
-        }
-        Err(Malformed::new(
-            self.span(start, start + 2),
-            "this comment never ends",
-        ))
-    }
-
-    /// From the opening quote to behind the closing one.
-    fn skip_text(&mut self) -> Result<(), Malformed> {
-        let start = self.at;
-        self.at += 1;
-        while let Some(&byte) = self.bytes.get(self.at) {
-            match byte {
-                b'\\' => self.at += 2,
-                b'"' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                _ => self.at += 1,
-            }
-        }
-        Err(Malformed::new(
-            self.span(start, start + 1),
-            "this text never ends",
-        ))
-    }
-
-    /// From the first `#` or `"` to behind the last; does not move where no raw text begins.
-    fn skip_raw_text(&mut self) -> Result<bool, Malformed> {
-        let hashes = self.bytes[self.at..]
-            .iter()
-            .take_while(|&&byte| byte == b'#')
-            .count();
-        if self.peek(hashes) != b'"' {
-            return Ok(false);
-        }
-        let mut from = self.at + hashes + 1;
-        while let Some(quote) = self.text[from..].find('"') {
-            let behind = from + quote + 1;
-            let closing = &self.bytes[behind..];
-            if closing.len() >= hashes && closing[..hashes].iter().all(|&byte| byte == b'#') {
-                self.at = behind + hashes;
-                return Ok(true);
-            }
-            from = behind;
-        }
-        Err(Malformed::new(
-            self.span(self.at, self.at + hashes + 1),
-            "this text never ends",
-        ))
-    }
-
-    /// `'a'`, `'\n'`, or the lifetime `'a`. A prefix may stand before the tick.
-    fn tick(&mut self, start: usize, tick: usize) -> Result<(), Malformed> {
-        self.at = tick + 1;
-        let mut chars = self.text[self.at..].chars();
-        let kind = match chars.next() {
-            Some('\\') => {
-                // The escaped character may be a tick itself.
-                let escaped = chars.next().map_or(0, char::len_utf8);
-                self.at += 1 + escaped;
-                let rest = &self.text[self.at..];
-                let Some(end) = rest
-                    .find(['\'', '\n'])
-                    .filter(|end| rest.as_bytes()[*end] == b'\'')
-                else {
-                    return Err(Malformed::new(
-                        self.span(tick, tick + 1),
-                        "this character never ends",
-                    ));
-                };
-                self.at += end + 1;
-                Kind::Literal(LiteralKind::Char)
-            }
-            Some(letter) if chars.next() == Some('\'') => {
-                self.at += letter.len_utf8() + 1;
-                Kind::Literal(LiteralKind::Char)
-            }
-            Some(letter) if letter == '_' || letter.is_alphabetic() => {
-                self.skip_word();
-                if self.peek(0) == b'#' && &self.bytes[tick + 1..self.at] == b"r" {
-                    self.at += 1;
-                    self.skip_word();
-                }
-                Kind::Lifetime
-            }
-            _ => {
-                return Err(Malformed::new(
-                    self.span(tick, tick + 1),
-                    "this character never ends",
-                ));
-            }
-        };
-        match kind {
-            Kind::Literal(_) if start < tick => self.literal(start, LiteralKind::Bytes),
-            kind => self.push(start, kind),
-        }
-        Ok(())
-    }
-
+    /// Letters, digits, `_`, and characters beyond ASCII that are no spaces.
     fn skip_word(&mut self) {
-        while matches!(self.peek(0), b'_' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | 0x80..) {
-            self.at += 1;
-        }
-        // Spaces of other scripts end a word as the common ones do.
-        let word_end = self.at;
-        if self.bytes[word_end.saturating_sub(1)] >= 0x80 {
-            self.end_before_foreign_space();
-        }
-    }
-
-    /// Moves back to the first space among the characters beyond ASCII that were just passed.
-    fn end_before_foreign_space(&mut self) {
-        let passed = self.bytes[..self.at].iter().rev();
-        let mut start = self.at - passed.take_while(|&&byte| byte >= 0x80).count();
-        while start < self.at && !self.text.is_char_boundary(start) {
-            start += 1;
-        }
-        if let Some((offset, _)) = self.text[start..self.at]
-            .char_indices()
-            .find(|(_, letter)| is_space(*letter))
-        {
-            self.at = start + offset;
+        loop {
+            let rest = &self.bytes[self.at..];
+            let length = rest.iter().position(|byte| !IN_WORD[usize::from(*byte)]);
+            self.at += length.unwrap_or(rest.len());
+            if self.peek(0) < 0x80 {
+                return;
+            }
+            let letter = self.text[self.at..].chars().next().unwrap_or_default();
+            if is_space(letter) {
+                return;
+            }
+            self.at += letter.len_utf8();
         }
     }
 
@@ -436,45 +247,6 @@ impl<'a> Lexer<'a> {
             self.marks.push(Mark { kind, at, in_body });
         }
         Ok(())
-    }
-
-    /// Digits, a fraction and an exponent, letters of a suffix.
-    fn number(&mut self, start: usize) {
-        self.skip_word();
-        let prefixed =
-            self.bytes[start] == b'0' && matches!(self.bytes.get(start + 1), Some(b'x' | b'o' | b'b'));
-        let mut float = false;
-        if !prefixed {
-            // `1.5` and `1.` are numbers; `1..2`, `1.max(2)` and `x.0.1` go on behind the number.
-            if self.peek(0) == b'.' && self.peek(1) != b'.' && !starts_word(self.peek(1)) {
-                float = true;
-                self.at += 1;
-                self.skip_word();
-            }
-            if self.ends_in_exponent(start) && matches!(self.peek(0), b'+' | b'-') {
-                self.at += 1;
-                self.skip_word();
-            }
-            let rest = &self.bytes[start..self.at];
-            float |= rest.ends_with(b"f32") || rest.ends_with(b"f64") || has_exponent(rest);
-        }
-        let kind = if float {
-            LiteralKind::Float
-        } else {
-            LiteralKind::Integer
-        };
-        self.literal(start, kind);
-    }
-
-    fn ends_in_exponent(&self, start: usize) -> bool {
-        let (last, digits) = match self.bytes[start..self.at].split_last() {
-            Some((last, digits)) => (*last, digits),
-            None => return false,
-        };
-        matches!(last, b'e' | b'E')
-            && digits
-                .iter()
-                .all(|byte| byte.is_ascii_digit() || matches!(byte, b'_' | b'.'))
     }
 
     fn punct(&mut self, byte: u8) {
@@ -597,6 +369,17 @@ impl<'a> Lexer<'a> {
     }
 }
 
+/// Which ASCII bytes can stand in a word.
+const IN_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = matches!(byte as u8, b'_' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9');
+        byte += 1;
+    }
+    table
+};
+
 /// Whether a byte can begin a name.
 fn starts_word(byte: u8) -> bool {
     matches!(byte, b'_' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..)
@@ -608,14 +391,6 @@ fn is_space(letter: char) -> bool {
         letter,
         '\u{85}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}'
     )
-}
-
-/// Whether a decimal number has `e` and digits behind it; the `e` of a suffix like `usize` has a letter before.
-fn has_exponent(number: &[u8]) -> bool {
-    let digits = number
-        .iter()
-        .position(|byte| !(byte.is_ascii_digit() || matches!(byte, b'_' | b'.')));
-    digits.is_some_and(|at| matches!(number[at], b'e' | b'E'))
 }
 
 impl Delimiter {

@@ -1,0 +1,149 @@
+//! Literals, and the lifetimes that begin like one.
+
+use super::{Lexer, starts_word};
+use crate::token::{Kind, LiteralKind, Malformed};
+
+impl Lexer<'_> {
+    /// From the opening quote to behind the closing one.
+    pub(super) fn skip_text(&mut self) -> Result<(), Malformed> {
+        let start = self.at;
+        self.at += 1;
+        while let Some(&byte) = self.bytes.get(self.at) {
+            match byte {
+                b'\\' => self.at += 2,
+                b'"' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => self.at += 1,
+            }
+        }
+        Err(Malformed::new(
+            self.span(start, start + 1),
+            "this text never ends",
+        ))
+    }
+
+    /// From the first `#` or `"` to behind the last; does not move where no raw text begins.
+    pub(super) fn skip_raw_text(&mut self) -> Result<bool, Malformed> {
+        let hashes = self.bytes[self.at..]
+            .iter()
+            .take_while(|&&byte| byte == b'#')
+            .count();
+        if self.peek(hashes) != b'"' {
+            return Ok(false);
+        }
+        let mut from = self.at + hashes + 1;
+        while let Some(quote) = self.text[from..].find('"') {
+            let behind = from + quote + 1;
+            let closing = &self.bytes[behind..];
+            if closing.len() >= hashes && closing[..hashes].iter().all(|&byte| byte == b'#') {
+                self.at = behind + hashes;
+                return Ok(true);
+            }
+            from = behind;
+        }
+        Err(Malformed::new(
+            self.span(self.at, self.at + hashes + 1),
+            "this text never ends",
+        ))
+    }
+
+    /// `'a'`, `'\n'`, or the lifetime `'a`. A prefix may stand before the tick.
+    pub(super) fn tick(&mut self, start: usize, tick: usize) -> Result<(), Malformed> {
+        self.at = tick + 1;
+        let mut chars = self.text[self.at..].chars();
+        let kind = match chars.next() {
+            Some('\\') => {
+                // The escaped character may be a tick itself.
+                let escaped = chars.next().map_or(0, char::len_utf8);
+                self.at += 1 + escaped;
+                let rest = &self.text[self.at..];
+                let Some(end) = rest
+                    .find(['\'', '\n'])
+                    .filter(|end| rest.as_bytes()[*end] == b'\'')
+                else {
+                    return Err(Malformed::new(
+                        self.span(tick, tick + 1),
+                        "this character never ends",
+                    ));
+                };
+                self.at += end + 1;
+                Kind::Literal(LiteralKind::Char)
+            }
+            Some(letter) if chars.next() == Some('\'') => {
+                self.at += letter.len_utf8() + 1;
+                Kind::Literal(LiteralKind::Char)
+            }
+            Some(letter) if letter == '_' || letter.is_alphabetic() => {
+                self.skip_word();
+                if self.peek(0) == b'#' && &self.bytes[tick + 1..self.at] == b"r" {
+                    self.at += 1;
+                    self.skip_word();
+                }
+                Kind::Lifetime
+            }
+            _ => {
+                return Err(Malformed::new(
+                    self.span(tick, tick + 1),
+                    "this character never ends",
+                ));
+            }
+        };
+        match kind {
+            Kind::Literal(_) if start < tick => self.literal(start, LiteralKind::Bytes),
+            kind => self.push(start, kind),
+        }
+        Ok(())
+    }
+
+    /// Digits, a fraction and an exponent, letters of a suffix.
+    pub(super) fn number(&mut self, start: usize) {
+        self.skip_word();
+        let prefixed =
+            self.bytes[start] == b'0' && matches!(self.bytes.get(start + 1), Some(b'x' | b'o' | b'b'));
+        let mut float = false;
+        if !prefixed {
+            // `1.5` and `1.` are numbers; `1..2`, `1.max(2)` and `x.0.1` go on behind the number.
+            if self.peek(0) == b'.' && self.peek(1) != b'.' && !starts_word(self.peek(1)) {
+                float = true;
+                self.at += 1;
+                self.skip_word();
+            }
+            if self.ends_in_exponent(start) && matches!(self.peek(0), b'+' | b'-') {
+                self.at += 1;
+                self.skip_word();
+            }
+            let rest = &self.bytes[start..self.at];
+            float |= rest.ends_with(b"f32") || rest.ends_with(b"f64") || has_exponent(rest);
+        }
+        let kind = if float {
+            LiteralKind::Float
+        } else {
+            LiteralKind::Integer
+        };
+        self.literal(start, kind);
+    }
+
+    pub(super) fn ends_in_exponent(&self, start: usize) -> bool {
+        let (last, digits) = match self.bytes[start..self.at].split_last() {
+            Some((last, digits)) => (*last, digits),
+            None => return false,
+        };
+        matches!(last, b'e' | b'E')
+            && digits
+                .iter()
+                .all(|byte| byte.is_ascii_digit() || matches!(byte, b'_' | b'.'))
+    }
+}
+
+/// Whether a decimal number has `e` and a number behind it; the `e` of `1usize` has a letter before, that of `1else`
+/// one behind.
+fn has_exponent(number: &[u8]) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'_' | b'.');
+    let rest = match number.iter().position(|byte| !is_digit(byte)) {
+        Some(at) => &number[at..],
+        None => return false,
+    };
+    matches!(rest, [b'e' | b'E', next, ..] if is_digit(next) || matches!(next, b'+' | b'-'))
+}

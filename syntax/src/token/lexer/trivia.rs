@@ -1,0 +1,104 @@
+//! What is between tokens: spaces, comments, and what may stand before the first token.
+
+use super::Lexer;
+use crate::token::{Kind, Malformed};
+
+impl Lexer<'_> {
+    /// A byte order mark, and a first line that begins with `#!` and is no attribute.
+    pub(super) fn skip_preamble(&mut self) {
+        if self.text.starts_with('\u{feff}') {
+            self.at = '\u{feff}'.len_utf8();
+        }
+        if !self.bytes[self.at..].starts_with(b"#!") {
+            return;
+        }
+        let start = self.at;
+        self.at += 2;
+        // An unended comment is complained about when it is met again.
+        let attribute = self.skip_trivia().is_ok() && self.peek(0) == b'[';
+        self.at = start;
+        if !attribute {
+            self.skip_line();
+        }
+    }
+
+    pub(super) fn skip_line(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.find('\n').unwrap_or(rest.len());
+    }
+
+    /// Spaces and comments, documentation included.
+    pub(super) fn skip_trivia(&mut self) -> Result<(), Malformed> {
+        loop {
+            match self.peek(0) {
+                b' ' | b'\n' | b'\t' | b'\r' => self.at += 1,
+                b'/' if self.peek(1) == b'/' => self.skip_line(),
+                b'/' if self.peek(1) == b'*' => self.skip_block_comment()?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The next byte that is neither space nor comment; 0 at the end.
+    pub(super) fn next_byte(&mut self) -> Result<u8, Malformed> {
+        let here = self.at;
+        self.skip_trivia()?;
+        let byte = self.peek(0);
+        self.at = here;
+        Ok(byte)
+    }
+
+    /// `///` and `//!` document; `//` and `////` do not.
+    pub(super) fn line_comment(&mut self, start: usize) {
+        let kind = match (self.peek(2), self.peek(3)) {
+            (b'/', b'/') => None,
+            (b'/', _) => Some(Kind::OuterDoc),
+            (b'!', _) => Some(Kind::InnerDoc),
+            _ => None,
+        };
+        self.skip_line();
+        if let Some(kind) = kind {
+            self.push(start, kind);
+        }
+    }
+
+    /// `/**` and `/*!` document; `/*`, `/***` and `/**/` do not.
+    pub(super) fn block_comment(&mut self, start: usize) -> Result<(), Malformed> {
+        let kind = match (self.peek(2), self.peek(3)) {
+            (b'*', b'*' | b'/') => None,
+            (b'*', _) => Some(Kind::OuterDoc),
+            (b'!', _) => Some(Kind::InnerDoc),
+            _ => None,
+        };
+        self.skip_block_comment()?;
+        if let Some(kind) = kind {
+            self.push(start, kind);
+        }
+        Ok(())
+    }
+
+    pub(super) fn skip_block_comment(&mut self) -> Result<(), Malformed> {
+        let start = self.at;
+        let mut depth = 0;
+        while self.at < self.bytes.len() {
+            match (self.peek(0), self.peek(1)) {
+                (b'/', b'*') => {
+                    depth += 1;
+                    self.at += 2;
+                }
+                (b'*', b'/') => {
+                    depth -= 1;
+                    self.at += 2;
+                    if depth == 0 {
+                        return Ok(());
+                    }
+                }
+                _ => self.at += 1,
+            }
+        }
+        Err(Malformed::new(
+            self.span(start, start + 2),
+            "this comment never ends",
+        ))
+    }
+}
