@@ -20,7 +20,7 @@ static KUBERNETES: LazyLock<Catalogue<'static>> = LazyLock::new(|| Catalogue::ne
 /// # Panics
 /// When its `JsonSchema` has no structural form.
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
-    rbuilder_schema::private::slot::<T>(&|path| KUBERNETES.schema(path))
+    rbuilder_schema::private::slot_with::<T>(&|path| KUBERNETES.schema(path))
 }
 
 // The minor whose feature of k8s-openapi is on; for one that the catalogue does not have, the next to it.

@@ -162,12 +162,20 @@ pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
     T::_schemars_private_is_option()
 }
 
-/// The schema of a type that a container mentions, from its `JsonSchema`; of Kubernetes' own types from
-/// `kubernetes`, which is asked by Rust path (`k8s_openapi::api::core::v1::Pod`).
+/// The schema of a type that a container mentions, from its `JsonSchema`.
 ///
 /// # Panics
 /// When that schema has no structural form.
-pub fn slot<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>) -> Slot {
+pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
+    slot_with::<T>(&|_| None)
+}
+
+/// [`slot`], with the schemas of Kubernetes' own types from `kubernetes`, which is asked by Rust path
+/// (`k8s_openapi::api::core::v1::Pod`).
+///
+/// # Panics
+/// When the type's schema has no structural form.
+pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>) -> Slot {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let schema = generator.subschema_for::<T>();
     let definitions = generator.take_definitions(true);
