@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use rbuilder_generator::{Diagnostic, Severity, Sources};
 use serde_json::{Value, json};
+
+/// Lines of more bytes than this, together, are named and not shown: nobody wrote them, and nobody reads them.
+const LONGEST: usize = 20_000;
 
 /// One complaint: the message, the place with its source line, and what to write instead.
 pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: bool) -> String {
@@ -15,16 +18,23 @@ pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: boo
     };
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.range);
+    let title = level.primary_title(&diagnostic.message);
     // Only its own lines: the renderer looks at all that it is given, for each of many complaints.
     let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[range.end..]
         .find('\n')
         .map_or(source.len(), |at| range.end + at);
-    let place = Snippet::source(&source[first..end])
-        .line_start(source[..first].matches('\n').count() + 1)
-        .path(&diagnostic.path)
-        .annotation(AnnotationKind::Primary.span(range.start - first..range.end - first));
-    let mut group = level.primary_title(&diagnostic.message).element(place);
+    let (line, column) = place(&source, range.start);
+    let mut group = if end - first > LONGEST {
+        let origin = Origin::path(&diagnostic.path).line(line).char_column(column);
+        title.element(origin)
+    } else {
+        let snippet = Snippet::source(&source[first..end])
+            .line_start(line)
+            .path(&diagnostic.path)
+            .annotation(AnnotationKind::Primary.span(range.start - first..range.end - first));
+        title.element(snippet)
+    };
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help));
     }

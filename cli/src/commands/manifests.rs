@@ -180,20 +180,24 @@ impl Found {
     }
 }
 
+/// More complaints than these are counted and not told: they come from one mistake, or from a program.
+const MOST_TOLD: usize = 2000;
+
 fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFile)) -> Result<Found> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
         options.kubernetes = kubernetes::configured(sources)?;
     }
     let diagnostics = generate_each(sources, &options, each);
-    let text: Vec<String> = diagnostics
+    let told = &diagnostics[..diagnostics.len().min(MOST_TOLD)];
+    let text: Vec<String> = told
         .iter()
         .map(|diagnostic| match request.messages {
             MessageFormat::Human => format!("{}\n", report::snippet(diagnostic, sources, request.color)),
             MessageFormat::Json => report::line(diagnostic, sources),
         })
         .collect();
-    let data: Vec<Value> = diagnostics
+    let data: Vec<Value> = told
         .iter()
         .map(|diagnostic| report::json(diagnostic, sources))
         .collect();

@@ -1,0 +1,278 @@
+//! `rbuilder manifests` on input that nobody meant to write: it ends, it says what is wrong and where, it goes on with
+//! the other files, and it writes nothing.
+
+#![allow(clippy::disallowed_methods)] // the tests make the input themselves
+
+mod support;
+
+use std::fs;
+
+use support::{Folder, Ran};
+
+const KIND: &str = "use kube::CustomResource; use rbuilder::CrdSchema;\n\
+    #[derive(CustomResource, CrdSchema)]\n\
+    #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Good\")]\n\
+    pub struct GoodSpec { pub size: i32 }\n";
+
+/// A package whose library has this text before a kind.
+fn package(before: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"bad\"\nedition = \"2024\"\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n",
+    );
+    folder.write("src/lib.rs", &format!("{before}\n{KIND}"));
+    folder
+}
+
+/// The command fails, says all of this, and writes nothing.
+#[track_caller]
+fn refused(folder: &Folder, parts: &[&str]) -> Ran {
+    let ran = folder.run("manifests");
+    assert_eq!(ran.code, 1, "{}{}", ran.out, shortened(&ran.err));
+    for part in parts {
+        assert!(
+            ran.err.contains(part),
+            "{part:?} is missing in\n{}",
+            shortened(&ran.err)
+        );
+    }
+    assert!(!folder.path().join("config").exists());
+    ran
+}
+
+/// The command makes the CRD.
+#[track_caller]
+fn accepted(folder: &Folder) -> String {
+    let ran = folder.run("manifests");
+    assert_eq!(ran.code, 0, "{}{}", ran.out, shortened(&ran.err));
+    fs::read_to_string(folder.path().join("config/crd/bases/g.example.com_goods.yaml")).expect("the CRD")
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(4000).collect()
+}
+
+#[test]
+fn a_file_that_does_not_parse() {
+    let folder = package("pub mod broken;\npub mod other;");
+    folder.write("src/broken.rs", "pub struct Fine;\npub struct {\n");
+    folder.write(
+        "src/other.rs",
+        "#[derive(rbuilder::CrdSchema)]\nstruct A { #[crd(mnimum = 1)] a: i32 }\n",
+    );
+    refused(
+        &folder,
+        &[
+            "--> src/broken.rs:2:12",
+            "--> src/other.rs:2:",
+            "unknown marker `mnimum`",
+        ],
+    );
+}
+
+#[test]
+fn two_kinds_with_one_name() {
+    let folder = package("pub mod again;");
+    folder.write("src/again.rs", KIND);
+    refused(
+        &folder,
+        &[
+            "the kind `Good` of group `g.example.com` has the version `v1` twice",
+            "src/again.rs",
+            "src/lib.rs",
+        ],
+    );
+}
+
+#[test]
+fn a_kind_in_no_module() {
+    let folder = package("");
+    folder.write("src/lost.rs", &KIND.replace("Good", "Lost"));
+    let ran = folder.run("manifests").ok();
+    assert!(ran.err.contains("--> src/lost.rs"), "{}", ran.err);
+    assert!(ran.err.contains("warning: "), "{}", ran.err);
+}
+
+#[test]
+fn circles() {
+    let cases = [
+        (
+            "#[derive(CrdSchema)] pub struct A { a: Vec<B> } #[derive(CrdSchema)] pub struct B { b: A }",
+            "A",
+            "contains itself",
+        ),
+        ("#[path = \"lib.rs\"] pub mod again;", "i32", "src/lib.rs"),
+        ("include!(\"lib.rs\");", "i32", "src/lib.rs"),
+        (
+            "pub use self::x as y; pub use self::y as x;",
+            "x",
+            "cannot find the type `x`",
+        ),
+    ];
+    for (before, type_, said) in cases {
+        let folder = package("");
+        let source = format!("{before}\n{}", KIND.replace("i32", type_));
+        folder.write("src/lib.rs", &source);
+        refused(&folder, &[said, "--> src/lib.rs:"]);
+    }
+}
+
+/// Puts something at a path.
+#[cfg(unix)]
+type Make = fn(&std::path::Path);
+
+/// What stands where a file should be, and the rest is still checked.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file() {
+    use std::os::unix::fs::symlink;
+
+    let make: [(&str, Make, &str); 6] = [
+        (
+            "a link to nothing",
+            |path| symlink("nowhere.rs", path).unwrap(),
+            "there is no file",
+        ),
+        ("a link to itself", |path| symlink("x.rs", path).unwrap(), "x.rs"),
+        (
+            "a folder",
+            |path| fs::create_dir(path).unwrap(),
+            "there is no file",
+        ),
+        (
+            "a socket",
+            |path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
+            "there is no file",
+        ),
+        (
+            "a pipe",
+            |path| {
+                assert!(
+                    std::process::Command::new("mkfifo")
+                        .arg(path)
+                        .status()
+                        .unwrap()
+                        .success()
+                )
+            },
+            "there is no file",
+        ),
+        (
+            "no text",
+            |path| fs::write(path, b"pub struct A;\n\xff\xfe").unwrap(),
+            "src/x.rs",
+        ),
+    ];
+    for (what, make, said) in make {
+        let folder = package("pub mod x;\npub mod other;");
+        folder.write(
+            "src/other.rs",
+            "#[derive(rbuilder::CrdSchema)]\nstruct A { #[crd(mnimum = 1)] a: i32 }\n",
+        );
+        make(&folder.path().join("src/x.rs"));
+        let ran = refused(&folder, &[said, "unknown marker `mnimum`"]);
+        assert!(ran.err.contains("x.rs"), "{what}: {}", ran.err);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_circle_of_links() {
+    let folder = package("pub mod inner;");
+    folder.write("src/inner/mod.rs", "");
+    std::os::unix::fs::symlink("..", folder.path().join("src/inner/up")).unwrap();
+    accepted(&folder);
+}
+
+#[test]
+fn line_ends_and_marks_change_nothing() {
+    let folder = package("/// A\n/// B\n");
+    let expected = accepted(&folder);
+    let source = fs::read_to_string(folder.path().join("src/lib.rs")).unwrap();
+    for source in [source.replace('\n', "\r\n"), format!("\u{feff}{source}")] {
+        folder.write("src/lib.rs", &source);
+        assert_eq!(accepted(&folder), expected);
+    }
+}
+
+#[test]
+fn a_nul_byte() {
+    let folder = package("pub mod x;");
+    folder.write("src/x.rs", "pub struct A;\n\0\npub struct B;\n");
+    refused(&folder, &["--> src/x.rs:2:1"]);
+}
+
+#[test]
+fn a_large_file() {
+    let noise = "pub fn noise(x: u32) -> u32 { if x > 1 { x + 1 } else { x } }\n/// Words about nothing.\n"
+        .repeat(110_000);
+    assert!(noise.len() > 9_000_000);
+    accepted(&package(&noise));
+}
+
+/// A mistake in a line of megabytes is shown without the megabytes.
+#[test]
+fn a_long_line() {
+    let long = format!(
+        "const A: &str = \"{}\"; #[derive(CrdSchema)] struct A {{ #[crd(mnimum = 1)] a: i32 }} const B: &str = \"{0}\";",
+        "x".repeat(2_000_000)
+    );
+    let ran = refused(&package(&long), &["unknown marker `mnimum`", "--> src/lib.rs:1:"]);
+    assert!(ran.err.len() < 10_000, "{} bytes of message", ran.err.len());
+}
+
+#[test]
+fn many_attributes() {
+    let folder = package(&"#[allow(dead_code)]\n".repeat(100_000));
+    accepted(&folder);
+    let marked = "#[crd(title = \"t\")] ".repeat(10_000);
+    let folder = package(&format!(
+        "#[derive(CrdSchema)] pub struct A {{ {marked} a: i32 }}"
+    ));
+    let ran = refused(
+        &folder,
+        &["`title` is written twice", "9999 errors in the source"],
+    );
+    assert_eq!(ran.err.matches("--> src/lib.rs:1:").count(), 2000);
+    assert!(ran.err.len() < 500_000, "{} bytes of messages", ran.err.len());
+}
+
+#[test]
+fn many_mistakes() {
+    let fields: String = (0..1000)
+        .map(|field| format!("#[crd(mnimum = 1)] a{field}: i32,\n"))
+        .collect();
+    let ran = refused(
+        &package(&format!("#[derive(CrdSchema)] pub struct A {{\n{fields}}}")),
+        &["src/lib.rs:1001:"],
+    );
+    assert_eq!(ran.err.matches("unknown marker").count(), 1000);
+}
+
+#[test]
+fn many_files() {
+    let modules: String = (0..2000).map(|module| format!("pub mod m{module};\n")).collect();
+    let folder = package(&modules);
+    for module in 0..2000 {
+        folder.write(&format!("src/m{module}.rs"), "pub struct A;\n");
+    }
+    accepted(&folder);
+}
+
+#[test]
+fn deep_folders() {
+    let folder = package("pub mod d;");
+    let mut path = String::from("src");
+    for _ in 0..1000 {
+        path.push_str("/d");
+        folder.write(&format!("{path}/mod.rs"), "pub mod d;\n");
+    }
+    folder.write(&format!("{path}/d.rs"), "pub struct A;\n");
+    let ran = folder.run("manifests");
+    assert!(
+        ran.code == 0 || ran.err.contains("src/d/d"),
+        "{}",
+        shortened(&ran.err)
+    );
+}
