@@ -272,7 +272,7 @@ type Thing struct {
 	*r.Base `json:\"\"`
 	// Name of it,
 	// in words.
-	// TODO: another name
+	//\x20TODO: another name
 	//
 	//
 	// More.
