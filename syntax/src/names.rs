@@ -64,15 +64,16 @@ impl Case {
 }
 
 fn pascal(ident: &str) -> String {
-    let mut name = String::with_capacity(ident.len());
-    for word in ident.split('_') {
-        let start = name.len();
-        name.push_str(word);
-        if let Some(first) = name.get_mut(start..start + 1) {
-            first.make_ascii_uppercase();
+    let mut start = true;
+    // Every field is named, so this goes by bytes: only ASCII is changed or left out.
+    let mut name = Vec::with_capacity(ident.len());
+    for byte in ident.bytes() {
+        if byte != b'_' {
+            name.push(if start { byte.to_ascii_uppercase() } else { byte });
         }
+        start = byte == b'_';
     }
-    name
+    String::from_utf8(name).unwrap_or_default()
 }
 
 fn lower_first(mut name: String) -> String {

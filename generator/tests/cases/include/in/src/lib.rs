@@ -7,3 +7,8 @@ mod built {
 }
 #[cfg(windows)]
 include!("no_such_file.rs");
+
+pub struct Reconciler;
+impl Reconciler {
+    include!("parts/methods.rs");
+}
