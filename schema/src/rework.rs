@@ -128,26 +128,19 @@ pub fn keep_object_meta(schema: &mut Schema) -> bool {
 
 /// The path of the first `metadata` whose content the API server drops, below the fields of `schema`.
 pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
-    let children = schema
-        .properties
-        .iter()
-        .map(|(name, child)| (format!(".{name}"), child))
-        .chain(schema.items.iter().map(|child| ("[]".to_owned(), child)))
-        .chain(
-            schema
-                .additional_properties
-                .iter()
-                .map(|child| (".*".to_owned(), child)),
-        );
-    for (step, child) in children {
-        if step == ".metadata" && is_bare(child) && !schema.embedded_resource {
-            return Some(step);
+    for (name, child) in &schema.properties {
+        if &**name == "metadata" && is_bare(child) && !schema.embedded_resource {
+            return Some(".metadata".to_owned());
         }
         if let Some(below) = dropped_object_meta(child) {
-            return Some(format!("{step}{below}"));
+            return Some(format!(".{name}{below}"));
         }
     }
-    None
+    let inner = |child: &Option<Arc<Schema>>, step: &str| {
+        let below = dropped_object_meta(child.as_deref()?)?;
+        Some(format!("{step}{below}"))
+    };
+    inner(&schema.items, "[]").or_else(|| inner(&schema.additional_properties, ".*"))
 }
 
 /// An object of which nothing is said: what `ObjectMeta` is without its fields.
