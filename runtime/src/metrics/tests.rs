@@ -94,6 +94,7 @@ fn names_types_and_labels_are_controller_runtimes_and_begin_at_zero() {
     let metrics = Metrics::new();
     let _controller = metrics.controller("cup", 4);
     let _queue = metrics.queue("cup");
+    let _webhook = metrics.webhook("/mutate-cup");
     metrics.leader("id.example.com").set(0.0);
     let text = metrics.text();
     let ours = |name: &str| !name.starts_with("process_") && !name.starts_with("tokio_");
@@ -110,6 +111,7 @@ fn names_types_and_labels_are_controller_runtimes_and_begin_at_zero() {
         r#"certwatcher_read_certificate_errors_total counter
 certwatcher_read_certificate_total counter
 controller_runtime_active_workers gauge
+controller_runtime_conversion_webhook_panics_total counter
 controller_runtime_max_concurrent_reconciles gauge
 controller_runtime_reconcile_errors_total counter
 controller_runtime_reconcile_panics_total counter
@@ -117,6 +119,10 @@ controller_runtime_reconcile_time_seconds histogram
 controller_runtime_reconcile_timeouts_total counter
 controller_runtime_reconcile_total counter
 controller_runtime_terminal_reconcile_errors_total counter
+controller_runtime_webhook_latency_seconds histogram
+controller_runtime_webhook_panics_total counter
+controller_runtime_webhook_requests_in_flight gauge
+controller_runtime_webhook_requests_total counter
 leader_election_master_status gauge
 workqueue_adds_total counter
 workqueue_depth gauge
@@ -128,6 +134,7 @@ workqueue_work_duration_seconds histogram
 certwatcher_read_certificate_errors_total 0
 certwatcher_read_certificate_total 0
 controller_runtime_active_workers{controller="cup"} 0
+controller_runtime_conversion_webhook_panics_total 0
 controller_runtime_max_concurrent_reconciles{controller="cup"} 4
 controller_runtime_reconcile_errors_total{controller="cup"} 0
 controller_runtime_reconcile_panics_total{controller="cup"} 0
@@ -139,6 +146,12 @@ controller_runtime_reconcile_total{controller="cup",result="requeue"} 0
 controller_runtime_reconcile_total{controller="cup",result="requeue_after"} 0
 controller_runtime_reconcile_total{controller="cup",result="success"} 0
 controller_runtime_terminal_reconcile_errors_total{controller="cup"} 0
+controller_runtime_webhook_latency_seconds_sum{webhook="/mutate-cup"} 0
+controller_runtime_webhook_latency_seconds_count{webhook="/mutate-cup"} 0
+controller_runtime_webhook_panics_total 0
+controller_runtime_webhook_requests_in_flight{webhook="/mutate-cup"} 0
+controller_runtime_webhook_requests_total{code="200",webhook="/mutate-cup"} 0
+controller_runtime_webhook_requests_total{code="500",webhook="/mutate-cup"} 0
 leader_election_master_status{name="id.example.com"} 0
 workqueue_adds_total{controller="cup",name="cup"} 0
 workqueue_depth{controller="cup",name="cup",priority="0"} 0
