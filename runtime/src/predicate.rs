@@ -10,7 +10,7 @@
 //! use rbuilder::predicate::{Predicate, generation_changed, labels_changed};
 //!
 //! let wanted: Predicate<ConfigMap> = generation_changed().or(labels_changed());
-//! let named: Predicate<ConfigMap> = Predicate::new(|change| {
+//! let named = Predicate::<ConfigMap>::new(|change| {
 //!     change.object().metadata.name.as_deref() == Some("settings")
 //! });
 //! let both = wanted.and(named);
