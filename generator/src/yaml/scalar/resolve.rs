@@ -21,11 +21,11 @@ fn is_word(text: &str) -> bool {
     match text.as_bytes() {
         [] | b"~" | b"<<" | b"=" => true,
         b"y" | b"Y" | b"n" | b"N" => true,
-        b".nan" | b".NaN" | b".NAN" => true,
         bytes if bytes.len() > 5 => false,
         [b'.' | b'+' | b'-', ..] => {
             let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-            matches!(unsigned, ".inf" | ".Inf" | ".INF")
+            // No number has a sign and is none, but readers take it for one.
+            matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN")
         }
         [b'y' | b'Y' | b'n' | b'N' | b'o' | b'O', ..] => is_any_of(&["yes", "no", "on", "off", "null"]),
         [b't' | b'T' | b'f' | b'F', ..] => is_any_of(&["true", "false"]),
