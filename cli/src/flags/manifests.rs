@@ -81,13 +81,13 @@ pub struct TargetFlags {
         default_value = "config"
     )]
     pub config_dir: String,
-    /// Folder for CRDs [default: <config-dir>/crd/bases]
+    /// Folder for CRDs; `crd/bases` in the folder of --config-dir without it
     #[arg(long, value_name = "FOLDER")]
     pub crd_dir: Option<String>,
-    /// Folder for roles [default: <config-dir>/rbac]
+    /// Folder for roles; `rbac` in the folder of --config-dir without it
     #[arg(long, value_name = "FOLDER")]
     pub rbac_dir: Option<String>,
-    /// Folder for webhook configurations [default: <config-dir>/webhook]
+    /// Folder for webhook configurations; `webhook` in the folder of --config-dir without it
     #[arg(long, value_name = "FOLDER")]
     pub webhook_dir: Option<String>,
     /// Name of the manager's ClusterRole
