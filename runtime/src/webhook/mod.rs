@@ -29,7 +29,7 @@ use conversion::Converter;
 /// What is asked: who wants to do what to which object, and how. kube's type.
 ///
 /// The functions of a [`Webhook`] get their objects as arguments of their own, so `object` and `old_object` are empty
-/// here; a [raw](Webhook::raw) one finds them here.
+/// here; a [raw](crate::Manager::raw_webhook) one finds them here.
 pub type AdmissionRequest = kube::core::admission::AdmissionRequest<DynamicObject>;
 
 /// Remarks that the API server passes on to the client, which shows them; keep each under 120 characters.
