@@ -8,8 +8,8 @@
 //! read back, are quoted; so are texts that other YAML 1.1 readers take for a number or a moment, or stumble over, as
 //! `2001-01-01T00:00:00` and `2001-02-30`; and Unicode's own line separators are escaped.
 //!
-//! [`to_string`] prints a JSON value. What is large is printed from where it is, with [`write()`]: each value is a
-//! [`Node`] that is filled once, and nothing is copied on the way.
+//! [`to_string`] prints a JSON value. What is large is printed from where it is, with `write`: each value is a
+//! `Node` that is filled once, and nothing is copied on the way.
 
 mod number;
 mod order;
