@@ -25,10 +25,15 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
+/// Whether this is a word of CEL's own, which names nothing.
+pub fn is_cel_word(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
 /// The name by which a CEL rule reaches a field, or nothing when no rule can: names are made of letters,
 /// digits, `_`, `.`, `-` and `/`, and begin with a letter or `_`.
 pub fn cel_name(wire_name: &str) -> Option<String> {
-    if RESERVED.contains(&wire_name) {
+    if is_cel_word(wire_name) {
         return Some(format!("__{wire_name}__"));
     }
     let mut letters = wire_name.chars().peekable();

@@ -36,7 +36,7 @@ pub use assemble::{Problem, Site, assemble};
 pub use build::{
     any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, or_null, set_of,
 };
-pub use cel_name::cel_name;
+pub use cel_name::{cel_name, is_cel_word};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use format::FORMATS;
 pub use known::{is_known, known};

@@ -12,27 +12,6 @@ const MAX_NESTING: usize = 100;
 const MAX_DEPTH: usize = 300;
 const MAX_NODES: usize = 20_000;
 
-/// Names that cannot be those of variables.
-const RESERVED: &[&str] = &[
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
 /// A tree and how many nodes it has.
 pub(super) struct Parsed {
     pub(super) root: Expr,
@@ -335,7 +314,7 @@ impl Parser {
             return self.unexpected("a name");
         };
         self.position += 1;
-        if RESERVED.contains(&name.as_str()) {
+        if rbuilder_schema::is_cel_word(&name) {
             let message = format!("`{name}` is a word of CEL's own and names nothing");
             return Err(SyntaxError::new(at, message));
         }
