@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rbuilder_syntax::{RbacRule, SpanId, Type, TypeRef, Webhook};
+use rbuilder_syntax::{RbacRule, Span, Type, TypeRef, Webhook};
 
 use crate::cargo::Dependency;
 use crate::kubernetes_types::KubernetesTypes;
@@ -43,7 +43,7 @@ id!(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     pub(crate) file: FileId,
-    pub(crate) span: SpanId,
+    pub(crate) span: Span,
 }
 
 /// The source of a run: of the packages that are asked for all targets, of path crates what is needed of them.
@@ -159,7 +159,7 @@ pub(crate) struct Handler {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
     /// Where the function's name is.
-    pub(crate) function: SpanId,
+    pub(crate) function: Span,
     pub(crate) webhook: Webhook,
     /// The types of its parameters as written, a receiver as `Self`.
     pub(crate) parameters: Vec<TypeRef>,

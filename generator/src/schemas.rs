@@ -7,7 +7,7 @@ use rbuilder_schema::{
     Problem, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, or_null,
     set_of,
 };
-use rbuilder_syntax::{SpanId, Type, TypeKind, TypeRef};
+use rbuilder_syntax::{Span, Type, TypeKind, TypeRef};
 
 use crate::package::{Direction, ModuleId, Package, Place, TypeId};
 use crate::report::Report;
@@ -339,7 +339,7 @@ fn inside(slot: Slot) -> Arc<Schema> {
     }
 }
 
-fn span_of(model: &Type, site: &Site) -> SpanId {
+fn span_of(model: &Type, site: &Site) -> Span {
     let span = match site {
         Site::Container => None,
         Site::Field(field) | Site::Variant(field) => model.sites.get(*field),

@@ -1,6 +1,6 @@
 //! A complaint as data: said once here, shown by the compiler and by the command line in the same words.
 
-use crate::SpanId;
+use crate::Span;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +15,7 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Diagnostic {
     /// Where.
-    pub span: SpanId,
+    pub span: Span,
     /// How bad it is.
     pub severity: Severity,
     /// What is wrong: a phrase in lower case, names in backticks.
@@ -26,7 +26,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// An error at a place.
-    pub fn error(span: SpanId, message: impl Into<String>) -> Self {
+    pub fn error(span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             span,
             severity: Severity::Error,
@@ -36,7 +36,7 @@ impl Diagnostic {
     }
 
     /// A warning at a place.
-    pub fn warning(span: SpanId, message: impl Into<String>) -> Self {
+    pub fn warning(span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             span,
             severity: Severity::Warning,

@@ -9,7 +9,7 @@ use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, FieldAttrs};
 use crate::session::SlotType;
 use crate::{
-    Diagnostic, Session, SpanId, Type, TypeKind, TypeRef, custom_resource, docs, serde_attrs, suggest, types,
+    Diagnostic, Session, Span, Type, TypeKind, TypeRef, custom_resource, docs, serde_attrs, suggest, types,
 };
 
 /// What the type certainly is on the wire.
@@ -85,8 +85,8 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
 struct Reader<'s> {
     session: &'s mut Session,
     slots: Vec<TypeRef>,
-    sites: Vec<SpanId>,
-    variant_sites: Vec<Vec<SpanId>>,
+    sites: Vec<Span>,
+    variant_sites: Vec<Vec<Span>>,
 }
 
 /// What decides the names and presence of a list of fields.
@@ -100,7 +100,7 @@ impl Reader<'_> {
         &mut self,
         body: Body<'_>,
         serde: &ContainerAttrs,
-        span: SpanId,
+        span: Span,
         markers: &mut Markers,
     ) -> Option<Shape> {
         if let Some((text, at)) = &serde.stands_for {
@@ -144,7 +144,7 @@ impl Reader<'_> {
     }
 
     /// The slot of `from`, `try_from` or `into`.
-    fn stand_in(&mut self, text: &str, at: SpanId) -> Option<usize> {
+    fn stand_in(&mut self, text: &str, at: Span) -> Option<usize> {
         match types::read_text(text, at) {
             Some(slot) => Some(self.add_slot(slot, || SlotType::Text(text.to_owned()))),
             None => {
@@ -154,7 +154,7 @@ impl Reader<'_> {
         }
     }
 
-    fn transparent(&mut self, fields: Fields<'_>, span: SpanId, markers: &mut Markers) -> Option<Shape> {
+    fn transparent(&mut self, fields: Fields<'_>, span: Span, markers: &mut Markers) -> Option<Shape> {
         let mut kept = fields.into_list().into_iter().map(|field| {
             let attrs = serde_attrs::field(&field.attrs, self.session);
             (field, attrs)
@@ -171,7 +171,7 @@ impl Reader<'_> {
     }
 
     /// Fields, and where each of them is.
-    fn fields(&mut self, items: Vec<FieldItem<'_>>, rules: &FieldRules) -> (Vec<Field>, Vec<SpanId>) {
+    fn fields(&mut self, items: Vec<FieldItem<'_>>, rules: &FieldRules) -> (Vec<Field>, Vec<Span>) {
         let (mut fields, mut sites) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
         for item in items {
             if let Some((field, site)) = self.field(item, rules) {
@@ -182,7 +182,7 @@ impl Reader<'_> {
         (fields, sites)
     }
 
-    fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, SpanId)> {
+    fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, Span)> {
         let attrs = serde_attrs::field(&field.attrs, self.session);
         if attrs.skip {
             return None;
@@ -365,7 +365,7 @@ fn is_phantom(ty: &TypeRef) -> bool {
 }
 
 /// The fields that a rule about several fields names must be there.
-fn check_one_of(names: &[(String, SpanId)], shape: &Shape, session: &mut Session) {
+fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) {
     let fields: &[Field] = match shape {
         Shape::Object(fields) => fields,
         _ => &[],

@@ -39,7 +39,7 @@ pub use marker::pattern_problem;
 pub use model::{Conversion, CustomResource, PrintColumn, RbacRule, Scale, Type, TypeKind, TypeRef};
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::{Session, SlotType};
-pub use span::{Span, SpanId};
+pub use span::Span;
 pub use suggest::help as suggestion;
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,

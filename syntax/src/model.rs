@@ -1,8 +1,8 @@
-//! What one item says, unresolved: owned values and [`SpanId`]s, no `syn` types beyond this point.
+//! What one item says, unresolved: owned values and [`Span`]s, no `syn` types beyond this point.
 
 use rbuilder_schema::Container;
 
-use crate::SpanId;
+use crate::Span;
 
 /// A struct or enum that derives `CrdSchema` or `CustomResource`.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Type {
     /// Whether a marker could not be read: what else seems to be wrong may be what that would have said.
     pub is_incomplete: bool,
     /// Where the identifier is.
-    pub span: SpanId,
+    pub span: Span,
     /// Type parameters in order, with their default types.
     pub generics: Vec<(String, Option<TypeRef>)>,
     /// How serde writes it; slots index `slots`.
@@ -20,9 +20,9 @@ pub struct Type {
     /// The types that the container mentions, as written.
     pub slots: Vec<TypeRef>,
     /// Where each `Site` of the container is: fields of a struct, or variants of an enum.
-    pub sites: Vec<SpanId>,
+    pub sites: Vec<Span>,
     /// For each variant, where each of its named fields is.
-    pub variant_sites: Vec<Vec<SpanId>>,
+    pub variant_sites: Vec<Vec<Span>>,
     /// `#[kube(group, version, kind, …)]`, when it derives `CustomResource`.
     pub custom_resource: Option<CustomResource>,
 }
@@ -33,7 +33,7 @@ pub struct TypeRef {
     /// What it is.
     pub kind: TypeKind,
     /// Where it is.
-    pub span: SpanId,
+    pub span: Span,
 }
 
 /// The forms of a type that can have a schema.
@@ -54,11 +54,11 @@ pub enum TypeKind {
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // each field is kube's key of the same name
 pub struct CustomResource {
-    pub span: SpanId,
+    pub span: Span,
     pub group: String,
     pub version: String,
     pub kind: String,
-    pub kind_span: SpanId,
+    pub kind_span: Span,
     /// Name of the struct that kube makes; the kind without it.
     pub root: Option<String>,
     pub plural: Option<String>,
@@ -92,7 +92,7 @@ pub struct CustomResource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceConversion and WebhookClientConfig
 pub struct Conversion {
-    pub span: SpanId,
+    pub span: Span,
     /// Whether a webhook converts; without it only the version is written anew.
     pub webhook: bool,
     pub service_name: String,
@@ -109,7 +109,7 @@ pub struct Conversion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceSubresourceScale
 pub struct Scale {
-    pub span: SpanId,
+    pub span: Span,
     pub spec_replicas_path: String,
     pub status_replicas_path: String,
     pub label_selector_path: Option<String>,
@@ -119,7 +119,7 @@ pub struct Scale {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceColumnDefinition
 pub struct PrintColumn {
-    pub span: SpanId,
+    pub span: Span,
     pub name: String,
     pub column_type: String,
     pub json_path: String,
@@ -132,7 +132,7 @@ pub struct PrintColumn {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // the marker's argument of the same name
 pub struct RbacRule {
-    pub span: SpanId,
+    pub span: Span,
     pub groups: Vec<String>,
     pub resources: Vec<String>,
     pub resource_names: Vec<String>,

@@ -8,7 +8,7 @@ use crate::args::{self, Arg};
 use crate::attribute::Attribute;
 use crate::token::Cursor;
 use crate::words::words;
-use crate::{RbacRule, Session, Span, SpanId, suggest};
+use crate::{RbacRule, Session, Span, suggest};
 
 /// The name of the attribute; its last segment where it is written with a path.
 pub const RBAC: &str = "rbac";
@@ -92,7 +92,7 @@ pub fn parse_rbac(arguments: Cursor<'_>, session: &mut Session) -> Option<RbacRu
     rule(&args, Span::OUTSIDE, session)
 }
 
-fn rule(args: &[Arg<'_>], span: SpanId, session: &mut Session) -> Option<RbacRule> {
+fn rule(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<RbacRule> {
     let mut draft = Draft::default();
     draft.rule.span = span;
     let errors = session.diagnostics.error_count();

@@ -7,14 +7,14 @@ use rbuilder_schema::Tagging;
 use crate::args::{self, Arg, ArgValue};
 use crate::attribute::Attribute;
 use crate::names::Case;
-use crate::{Diagnostic, Session, SpanId};
+use crate::{Diagnostic, Session, Span};
 
 /// What serde uses when it reads, and when it writes; and where that is said.
 #[derive(Clone, Debug)]
 pub(crate) struct Directions<T> {
     pub(crate) read: Option<T>,
     pub(crate) written: Option<T>,
-    pub(crate) span: Option<SpanId>,
+    pub(crate) span: Option<Span>,
 }
 
 impl<T> Default for Directions<T> {
@@ -40,7 +40,7 @@ pub(crate) struct ContainerAttrs {
     content: Option<String>,
     untagged: bool,
     /// `from`, `try_from` or `into`: the type that is on the wire in place of this one.
-    pub(crate) stands_for: Option<(String, SpanId)>,
+    pub(crate) stands_for: Option<(String, Span)>,
 }
 
 impl ContainerAttrs {
@@ -70,10 +70,10 @@ pub(crate) struct FieldAttrs {
     /// `skip_deserializing`: written, never read.
     pub(crate) output_only: bool,
     /// `skip_serializing_if`: left out where this function says so.
-    pub(crate) skip_if: Option<(String, SpanId)>,
+    pub(crate) skip_if: Option<(String, Span)>,
     pub(crate) flatten: bool,
     /// `with`, `serialize_with` or `deserialize_with`: the Rust type does not say what is on the wire.
-    pub(crate) opaque: Option<SpanId>,
+    pub(crate) opaque: Option<Span>,
 }
 
 /// What `#[serde(…)]` on a variant says.
@@ -84,7 +84,7 @@ pub(crate) struct VariantAttrs {
     pub(crate) skip: bool,
     pub(crate) other: bool,
     pub(crate) untagged: bool,
-    pub(crate) opaque: Option<SpanId>,
+    pub(crate) opaque: Option<Span>,
 }
 
 /// Reads the attributes of a container.

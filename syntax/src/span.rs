@@ -16,9 +16,6 @@ pub struct Span {
     pub end: u32,
 }
 
-/// The former name of [`Span`].
-pub type SpanId = Span;
-
 impl Span {
     /// Outside of the text: where the macro was called whose arguments the text holds.
     pub const OUTSIDE: Span = Span {

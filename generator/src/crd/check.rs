@@ -2,7 +2,7 @@
 //! empty column, or an autoscaler that does nothing.
 
 use rbuilder_schema::{Breach, Schema, SchemaType, check_structural, dropped_object_meta};
-use rbuilder_syntax::{PrintColumn, Scale, SpanId};
+use rbuilder_syntax::{PrintColumn, Scale, Span};
 
 use super::Version;
 use crate::schemas::Schemas;
@@ -186,12 +186,12 @@ fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>
     );
 }
 
-fn warn(version: &Version<'_>, span: SpanId, message: String, help: &str, schemas: &mut Schemas<'_>) {
+fn warn(version: &Version<'_>, span: Span, message: String, help: &str, schemas: &mut Schemas<'_>) {
     let package = schemas.package();
     schemas.report().warning(package, version.at(span), message, help);
 }
 
-fn error(version: &Version<'_>, span: SpanId, message: String, help: &str, schemas: &mut Schemas<'_>) {
+fn error(version: &Version<'_>, span: Span, message: String, help: &str, schemas: &mut Schemas<'_>) {
     let package = schemas.package();
     schemas.report().error(package, version.at(span), message, help);
 }

@@ -10,7 +10,7 @@ mod size;
 use std::collections::BTreeMap;
 
 use rbuilder_schema::Schema;
-use rbuilder_syntax::{Conversion, CustomResource, SpanId, names};
+use rbuilder_syntax::{Conversion, CustomResource, Span, names};
 use serde_json::{Value, json};
 
 use crate::package::{Package, Place, TypeId};
@@ -28,7 +28,7 @@ pub(crate) struct Version<'a> {
 
 impl Version<'_> {
     /// A place in the item that declares this version.
-    fn at(&self, span: SpanId) -> Place {
+    fn at(&self, span: Span) -> Place {
         Place { span, ..self.place }
     }
 }

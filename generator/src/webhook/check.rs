@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rbuilder_syntax::{SpanId, WebhookKind};
+use rbuilder_syntax::{Span, WebhookKind};
 
 use super::Entry;
 use crate::cel;
@@ -13,7 +13,7 @@ use crate::report::Report;
 /// A place that stays the same when a file is read for a second target.
 type Seen<'a> = (&'a str, Range<usize>);
 
-fn seen<'a>(package: &'a Package, entry: &Entry<'_>, span: SpanId) -> Seen<'a> {
+fn seen<'a>(package: &'a Package, entry: &Entry<'_>, span: Span) -> Seen<'a> {
     let file = &package.files[entry.handler.file.0];
     (&file.path, span.range())
 }

@@ -7,7 +7,7 @@ mod check;
 mod manifest;
 mod subject;
 
-use rbuilder_syntax::{SpanId, Webhook, WebhookKind};
+use rbuilder_syntax::{Span, Webhook, WebhookKind};
 
 use crate::OutputFile;
 use crate::package::{Handler, Package, Place};
@@ -28,7 +28,7 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn at(&self, span: SpanId) -> Place {
+    fn at(&self, span: Span) -> Place {
         Place {
             file: self.handler.file,
             span,

@@ -2,7 +2,7 @@
 
 use super::named;
 use crate::args::{Arg, ArgValue};
-use crate::{Conversion, Session, SpanId, object_name, suggest};
+use crate::{Conversion, Session, Span, object_name, suggest};
 
 const ARGS: &[&str] = &[
     "strategy",
@@ -147,7 +147,7 @@ fn check_together(args: &[Arg], made: &Conversion, session: &mut Session) {
         }
         return;
     }
-    let of_service: Option<SpanId> = ["service_name", "service_namespace", "service_port", "path"]
+    let of_service: Option<Span> = ["service_name", "service_namespace", "service_port", "path"]
         .into_iter()
         .find_map(at);
     if let (Some(_), Some(span)) = (at("url"), of_service) {

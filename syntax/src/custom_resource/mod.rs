@@ -10,7 +10,7 @@ use crate::attribute::Attribute;
 use crate::expr::ExprKind;
 use crate::token::Ident;
 use crate::{
-    CustomResource, Session, SpanId, TypeKind, TypeRef, derives_named, marker, object_name, suggest, types,
+    CustomResource, Session, Span, TypeKind, TypeRef, derives_named, marker, object_name, suggest, types,
 };
 
 /// One container key: a row of the reference page and what "did you mean" chooses from.
@@ -257,7 +257,7 @@ struct Draft {
     version: Option<String>,
     kind: Option<String>,
     /// Where each key's value is.
-    places: Vec<(&'static str, SpanId)>,
+    places: Vec<(&'static str, Span)>,
     /// The rest, in its final place.
     made: CustomResource,
 }
@@ -305,7 +305,7 @@ pub(crate) fn parse(
     finish(draft, ident, session)
 }
 
-fn empty(span: SpanId) -> CustomResource {
+fn empty(span: Span) -> CustomResource {
     CustomResource {
         span,
         group: String::new(),
@@ -430,7 +430,7 @@ fn finish(draft: Draft, ident: Ident<'_>, session: &mut Session) -> Option<Custo
     })
 }
 
-fn check_group(group: &str, at: SpanId, session: &mut Session) {
+fn check_group(group: &str, at: Span, session: &mut Session) {
     let labels = group.split('.').collect::<Vec<_>>();
     if labels.len() < 2 || group.len() > 253 || !labels.iter().all(|label| is_label(label, false)) {
         let help = "write a domain with a dot, as in `cache.example.com`";
@@ -438,7 +438,7 @@ fn check_group(group: &str, at: SpanId, session: &mut Session) {
     }
 }
 
-fn check_label(what: &str, value: &str, help: &str, at: SpanId, session: &mut Session) {
+fn check_label(what: &str, value: &str, help: &str, at: Span, session: &mut Session) {
     if !is_label(value, true) {
         session.error_help(
             at,
@@ -448,7 +448,7 @@ fn check_label(what: &str, value: &str, help: &str, at: SpanId, session: &mut Se
     }
 }
 
-fn check_kind(kind: &str, made: &CustomResource, ident: Ident<'_>, at: SpanId, session: &mut Session) {
+fn check_kind(kind: &str, made: &CustomResource, ident: Ident<'_>, at: Span, session: &mut Session) {
     let upper = kind
         .chars()
         .next()

@@ -1,11 +1,11 @@
 //! `selectable = "…"`: the fields that field selectors may use.
 
-use crate::{Session, SpanId};
+use crate::{Session, Span};
 
 /// The API server takes at most this many selectable fields.
 const MAX_SELECTABLE: usize = 8;
 
-pub(super) fn check_selectable(path: &str, at: SpanId, earlier: &[String], session: &mut Session) {
+pub(super) fn check_selectable(path: &str, at: Span, earlier: &[String], session: &mut Session) {
     if !path.starts_with('.') || path.len() < 2 {
         let help = "write a path from the object, as in `.spec.size`";
         session.error_help(at, format!("`{path}` is not a JSON path"), help);

@@ -7,7 +7,7 @@ use super::{ANYWHERE, Marker};
 use crate::args::{Arg, ArgValue, origin};
 use crate::expr::{self, Expr, ExprKind};
 use crate::token::lex;
-use crate::{Session, SpanId, suggest};
+use crate::{Session, Span, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
     name: "cel",
@@ -76,7 +76,7 @@ fn named(outer: &Arg, args: &[Arg], session: &mut Session) -> Option<Cel> {
     Some(cel)
 }
 
-fn reason(text: &str, at: SpanId, session: &mut Session) -> Option<Reason> {
+fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
     let known = REASONS
         .iter()
         .find(|(name, _)| *name == text)
@@ -89,7 +89,7 @@ fn reason(text: &str, at: SpanId, session: &mut Session) -> Option<Reason> {
 }
 
 /// What the API server refuses without looking into the expression.
-fn check(cel: &Cel, at: &dyn Fn(&str) -> SpanId, session: &mut Session) {
+fn check(cel: &Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if cel.rule.trim().is_empty() {
         session.error_help(
             at("rule"),
@@ -150,7 +150,7 @@ pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     Some(cel)
 }
 
-fn chain(expr: &Expr<'_>, at: SpanId, session: &mut Session) -> Option<Cel> {
+fn chain(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
     match &expr.kind {
         ExprKind::Call(_, args) => {
             let [argument] = args.as_slice() else {

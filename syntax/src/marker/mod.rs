@@ -24,7 +24,7 @@ use rbuilder_schema::Markers;
 use crate::args::{self, Arg};
 use crate::attribute::Attribute;
 use crate::custom_resource::CRD_KEYS;
-use crate::{Session, SpanId, TypeRef, suggest};
+use crate::{Session, Span, TypeRef, suggest};
 
 pub(crate) use cel::rule as cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
@@ -122,9 +122,9 @@ struct Reading {
     kind: Kind,
     markers: Markers,
     /// Each marker and constraint read, with the place of its value.
-    places: Vec<(&'static str, SpanId)>,
+    places: Vec<(&'static str, Span)>,
     /// The fields that `exactly_one_of` and its kin name.
-    one_of_fields: Vec<(String, SpanId)>,
+    one_of_fields: Vec<(String, Span)>,
     /// The type that `schema_type` names, and how it is written.
     schema_type: Option<(TypeRef, String)>,
     /// Whether something could not be read: what seems to be missing may be that.
@@ -149,11 +149,11 @@ impl Reading {
     }
 
     /// Where the value of a marker or constraint is.
-    fn at(&self, name: &str) -> SpanId {
+    fn at(&self, name: &str) -> Span {
         self.places
             .iter()
             .find(|(read, _)| *read == name)
-            .map_or_else(SpanId::default, |(_, span)| *span)
+            .map_or_else(Span::default, |(_, span)| *span)
     }
 
     fn read(&mut self, args: &[Arg<'_>], session: &mut Session) {
@@ -223,7 +223,7 @@ fn misplaced(arg: &Arg<'_>, marker: &Marker, place: Place, session: &mut Session
 pub(crate) struct ContainerMarkers {
     pub(crate) markers: Markers,
     /// The fields that `exactly_one_of` and its kin name, to be looked up among the container's.
-    pub(crate) one_of_fields: Vec<(String, SpanId)>,
+    pub(crate) one_of_fields: Vec<(String, Span)>,
     /// The type that `schema_type` names, and how it is written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
 }

@@ -2,7 +2,7 @@
 
 use super::Draft;
 use crate::args::Arg;
-use crate::{Diagnostic, RbacRule, Session, SpanId, kubernetes, object_name, suggest};
+use crate::{Diagnostic, RbacRule, Session, Span, kubernetes, object_name, suggest};
 
 /// The verbs Kubernetes knows. RBAC itself takes any word; another one is nearly always a mistake.
 const VERBS: &[&str] = &[
@@ -32,7 +32,7 @@ const VERBS: &[&str] = &[
 ];
 
 /// Where an argument's value is; the marker for one that is not written.
-type At<'a> = &'a dyn Fn(&str) -> SpanId;
+type At<'a> = &'a dyn Fn(&str) -> Span;
 
 /// Rules between the arguments of one marker, and the form of each.
 pub(super) fn check(draft: &Draft, args: &[Arg<'_>], session: &mut Session) {
@@ -87,7 +87,7 @@ fn check_resources(rule: &RbacRule, at: At<'_>, session: &mut Session) {
     }
 }
 
-fn check_group(group: &str, at: SpanId, session: &mut Session) {
+fn check_group(group: &str, at: Span, session: &mut Session) {
     if group.is_empty() || group == "*" || object_name::is_subdomain(group) {
         return;
     }
@@ -98,7 +98,7 @@ fn check_group(group: &str, at: SpanId, session: &mut Session) {
     session.error_help(at, format!("`{group}` is not an API group"), help);
 }
 
-fn check_resource(rule: &RbacRule, resource: &str, at: SpanId, session: &mut Session) {
+fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Session) {
     let (whole, part) = resource
         .split_once('/')
         .map_or((resource, None), |(whole, part)| (whole, Some(part)));
@@ -134,7 +134,7 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
     }
 }
 
-fn check_urls(rule: &RbacRule, at: SpanId, session: &mut Session) {
+fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
     if rule.namespace.is_some() {
         let help = "remove `namespace`: only a ClusterRole can allow URLs";
         session.error_help(at, "`urls` in a Role of one namespace have no effect", help);

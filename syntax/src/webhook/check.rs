@@ -2,10 +2,10 @@
 
 use super::{Webhook, WebhookKind, choice};
 use crate::args::Arg;
-use crate::{Session, SpanId, object_name};
+use crate::{Session, Span, object_name};
 
 /// Where an argument's value is; the marker for one that is not written.
-type At<'a> = &'a dyn Fn(&str) -> SpanId;
+type At<'a> = &'a dyn Fn(&str) -> Span;
 
 /// Rules between the arguments of one marker, and the form of each.
 pub(super) fn check(webhook: &Webhook, args: &[Arg], session: &mut Session) {
@@ -87,7 +87,7 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-fn check_group(group: &str, at: SpanId, session: &mut Session) {
+fn check_group(group: &str, at: Span, session: &mut Session) {
     if group.is_empty() || group == "*" || object_name::is_subdomain(group) {
         return;
     }
@@ -99,7 +99,7 @@ fn check_group(group: &str, at: SpanId, session: &mut Session) {
 }
 
 /// The API server refuses a wildcard beside what it stands for, so that a rule says each thing once.
-fn check_resource(resource: &str, webhook: &Webhook, at: SpanId, session: &mut Session) {
+fn check_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     if resource.chars().any(char::is_uppercase) {
         let help = "resources are named by their plural in lower case, as in `deployments`";
         session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
@@ -163,7 +163,7 @@ fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Sessi
     }
 }
 
-fn check_url(url: &str, at: SpanId, session: &mut Session) {
+fn check_url(url: &str, at: Span, session: &mut Session) {
     let rest = url.strip_prefix("https://");
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
     let problem = match (rest, host) {
@@ -179,7 +179,7 @@ fn check_url(url: &str, at: SpanId, session: &mut Session) {
     session.error_help(at, format!("`{url}` {problem}"), "write `https://host:port/path`");
 }
 
-fn check_path(path: &str, at: SpanId, session: &mut Session) {
+fn check_path(path: &str, at: Span, session: &mut Session) {
     let Some(rest) = path.strip_prefix('/') else {
         let message = format!("the path `{path}` does not begin with `/`");
         return session.error_help(at, message, format!("write `/{path}`"));

@@ -12,7 +12,7 @@ use crate::args::{self, Arg};
 use crate::attribute::Attribute;
 use crate::token::Cursor;
 use crate::words::words;
-use crate::{Session, Span, SpanId, suggest};
+use crate::{Session, Span, suggest};
 
 pub use selector::{LabelSelector, MatchCondition, Requirement};
 
@@ -34,12 +34,12 @@ pub enum WebhookKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the marker's argument of the same name
 pub struct Webhook {
-    pub span: SpanId,
+    pub span: Span,
     pub kind: WebhookKind,
     pub configuration: Option<String>,
     pub name: Option<String>,
     /// Where the name is; the marker where it has none.
-    pub name_span: SpanId,
+    pub name_span: Span,
     /// From the handler's type when nothing is written, as `versions`, `resources` and `path`.
     pub groups: Option<Vec<String>>,
     pub versions: Option<Vec<String>>,
@@ -48,7 +48,7 @@ pub struct Webhook {
     pub scope: Option<&'static str>,
     pub path: Option<String>,
     /// Where the path is; the marker where it has none.
-    pub path_span: SpanId,
+    pub path_span: Span,
     pub url: Option<String>,
     pub service_name: Option<String>,
     pub service_namespace: Option<String>,
@@ -66,7 +66,7 @@ pub struct Webhook {
 
 impl Webhook {
     /// What kubebuilder's scaffold writes: operations create and update, fail closed, no side effects, v1.
-    fn at(span: SpanId) -> Webhook {
+    fn at(span: Span) -> Webhook {
         Webhook {
             span,
             kind: WebhookKind::default(),
@@ -302,7 +302,7 @@ pub fn parse_webhook(arguments: Cursor<'_>, session: &mut Session) -> Option<Web
 }
 
 /// Says that a marker stands on something that cannot be called.
-pub fn misplaced_webhook(span: SpanId, session: &mut Session) {
+pub fn misplaced_webhook(span: Span, session: &mut Session) {
     session.error_help(
         span,
         "`webhook` stands on the function that handles the request",
@@ -310,7 +310,7 @@ pub fn misplaced_webhook(span: SpanId, session: &mut Session) {
     );
 }
 
-fn read(args: &[Arg<'_>], span: SpanId, session: &mut Session) -> Option<Webhook> {
+fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> {
     let errors = session.diagnostics.error_count();
     let mut webhook = Webhook::at(span);
     for (position, arg) in args.iter().enumerate() {

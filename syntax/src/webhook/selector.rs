@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::choice;
 use crate::args::Arg;
-use crate::{Session, SpanId, object_name, suggest};
+use crate::{Session, Span, object_name, suggest};
 
 /// Chooses objects by their labels; all that is written must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct MatchCondition {
     /// The expression; it may speak of `object`, `oldObject`, `request` and `authorizer`.
     pub expression: String,
     /// Where the expression is.
-    pub span: SpanId,
+    pub span: Span,
 }
 
 const OPERATORS: &[&str] = &["In", "NotIn", "Exists", "DoesNotExist"];
