@@ -60,6 +60,7 @@ pub struct Controller<K: Watchable, S> {
     filter: Option<Predicate<K>>,
     state: S,
     concurrency: usize,
+    everywhere: bool,
     timeout: Option<Duration>,
     resync: Option<Duration>,
     handlers: Handlers<K, S>,
@@ -148,6 +149,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             filter: None,
             state,
             concurrency: DEFAULT_CONCURRENCY,
+            everywhere: false,
             timeout: None,
             resync: None,
             handlers: Handlers {
@@ -259,6 +261,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
+    /// Runs the controller in every replica, leading or not, as soon as the caches are filled.
+    ///
+    /// It is for what concerns the replica itself: its webhooks' certificates, a table in its memory. Two replicas that
+    /// write one object fight over it.
+    pub fn on_every_replica(mut self) -> Self {
+        self.everywhere = true;
+        self
+    }
+
     /// Names the controller; the kind in lower case unless said otherwise.
     ///
     /// The name is the field manager of what the controller applies, the reporter of its events, and a label
@@ -327,6 +338,8 @@ pub(crate) struct Surroundings<'a> {
 /// A controller ready to run.
 pub(crate) struct Wired {
     pub(crate) name: String,
+    /// Whether it runs in every replica.
+    pub(crate) everywhere: bool,
     pub(crate) concurrency: usize,
     /// Each ends when the queue is closed and its current reconcile is done.
     pub(crate) workers: Vec<BoxFuture<'static, ()>>,
@@ -347,6 +360,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             filter,
             state,
             concurrency,
+            everywhere,
             timeout,
             resync,
             handlers,
@@ -405,6 +419,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         }
         Wired {
             name,
+            everywhere,
             concurrency,
             workers,
             close_queue: Box::new(move || queue.close()),

@@ -95,6 +95,7 @@
 //! | say how it is | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
 //! | be asked before it is stored | [`Webhook`], [`Denied`]; the marker [`webhook`](macro@webhook) |
 //! | run it | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] for why it ended |
+//! | run something beside it | [`Task`], [`Controller::on_every_replica`] |
 //! | count | [`metrics`]: what is counted, and metrics of the operator's own |
 //! | test it | [`testing`] for checks that need no cluster; `envtest`, behind the feature of that name, for etcd and kube-apiserver |
 //!
@@ -132,6 +133,7 @@ mod queue;
 mod server;
 mod shutdown;
 mod signals;
+mod task;
 pub mod testing;
 mod tls;
 pub mod trigger;
@@ -210,6 +212,8 @@ pub use ctx::Ctx;
 pub use error::{BoxError, Error, ManagerError, OwnershipError, Result};
 pub use manager::Manager;
 pub use object::{DynamicKind, Object, Scope, Watchable};
+pub use shutdown::Shutdown;
+pub use task::Task;
 pub use webhook::{Denied, Webhook};
 
 pub use kube::runtime::reflector::ObjectRef;

@@ -1,6 +1,6 @@
 //! The manager: one process's controllers and what they share, from start to stop.
 //!
-//! Start: health probes, caches, leader election, controllers; each waits for the one before. Stop: the
+//! Start: health probes, webhooks, caches, leader election, controllers and tasks; each waits for the one before. Stop: the
 //! reverse, in a grace period that reconciles may use to end. A part that fails on the way stops all, with an
 //! error that names it.
 
@@ -30,6 +30,7 @@ use crate::probes::Probes;
 use crate::server::Server;
 use crate::shutdown::{self, Shutdown, Stop};
 use crate::signals::Signals;
+use crate::task::Task;
 use crate::tls::{Certificates, Files};
 use crate::webhook::{self, AdmissionRequest, Routes, Webhook};
 
@@ -65,6 +66,7 @@ pub struct Manager {
     config: Option<Config>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
+    tasks: Vec<Task>,
     routes: Routes,
     client_authorities: Option<PathBuf>,
     metrics: Metrics,
@@ -105,6 +107,7 @@ impl Manager {
             config: None,
             args,
             controllers: Vec::new(),
+            tasks: Vec::new(),
             routes: Routes::default(),
             client_authorities: None,
             metrics: Metrics::new(),
@@ -121,6 +124,12 @@ impl Manager {
         controller: Controller<K, S>,
     ) -> Self {
         self.controllers.push(Box::new(controller));
+        self
+    }
+
+    /// Adds something that runs beside the controllers.
+    pub fn task(mut self, task: Task) -> Self {
+        self.tasks.push(task);
         self
     }
 
@@ -316,7 +325,10 @@ struct Run {
     sync_timeout: Duration,
     caches: Caches,
     waiting: Vec<Wired>,
+    tasks: Vec<Task>,
     close_queues: Vec<Box<dyn Fn() + Send + Sync>>,
+    stop_tasks: Stop,
+    tasks_stopped: Shutdown,
     stop_events: Stop,
     stop_servers: Stop,
     servers_stopped: Shutdown,
@@ -328,7 +340,8 @@ struct Phases {
     servers: Phase,
     events: Phase,
     watches: Phase,
-    controllers: Phase,
+    /// Controllers and tasks.
+    work: Phase,
     /// Watches that are to be run; caches send them.
     to_watch: mpsc::UnboundedReceiver<NamedWatch>,
 }
@@ -339,7 +352,7 @@ impl Phases {
             servers: Phase::default(),
             events: Phase::default(),
             watches: Phase::default(),
-            controllers: Phase::default(),
+            work: Phase::default(),
             to_watch,
         }
     }
@@ -352,7 +365,7 @@ impl Phases {
                 failure = self.servers.failed() => return failure,
                 failure = self.events.failed() => return failure,
                 failure = self.watches.failed() => return failure,
-                failure = self.controllers.failed() => return failure,
+                failure = self.work.failed() => return failure,
                 Some((name, watch)) = self.to_watch.recv() => self.watches.spawn(name, watch.map(Ok)),
             }
         }
@@ -373,6 +386,7 @@ impl Run {
             config,
             args,
             controllers,
+            tasks,
             routes,
             client_authorities,
             metrics,
@@ -381,6 +395,7 @@ impl Run {
             sync_timeout,
             trim,
         } = manager;
+        let (stop_tasks, tasks_stopped) = shutdown::channel();
         let (stop_events, events_stopped) = shutdown::channel();
         let (stop_servers, servers_stopped) = shutdown::channel();
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), trim);
@@ -418,7 +433,10 @@ impl Run {
             sync_timeout,
             caches,
             waiting,
+            tasks,
             close_queues,
+            stop_tasks,
+            tasks_stopped,
             stop_events,
             stop_servers,
             servers_stopped,
@@ -445,9 +463,10 @@ impl Run {
         self.fill_caches().await?;
         self.ready.store(true, Ordering::Release);
         if self.args.leader_elect {
+            self.start_work(true);
             self.become_leader().await?;
         }
-        self.start_controllers();
+        self.start_work(false);
         Ok(())
     }
 
@@ -562,25 +581,39 @@ impl Run {
         }
     }
 
-    fn start_controllers(&mut self) {
-        for Wired {
+    /// Starts controllers and tasks: those that run in every replica, or all that are left.
+    fn start_work(&mut self, everywhere_only: bool) {
+        let wanted = |everywhere: bool| everywhere || !everywhere_only;
+        let controllers = self.waiting.extract_if(.., |wired| wanted(wired.everywhere));
+        for wired in controllers.collect::<Vec<_>>() {
+            self.start_controller(wired);
+        }
+        let tasks = self.tasks.extract_if(.., |task| wanted(task.runs_everywhere()));
+        for task in tasks {
+            tracing::info!(task = task.name(), "starting task");
+            let name = format!("task {}", task.name());
+            self.phases.work.spawn(name, task.run(self.tasks_stopped.clone()));
+        }
+    }
+
+    fn start_controller(&mut self, wired: Wired) {
+        let Wired {
             name,
+            everywhere: _,
             concurrency,
             workers,
             close_queue,
             events,
-        } in self.waiting.drain(..)
-        {
-            tracing::info!(controller = name, workers = concurrency, "starting controller");
-            self.close_queues.push(close_queue);
+        } = wired;
+        tracing::info!(controller = name, workers = concurrency, "starting controller");
+        self.close_queues.push(close_queue);
+        self.phases
+            .events
+            .spawn(format!("the event publisher of {name}"), events.map(Ok));
+        for worker in workers {
             self.phases
-                .events
-                .spawn(format!("the event publisher of {name}"), events.map(Ok));
-            for worker in workers {
-                self.phases
-                    .controllers
-                    .spawn(format!("controller {name}"), worker.map(Ok));
-            }
+                .work
+                .spawn(format!("controller {name}"), worker.map(Ok));
         }
     }
 
@@ -590,7 +623,8 @@ impl Run {
         for close in &self.close_queues {
             close();
         }
-        let drained = self.phases.controllers.finish(deadline, grace).await;
+        self.stop_tasks.now();
+        let drained = self.phases.work.finish(deadline, grace).await;
         self.phases.watches.abort().await;
         self.stop_events.now();
         if let Err(error) = self

@@ -6,8 +6,8 @@ use tokio::sync::watch;
 pub(crate) struct Stop(watch::Sender<bool>);
 
 /// Hears when it is time to end. Clones hear the same.
-#[derive(Clone)]
-pub(crate) struct Shutdown(watch::Receiver<bool>);
+#[derive(Clone, Debug)]
+pub struct Shutdown(watch::Receiver<bool>);
 
 pub(crate) fn channel() -> (Stop, Shutdown) {
     let (sender, receiver) = watch::channel(false);
@@ -22,7 +22,7 @@ impl Stop {
 
 impl Shutdown {
     /// Resolves when it is time to end.
-    pub(crate) async fn requested(mut self) {
+    pub async fn requested(mut self) {
         // An error means that the `Stop` is gone, which is as good as having been told.
         let _ = self.0.wait_for(|stop| *stop).await;
     }

@@ -4,4 +4,5 @@
 mod caches;
 mod reconciling;
 mod support;
+mod tasks;
 mod triggers;

@@ -1,0 +1,101 @@
+//! What runs beside controllers, and what runs in every replica.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use kube::ResourceExt;
+use rbuilder::envtest::{Environment, eventually};
+use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result, Task};
+
+use crate::support::{Memo, Operator, Place, SOON, Seen, memo};
+
+async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    ctx.note(&memo.name_any());
+    Ok(Action::await_change())
+}
+
+/// A manager that takes part in an election with the others of its place.
+fn elected(place: &Place) -> Manager {
+    let args = ManagerArgs {
+        leader_elect: true,
+        leader_election_namespace: Some(place.namespace.clone()),
+        watch_namespace: place.namespace.clone(),
+        ..ManagerArgs::for_tests()
+    };
+    Manager::with_client("tasks.example.com", place.env.client(), args)
+}
+
+/// A task that says when it runs and when it was told to end.
+fn noted(name: &str, seen: &Seen) -> Task {
+    let (started, seen) = (name.to_owned(), seen.clone());
+    Task::new(name, move |shutdown| async move {
+        seen.note(&started);
+        shutdown.requested().await;
+        seen.note(&format!("{started} told to end"));
+        Ok::<_, Error>(())
+    })
+}
+
+/// A replica that does not lead runs what was asked for everywhere, and nothing else.
+#[rbuilder::envtest::test]
+async fn what_runs_everywhere_does_not_wait_for_the_lease(env: Environment) {
+    let place = Place::new(env).await;
+    place.create(memo("note", "1")).await;
+    let leads = Arc::new(AtomicBool::new(false));
+    let leading = Arc::clone(&leads);
+    let leader = Operator::start(elected(&place).task(Task::new("leader", move |_| async move {
+        leading.store(true, SeqCst);
+        Ok::<_, Error>(())
+    })));
+    eventually(SOON, || async { leads.load(SeqCst) }).await;
+
+    let (everywhere, waiting) = (Seen::default(), Seen::default());
+    let standby = elected(&place)
+        .controller(
+            Controller::new(look, everywhere.clone())
+                .named("everywhere")
+                .on_every_replica(),
+        )
+        .controller(Controller::new(look, waiting.clone()))
+        .task(noted("everywhere", &everywhere).on_every_replica())
+        .task(noted("waiting", &waiting));
+    let standby = Operator::start(standby);
+    eventually(SOON, || async {
+        everywhere.count("note") == 1 && everywhere.count("everywhere") == 1
+    })
+    .await;
+    assert_eq!((waiting.count("note"), waiting.count("waiting")), (0, 0));
+
+    leader.stop().await.unwrap();
+    eventually(SOON, || async {
+        waiting.count("note") == 1 && waiting.count("waiting") == 1
+    })
+    .await;
+    assert_eq!((everywhere.count("note"), everywhere.count("everywhere")), (1, 1));
+    standby.stop().await.unwrap();
+    assert_eq!(everywhere.count("everywhere told to end"), 1);
+    assert_eq!(waiting.count("waiting told to end"), 1);
+}
+
+/// A task that fails or panics ends the manager with an error that names it; one that is done does not.
+#[rbuilder::envtest::test]
+async fn a_task_that_fails_ends_the_manager(env: Environment) {
+    let place = Place::new(env).await;
+    async fn ends_with(place: &Place, task: Task) -> String {
+        let done = Task::new("done", |_| async { Ok::<_, Error>(()) });
+        let manager = place.manager().task(done).task(task);
+        let ended = manager.start_until(std::future::pending()).await;
+        ended.unwrap_err().to_string()
+    }
+    let fails = Task::new("sweeper", |_| async { Err("no broom") });
+    assert_eq!(ends_with(&place, fails).await, "task sweeper stopped: no broom");
+    async fn trip() -> Result<()> {
+        panic!("tripped")
+    }
+    let panics = Task::new("sweeper", |_| trip());
+    let said = ends_with(&place, panics).await;
+    assert!(
+        said.starts_with("task sweeper stopped: ") && said.contains("tripped"),
+        "{said}"
+    );
+}
