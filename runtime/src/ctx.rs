@@ -1,5 +1,7 @@
 //! What a reconciler works with: its own state, the cluster, and the usual deeds on it.
 
+mod create;
+
 use std::borrow::Borrow;
 use std::fmt::Debug;
 use std::ops::Deref;
@@ -15,7 +17,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cache::{Cached, Caches, Selection, Trim};
+use crate::cache::{Cached, Caches, Index, Selection, Trim};
 use crate::error::{Error, OwnershipError};
 use crate::events::{self, EventSender};
 use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, describe, to_apply};
@@ -86,6 +88,18 @@ impl<S> Ctx<S> {
     pub fn caching<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
         let cache = self.shared.caches.of::<K>(&Kind::of_type(), &Selection::all());
         objects.into_iter().for_each(|object| cache.put(object));
+        self
+    }
+
+    /// Adds an index to the cache of kind `K`, as [`Controller::index`](crate::Controller::index) does; for a context
+    /// made with [`new`](Self::new).
+    pub fn indexing<K: Object>(
+        self,
+        name: impl Into<String>,
+        values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        let cache = self.shared.caches.of::<K>(&Kind::of_type(), &Selection::all());
+        cache.add_index(Index::new(name.into(), values));
         self
     }
 
@@ -191,7 +205,8 @@ impl<S> Ctx<S> {
     ///
     /// The object gets the owner's namespace if it names none, and an owner reference with `controller` and
     /// `blockOwnerDeletion`: changes to it reconcile the owner (see [`owns`](crate::Controller::owns)), and
-    /// the cluster deletes it with the owner. An object that has no controller yet is adopted.
+    /// the cluster deletes it with the owner. An object that has no controller yet is adopted; where it must not
+    /// be, [`create_owned`](Self::create_owned) comes first.
     ///
     /// # Errors
     /// [`OwnershipError`] when another controller owns the object already, or scopes forbid the ownership;
@@ -233,11 +248,7 @@ impl<S> Ctx<S> {
             let whole = caches.find::<C>(&Kind::of_type(), &all)?.get(&key)?;
             Some(whole.meta().clone())
         });
-        present.is_some_and(|present| {
-            let mut references = present.owner_references.iter().flatten();
-            references
-                .any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
-        })
+        present.is_some_and(|present| is_controlled_by(&present, owner))
     }
 
     /// Makes the object's status say what `status` says, and returns the object as it is then.
@@ -345,6 +356,12 @@ fn owned_by<O: Object, C: Object>(owner: &O, mut child: C) -> Result<C, Ownershi
     Ok(child)
 }
 
+/// Whether `owner` is the controller among the owners.
+fn is_controlled_by<O: Object>(owned: &kube::core::ObjectMeta, owner: &O) -> bool {
+    let mut references = owned.owner_references.iter().flatten();
+    references.any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
+}
+
 /// The controller among the owners, unless it is `owner`.
 fn foreign_controller<O: Object>(owner: &O, owned: &kube::core::ObjectMeta) -> Option<OwnerReference> {
     let references = owned.owner_references.iter().flatten();
@@ -390,6 +407,20 @@ mod tests {
             block_owner_deletion: Some(true),
         };
         assert_eq!(twice.metadata.owner_references, Some(vec![expected]));
+    }
+
+    #[tokio::test]
+    async fn a_context_for_tests_has_the_caches_and_indexes_it_was_given() {
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = Client::try_from(nowhere).unwrap();
+        let ctx = Ctx::new(client, "test", ())
+            .caching([config_map(Some("a"), None), config_map(Some("b"), None)])
+            .indexing("place", |map: &ConfigMap| {
+                map.metadata.namespace.clone().into_iter().collect()
+            });
+        let found = ctx.cached::<ConfigMap>().unwrap().by("place", "b").unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].metadata.namespace.as_deref(), Some("b"));
     }
 
     #[test]

@@ -223,7 +223,7 @@ pub enum ManagerError {
     LeaderElectionLost(String),
 }
 
-/// Why an object cannot be applied as owned by another one.
+/// Why an object cannot be applied or created as owned by another one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnershipError {
@@ -233,6 +233,15 @@ pub enum OwnershipError {
         /// Kind, namespace and name of the object.
         object: String,
         /// Kind and name of its controller.
+        owner: String,
+    },
+
+    /// The object is there, and whoever made it, its controller is not the owner.
+    #[error("{object} exists already and is not controlled by {owner}; it was left untouched")]
+    NotOwned {
+        /// Kind, namespace and name of the object.
+        object: String,
+        /// Kind, namespace and name of who was to own it.
         owner: String,
     },
 

@@ -2,6 +2,7 @@
 //! where `KUBEBUILDER_ASSETS` does not say where the servers are.
 
 mod caches;
+mod owning;
 mod reconciling;
 mod support;
 mod tasks;

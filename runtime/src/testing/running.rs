@@ -1,0 +1,123 @@
+//! A manager that runs inside a test.
+
+use std::fmt;
+use std::thread;
+
+use futures::FutureExt;
+use tokio::task::JoinHandle;
+
+use crate::error::Error;
+use crate::manager::Manager;
+use crate::shutdown::{self, Stop};
+
+/// Starts the manager beside the test, on the test's own runtime.
+///
+/// ```no_run
+/// # async fn test(manager: rbuilder::Manager) {
+/// let running = rbuilder::testing::run(manager);
+/// // … create objects, and look at what becomes of them …
+/// running.stop().await;
+/// # }
+/// ```
+///
+/// # Panics
+/// Outside a tokio runtime.
+pub fn run(manager: Manager) -> Running {
+    let (stop, asked) = shutdown::channel();
+    let ended = tokio::spawn(manager.start_until(asked.requested()));
+    Running {
+        stop,
+        ended: Some(ended),
+    }
+}
+
+/// A manager that [`run`] started. When it is dropped, the manager stops, and nobody hears how.
+#[must_use = "dropping it stops the manager"]
+pub struct Running {
+    stop: Stop,
+    /// Nothing once it has been waited for.
+    ended: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Running {
+    /// Stops the manager as SIGTERM would, and waits until it has ended.
+    ///
+    /// # Panics
+    /// When the manager ends with an error, or has done so already.
+    #[track_caller]
+    pub fn stop(mut self) -> impl Future<Output = ()> {
+        self.stop.now();
+        let caller = std::panic::Location::caller();
+        async move {
+            let Some(ended) = self.ended.take() else { return };
+            match ended.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => panic!("{caller}: the manager ended with an error: {error:#}"),
+                Err(error) => panic!("{caller}: the manager panicked: {error}"),
+            }
+        }
+    }
+
+    /// Whether the manager has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.ended.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.now();
+        // A test that waits for what a dead manager should do fails for a reason that it does not know.
+        if thread::panicking()
+            && let Some(ended) = self.ended.take().filter(JoinHandle::is_finished)
+            && let Some(Ok(Err(error))) = ended.now_or_never()
+        {
+            #[allow(clippy::disallowed_macros)] // tests have no subscriber; this is part of their message
+            {
+                eprintln!("the manager of this test had ended with an error: {error:#}");
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ended = self.has_ended();
+        f.debug_struct("Running").field("ended", &ended).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ManagerArgs;
+    use kube::{Client, Config};
+
+    fn manager(args: ManagerArgs) -> Manager {
+        let nowhere = Config::new("http://127.0.0.1:9".parse().expect("a URL"));
+        let client = Client::try_from(nowhere).expect("a client that nobody asks");
+        Manager::with_client("running", client, args)
+    }
+
+    #[tokio::test]
+    async fn a_manager_runs_until_it_is_stopped() {
+        let running = run(manager(ManagerArgs::for_tests()));
+        tokio::task::yield_now().await;
+        assert!(!running.has_ended());
+        running.stop().await;
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "the manager ended with an error: cannot start the health probes")]
+    async fn a_manager_that_has_ended_by_itself_says_why() {
+        let args = ManagerArgs {
+            health_probe_bind_address: "nowhere".to_owned(),
+            ..ManagerArgs::for_tests()
+        };
+        let running = run(manager(args));
+        while !running.has_ended() {
+            tokio::task::yield_now().await;
+        }
+        running.stop().await;
+    }
+}
