@@ -217,3 +217,8 @@ pub use task::Task;
 pub use webhook::{Denied, Webhook};
 
 pub use kube::runtime::reflector::ObjectRef;
+
+/// The samples of the guide, compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/controllers.md")]
+struct Guide;
