@@ -2,14 +2,17 @@
 //!
 //! [`crd_differences`] compares the CRD that the compiled types describe with the manifest that
 //! `rbuilder manifests` wrote: a manifest somebody forgot to regenerate, or a marker that the two readers of
-//! the source understood differently, shows up as a list of paths. [`run`] has a manager run beside a test.
-//! Starting a control plane for it is `rbuilder::envtest`.
+//! the source understood differently, shows up as a list of paths. [`run`] has a manager run beside a test,
+//! [`admission_request`] is what the functions of a webhook are called with. Starting a control plane is
+//! `rbuilder::envtest`.
 
+mod admission;
 mod running;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value};
 
+pub use admission::admission_request;
 pub use running::{Running, run};
 
 /// Panics with every difference between a kind as compiled (`Kind::crd()`) and its manifest.

@@ -62,6 +62,41 @@ impl Denied {
         self
     }
 
+    /// Refuses the object because of all these fields, or lets it pass when there are none; as
+    /// [`invalid`](Self::invalid), for a validator that looks at several things.
+    ///
+    /// ```
+    /// # use rbuilder::Denied;
+    /// fn check(size: i32, name: &str) -> Result<(), Denied> {
+    ///     let mut wrong = Vec::new();
+    ///     if size % 2 == 0 {
+    ///         wrong.push(("spec.size", "must be odd"));
+    ///     }
+    ///     if name.len() > 52 {
+    ///         wrong.push(("metadata.name", "must be no more than 52 characters"));
+    ///     }
+    ///     Denied::if_any(wrong)
+    /// }
+    ///
+    /// assert!(check(3, "web").is_ok());
+    /// assert_eq!(check(2, "web").unwrap_err().to_string(), "spec.size: must be odd");
+    /// ```
+    ///
+    /// # Errors
+    /// When there is a field.
+    pub fn if_any<F, M>(wrong: impl IntoIterator<Item = (F, M)>) -> Result<(), Self>
+    where
+        F: Into<String>,
+        M: Into<String>,
+    {
+        let mut wrong = wrong.into_iter();
+        let Some((field, message)) = wrong.next() else {
+            return Ok(());
+        };
+        let first = Self::invalid(field, message);
+        Err(wrong.fold(first, |denied, (field, message)| denied.and(field, message)))
+    }
+
     /// Nobody, or not this user, may do that: status 403, reason `Forbidden`. Texts and errors become this.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::with_status(403, "Forbidden", message)
@@ -157,6 +192,14 @@ mod tests {
         check(Error::from(gone()).into(), 404, "NotFound", "no such object");
         let inner = Denied::invalid("spec.a", "is odd");
         check(Error::from(inner).into(), 422, "Invalid", "spec.a: is odd");
+    }
+
+    #[test]
+    fn several_fields_are_one_refusal() {
+        assert_eq!(Denied::if_any(Vec::<(&str, &str)>::new()), Ok(()));
+        let both = Denied::if_any([("spec.a", "is odd"), ("spec.b", "is even")]);
+        let expected = Denied::invalid("spec.a", "is odd").and("spec.b", "is even");
+        assert_eq!(both, Err(expected));
     }
 
     #[test]

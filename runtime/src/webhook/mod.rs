@@ -21,6 +21,8 @@ use serde::Serialize;
 use crate::object::Object;
 
 pub use denied::Denied;
+/// What is to be done to an object; kube's type.
+pub use kube::core::admission::Operation;
 pub(crate) use routes::Routes;
 
 use admission::{Defaulter, RawHandler, Validator};
