@@ -11,6 +11,8 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::cache::Lean;
+
 /// A Kubernetes type known at compile time: what `derive(CustomResource)` and k8s-openapi make.
 ///
 /// Implemented for every type that fits; nobody implements it by hand.
@@ -92,11 +94,15 @@ impl DynamicKind {
     }
 }
 
+/// Makes an API that speaks of a kind in objects of type `O`: in a namespace, or everywhere.
+type MakeApi<K, O> = fn(Client, &<K as Resource>::DynamicType, Option<&str>) -> Api<O>;
+
 /// What is to be known of a kind to watch it, whether its type says it or a value does.
 pub(crate) struct Kind<K: Resource> {
     pub(crate) dynamic: K::DynamicType,
     pub(crate) namespaced: bool,
-    api: fn(Client, &K::DynamicType, Option<&str>) -> Api<K>,
+    api: MakeApi<K, K>,
+    lean_api: MakeApi<K, Lean<K>>,
 }
 
 impl<K: Watchable> Clone for Kind<K> {
@@ -115,6 +121,7 @@ impl<K: Object> Kind<K> {
             dynamic: (),
             namespaced: K::Scope::NAMESPACED,
             api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
+            lean_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
         }
     }
 }
@@ -125,6 +132,7 @@ impl From<&DynamicKind> for Kind<DynamicObject> {
             dynamic: kind.resource.clone(),
             namespaced: kind.namespaced,
             api: dynamic_api,
+            lean_api: dynamic_api,
         }
     }
 }
@@ -135,6 +143,7 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
             dynamic: kind.resource.clone(),
             namespaced: kind.namespaced,
             api: dynamic_api,
+            lean_api: dynamic_api,
         }
     }
 }
@@ -153,6 +162,11 @@ impl<K: Watchable> Kind<K> {
     /// The API of the kind, in one namespace, or everywhere.
     pub(crate) fn api(&self, client: Client, namespace: Option<&str>) -> Api<K> {
         (self.api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
+    }
+
+    /// [`api`](Self::api) for objects without what caches drop.
+    pub(crate) fn lean_api(&self, client: Client, namespace: Option<&str>) -> Api<Lean<K>> {
+        (self.lean_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
     /// The name of the kind, such as `Deployment`.

@@ -5,20 +5,23 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use kube::Client;
 use kube::runtime::watcher::{self, DefaultBackoff};
 
-use super::Cache;
+use super::{Cache, Lean, Trim};
 use crate::object::{Key, Kind, Watchable};
 
 /// The longest wait between two tries to fill a cache; controllers are waiting for it.
 const RETRY_UNTIL_SYNCED: Duration = Duration::from_secs(10);
 
+/// What kube tells of a watch.
+type Events<K> = BoxStream<'static, watcher::Result<watcher::Event<K>>>;
+
 impl<K: Watchable> Cache<K> {
     /// Follows the objects of one namespace, or of all, for as long as it is polled.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
-        let api = self.kind.api(client, namespace.as_deref());
-        let mut events = watcher::watcher(api, self.selection.watcher_config()).boxed();
+        let mut events = self.events(client, namespace.as_deref());
         let mut backoff = DefaultBackoff::default();
         let mut seen = HashSet::new();
         let mut synced = false;
@@ -52,10 +55,34 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
+    /// What happens to the objects, without what the cache drops of them.
+    fn events(&self, client: Client, namespace: Option<&str>) -> Events<K> {
+        let config = self.selection.watcher_config();
+        if self.trim == Trim::default() {
+            let api = self.kind.lean_api(client, namespace);
+            let events = watcher::watcher(api, config);
+            events.map(|event| event.map(whole)).boxed()
+        } else {
+            watcher::watcher(self.kind.api(client, namespace), config).boxed()
+        }
+    }
+
     fn note_error(&self, error: &watcher::Error) {
         let explained = explain(&self.kind, error);
         tracing::warn!(kind = %self.kind.name(), "watch interrupted, will try again: {explained}");
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = explained;
+    }
+}
+
+/// The event of an object as the event of what it stands for.
+fn whole<K>(event: watcher::Event<Lean<K>>) -> watcher::Event<K> {
+    use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
+    match event {
+        Apply(Lean(object)) => Apply(object),
+        Delete(Lean(object)) => Delete(object),
+        Init => Init,
+        InitApply(Lean(object)) => InitApply(object),
+        InitDone => InitDone,
     }
 }
 

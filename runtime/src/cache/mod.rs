@@ -6,6 +6,7 @@
 //! anew keeps every object twice for a while.
 
 mod cached;
+mod decode;
 mod follow;
 mod index;
 mod registry;
@@ -20,6 +21,7 @@ use tokio::sync::watch;
 use crate::object::{Key, Kind, Watchable};
 
 pub use cached::Cached;
+pub(crate) use decode::Lean;
 pub(crate) use index::Index;
 pub(crate) use registry::{Caches, NamedWatch};
 pub use selection::Selection;

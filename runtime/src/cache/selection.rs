@@ -4,7 +4,7 @@ use kube::core::ObjectMeta;
 use kube::runtime::watcher;
 
 /// What `kubectl apply` (without `--server-side`) leaves on every object: the object once more.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A choice among the objects of a kind: by label, by field, by namespace.
 ///
