@@ -1,16 +1,17 @@
 //! What a reconciler works with: its own state, the cluster, and the usual deeds on it.
 
 mod create;
+mod create_or_update;
+mod ownership;
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::DynamicObject;
 use kube::api::{Patch, PatchParams};
-use kube::core::PartialObjectMeta;
+use kube::core::Status;
 use kube::core::object::HasStatus;
 use kube::runtime::events::{Event, EventType, Reporter};
 use kube::{Api, Client, Resource, ResourceExt};
@@ -18,9 +19,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cache::{Cached, Caches, Index, Selection, Trim};
-use crate::error::{Error, OwnershipError};
+use crate::error::Error;
 use crate::events::{self, EventSender};
-use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, describe, to_apply};
+use crate::object::{DynamicKind, Kind, Object, Scope, Watchable, to_apply};
+
+pub use create_or_update::Written;
+pub use ownership::set_controller_reference;
 
 /// A controller's context: handed to each reconcile, cheap to clone.
 ///
@@ -201,56 +205,6 @@ impl<S> Ctx<S> {
         Ok(self.send_apply(&api, &object).await?)
     }
 
-    /// [`apply`](Self::apply) for an object that `owner` owns as its controller.
-    ///
-    /// The object gets the owner's namespace if it names none, and an owner reference with `controller` and
-    /// `blockOwnerDeletion`: changes to it reconcile the owner (see [`owns`](crate::Controller::owns)), and
-    /// the cluster deletes it with the owner. An object that has no controller yet is adopted; where it must not
-    /// be, [`create_owned`](Self::create_owned) comes first.
-    ///
-    /// # Errors
-    /// [`OwnershipError`] when another controller owns the object already, or scopes forbid the ownership;
-    /// else what the API server answers, as [`kube::Error`].
-    pub async fn apply_owned<O: Object, C: Object + Serialize>(
-        &self,
-        owner: &O,
-        child: C,
-    ) -> Result<C, Error> {
-        let mut child = owned_by(owner, child)?;
-        let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
-        if !self.is_known_to_be_owned(owner, &child)
-            && let Some(present) = api.get_metadata_opt(&child.name_any()).await?
-        {
-            if let Some(other) = foreign_controller(owner, &present.metadata) {
-                let owner = format!("{} {}", other.kind, other.name);
-                return Err(OwnershipError::AlreadyOwned {
-                    object: describe(&child),
-                    owner,
-                }
-                .into());
-            }
-            // Should another controller adopt it in this moment, the server answers with a conflict.
-            child.meta_mut().resource_version = present.metadata.resource_version;
-        }
-        Ok(self.send_apply(&api, &child).await?)
-    }
-
-    /// Whether the cache shows `child` with `owner` as its controller.
-    ///
-    /// The server is no help here: when two owners have one controller, they share a field manager, and an
-    /// apply for the second one silently takes the reference to the first one away.
-    fn is_known_to_be_owned<O: Object, C: Object>(&self, owner: &O, child: &C) -> bool {
-        let (key, all) = (Key::of(child), Selection::all());
-        let caches = &self.shared.caches;
-        let metadata = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all);
-        let metadata = metadata.and_then(|cache| Some(cache.get(&key)?.metadata.clone()));
-        let present = metadata.or_else(|| {
-            let whole = caches.find::<C>(&Kind::of_type(), &all)?.get(&key)?;
-            Some(whole.meta().clone())
-        });
-        present.is_some_and(|present| is_controlled_by(&present, owner))
-    }
-
     /// Makes the object's status say what `status` says, and returns the object as it is then.
     ///
     /// A server-side apply of the status subresource: fields that `status` leaves out, and an earlier call
@@ -326,127 +280,34 @@ fn simple_event(type_: EventType, reason: &str, action: &str, note: String) -> E
     }
 }
 
-/// `child` with the namespace and the controller reference that make it `owner`'s.
-fn owned_by<O: Object, C: Object>(owner: &O, mut child: C) -> Result<C, OwnershipError> {
-    if C::Scope::NAMESPACED && child.meta().namespace.is_none() {
-        child.meta_mut().namespace = owner.namespace();
-    }
-    if O::Scope::NAMESPACED && child.meta().namespace != owner.meta().namespace {
-        return Err(OwnershipError::Scope {
-            object: describe(&child),
-            owner: describe(owner),
-        });
-    }
-    let reference = owner
-        .controller_owner_ref(&())
-        .ok_or_else(|| OwnershipError::NoUid(describe(owner)))?;
-    if let Some(other) = foreign_controller(owner, child.meta()) {
-        let owner = format!("{} {}", other.kind, other.name);
-        return Err(OwnershipError::AlreadyOwned {
-            object: describe(&child),
-            owner,
-        });
-    }
-    let references = child.owner_references_mut();
-    references.retain(|present| present.uid != reference.uid);
-    references.push(OwnerReference {
-        block_owner_deletion: Some(true),
-        ..reference
-    });
-    Ok(child)
-}
-
-/// Whether `owner` is the controller among the owners.
-fn is_controlled_by<O: Object>(owned: &kube::core::ObjectMeta, owner: &O) -> bool {
-    let mut references = owned.owner_references.iter().flatten();
-    references.any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
-}
-
-/// The controller among the owners, unless it is `owner`.
-fn foreign_controller<O: Object>(owner: &O, owned: &kube::core::ObjectMeta) -> Option<OwnerReference> {
-    let references = owned.owner_references.iter().flatten();
-    let mut controllers = references.filter(|reference| reference.controller == Some(true));
-    controllers
-        .find(|reference| Some(&reference.uid) != owner.meta().uid.as_ref())
-        .cloned()
+/// What the server answered, as the conflict that it comes from: it goes away when the reconcile is tried again.
+fn as_conflict(status: &Status) -> kube::Error {
+    let conflict = Status::failure(&status.message, "Conflict").with_code(409);
+    kube::Error::Api(conflict.boxed())
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
     use super::*;
-    use k8s_openapi::api::apps::v1::Deployment;
-    use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-
-    fn config_map(namespace: Option<&str>, uid: Option<&str>) -> ConfigMap {
-        let mut object = ConfigMap::default();
-        object.metadata.name = Some("owner".to_owned());
-        object.metadata.namespace = namespace.map(str::to_owned);
-        object.metadata.uid = uid.map(str::to_owned);
-        object
-    }
-
-    fn deployment(namespace: Option<&str>) -> Deployment {
-        let mut object = Deployment::default();
-        object.metadata.name = Some("child".to_owned());
-        object.metadata.namespace = namespace.map(str::to_owned);
-        object
-    }
-
-    #[test]
-    fn an_owned_object_gets_the_namespace_and_one_controller_reference() {
-        let owner = config_map(Some("a"), Some("1"));
-        let once = owned_by(&owner, deployment(None)).unwrap();
-        let twice = owned_by(&owner, once).unwrap();
-        assert_eq!(twice.metadata.namespace.as_deref(), Some("a"));
-        let expected = OwnerReference {
-            api_version: "v1".to_owned(),
-            kind: "ConfigMap".to_owned(),
-            name: "owner".to_owned(),
-            uid: "1".to_owned(),
-            controller: Some(true),
-            block_owner_deletion: Some(true),
-        };
-        assert_eq!(twice.metadata.owner_references, Some(vec![expected]));
-    }
 
     #[tokio::test]
     async fn a_context_for_tests_has_the_caches_and_indexes_it_was_given() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = Client::try_from(nowhere).unwrap();
+        let config_map = |namespace: &str| {
+            let mut map = ConfigMap::default();
+            map.metadata.namespace = Some(namespace.to_owned());
+            map
+        };
         let ctx = Ctx::new(client, "test", ())
-            .caching([config_map(Some("a"), None), config_map(Some("b"), None)])
+            .caching([config_map("a"), config_map("b")])
             .indexing("place", |map: &ConfigMap| {
                 map.metadata.namespace.clone().into_iter().collect()
             });
         let found = ctx.cached::<ConfigMap>().unwrap().by("place", "b").unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].metadata.namespace.as_deref(), Some("b"));
-    }
-
-    #[test]
-    fn impossible_ownerships_are_refused_with_both_names() {
-        let check = |result: Result<String, OwnershipError>, expected: &str| {
-            assert_eq!(result.unwrap_err().to_string(), expected);
-        };
-        let named = |result: Result<Deployment, OwnershipError>| result.map(|child| describe(&child));
-        check(
-            named(owned_by(&config_map(Some("a"), Some("1")), deployment(Some("b")))),
-            "ConfigMap a/owner cannot own Deployment b/child: \
-             an owner is cluster-wide or in the same namespace as what it owns",
-        );
-        check(
-            owned_by(&config_map(Some("a"), Some("1")), Namespace::default()).map(|child| describe(&child)),
-            "ConfigMap a/owner cannot own Namespace : \
-             an owner is cluster-wide or in the same namespace as what it owns",
-        );
-        check(
-            named(owned_by(&config_map(Some("a"), None), deployment(None))),
-            "ConfigMap a/owner has no uid, so it cannot own anything: take the object that the API server returned",
-        );
-        let taken = owned_by(&config_map(Some("a"), Some("2")), deployment(None)).unwrap();
-        check(
-            named(owned_by(&config_map(Some("a"), Some("1")), taken)),
-            "Deployment a/child is already owned by ConfigMap owner; it was left untouched",
-        );
     }
 }

@@ -208,7 +208,7 @@ pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};
 pub use controller::{ByMap, ByOwner, Controller, Maps, Watch};
-pub use ctx::Ctx;
+pub use ctx::{Ctx, Written, set_controller_reference};
 pub use error::{BoxError, Error, ManagerError, OwnershipError, Result};
 pub use manager::Manager;
 pub use object::{DynamicKind, Object, Scope, Watchable};

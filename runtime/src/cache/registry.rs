@@ -11,7 +11,7 @@ use kube::Client;
 use tokio::sync::{mpsc, watch};
 
 use super::{Cache, Selection, Trim};
-use crate::object::{Kind, Watchable};
+use crate::object::{Key, Kind, Watchable};
 
 /// A watch that fills a cache, with a name for messages.
 pub(crate) type NamedWatch = (String, BoxFuture<'static, ()>);
@@ -22,6 +22,8 @@ trait AnyCache: Send + Sync {
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>>;
     fn synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
+    /// The resource version of an object that it holds.
+    fn version_of(&self, key: &Key) -> Option<String>;
     fn forget_handlers(&self);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
@@ -52,6 +54,10 @@ impl<K: Watchable> AnyCache for Cache<K> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    fn version_of(&self, key: &Key) -> Option<String> {
+        self.get(key)?.meta().resource_version.clone()
     }
 
     fn forget_handlers(&self) {
@@ -142,6 +148,23 @@ impl Caches {
     /// The cache of these objects, if somebody has asked for it.
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
         self.lock().find(&Id::of(kind, selection))
+    }
+
+    /// The object that the cache of the whole kind holds, unless another cache of the kind has another version of it.
+    ///
+    /// Caches of one kind do not march in step: a controller that hears of a change from one must not find in another
+    /// that there was none.
+    pub(crate) fn agreed<K: Watchable>(&self, kind: &Kind<K>, key: &Key) -> Option<Arc<K>> {
+        let state = self.lock();
+        let id = Id::of(kind, &Selection::all());
+        let object = state.find::<K>(&id)?.get(key)?;
+        let version = object.meta().resource_version.as_ref();
+        let mut others = state
+            .caches
+            .iter()
+            .filter(|(other, _)| other.resource == id.resource);
+        let all_agree = others.all(|(_, cache)| cache.version_of(key).as_ref() == version);
+        all_agree.then_some(object)
     }
 
     /// Runs the watches of all caches, those to come included.

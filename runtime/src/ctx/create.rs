@@ -4,7 +4,8 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 use serde::Serialize;
 
-use super::{Ctx, is_controlled_by, owned_by};
+use super::ownership::is_controlled_by;
+use super::{Ctx, set_controller_reference};
 use crate::cache::Selection;
 use crate::error::{Error, OwnershipError};
 use crate::object::{Key, Kind, Object, Scope, describe};
@@ -24,9 +25,9 @@ impl<S> Ctx<S> {
     pub async fn create_owned<O: Object, C: Object + Serialize>(
         &self,
         owner: &O,
-        child: C,
+        mut child: C,
     ) -> Result<C, Error> {
-        let child = owned_by(owner, child)?;
+        set_controller_reference(owner, &mut child)?;
         if let Some(present) = self.find_whole(&child) {
             return Ok(owned_already(owner, present)?);
         }

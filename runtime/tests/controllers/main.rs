@@ -7,3 +7,4 @@ mod reconciling;
 mod support;
 mod tasks;
 mod triggers;
+mod writing;

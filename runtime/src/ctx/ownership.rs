@@ -1,0 +1,202 @@
+//! Owner references: who controls an object, and applying what an object owns.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
+use kube::core::{ObjectMeta, PartialObjectMeta, Status};
+use serde::Serialize;
+
+use super::{Ctx, as_conflict};
+use crate::cache::Selection;
+use crate::error::{Error, OwnershipError};
+use crate::object::{Key, Kind, Object, Scope, describe};
+
+/// A resource version that no object has: the store's first write has a later one.
+///
+/// An apply that names it makes an object that is not there, and is refused with a conflict by one that is.
+const NOT_THERE: &str = "1";
+
+impl<S> Ctx<S> {
+    /// [`apply`](Self::apply) for an object that `owner` owns as its controller.
+    ///
+    /// The object gets the owner's namespace if it names none, and an owner reference with `controller` and
+    /// `blockOwnerDeletion`: changes to it reconcile the owner (see [`owns`](crate::Controller::owns)), and
+    /// the cluster deletes it with the owner. An object that has no controller yet is adopted; where it must not
+    /// be, [`create_owned`](Self::create_owned) comes first.
+    ///
+    /// # Errors
+    /// [`OwnershipError`] when another controller owns the object already, or scopes forbid the ownership; a conflict
+    /// when another one comes first in this very moment; else what the API server answers, as [`kube::Error`].
+    pub async fn apply_owned<O: Object, C: Object + Serialize>(
+        &self,
+        owner: &O,
+        mut child: C,
+    ) -> Result<C, Error> {
+        set_controller_reference(owner, &mut child)?;
+        let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
+        let known = self.cached_metadata(&child);
+        let known = known.filter(|known| is_controlled_by(known, owner));
+        // The server is no help in telling owners apart: those that one controller reconciles share a field manager,
+        // and an apply for the second one silently takes the reference to the first one away. So each apply names
+        // what it was decided on, and meets a conflict should that have changed.
+        if let Some(known) = known {
+            child.meta_mut().uid = known.uid;
+        } else if let Some(present) = api.get_metadata_opt(&child.name_any()).await? {
+            refuse_foreign(owner, &child, &present.metadata)?;
+            child.meta_mut().resource_version = present.metadata.resource_version;
+        } else {
+            child.meta_mut().resource_version = Some(NOT_THERE.to_owned());
+        }
+        match self.send_apply(&api, &child).await {
+            // An object of this name, but not the one that was known.
+            Err(kube::Error::Api(status)) if is_about_uid(&status) => Err(as_conflict(&status).into()),
+            applied => Ok(applied?),
+        }
+    }
+
+    /// What a cache has of the metadata of an object of this kind and name.
+    fn cached_metadata<C: Object>(&self, child: &C) -> Option<ObjectMeta> {
+        let (key, all) = (Key::of(child), Selection::all());
+        let caches = &self.shared.caches;
+        let metadata = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all);
+        let metadata = metadata.and_then(|cache| Some(cache.get(&key)?.metadata.clone()));
+        metadata.or_else(|| {
+            let whole = caches.find::<C>(&Kind::of_type(), &all)?.get(&key)?;
+            Some(whole.meta().clone())
+        })
+    }
+}
+
+fn is_about_uid(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.field == "metadata.uid")
+}
+
+/// Whether `owner` is the controller among the owners.
+pub(super) fn is_controlled_by<O: Object>(owned: &ObjectMeta, owner: &O) -> bool {
+    let mut references = owned.owner_references.iter().flatten();
+    references.any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
+}
+
+/// Makes `owner` the controller of `object`, which gets the owner's namespace if it names none.
+///
+/// It is for objects that are created by hand; [`Ctx::apply_owned`] and
+/// [`Ctx::create_or_update_owned`] do it themselves. The owner reference has `controller` and `blockOwnerDeletion`:
+/// changes of the object reconcile the owner (see [`owns`](crate::Controller::owns)), and the cluster deletes it with
+/// the owner.
+///
+/// # Errors
+/// When `object` has another controller, when a namespaced owner is in another namespace than the object or the object
+/// in none, or when the owner was never read from the API server. The object is left as it was, but for its namespace.
+pub fn set_controller_reference<O: Object, C: Object>(
+    owner: &O,
+    object: &mut C,
+) -> Result<(), OwnershipError> {
+    if C::Scope::NAMESPACED && object.meta().namespace.is_none() {
+        object.meta_mut().namespace = owner.namespace();
+    }
+    if O::Scope::NAMESPACED && object.meta().namespace != owner.meta().namespace {
+        return Err(OwnershipError::Scope {
+            object: describe(object),
+            owner: describe(owner),
+        });
+    }
+    let reference = owner
+        .controller_owner_ref(&())
+        .ok_or_else(|| OwnershipError::NoUid(describe(owner)))?;
+    refuse_foreign(owner, object, object.meta())?;
+    let references = object.owner_references_mut();
+    references.retain(|present| present.uid != reference.uid);
+    references.push(OwnerReference {
+        block_owner_deletion: Some(true),
+        ..reference
+    });
+    Ok(())
+}
+
+/// # Errors
+/// When the metadata names a controller that is not `owner`.
+fn refuse_foreign<O: Object, C: Object>(
+    owner: &O,
+    object: &C,
+    found: &ObjectMeta,
+) -> Result<(), OwnershipError> {
+    let references = found.owner_references.iter().flatten();
+    let mut controllers = references.filter(|reference| reference.controller == Some(true));
+    match controllers.find(|reference| Some(&reference.uid) != owner.meta().uid.as_ref()) {
+        Some(other) => Err(OwnershipError::AlreadyOwned {
+            object: describe(object),
+            owner: format!("{} {}", other.kind, other.name),
+        }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::apps::v1::Deployment;
+    use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+
+    fn config_map(namespace: Option<&str>, uid: Option<&str>) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some("owner".to_owned());
+        object.metadata.namespace = namespace.map(str::to_owned);
+        object.metadata.uid = uid.map(str::to_owned);
+        object
+    }
+
+    fn owned_by<O: Object, C: Object>(owner: &O, mut child: C) -> Result<C, OwnershipError> {
+        set_controller_reference(owner, &mut child).map(|()| child)
+    }
+
+    fn deployment(namespace: Option<&str>) -> Deployment {
+        let mut object = Deployment::default();
+        object.metadata.name = Some("child".to_owned());
+        object.metadata.namespace = namespace.map(str::to_owned);
+        object
+    }
+
+    #[test]
+    fn an_owned_object_gets_the_namespace_and_one_controller_reference() {
+        let owner = config_map(Some("a"), Some("1"));
+        let once = owned_by(&owner, deployment(None)).unwrap();
+        let twice = owned_by(&owner, once).unwrap();
+        assert_eq!(twice.metadata.namespace.as_deref(), Some("a"));
+        let expected = OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            name: "owner".to_owned(),
+            uid: "1".to_owned(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        };
+        assert_eq!(twice.metadata.owner_references, Some(vec![expected]));
+    }
+
+    #[test]
+    fn impossible_ownerships_are_refused_with_both_names() {
+        let check = |result: Result<String, OwnershipError>, expected: &str| {
+            assert_eq!(result.unwrap_err().to_string(), expected);
+        };
+        let named = |result: Result<Deployment, OwnershipError>| result.map(|child| describe(&child));
+        check(
+            named(owned_by(&config_map(Some("a"), Some("1")), deployment(Some("b")))),
+            "ConfigMap a/owner cannot own Deployment b/child: \
+             an owner is cluster-wide or in the same namespace as what it owns",
+        );
+        check(
+            owned_by(&config_map(Some("a"), Some("1")), Namespace::default()).map(|child| describe(&child)),
+            "ConfigMap a/owner cannot own Namespace : \
+             an owner is cluster-wide or in the same namespace as what it owns",
+        );
+        check(
+            named(owned_by(&config_map(Some("a"), None), deployment(None))),
+            "ConfigMap a/owner has no uid, so it cannot own anything: take the object that the API server returned",
+        );
+        let taken = owned_by(&config_map(Some("a"), Some("2")), deployment(None)).unwrap();
+        check(
+            named(owned_by(&config_map(Some("a"), Some("1")), taken)),
+            "Deployment a/child is already owned by ConfigMap owner; it was left untouched",
+        );
+    }
+}

@@ -1,0 +1,265 @@
+//! What a reconcile writes: owned objects that two want at once, and objects that are made or changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::{ObjectMeta, PartialObjectMeta};
+use kube::{Resource, ResourceExt};
+use rbuilder::envtest::{Environment, eventually};
+use rbuilder::{Action, Controller, Ctx, Error, OwnershipError, Result, Written};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::support::{Memo, Operator, Place, SOON, Seen, config_map, memo};
+
+/// The metadata of an object, as a controller that owns its kind has it in its cache.
+fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
+    PartialObjectMeta {
+        metadata: map.metadata.clone(),
+        ..PartialObjectMeta::default()
+    }
+}
+
+fn is_taken(error: &Error) -> bool {
+    error.is_conflict() || matches!(error.downcast_ref(), Some(OwnershipError::AlreadyOwned { .. }))
+}
+
+/// Owners that one controller reconciles share a field manager; the server alone would let the second one take over.
+#[rbuilder::envtest::test]
+async fn of_two_owners_that_make_an_object_at_once_one_has_it(env: Environment) {
+    let place = Place::new(env).await;
+    let (first, second) = (
+        place.create(memo("first", "1")).await,
+        place.create(memo("second", "2")).await,
+    );
+    let ctx = Ctx::new(place.env.client(), "memo", ());
+    for round in 0..20 {
+        let name = format!("wanted-{round}");
+        let (one, two) = tokio::join!(
+            ctx.apply_owned(&first, config_map(&name, "1")),
+            ctx.apply_owned(&second, config_map(&name, "2")),
+        );
+        let (winner, loser, text) = match (&one, &two) {
+            (Ok(_), Err(error)) => (&first, error, "1"),
+            (Err(error), Ok(_)) => (&second, error, "2"),
+            both => panic!("{name}: {both:?}"),
+        };
+        assert!(is_taken(loser), "{loser}");
+        let made = place.api::<ConfigMap>().get(&name).await.unwrap();
+        assert_eq!(made.owner_references()[0].uid, winner.uid().unwrap());
+        assert_eq!(place.copied(&name).await.as_deref(), Some(text));
+    }
+}
+
+/// A cache that lags behind must not let a controller take what is not its own any more.
+#[rbuilder::envtest::test]
+async fn an_object_that_is_not_the_one_in_the_cache_is_left_untouched(env: Environment) {
+    let place = Place::new(env).await;
+    let (first, second) = (
+        place.create(memo("first", "1")).await,
+        place.create(memo("second", "2")).await,
+    );
+    let maps = place.api::<ConfigMap>();
+    let ctx = Ctx::new(place.env.client(), "memo", ());
+    let made = ctx.apply_owned(&first, config_map("shared", "1")).await.unwrap();
+    let behind = || Ctx::new(place.env.client(), "memo", ()).caching([metadata_of(&made)]);
+    behind()
+        .apply_owned(&first, config_map("shared", "new"))
+        .await
+        .unwrap();
+    assert_eq!(place.copied("shared").await.as_deref(), Some("new"));
+
+    maps.delete("shared", &DeleteParams::default()).await.unwrap();
+    let gone = behind().apply_owned(&first, config_map("shared", "1")).await;
+    assert!(gone.unwrap_err().is_conflict());
+    ctx.apply_owned(&second, config_map("shared", "2")).await.unwrap();
+    let taken = behind().apply_owned(&first, config_map("shared", "1")).await;
+    let taken = taken.unwrap_err();
+    assert!(taken.is_conflict(), "{taken}");
+    assert_eq!(place.copied("shared").await.as_deref(), Some("2"));
+}
+
+fn set_text(text: &str) -> impl FnOnce(&mut ConfigMap) + '_ {
+    move |map| {
+        map.data
+            .get_or_insert_default()
+            .insert("text".to_owned(), text.to_owned());
+    }
+}
+
+#[rbuilder::envtest::test]
+async fn an_object_is_created_updated_or_left_alone(env: Environment) {
+    let place = Place::new(env).await;
+    let ctx = Ctx::new(place.env.client(), "memo", ());
+    let wanted = || {
+        let mut map = config_map("note", "");
+        map.metadata.namespace = Some(place.namespace.clone());
+        map
+    };
+    let write = async |text: &'static str| ctx.create_or_update(wanted(), set_text(text)).await.unwrap();
+    let created = write("1").await;
+    assert!(matches!(created, Written::Created(_)));
+    let version = created.object().resource_version();
+
+    let unchanged = write("1").await;
+    assert!(matches!(unchanged, Written::Unchanged(_)) && !unchanged.is_changed());
+    assert_eq!(unchanged.object().resource_version(), version);
+
+    let updated = write("2").await;
+    assert!(matches!(updated, Written::Updated(_)) && updated.is_changed());
+    assert_eq!(place.copied("note").await.as_deref(), Some("2"));
+    let managers = updated.into_object().metadata.managed_fields.unwrap();
+    assert!(
+        managers
+            .iter()
+            .all(|entry| entry.manager.as_deref() == Some("memo")),
+        "{managers:?}"
+    );
+}
+
+/// A ConfigMap to one who cares for its data only.
+#[derive(Resource, Serialize, Deserialize, Clone, Debug)]
+#[resource(inherit = "ConfigMap")]
+struct Texts {
+    metadata: ObjectMeta,
+    data: BTreeMap<String, String>,
+}
+
+/// What the type does not know is none of its business.
+#[rbuilder::envtest::test]
+async fn an_update_keeps_what_the_type_does_not_know(env: Environment) {
+    let place = Place::new(env).await;
+    let mut full = config_map("note", "1");
+    full.metadata.namespace = Some(place.namespace.clone());
+    full.binary_data = Some([("bytes".to_owned(), ByteString(vec![1, 2]))].into());
+    let maps = place.api::<ConfigMap>();
+    let made = maps.create(&PostParams::default(), &full).await.unwrap();
+
+    let ctx = Ctx::new(place.env.client(), "memo", ());
+    let texts = Texts {
+        metadata: full.metadata.clone(),
+        data: BTreeMap::new(),
+    };
+    let written = ctx
+        .create_or_update(texts, |texts| {
+            texts.data.insert("text".to_owned(), "2".to_owned());
+        })
+        .await;
+    assert!(matches!(written, Ok(Written::Updated(_))), "{written:?}");
+    let now = maps.get("note").await.unwrap();
+    assert_eq!(now.data.unwrap()["text"], "2");
+    assert_eq!(now.binary_data, made.binary_data);
+}
+
+#[rbuilder::envtest::test]
+async fn an_owned_object_is_made_adopted_and_left_to_its_owner(env: Environment) {
+    let place = Place::new(env).await;
+    let (first, second) = (
+        place.create(memo("first", "1")).await,
+        place.create(memo("second", "2")).await,
+    );
+    let maps = place.api::<ConfigMap>();
+    maps.create(&PostParams::default(), &config_map("orphan", "0"))
+        .await
+        .unwrap();
+    let ctx = Ctx::new(place.env.client(), "memo", ());
+    for (name, is_new) in [("orphan", false), ("new", true)] {
+        let mine = ctx
+            .create_or_update_owned(&first, config_map(name, ""), set_text("1"))
+            .await;
+        let mine = mine.unwrap();
+        assert_eq!(matches!(mine, Written::Created(_)), is_new);
+        assert!(mine.is_changed());
+        assert_eq!(mine.object().owner_references()[0].name, "first");
+        let theirs = ctx
+            .create_or_update_owned(&second, config_map(name, ""), set_text("2"))
+            .await;
+        let error = theirs.unwrap_err().to_string();
+        assert!(
+            error.ends_with("is already owned by Memo first; it was left untouched"),
+            "{error}"
+        );
+        assert_eq!(place.copied(name).await.as_deref(), Some("1"));
+    }
+}
+
+/// Whoever comes second is told that it was a conflict, which a reconcile only has to return.
+#[rbuilder::envtest::test]
+async fn writers_at_once_meet_a_conflict(env: Environment) {
+    let place = Place::new(env).await;
+    let wanted = |name: &str| {
+        let mut map = config_map(name, "0");
+        map.metadata.namespace = Some(place.namespace.clone());
+        map
+    };
+    let ctx = Ctx::new(place.env.client(), "memo", ());
+    let mut refusals = 0;
+    for round in 0..20 {
+        let name = format!("wanted-{round}");
+        let (one, two) = tokio::join!(
+            ctx.create_or_update(wanted(&name), set_text("1")),
+            ctx.create_or_update(wanted(&name), set_text("2")),
+        );
+        for written in [one, two] {
+            if let Err(refused) = written {
+                assert!(refused.is_conflict(), "{refused}");
+                refusals += 1;
+            }
+        }
+    }
+    assert!(refusals > 0, "no two of twenty were at once");
+
+    // The cache has what was made; the cluster has something newer.
+    let made = ctx.create_or_update(wanted("note"), |_| {}).await.unwrap();
+    let behind = Ctx::new(place.env.client(), "memo", ()).caching([made.into_object()]);
+    ctx.create_or_update(wanted("note"), set_text("3")).await.unwrap();
+    let late = behind.create_or_update(wanted("note"), set_text("4")).await;
+    assert!(late.unwrap_err().is_conflict());
+    assert_eq!(place.copied("note").await.as_deref(), Some("3"));
+}
+
+/// In a manager: what the cache has is not asked for, and in the end the object is as it should be.
+#[rbuilder::envtest::test]
+async fn a_controller_keeps_what_it_updates_as_it_should_be(env: Environment) {
+    let place = Place::new(env).await;
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        let text = memo.spec.text.clone().unwrap_or_default();
+        let copy = config_map(&memo.name_any(), "");
+        let written = ctx.create_or_update_owned(&*memo, copy, set_text(&text)).await?;
+        ctx.note(if written.is_changed() {
+            "written"
+        } else {
+            "left alone"
+        });
+        Ok(Action::await_change())
+    }
+    let seen = Seen::default();
+    let controller = Controller::new(reconcile, seen.clone())
+        .owns::<ConfigMap>()
+        .reads::<ConfigMap>();
+    let operator = Operator::start(place.manager().controller(controller));
+    place.create(memo("note", "1")).await;
+    eventually(SOON, || async {
+        place.copied("note").await.as_deref() == Some("1")
+    })
+    .await;
+    let edit = Patch::Merge(json!({ "data": { "text": "edited", "other": "kept" } }));
+    let maps = place.api::<ConfigMap>();
+    maps.patch("note", &PatchParams::default(), &edit).await.unwrap();
+    eventually(SOON, || async {
+        place.copied("note").await.as_deref() == Some("1")
+    })
+    .await;
+    place.change_text("note", "2").await;
+    eventually(SOON, || async {
+        place.copied("note").await.as_deref() == Some("2")
+    })
+    .await;
+    let data = maps.get("note").await.unwrap().data.unwrap();
+    assert_eq!(data.get("other").map(String::as_str), Some("kept"));
+    operator.stop().await.unwrap();
+    assert_eq!(seen.count("written"), 3);
+}
