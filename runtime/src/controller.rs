@@ -33,8 +33,9 @@ use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Workqueue};
 use crate::shutdown::Shutdown;
 
-pub use watch::{ByMap, ByOwner, Maps, Watch};
-use watch::{Target, wanted};
+pub(crate) use watch::{Reconciled, is_mapping};
+use watch::wanted;
+pub use watch::{ByMap, ByOwner, Maps, MapsLate, Watch};
 use worker::Worker;
 
 /// Reconciles at a time, unless [`Controller::concurrency`] says otherwise.
@@ -74,7 +75,7 @@ pub struct Controller<K: Watchable, S> {
 type Ask = Box<dyn FnOnce(&Caches) + Send>;
 
 /// Makes a controller hear of one more kind.
-type Subscribe<K, S> = Box<dyn FnOnce(&Caches, Target<K, S>) + Send>;
+type Subscribe<K, S> = Box<dyn FnOnce(&Kind<K>, &Arc<Workqueue<Key>>, &Ctx<S>) + Send>;
 
 /// What a controller calls.
 struct Handlers<K: Watchable, S> {
@@ -187,9 +188,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles the objects that changes elsewhere concern: the long form of [`owns`](Self::owns) and
     /// [`watches`](Self::watches), with filters, selections and kinds known only at run time.
     pub fn watch<W: Watchable, M: Maps<K, W, S>>(mut self, watch: Watch<W, M>) -> Self {
-        self.watches.push(Box::new(|caches, target| {
-            watch.subscribe(caches, target);
-        }));
+        self.watches
+            .push(Box::new(|kind, queue, ctx| watch.subscribe(kind, queue, ctx)));
         self
     }
 
@@ -375,17 +375,13 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             surroundings.stop_events.clone().requested(),
         );
         let queue = Arc::new(Workqueue::new(surroundings.metrics.queue(&name)));
-        let target = |ctx: &Ctx<S>| Target {
-            kind: kind.clone(),
-            queue: Arc::clone(&queue),
-            ctx: ctx.clone(),
-        };
         let ctx = Ctx::in_manager(
             surroundings.client.clone(),
             name.clone(),
             state,
             sender,
             caches.clone(),
+            Some(Reconciled::new(&kind, &queue)),
         );
         let worker = Arc::new(Worker {
             cache: caches.of(&kind, &selection),
@@ -405,7 +401,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         reads.into_iter().for_each(|read| read(caches));
         worker.watch_primary(filter);
         for watch in watches {
-            watch(caches, target(&worker.ctx));
+            watch(&kind, &queue, &worker.ctx);
         }
         let mut workers: Vec<BoxFuture<'static, ()>> = (0..concurrency)
             .map(|_| Box::pin(Arc::clone(&worker).work()) as BoxFuture<'_, ()>)

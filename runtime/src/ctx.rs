@@ -3,6 +3,7 @@
 mod create;
 mod create_or_update;
 mod ownership;
+mod watch;
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
@@ -19,12 +20,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cache::{Cached, Caches, Index, Selection, Trim};
+use crate::controller::Reconciled;
 use crate::error::Error;
 use crate::events::{self, EventSender};
 use crate::object::{DynamicKind, Kind, Object, Scope, Watchable, to_apply};
 
 pub use create_or_update::Written;
 pub use ownership::set_controller_reference;
+use watch::LateWatches;
+pub use watch::Watching;
 
 /// A controller's context: handed to each reconcile, cheap to clone.
 ///
@@ -41,6 +45,10 @@ struct Shared {
     controller: String,
     events: EventSender,
     caches: Caches,
+    /// What watches that are added later reconcile; nothing in a test.
+    reconciled: Option<Reconciled>,
+    /// The watches that were added later.
+    late: LateWatches,
 }
 
 impl<S> Clone for Ctx<S> {
@@ -84,7 +92,7 @@ impl<S> Ctx<S> {
         tokio::spawn(publisher);
         // Nobody runs the watches of these caches: they hold what `caching` puts there.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), Trim::default());
-        Self::in_manager(client, controller, state, sender, caches)
+        Self::in_manager(client, controller, state, sender, caches, None)
     }
 
     /// Puts objects into the cache of their kind, as if they had been watched; for a context made with
@@ -113,17 +121,24 @@ impl<S> Ctx<S> {
         state: S,
         events: EventSender,
         caches: Caches,
+        reconciled: Option<Reconciled>,
     ) -> Self {
         let shared = Shared {
             client,
             controller,
             events,
             caches,
+            reconciled,
+            late: LateWatches::default(),
         };
         Self {
             shared: Arc::new(shared),
             state: Arc::new(state),
         }
+    }
+
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.shared.caches
     }
 
     /// The client, for everything this type has no method for.

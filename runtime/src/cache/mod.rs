@@ -23,7 +23,7 @@ use crate::object::{Key, Kind, Watchable};
 pub use cached::Cached;
 pub(crate) use decode::Lean;
 pub(crate) use index::Index;
-pub(crate) use registry::{Caches, NamedWatch};
+pub(crate) use registry::{CacheId, Caches, NamedWatch};
 pub use selection::Selection;
 pub(crate) use selection::Trim;
 
@@ -179,6 +179,28 @@ impl<K: Watchable> Cache<K> {
         for handler in handlers.iter() {
             handler(change);
         }
+    }
+
+    /// Whether the first list has been told to all subscribers.
+    pub(crate) fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// Resolves when the first list has been told to all subscribers.
+    pub(crate) async fn synced(&self) {
+        // The sender lives in the cache, so the wait cannot fail.
+        let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+
+    /// Takes the cache for filled, although no watch fills it.
+    pub(crate) fn assume_synced(&self) {
+        self.synced.send_replace(true);
+    }
+
+    /// What the watch ran into last.
+    pub(crate) fn last_error(&self) -> String {
+        let error = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
+        error.clone()
     }
 
     fn scope_synced(&self) {

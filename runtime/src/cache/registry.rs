@@ -20,7 +20,7 @@ pub(crate) type NamedWatch = (String, BoxFuture<'static, ()>);
 trait AnyCache: Send + Sync {
     fn kind(&self) -> String;
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>>;
-    fn synced(&self) -> watch::Receiver<bool>;
+    fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
     /// The resource version of an object that it holds.
     fn version_of(&self, key: &Key) -> Option<String>;
@@ -45,15 +45,12 @@ impl<K: Watchable> AnyCache for Cache<K> {
         scopes.into_iter().map(follow).collect()
     }
 
-    fn synced(&self) -> watch::Receiver<bool> {
+    fn watch_synced(&self) -> watch::Receiver<bool> {
         self.synced.subscribe()
     }
 
     fn last_error(&self) -> String {
-        self.last_error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        Cache::last_error(self)
     }
 
     fn version_of(&self, key: &Key) -> Option<String> {
@@ -74,15 +71,15 @@ impl<K: Watchable> AnyCache for Cache<K> {
 
 /// What tells one cache from another.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Id {
+pub(crate) struct CacheId {
     rust_type: TypeId,
     /// API version and plural: they tell kinds apart that share a type, as dynamic ones do.
     resource: (String, String),
     selection: Selection,
 }
 
-impl Id {
-    fn of<K: Watchable>(kind: &Kind<K>, selection: &Selection) -> Self {
+impl CacheId {
+    pub(crate) fn of<K: Watchable>(kind: &Kind<K>, selection: &Selection) -> Self {
         let version = K::api_version(&kind.dynamic).into_owned();
         Self {
             rust_type: TypeId::of::<K>(),
@@ -107,9 +104,11 @@ struct Registry {
 
 #[derive(Default)]
 struct State {
-    caches: HashMap<Id, Arc<dyn AnyCache>>,
+    caches: HashMap<CacheId, Arc<dyn AnyCache>>,
     /// Whether watches are run as soon as there is a cache for them.
     started: bool,
+    /// Whether caches are let go of.
+    closed: bool,
 }
 
 impl Caches {
@@ -133,11 +132,14 @@ impl Caches {
     /// The cache of these objects, made when it is asked for the first time.
     pub(crate) fn of<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
         let mut state = self.lock();
-        let id = Id::of(kind, selection);
+        let id = CacheId::of(kind, selection);
         if let Some(cache) = state.find(&id) {
             return cache;
         }
         let cache = Arc::new(Cache::new(kind.clone(), selection.clone(), self.0.trim));
+        if state.closed {
+            return cache;
+        }
         state.caches.insert(id, cache.clone());
         if state.started {
             self.0.run(cache.clone());
@@ -147,7 +149,7 @@ impl Caches {
 
     /// The cache of these objects, if somebody has asked for it.
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
-        self.lock().find(&Id::of(kind, selection))
+        self.lock().find(&CacheId::of(kind, selection))
     }
 
     /// The object that the cache of the whole kind holds, unless another cache of the kind has another version of it.
@@ -156,7 +158,7 @@ impl Caches {
     /// that there was none.
     pub(crate) fn agreed<K: Watchable>(&self, kind: &Kind<K>, key: &Key) -> Option<Arc<K>> {
         let state = self.lock();
-        let id = Id::of(kind, &Selection::all());
+        let id = CacheId::of(kind, &Selection::all());
         let object = state.find::<K>(&id)?.get(key)?;
         let version = object.meta().resource_version.as_ref();
         let mut others = state
@@ -178,7 +180,12 @@ impl Caches {
 
     /// Waits until every cache has delivered its first list to all of its subscribers.
     pub(crate) async fn synced(&self) {
-        let synced: Vec<_> = self.lock().caches.values().map(|cache| cache.synced()).collect();
+        let synced: Vec<_> = self
+            .lock()
+            .caches
+            .values()
+            .map(|cache| cache.watch_synced())
+            .collect();
         for mut synced in synced {
             // The sender lives in the cache, so the wait cannot fail.
             let _ = synced.wait_for(|synced| *synced).await;
@@ -188,14 +195,26 @@ impl Caches {
     /// A cache that is not filled yet: its kind, and the last error of its watch.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let state = self.lock();
-        let unsynced = state.caches.values().filter(|cache| !*cache.synced().borrow());
+        let unsynced = state
+            .caches
+            .values()
+            .filter(|cache| !*cache.watch_synced().borrow());
         let first = unsynced.min_by_key(|cache| cache.kind())?;
         Some((first.kind(), first.last_error()))
     }
 
+    /// Whether no watch is run any more that was not asked for before.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.0.run.is_closed()
+    }
+
     /// Lets go of all caches and of all who hear of their changes; they hold on to each other.
     pub(crate) fn close(&self) {
-        let caches = std::mem::take(&mut self.lock().caches);
+        let caches = {
+            let mut state = self.lock();
+            state.closed = true;
+            std::mem::take(&mut state.caches)
+        };
         caches.values().for_each(|cache| cache.forget_handlers());
     }
 
@@ -216,7 +235,7 @@ impl Registry {
 }
 
 impl State {
-    fn find<K: Watchable>(&self, id: &Id) -> Option<Arc<Cache<K>>> {
+    fn find<K: Watchable>(&self, id: &CacheId) -> Option<Arc<Cache<K>>> {
         let cache = Arc::clone(self.caches.get(id)?).into_any();
         cache.downcast().ok()
     }

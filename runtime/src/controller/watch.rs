@@ -1,16 +1,20 @@
 //! What a controller watches beside its own kind, and which of its objects a change there concerns.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
-use crate::cache::{Cache, Caches, Change, Selection};
+use crate::cache::{Cache, Change, Selection};
 use crate::ctx::Ctx;
+use crate::error::Error;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Priority, Workqueue};
@@ -18,7 +22,8 @@ use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 /// A kind that a controller watches, which of its changes count, and which objects they concern.
 ///
 /// [`Controller::owns`](crate::Controller::owns) and [`Controller::watches`](crate::Controller::watches) are the short
-/// forms of the common ones; [`Controller::watch`](crate::Controller::watch) takes any.
+/// forms of the common ones; [`Controller::watch`](crate::Controller::watch) takes any, and so does
+/// [`Ctx::watch`](crate::Ctx::watch) while the controller runs.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -133,27 +138,102 @@ impl<W: Watchable, M> Watch<W, M> {
 }
 
 /// What makes keys of a controller's own kind `K` of an object of kind `W`.
-pub trait Maps<K: Watchable, W: Watchable, S>: sealed::Sealed + Send + Sync + 'static {
+pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
     #[doc(hidden)]
-    fn references(&self, object: &W, kind: &KindOf<K>, ctx: &Ctx<S>) -> Vec<ObjectRef<K>>;
+    fn keys_of(self, kind: &KindOf<K>) -> Keys<W, S>;
+}
+
+/// What makes keys, of an object of kind `W`, for a controller whose own kind is not written down: what
+/// [`Ctx::watch`](crate::Ctx::watch) takes. It is the same as [`Maps`], looked at later.
+pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
+    #[doc(hidden)]
+    fn keys_for(self, reconciled: &Reconciled) -> Result<Keys<W, S>, Error>;
 }
 
 /// The kind of a controller, in a trait that nobody implements.
 #[doc(hidden)]
 pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
 
-impl<K: Watchable, W: Watchable, S> Maps<K, W, S> for ByOwner {
-    fn references(&self, object: &W, KindOf(kind): &KindOf<K>, _ctx: &Ctx<S>) -> Vec<ObjectRef<K>> {
-        let owners = object.owner_references().iter();
-        let counting = owners.filter(|owner| self.any || owner.controller == Some(true));
-        let ours = counting.filter(|owner| {
-            // As in the garbage collector, an owner may be named in any version of its group.
-            let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-            owner.kind == K::kind(&kind.dynamic) && group == K::group(&kind.dynamic)
-        });
-        let namespace = object.namespace();
-        ours.map(|owner| kind.reference(&kind.key(namespace.as_deref(), &owner.name)))
+/// Makes keys of an object, in a trait that nobody implements.
+#[doc(hidden)]
+pub struct Keys<W, S>(MakeKeys<W, S>);
+
+type MakeKeys<W, S> = Box<dyn Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync>;
+
+impl<W, S> Keys<W, S> {
+    fn new(make: impl Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync + 'static) -> Self {
+        Self(Box::new(make))
+    }
+}
+
+/// What a controller reconciles, where its type is not known any more.
+#[doc(hidden)]
+pub struct Reconciled {
+    kind: GroupKind,
+    /// A `Kind<K>`.
+    typed: Box<dyn Any + Send + Sync>,
+    queue: Arc<Workqueue<Key>>,
+}
+
+impl Reconciled {
+    pub(super) fn new<K: Watchable>(kind: &Kind<K>, queue: &Arc<Workqueue<Key>>) -> Self {
+        Self {
+            kind: GroupKind::of(kind),
+            typed: Box::new(kind.clone()),
+            queue: Arc::clone(queue),
+        }
+    }
+}
+
+/// What owner references say of a kind, and the scope of its objects.
+#[derive(Clone)]
+struct GroupKind {
+    group: String,
+    kind: String,
+    namespaced: bool,
+}
+
+impl GroupKind {
+    fn of<K: Watchable>(kind: &Kind<K>) -> Self {
+        Self {
+            group: K::group(&kind.dynamic).into_owned(),
+            kind: kind.name(),
+            namespaced: kind.namespaced,
+        }
+    }
+
+    /// As in the garbage collector, an owner may be named in any version of its group.
+    fn is_named_by(&self, owner: &OwnerReference) -> bool {
+        let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+        owner.kind == self.kind && group == self.group
+    }
+}
+
+impl ByOwner {
+    fn keys<W: Watchable, S: 'static>(self, kind: GroupKind) -> Keys<W, S> {
+        Keys::new(move |object: &W, _| {
+            let owners = object.owner_references().iter();
+            let counting = owners.filter(|owner| self.any || owner.controller == Some(true));
+            let namespace = object.meta().namespace.as_deref().filter(|_| kind.namespaced);
+            let ours = counting.filter(|owner| kind.is_named_by(owner));
+            ours.map(|owner| Key {
+                namespace: namespace.map(Into::into),
+                name: owner.name.as_str().into(),
+            })
             .collect()
+        })
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static> Maps<K, W, S> for ByOwner {
+    fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
+        self.keys(GroupKind::of(kind))
+    }
+}
+
+impl<W: Watchable, S: 'static> MapsLate<W, S> for ByOwner {
+    fn keys_for(self, reconciled: &Reconciled) -> Result<Keys<W, S>, Error> {
+        Ok(self.keys(reconciled.kind.clone()))
     }
 }
 
@@ -161,8 +241,30 @@ impl<K: Watchable, W: Watchable, S: 'static, F> Maps<K, W, S> for ByMap<K, S, F>
 where
     F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
-    fn references(&self, object: &W, _kind: &KindOf<K>, ctx: &Ctx<S>) -> Vec<ObjectRef<K>> {
-        (self.map)(object, ctx)
+    fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
+        let kind = kind.clone();
+        Keys::new(move |object, ctx| {
+            let references = (self.map)(object, ctx);
+            references
+                .iter()
+                .map(|reference| kind.key_of(reference))
+                .collect()
+        })
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static, F> MapsLate<W, S> for ByMap<K, S, F>
+where
+    F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
+{
+    fn keys_for(self, reconciled: &Reconciled) -> Result<Keys<W, S>, Error> {
+        let Some(kind) = reconciled.typed.downcast_ref::<Kind<K>>() else {
+            let (named, ours) = (std::any::type_name::<K>(), &reconciled.kind.kind);
+            return Err(Error::terminal(format!(
+                "the mapping names objects of type {named}, but the controller reconciles {ours}"
+            )));
+        };
+        Ok(self.keys_of(&KindOf(kind.clone())))
     }
 }
 
@@ -172,65 +274,90 @@ mod sealed {
     impl<K, S, F> Sealed for super::ByMap<K, S, F> {}
 }
 
-/// Where a watch puts the keys it makes.
-pub(super) struct Target<K: Watchable, S> {
-    pub(super) kind: Kind<K>,
-    pub(super) queue: Arc<Workqueue<Key>>,
-    pub(super) ctx: Ctx<S>,
-}
-
 impl<W: Watchable, M> Watch<W, M> {
-    /// Queues what the changes concern, from now on; the cache it hears them from.
+    /// Queues what the changes concern, from now on.
     pub(super) fn subscribe<K: Watchable, S: Send + Sync + 'static>(
         self,
-        caches: &Caches,
-        target: Target<K, S>,
-    ) -> Arc<Cache<W>>
-    where
+        kind: &Kind<K>,
+        queue: &Arc<Workqueue<Key>>,
+        ctx: &Ctx<S>,
+    ) where
         M: Maps<K, W, S>,
     {
-        let Self {
-            kind: watched,
-            selection,
-            filter,
-            map,
-        } = self;
-        let Target { kind, queue, ctx } = target;
-        let (kind, name) = (KindOf(kind), watched.name());
-        let enqueue = move |object: &W, priority: Priority| {
-            // A panic would end the watch, for all controllers that look at this kind.
-            match catch_unwind(AssertUnwindSafe(|| map.references(object, &kind, &ctx))) {
-                Ok(references) => {
-                    for reference in references {
-                        queue.add(kind.0.key_of(&reference), priority);
-                    }
-                }
-                Err(_) => tracing::error!(
-                    controller = ctx.controller(),
-                    kind = %name,
-                    object = %Key::of(object),
-                    "the mapping of a watched object panicked; nothing is reconciled for this change"
-                ),
-            }
-        };
-        let cache = caches.of(&watched, &selection);
-        cache.subscribe(Box::new(move |change| {
-            if !wanted(filter.as_ref(), change) {
-                return;
-            }
-            match change {
-                Change::Applied { old, new, initial } => {
-                    let priority = if *initial { LOW } else { NORMAL };
-                    if let Some(old) = old {
-                        enqueue(old, priority);
-                    }
-                    enqueue(new, priority);
-                }
-                Change::Deleted(old) => enqueue(old, NORMAL),
-            }
-        }));
-        cache
+        let cache = ctx.caches().of(&self.kind, &self.selection);
+        let keys = self.map.keys_of(&KindOf(kind.clone()));
+        enqueue_changes(&cache, self.filter, keys, Arc::clone(queue), ctx.clone());
     }
+
+    /// [`subscribe`](Self::subscribe) for a controller that runs already; its context knows the rest.
+    pub(crate) fn subscribe_late<S: Send + Sync + 'static>(
+        self,
+        cache: &Cache<W>,
+        reconciled: &Reconciled,
+        ctx: &Ctx<S>,
+    ) -> Result<(), Error>
+    where
+        M: MapsLate<W, S>,
+    {
+        let keys = self.map.keys_for(reconciled)?;
+        let queue = Arc::clone(&reconciled.queue);
+        enqueue_changes(cache, self.filter, keys, queue, ctx.clone());
+        Ok(())
+    }
+
+    /// Which objects are watched.
+    pub(crate) fn watched(&self) -> (&Kind<W>, &Selection) {
+        (&self.kind, &self.selection)
+    }
+}
+
+thread_local! {
+    static MAPPING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in a mapping, for which the caches wait.
+pub(crate) fn is_mapping() -> bool {
+    MAPPING.get()
+}
+
+fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
+    cache: &Cache<W>,
+    filter: Option<Predicate<W>>,
+    Keys(keys): Keys<W, S>,
+    queue: Arc<Workqueue<Key>>,
+    ctx: Ctx<S>,
+) {
+    let name = cache.kind().name();
+    let enqueue = move |object: &W, priority: Priority| {
+        MAPPING.set(true);
+        // A panic would end the watch, for all controllers that look at this kind.
+        let mapped = catch_unwind(AssertUnwindSafe(|| keys(object, &ctx)));
+        MAPPING.set(false);
+        match mapped {
+            Ok(keys) => keys.into_iter().for_each(|key| queue.add(key, priority)),
+            Err(_) => tracing::error!(
+                controller = ctx.controller(),
+                kind = %name,
+                object = %Key::of(object),
+                "the mapping of a watched object panicked; nothing is reconciled for this change"
+            ),
+        }
+    };
+    cache.subscribe(Box::new(move |change| {
+        if !wanted(filter.as_ref(), change) {
+            return;
+        }
+        match change {
+            Change::Applied { old, new, initial } => {
+                let priority = if *initial { LOW } else { NORMAL };
+                if let Some(old) = old {
+                    enqueue(old, priority);
+                }
+                enqueue(new, priority);
+            }
+            Change::Deleted(old) => enqueue(old, NORMAL),
+        }
+    }));
 }
 
 /// Whether a change passes a filter; it does where the filter cannot say.

@@ -361,6 +361,7 @@ impl Run {
     /// Stops one phase after the other, in the reverse order.
     pub(super) async fn down(&mut self, grace: Duration) -> Result<(), ManagerError> {
         let deadline = Instant::now() + grace;
+        self.phases.to_watch.close();
         for close in &self.close_queues {
             close();
         }
