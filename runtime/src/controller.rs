@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::events::Reporter;
@@ -33,9 +33,9 @@ use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Workqueue};
 use crate::shutdown::Shutdown;
 
-pub(crate) use watch::{Reconciled, is_mapping};
 use watch::wanted;
 pub use watch::{ByMap, ByOwner, Maps, MapsLate, Watch};
+pub(crate) use watch::{Reconciled, is_mapping};
 use worker::Worker;
 
 /// Reconciles at a time, unless [`Controller::concurrency`] says otherwise.
@@ -63,6 +63,7 @@ pub struct Controller<K: Watchable, S> {
     concurrency: usize,
     everywhere: bool,
     timeout: Option<Duration>,
+    recover_panics: bool,
     resync: Option<Duration>,
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
@@ -152,6 +153,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             concurrency: DEFAULT_CONCURRENCY,
             everywhere: false,
             timeout: None,
+            recover_panics: true,
             resync: None,
             handlers: Handlers {
                 reconcile: boxed(reconcile),
@@ -285,6 +287,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
+    /// Whether a panic in a reconcile is a failure of that object alone, logged, counted and tried again, which it is
+    /// unless said otherwise. With `false`, it stops the manager, with an error that names the controller and the
+    /// object: for operators that had rather end than go on after a bug.
+    pub fn recover_panics(mut self, recover: bool) -> Self {
+        self.recover_panics = recover;
+        self
+    }
+
     /// Keeps objects from being deleted until `cleanup` has succeeded.
     ///
     /// The finalizer `name` (such as `cache.example.com/finalizer`) is added to each object before it is
@@ -342,7 +352,7 @@ pub(crate) struct Wired {
     pub(crate) everywhere: bool,
     pub(crate) concurrency: usize,
     /// Each ends when the queue is closed and its current reconcile is done.
-    pub(crate) workers: Vec<BoxFuture<'static, ()>>,
+    pub(crate) workers: Vec<BoxFuture<'static, Result<(), Error>>>,
     pub(crate) close_queue: Box<dyn Fn() + Send + Sync>,
     pub(crate) events: BoxFuture<'static, ()>,
 }
@@ -362,6 +372,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             concurrency,
             everywhere,
             timeout,
+            recover_panics,
             resync,
             handlers,
             watches,
@@ -388,6 +399,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             queue: Arc::clone(&queue),
             gone: Arc::default(),
             timeout,
+            recover_panics,
             handlers,
             metrics: surroundings.metrics.controller(&name, concurrency),
             ctx,
@@ -403,15 +415,14 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         for watch in watches {
             watch(&kind, &queue, &worker.ctx);
         }
-        let mut workers: Vec<BoxFuture<'static, ()>> = (0..concurrency)
-            .map(|_| Box::pin(Arc::clone(&worker).work()) as BoxFuture<'_, ()>)
-            .collect();
-        let triggered = triggers
-            .into_iter()
-            .map(|objects| Box::pin(trigger(objects, kind.clone(), Arc::clone(&queue))) as BoxFuture<'_, ()>);
-        workers.extend(triggered);
+        let mut workers: Vec<BoxFuture<'static, Result<(), Error>>> = Vec::new();
+        workers.extend((0..concurrency).map(|_| Arc::clone(&worker).work().boxed()));
+        for objects in triggers {
+            let triggered = trigger(objects, kind.clone(), Arc::clone(&queue));
+            workers.push(triggered.map(Ok).boxed());
+        }
         if let Some(period) = resync {
-            workers.push(Box::pin(Arc::clone(&worker).resync(period)));
+            workers.push(Arc::clone(&worker).resync(period).map(Ok).boxed());
         }
         Wired {
             name,

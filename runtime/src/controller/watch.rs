@@ -259,7 +259,8 @@ where
 {
     fn keys_for(self, reconciled: &Reconciled) -> Result<Keys<W, S>, Error> {
         let Some(kind) = reconciled.typed.downcast_ref::<Kind<K>>() else {
-            let (named, ours) = (std::any::type_name::<K>(), &reconciled.kind.kind);
+            let named = std::any::type_name::<K>();
+            let (named, ours) = (named.rsplit("::").next().unwrap_or(named), &reconciled.kind.kind);
             return Err(Error::terminal(format!(
                 "the mapping names objects of type {named}, but the controller reconciles {ours}"
             )));

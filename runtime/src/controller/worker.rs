@@ -23,6 +23,7 @@ pub(super) struct Worker<K: Watchable, S> {
     /// Objects whose deletion `on_deleted` has not dealt with.
     pub(super) gone: Arc<Mutex<HashSet<Key>>>,
     pub(super) timeout: Option<Duration>,
+    pub(super) recover_panics: bool,
     pub(super) handlers: Handlers<K, S>,
     pub(super) metrics: ControllerMetrics,
 }
@@ -52,7 +53,10 @@ impl Outcome {
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Takes keys until the queue is closed.
-    pub(super) async fn work(self: Arc<Self>) {
+    ///
+    /// # Errors
+    /// When a reconcile panicked and that is not to be recovered from.
+    pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             let span = tracing::info_span!(
                 "reconcile",
@@ -69,12 +73,25 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 let outcome = self.run(&key).await;
                 self.metrics.reconciled(outcome.counted(), started.elapsed());
                 drop(active);
+                if let (Outcome::Panicked(message), false) = (&outcome, self.recover_panics) {
+                    return Err(self.fatal(&key, message));
+                }
                 self.settle(&key, outcome);
+                Ok(())
             }
             .instrument(span)
-            .await;
+            .await?;
             self.queue.done(&key);
         }
+        Ok(())
+    }
+
+    /// Why the manager stops because of a panic.
+    fn fatal(&self, key: &Key, message: &str) -> Error {
+        let kind = self.cache.kind().name();
+        let message = one_line(message);
+        tracing::error!(error = message, "reconcile panicked; the manager stops");
+        Error::new(format!("the reconcile of {kind} {key} panicked: {message}"))
     }
 
     /// Calls what is to be called for `key`, containing panics and overlong runs.

@@ -125,11 +125,12 @@ mod tests {
     use k8s_openapi::api::core::v1::Secret;
 
     use super::*;
-    use crate::testing;
 
     #[tokio::test]
     async fn in_a_test_a_watch_sees_what_the_context_was_given() {
-        let ctx = Ctx::new(nowhere, "memo", ()).caching([Secret::default()]);
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = kube::Client::try_from(nowhere).unwrap();
+        let ctx = Ctx::new(client, "memo", ()).caching([Secret::default()]);
         let watching = ctx.watch("secrets", Watch::<Secret>::owned()).unwrap();
         assert!(watching.is_synced());
         assert_eq!(watching.synced(Duration::ZERO).await.unwrap().len(), 1);

@@ -352,9 +352,7 @@ impl Run {
             .events
             .spawn(format!("the event publisher of {name}"), events.map(Ok));
         for worker in workers {
-            self.phases
-                .work
-                .spawn(format!("controller {name}"), worker.map(Ok));
+            self.phases.work.spawn(format!("controller {name}"), worker);
         }
     }
 

@@ -1,0 +1,8 @@
+//! The runtime's guarantees, and the tests that prove them.
+
+#[allow(dead_code)] // it has what other tests need, too
+#[path = "../controllers/support.rs"]
+mod support;
+
+mod late_watches;
+mod panics;
