@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The manager: runs the controller that is measured.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bench_operator::controller;
+use bench_operator::latencies::Latencies;
+use clap::Parser;
+use rbuilder::{Manager, ManagerArgs, Result};
+
+/// The operator that is measured.
+#[derive(Debug, Parser)]
+struct Args {
+    #[command(flatten)]
+    manager: ManagerArgs,
+    /// File to write latencies to at the end.
+    #[arg(long)]
+    latencies: Option<PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let args = Args::parse();
+    let latencies = Arc::new(Latencies::default());
+    Manager::new("5d3f1a2b.bench.example.com", args.manager)
+        .await?
+        .controller(controller::controller(Arc::clone(&latencies)))
+        .start()
+        .await?;
+    if let Some(path) = args.latencies {
+        latencies.write(&path)?;
+    }
+    Ok(())
+}
