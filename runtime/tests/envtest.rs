@@ -113,6 +113,23 @@ async fn one_environment_can_be_stopped_and_the_shared_one_cannot() {
 
 /// SIGKILL leaves the victim, another run of this very test, no moment to clean up.
 #[rbuilder::envtest::test]
+async fn both_servers_get_the_arguments_they_are_given() {
+    let with = |etcd: &str, apiserver: &str| {
+        Environment::builder()
+            .etcd_arg(etcd)
+            .apiserver_arg(apiserver)
+            .start()
+    };
+    let check = |error: String, server: &str, unknown: &str| {
+        assert!(error.contains(server) && error.contains(unknown), "{error}");
+    };
+    let error = with("--no-such-flag", "").await.unwrap_err().to_string();
+    check(error, "etcd", "no-such-flag");
+    let error = with("--max-txn-ops=256", "--no-such-flag").await.unwrap_err().to_string();
+    check(error, "kube-apiserver", "unknown flag: --no-such-flag");
+}
+
+#[rbuilder::envtest::test]
 async fn the_servers_die_with_a_killed_test() {
     if let Some(report) = std::env::var_os(VICTIM) {
         return wait_to_be_killed(Path::new(&report)).await;

@@ -92,16 +92,15 @@ impl ControlPlane {
     async fn run(&self, assets: &Assets, settings: &Settings, deadline: Instant) -> Result<(), Error> {
         let etcd_port = free_port()?;
         let etcd_url = format!("http://127.0.0.1:{etcd_port}");
-        self.launch("etcd", &assets.etcd, etcd_arguments(&etcd_url), settings)?;
+        let mut arguments = etcd_arguments(&etcd_url);
+        arguments.extend(settings.etcd_args.iter().map(OsString::from));
+        self.launch("etcd", &assets.etcd, arguments, settings)?;
         let etcd = config_for(&etcd_url)?;
         self.wait_for(deadline, &etcd, "/health").await?;
         let port = self.config.cluster_url.port_u16().unwrap_or_default();
-        self.launch(
-            "kube-apiserver",
-            &assets.kube_apiserver,
-            apiserver_arguments(port, &etcd_url),
-            settings,
-        )?;
+        let mut arguments = apiserver_arguments(port, &etcd_url);
+        arguments.extend(settings.apiserver_args.iter().map(OsString::from));
+        self.launch("kube-apiserver", &assets.kube_apiserver, arguments, settings)?;
         self.wait_for(deadline, &self.config, "/readyz").await?;
         self.wait_for_default_namespace(deadline).await
     }

@@ -104,6 +104,8 @@ pub struct Environment {
 pub struct Builder {
     assets: Option<PathBuf>,
     crds: Vec<PathBuf>,
+    etcd_args: Vec<String>,
+    apiserver_args: Vec<String>,
 }
 
 impl Builder {
@@ -122,6 +124,21 @@ impl Builder {
         self
     }
 
+    /// One more argument for etcd, such as `--quota-backend-bytes=8589934592`; it goes before what is given anyway.
+    #[must_use]
+    pub fn etcd_arg(mut self, argument: impl Into<String>) -> Self {
+        self.etcd_args.push(argument.into());
+        self
+    }
+
+    /// One more argument for kube-apiserver, such as `--feature-gates=WatchList=true`; it goes before what is given
+    /// anyway.
+    #[must_use]
+    pub fn apiserver_arg(mut self, argument: impl Into<String>) -> Self {
+        self.apiserver_args.push(argument.into());
+        self
+    }
+
     /// Starts etcd and kube-apiserver on free ports of 127.0.0.1, waits until the API is ready, and
     /// installs the CRDs.
     ///
@@ -129,7 +146,11 @@ impl Builder {
     /// When a binary is missing or ends early, when the API is not ready in time (the error carries the
     /// last lines of the server's log), or when a CRD cannot be installed. Nothing keeps running then.
     pub async fn start(self) -> Result<Environment, Error> {
-        let settings = Settings::from_env()?;
+        let settings = Settings {
+            etcd_args: self.etcd_args,
+            apiserver_args: self.apiserver_args,
+            ..Settings::from_env()?
+        };
         let assets = Assets::find(self.assets.as_deref())?;
         let plane = ControlPlane::start(&assets, &settings).await?;
         let environment = Environment {

@@ -157,6 +157,8 @@ mod tests {
             start_timeout: Duration::from_secs(1),
             stop_timeout: Duration::from_secs(1),
             attach_output: false,
+            etcd_args: Vec::new(),
+            apiserver_args: Vec::new(),
         };
         let arguments = vec!["-c".into(), script.into()];
         Process::start("server", Path::new("/bin/sh"), arguments, workspace, &settings).unwrap()

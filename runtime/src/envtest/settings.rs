@@ -16,6 +16,9 @@ pub(super) struct Settings {
     pub(super) stop_timeout: Duration,
     /// The servers write to the test's own output instead of a file.
     pub(super) attach_output: bool,
+    /// What the servers get after the arguments that are always given; of two that differ, the later counts.
+    pub(super) etcd_args: Vec<String>,
+    pub(super) apiserver_args: Vec<String>,
 }
 
 impl Settings {
@@ -36,6 +39,8 @@ impl Settings {
             start_timeout: duration(START_TIMEOUT, 60)?,
             stop_timeout: duration(STOP_TIMEOUT, 20)?,
             attach_output: var(ATTACH_OUTPUT).is_some_and(|text| is_true(&text)),
+            etcd_args: Vec::new(),
+            apiserver_args: Vec::new(),
         })
     }
 }
@@ -117,6 +122,8 @@ mod tests {
             start_timeout: Duration::from_secs(60),
             stop_timeout: Duration::from_secs(20),
             attach_output: false,
+            etcd_args: Vec::new(),
+            apiserver_args: Vec::new(),
         };
         assert_eq!(found, expected);
     }

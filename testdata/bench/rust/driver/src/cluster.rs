@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A new API server with objects as users leave them there.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use bench_operator::api::Memcached;
+use bench_operator::latencies::SENT;
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, CustomResourceExt};
+use rbuilder::envtest::Environment;
+use serde_json::{Value, json};
+
+/// Objects are spread over these.
+const NAMESPACES: usize = 10;
+/// Requests at a time.
+const AT_A_TIME: usize = 16;
+
+/// An API server, its etcd, and how many objects there are.
+pub struct Cluster {
+    pub environment: Environment,
+    pub client: Client,
+    pub objects: usize,
+}
+
+impl Cluster {
+    /// Starts one and creates the objects.
+    pub async fn populated(objects: usize) -> Result<Self> {
+        let environment = Environment::builder()
+            // Several versions of 50 000 objects and what is made of them.
+            .etcd_arg("--quota-backend-bytes=8589934592")
+            // The server is to be no bottleneck that one operator meets and the other not.
+            .apiserver_arg("--max-requests-inflight=0")
+            .apiserver_arg("--max-mutating-requests-inflight=0")
+            .apiserver_arg("--enable-priority-and-fairness=false")
+            .start()
+            .await?;
+        let cluster = Self {
+            client: environment.client(),
+            environment,
+            objects,
+        };
+        let started = Instant::now();
+        cluster.install().await?;
+        let made = stream::iter(0..objects).map(|number| cluster.create(number));
+        made.buffer_unordered(AT_A_TIME).try_collect::<()>().await?;
+        eprintln!("created {objects} objects in {:.1} s", started.elapsed().as_secs_f64());
+        Ok(cluster)
+    }
+
+    async fn install(&self) -> Result<()> {
+        let folder = std::env::temp_dir().join(format!("bench-crd-{}.json", std::process::id()));
+        std::fs::write(&folder, serde_json::to_vec(&Memcached::crd())?)?;
+        let installed = self.environment.install_crds(&folder).await;
+        std::fs::remove_file(&folder)?;
+        installed?;
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        for number in 0..NAMESPACES {
+            let mut namespace = Namespace::default();
+            namespace.metadata.name = Some(namespace_of(number));
+            namespaces.create(&PostParams::default(), &namespace).await?;
+        }
+        Ok(())
+    }
+
+    async fn create(&self, number: usize) -> Result<()> {
+        let object = object(number);
+        let path = format!(
+            "/apis/bench.example.com/v1alpha1/namespaces/{}/memcacheds?fieldManager=kubectl-client-side-apply",
+            namespace_of(number)
+        );
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(serde_json::to_vec(&object)?)?;
+        self.client.request_text(request).await?;
+        Ok(())
+    }
+
+    /// Says in an object's annotations that it is touched now.
+    pub async fn touch(&self, number: usize) -> Result<()> {
+        let objects: Api<Memcached> = Api::namespaced(self.client.clone(), &namespace_of(number));
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+        let annotations = json!({ SENT: now.as_nanos().to_string() });
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+        let params = PatchParams {
+            field_manager: Some("kubectl-annotate".to_owned()),
+            ..PatchParams::default()
+        };
+        objects.patch_metadata(&name_of(number), &params, &patch).await?;
+        Ok(())
+    }
+
+    /// What the API server counts.
+    pub async fn metrics(&self) -> Result<String> {
+        let request = http::Request::get("/metrics").body(Vec::new())?;
+        Ok(self.client.request_text(request).await?)
+    }
+}
+
+fn namespace_of(number: usize) -> String {
+    format!("team-{}", number % NAMESPACES)
+}
+
+fn name_of(number: usize) -> String {
+    format!("memcached-sample-{number:05}")
+}
+
+/// An object as `kubectl apply` and a delivery tool leave it: 1.7 kB with the record of who applied what.
+fn object(number: usize) -> Value {
+    let labels = json!({
+        "app.kubernetes.io/name": "memcached",
+        "app.kubernetes.io/instance": name_of(number),
+        "app.kubernetes.io/part-of": "shop",
+        "app.kubernetes.io/managed-by": "kustomize",
+    });
+    let mut object = json!({
+        "apiVersion": "bench.example.com/v1alpha1",
+        "kind": "Memcached",
+        "metadata": {
+            "annotations": { "example.com/owner": "team-storage@example.com" },
+            "labels": labels,
+            "name": name_of(number),
+            "namespace": namespace_of(number),
+        },
+        "spec": {
+            "arguments": ["--memory-limit=64", "-o", "modern", "-v"],
+            "containerPort": 11211,
+            "image": "registry.example.com/cache/memcached:1.6.26-alpine3.19",
+            "memoryMegabytes": 64,
+            "nodeSelector": { "kubernetes.io/os": "linux" },
+            "size": 1 + number % 3,
+        },
+    });
+    let applied = object.to_string();
+    object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = applied.into();
+    // The server adds the entry of the one who creates the object.
+    object["metadata"]["managedFields"] = json!([{
+        "apiVersion": "bench.example.com/v1alpha1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": { "f:metadata": {
+            "f:annotations": { "f:example.com/owner": {} },
+            "f:labels": { "f:app.kubernetes.io/part-of": {} },
+        } },
+        "manager": "delivery",
+        "operation": "Apply",
+        "time": "2026-01-01T00:00:00Z",
+    }]);
+    object
+}
