@@ -6,6 +6,7 @@
 
 mod assets;
 mod bench;
+mod bench_operator;
 mod catalogue;
 mod controller_gen;
 mod docs;
@@ -35,6 +36,8 @@ enum Task {
     Assets,
     /// Measures `rbuilder manifests`, alone or beside controller-gen
     Bench(bench::Args),
+    /// Measures an operator on a real API server, beside the same operator in Go
+    BenchOperator(bench_operator::Args),
     /// Makes the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
     Catalogue(catalogue::Args),
     /// Makes the reference pages of the guide from the parsers' tables
@@ -65,6 +68,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
     match task {
         Task::Assets => assets::run(),
         Task::Bench(args) => bench::run(args),
+        Task::BenchOperator(args) => bench_operator::run(args),
         Task::Catalogue(args) => catalogue::run(args),
         Task::Docs(args) => docs::run(args),
         Task::Oracle(args) => oracle::run(args),

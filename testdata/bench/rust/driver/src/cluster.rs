@@ -47,7 +47,10 @@ impl Cluster {
         cluster.install().await?;
         let made = stream::iter(0..objects).map(|number| cluster.create(number));
         made.buffer_unordered(AT_A_TIME).try_collect::<()>().await?;
-        eprintln!("created {objects} objects in {:.1} s", started.elapsed().as_secs_f64());
+        eprintln!(
+            "created {objects} objects in {:.1} s",
+            started.elapsed().as_secs_f64()
+        );
         Ok(cluster)
     }
 
@@ -61,7 +64,9 @@ impl Cluster {
         for number in 0..NAMESPACES {
             let mut namespace = Namespace::default();
             namespace.metadata.name = Some(namespace_of(number));
-            namespaces.create(&PostParams::default(), &namespace).await?;
+            namespaces
+                .create(&PostParams::default(), &namespace)
+                .await?;
         }
         Ok(())
     }
@@ -89,7 +94,9 @@ impl Cluster {
             field_manager: Some("kubectl-annotate".to_owned()),
             ..PatchParams::default()
         };
-        objects.patch_metadata(&name_of(number), &params, &patch).await?;
+        objects
+            .patch_metadata(&name_of(number), &params, &patch)
+            .await?;
         Ok(())
     }
 
@@ -135,7 +142,8 @@ fn object(number: usize) -> Value {
         },
     });
     let applied = object.to_string();
-    object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = applied.into();
+    object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
+        applied.into();
     // The server adds the entry of the one who creates the object.
     object["metadata"]["managedFields"] = json!([{
         "apiVersion": "bench.example.com/v1alpha1",

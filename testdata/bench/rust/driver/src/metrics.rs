@@ -37,7 +37,10 @@ pub fn requests(apiserver: &str) -> BTreeMap<String, f64> {
         if !["memcacheds", "deployments"].contains(&resource) {
             continue;
         }
-        let mut call = format!("{} {resource}", labels.get("verb").copied().unwrap_or_default());
+        let mut call = format!(
+            "{} {resource}",
+            labels.get("verb").copied().unwrap_or_default()
+        );
         if let Some(subresource) = labels.get("subresource").filter(|name| !name.is_empty()) {
             call = format!("{call}/{subresource}");
         }
@@ -47,7 +50,10 @@ pub fn requests(apiserver: &str) -> BTreeMap<String, f64> {
 }
 
 /// What was added since.
-pub fn since(before: &BTreeMap<String, f64>, after: BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+pub fn since(
+    before: &BTreeMap<String, f64>,
+    after: BTreeMap<String, f64>,
+) -> BTreeMap<String, f64> {
     let added = after.into_iter().map(|(call, count)| {
         let already = before.get(&call).copied().unwrap_or_default();
         (call, count - already)
@@ -75,7 +81,10 @@ pub fn reconciles(operator: &str) -> f64 {
 pub fn own_requests(operator: &str) -> BTreeMap<String, f64> {
     let lines = lines(operator, "rest_client_requests_total");
     let name = |labels: &BTreeMap<&str, &str>| format!("{} {}", labels["method"], labels["code"]);
-    lines.iter().map(|(labels, value)| (name(labels), *value)).collect()
+    lines
+        .iter()
+        .map(|(labels, value)| (name(labels), *value))
+        .collect()
 }
 
 #[cfg(test)]
@@ -91,9 +100,17 @@ mod tests {
             apiserver_request_total{code=\"200\",resource=\"leases\",subresource=\"\",verb=\"PUT\"} 9\n";
         let counted = requests(text);
         let expected = [("APPLY deployments", 5.0), ("APPLY memcacheds/status", 1.0)];
-        assert_eq!(counted, expected.map(|(call, count)| (call.to_owned(), count)).into());
+        assert_eq!(
+            counted,
+            expected
+                .map(|(call, count)| (call.to_owned(), count))
+                .into()
+        );
         let before = [("APPLY deployments".to_owned(), 5.0)].into();
-        assert_eq!(since(&before, counted), [("APPLY memcacheds/status".to_owned(), 1.0)].into());
+        assert_eq!(
+            since(&before, counted),
+            [("APPLY memcacheds/status".to_owned(), 1.0)].into()
+        );
     }
 
     #[test]

@@ -35,7 +35,10 @@ impl FromStr for Operator {
         Ok(Self {
             name: name.to_owned(),
             environment,
-            program: words.next().ok_or("the command line names no program")?.to_owned(),
+            program: words
+                .next()
+                .ok_or("the command line names no program")?
+                .to_owned(),
             arguments: words.map(str::to_owned).collect(),
         })
     }
@@ -64,7 +67,9 @@ pub struct Usage {
 
 impl Operator {
     pub fn start(&self, kubeconfig: &Path, latencies: &Path) -> Result<Running> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?
+            .local_addr()?
+            .port();
         let metrics = format!("127.0.0.1:{port}");
         let log = std::fs::File::create(latencies.with_extension("log"))?;
         let child = Command::new(&self.program)
@@ -91,13 +96,21 @@ impl Operator {
 impl Running {
     pub fn usage(&self) -> Result<Usage> {
         let folder = format!("/proc/{}", self.child.id());
-        let stat = std::fs::read_to_string(format!("{folder}/stat")).context("the operator has ended")?;
+        let stat =
+            std::fs::read_to_string(format!("{folder}/stat")).context("the operator has ended")?;
         // The second field is the name, in parentheses; the 14th and 15th are times.
         let (_, fields) = stat.rsplit_once(") ").context("no fields in stat")?;
-        let times: Vec<f64> = fields.split(' ').skip(11).take(2).flat_map(str::parse).collect();
+        let times: Vec<f64> = fields
+            .split(' ')
+            .skip(11)
+            .take(2)
+            .flat_map(str::parse)
+            .collect();
         let status = std::fs::read_to_string(format!("{folder}/status"))?;
         let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
             line.and_then(|line| line.split_whitespace().next()?.parse().ok())
                 .with_context(|| format!("the operator has ended: no {name}"))
         };

@@ -48,7 +48,10 @@ impl Report {
 
     pub fn add(&mut self, sample: Sample) -> Result<()> {
         if let Some(path) = &self.json {
-            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+            let mut file = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)?;
             writeln!(file, "{}", sample.to_json())?;
         }
         self.samples.push(sample);
@@ -59,10 +62,25 @@ impl Report {
     pub fn print(&self, objects: usize) {
         println!(
             "{:>7} {:>7} {:<12} {:>8} {:>8} {:>8} {:>9} {:>9} {:>7} {:>9} {:>9} {:>8}",
-            "objects", "phase", "operator", "time", "CPU", "idle CPU", "RSS", "peak", "threads", "p50", "p99", "calls"
+            "objects",
+            "phase",
+            "operator",
+            "time",
+            "CPU",
+            "idle CPU",
+            "RSS",
+            "peak",
+            "threads",
+            "p50",
+            "p99",
+            "calls"
         );
         let mut phases: Vec<(&str, &str)> = Vec::new();
-        let of_size = || self.samples.iter().filter(|sample| sample.objects == objects);
+        let of_size = || {
+            self.samples
+                .iter()
+                .filter(|sample| sample.objects == objects)
+        };
         for sample in of_size() {
             let row = (sample.phase.as_str(), sample.operator.as_str());
             if !phases.contains(&row) {
@@ -76,7 +94,9 @@ impl Report {
         });
         for (phase, operator) in phases {
             let runs: Vec<&Sample> = of_size()
-                .filter(|sample| (sample.phase.as_str(), sample.operator.as_str()) == (phase, operator))
+                .filter(|sample| {
+                    (sample.phase.as_str(), sample.operator.as_str()) == (phase, operator)
+                })
                 .collect();
             print_row(objects, phase, operator, &runs);
         }
@@ -84,7 +104,9 @@ impl Report {
 }
 
 fn print_row(objects: usize, phase: &str, operator: &str, runs: &[&Sample]) {
-    let least = |figure: &dyn Fn(&Sample) -> f64| runs.iter().map(|run| figure(run)).fold(f64::MAX, f64::min);
+    let least = |figure: &dyn Fn(&Sample) -> f64| {
+        runs.iter().map(|run| figure(run)).fold(f64::MAX, f64::min)
+    };
     let megabytes = |kb: f64| format!("{:.1} MB", kb * 1024.0 / 1e6);
     let milliseconds = |share: f64| match least(&|run| run.percentile(share)) {
         none if none <= 0.0 => "-".to_owned(),

@@ -25,7 +25,14 @@ pub async fn cold(cluster: &Cluster, operator: &Operator, args: &Args) -> Result
     let steady = observer.steady().await?.duration_since(running.started);
     running.idle().await?;
     let busy = running.usage()?;
-    let mut sample = sample("cold", cluster, operator, steady, busy, settled(&running, args).await?);
+    let mut sample = sample(
+        "cold",
+        cluster,
+        operator,
+        steady,
+        busy,
+        settled(&running, args).await?,
+    );
     sample.requests = metrics::since(&before, metrics::requests(&cluster.metrics().await?));
     sample.own_requests = metrics::own_requests(&metrics::scrape(&running.metrics).await?);
     running.stop().await?;
@@ -39,7 +46,14 @@ pub async fn warm(cluster: &Cluster, operator: &Operator, args: &Args) -> Result
     let steady = all_reconciled(cluster, &running).await?;
     running.idle().await?;
     let busy = running.usage()?;
-    let mut started = sample("warm", cluster, operator, steady, busy, settled(&running, args).await?);
+    let mut started = sample(
+        "warm",
+        cluster,
+        operator,
+        steady,
+        busy,
+        settled(&running, args).await?,
+    );
     started.own_requests = metrics::own_requests(&metrics::scrape(&running.metrics).await?);
     let mut samples = vec![started];
     let mut spans = Vec::new();
@@ -55,7 +69,14 @@ pub async fn warm(cluster: &Cluster, operator: &Operator, args: &Args) -> Result
     running.stop().await?;
     let reconciled = read_latencies(&latencies)?;
     for (rate, from, to, usage) in spans {
-        let mut touched = sample(&format!("{rate}/s"), cluster, operator, Duration::ZERO, usage, usage);
+        let mut touched = sample(
+            &format!("{rate}/s"),
+            cluster,
+            operator,
+            Duration::ZERO,
+            usage,
+            usage,
+        );
         touched.latencies_ms = reconciled
             .iter()
             .filter(|(sent, _)| (from..to).contains(sent))
@@ -64,7 +85,10 @@ pub async fn warm(cluster: &Cluster, operator: &Operator, args: &Args) -> Result
         touched.latencies_ms.sort_by(f64::total_cmp);
         let expected = (rate * args.seconds) as usize;
         if touched.latencies_ms.len() < expected * 9 / 10 {
-            bail!("{} of {expected} changes were reconciled", touched.latencies_ms.len());
+            bail!(
+                "{} of {expected} changes were reconciled",
+                touched.latencies_ms.len()
+            );
         }
         samples.push(touched);
     }
@@ -120,7 +144,9 @@ async fn all_reconciled(cluster: &Cluster, running: &Running) -> Result<Duration
         tokio::time::sleep(Duration::from_millis(100)).await;
         running.usage()?;
         // It is not served from the first moment on.
-        let reconciles = metrics::scrape(&running.metrics).await.map(|text| metrics::reconciles(&text));
+        let reconciles = metrics::scrape(&running.metrics)
+            .await
+            .map(|text| metrics::reconciles(&text));
         if reconciles.is_ok_and(|count| count >= cluster.objects as f64) {
             return Ok(running.started.elapsed());
         }

@@ -39,9 +39,15 @@ impl Observer {
         });
         watches.spawn(async move {
             let deployments = watcher::watcher(deployments, watcher::Config::default());
-            seen(deployments, expected, |_: &PartialObjectMeta<Deployment>| true).await
+            seen(
+                deployments,
+                expected,
+                |_: &PartialObjectMeta<Deployment>| true,
+            )
+            .await
         });
-        let limit = Duration::from_secs(60) + PER_OBJECT * u32::try_from(expected).unwrap_or(u32::MAX);
+        let limit =
+            Duration::from_secs(60) + PER_OBJECT * u32::try_from(expected).unwrap_or(u32::MAX);
         Self { watches, limit }
     }
 
@@ -62,7 +68,9 @@ impl Observer {
 fn is_available(object: &Memcached) -> bool {
     let conditions = object.status.iter().flat_map(|status| &status.conditions);
     let mut available = conditions.filter(|condition| condition.type_ == "Available");
-    available.any(|condition| condition.status == "True" && condition.observed_generation == object.metadata.generation)
+    available.any(|condition| {
+        condition.status == "True" && condition.observed_generation == object.metadata.generation
+    })
 }
 
 /// When as many objects as expected have been as wanted.

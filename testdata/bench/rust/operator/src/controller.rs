@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, ContainerPort, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements,
-    SeccompProfile, SecurityContext,
+    Capabilities, Container, ContainerPort, PodSecurityContext, PodSpec, PodTemplateSpec,
+    ResourceRequirements, SeccompProfile, SecurityContext,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -38,11 +38,17 @@ pub fn controller(latencies: Arc<Latencies>) -> Controller<Memcached, State> {
 pub async fn reconcile(memcached: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     ctx.latencies.record(memcached.annotations());
 
-    let generation = memcached.metadata.generation.unwrap_or_default().to_string();
+    let generation = memcached
+        .metadata
+        .generation
+        .unwrap_or_default()
+        .to_string();
     let namespace = memcached.namespace().unwrap_or_default();
     let deployments = ctx.cached::<PartialObjectMeta<Deployment>>()?;
     let deployment = deployments.named(&namespace, &memcached.name_any());
-    let applied = deployment.as_ref().and_then(|found| found.annotations().get(APPLIED));
+    let applied = deployment
+        .as_ref()
+        .and_then(|found| found.annotations().get(APPLIED));
     if applied != Some(&generation) {
         ctx.apply_owned(&*memcached, deployment_for(&memcached, generation))
             .await?;
@@ -70,7 +76,10 @@ fn deployment_for(memcached: &Memcached, generation: String) -> Deployment {
     let labels = BTreeMap::from([
         ("app.kubernetes.io/name".to_owned(), "memcached".to_owned()),
         ("app.kubernetes.io/instance".to_owned(), name.clone()),
-        ("app.kubernetes.io/managed-by".to_owned(), "bench".to_owned()),
+        (
+            "app.kubernetes.io/managed-by".to_owned(),
+            "bench".to_owned(),
+        ),
     ]);
     Deployment {
         metadata: ObjectMeta {

@@ -18,7 +18,10 @@ pub struct Latencies(Mutex<Vec<(String, u128)>>);
 impl Latencies {
     /// Notes the moment, if the annotations say when the object was touched.
     pub fn record(&self, annotations: &BTreeMap<String, String>) {
-        if let (Some(sent), Ok(now)) = (annotations.get(SENT), SystemTime::now().duration_since(UNIX_EPOCH)) {
+        if let (Some(sent), Ok(now)) = (
+            annotations.get(SENT),
+            SystemTime::now().duration_since(UNIX_EPOCH),
+        ) {
             self.0.lock().unwrap().push((sent.clone(), now.as_nanos()));
         }
     }
