@@ -107,7 +107,9 @@ fn cargo_build(target: &Path, package: &str) -> Result<()> {
 
 fn go_build(target: &Path) -> Result<PathBuf> {
     if !Cmd::new("go").arg("version").succeeds() {
-        bail!("`go` is not on the path: install Go 1.26 or newer, or measure the Rust operator alone with --no-go");
+        bail!(
+            "`go` is not on the path: install Go 1.26 or newer, or measure the Rust operator alone with --no-go"
+        );
     }
     let binary = target.join("go-manager");
     Cmd::new("go")
