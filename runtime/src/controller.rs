@@ -383,6 +383,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         let (sender, events) = events::channel(
             surroundings.client.clone(),
             Reporter::from(name.as_str()),
+            surroundings.metrics.events_dropped(&name),
             surroundings.stop_events.clone().requested(),
         );
         let queue = Arc::new(Workqueue::new(surroundings.metrics.queue(&name)));

@@ -23,6 +23,7 @@ use crate::cache::{Cached, Caches, Index, Selection, Trim};
 use crate::controller::Reconciled;
 use crate::error::Error;
 use crate::events::{self, EventSender};
+use crate::metrics::Metrics;
 use crate::object::{DynamicKind, Kind, Object, Scope, Watchable, to_apply};
 
 pub use create_or_update::Written;
@@ -87,6 +88,7 @@ impl<S> Ctx<S> {
         let (sender, publisher) = events::channel(
             client.clone(),
             Reporter::from(controller.as_str()),
+            Metrics::new().events_dropped(&controller),
             std::future::pending(),
         );
         tokio::spawn(publisher);

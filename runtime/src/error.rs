@@ -218,6 +218,10 @@ pub enum ManagerError {
         grace: Duration,
     },
 
+    /// The durations of the leader election do not fit together.
+    #[error("leader election would not be safe: {0}")]
+    LeaseTimes(String),
+
     /// Another process holds the lease now; this one must not go on.
     #[error("leader election lost: {0}")]
     LeaderElectionLost(String),

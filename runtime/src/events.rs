@@ -7,17 +7,23 @@ use kube::Client;
 use kube::runtime::events::{Event, Recorder, Reporter};
 use tokio::sync::mpsc;
 
+use crate::metrics::Counter;
+
 /// How many events may wait; more are dropped, and said to be.
 const CAPACITY: usize = 1000;
 
 /// Hands events to a publisher. Clones share it.
 #[derive(Clone)]
-pub(crate) struct EventSender(mpsc::Sender<(Event, ObjectReference)>);
+pub(crate) struct EventSender {
+    waiting: mpsc::Sender<(Event, ObjectReference)>,
+    dropped: Counter,
+}
 
 impl EventSender {
-    /// Hands the event over, or drops it with a warning when too many are waiting.
+    /// Hands the event over, or counts and drops it with a warning when too many are waiting.
     pub(crate) fn send(&self, event: Event, regarding: ObjectReference) {
-        if let Err(refused) = self.0.try_send((event, regarding)) {
+        if let Err(refused) = self.waiting.try_send((event, regarding)) {
+            self.dropped.inc();
             let (mpsc::error::TrySendError::Full((event, _)) | mpsc::error::TrySendError::Closed((event, _))) =
                 refused;
             tracing::warn!(
@@ -32,6 +38,7 @@ impl EventSender {
 pub(crate) fn channel(
     client: Client,
     reporter: Reporter,
+    dropped: Counter,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> (EventSender, BoxFuture<'static, ()>) {
     let (sender, mut waiting) = mpsc::channel(CAPACITY);
@@ -53,5 +60,57 @@ pub(crate) fn channel(
             }
         }
     };
-    (EventSender(sender), publisher.boxed())
+    let sender = EventSender {
+        waiting: sender,
+        dropped,
+    };
+    (sender, publisher.boxed())
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::events::EventType;
+
+    use super::*;
+    use crate::metrics::Metrics;
+
+    fn event() -> Event {
+        Event {
+            type_: EventType::Normal,
+            reason: "Synced".to_owned(),
+            action: "Sync".to_owned(),
+            note: None,
+            secondary: None,
+        }
+    }
+
+    /// The publisher is never polled here, as if the API server did not answer.
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_costs_events_and_no_time() {
+        let metrics = Metrics::new();
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = Client::try_from(nowhere).unwrap();
+        let dropped = metrics.events_dropped("memo");
+        let (sender, publisher) = channel(
+            client,
+            Reporter::from("memo"),
+            dropped.clone(),
+            std::future::pending(),
+        );
+        for _ in 0..CAPACITY {
+            sender.send(event(), ObjectReference::default());
+        }
+        assert_eq!(dropped.get(), 0.0);
+        for _ in 0..3 {
+            sender.send(event(), ObjectReference::default());
+        }
+        assert_eq!(dropped.get(), 3.0);
+        drop(publisher);
+        sender.send(event(), ObjectReference::default());
+        assert!(
+            metrics
+                .text()
+                .contains("rbuilder_events_dropped_total{controller=\"memo\"} 4\n")
+        );
+    }
 }

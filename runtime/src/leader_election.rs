@@ -19,11 +19,15 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
+use kube::client::ClientBuilder;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client, Config, Resource};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use crate::error::ManagerError;
+use crate::metrics::Metrics;
 
 /// Where a pod finds the namespace it runs in.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -32,8 +36,7 @@ const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/name
 /// march in step.
 const JITTER: f64 = 1.2;
 
-/// Which lease, who asks for it, and how long everything takes. The durations of [`Election::new`] are
-/// client-go's.
+/// Which lease, who asks for it, and how long everything takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Election {
     /// Name of the `Lease`, the same in all replicas.
@@ -41,29 +44,73 @@ pub(crate) struct Election {
     pub(crate) namespace: String,
     /// Who this is; never the same in two processes.
     pub(crate) identity: String,
-    /// How long other candidates leave a lease alone that is not renewed. 15 s.
-    pub(crate) lease_duration: Duration,
-    /// How long the leader tries to renew before it gives up. 10 s; it must be shorter than the lease.
+    pub(crate) times: LeaseTimes,
+}
+
+/// How long everything takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeaseTimes {
+    /// How long other candidates leave a lease alone that is not renewed.
+    pub(crate) duration: Duration,
+    /// How long the leader tries to renew before it gives up. It must be shorter than the lease.
     pub(crate) renew_deadline: Duration,
-    /// The pause between two tries. 2 s.
+    /// The pause between two tries.
     pub(crate) retry_period: Duration,
 }
 
+impl Default for LeaseTimes {
+    /// client-go's.
+    fn default() -> Self {
+        Self {
+            duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+        }
+    }
+}
+
+impl LeaseTimes {
+    /// # Errors
+    /// When the leader could lose its lease before it gave up, or give up before it tried twice.
+    pub(crate) fn check(&self) -> Result<(), ManagerError> {
+        let Self {
+            duration,
+            renew_deadline,
+            retry_period,
+        } = *self;
+        let mistake = if duration < Duration::from_secs(1) {
+            format!("the lease duration of {duration:?} is shorter than a second")
+        } else if retry_period.is_zero() {
+            "the retry period is zero".to_owned()
+        } else if renew_deadline >= duration {
+            format!(
+                "the renew deadline of {renew_deadline:?} is not shorter than the lease duration of {duration:?}"
+            )
+        } else if renew_deadline <= retry_period.mul_f64(JITTER) {
+            format!(
+                "the renew deadline of {renew_deadline:?} is not longer than {JITTER} times the retry period of \
+                 {retry_period:?}"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ManagerError::LeaseTimes(mistake))
+    }
+}
+
 impl Election {
-    pub(crate) fn new(name: impl Into<String>, namespace: impl Into<String>) -> Self {
+    pub(crate) fn new(name: impl Into<String>, namespace: impl Into<String>, times: LeaseTimes) -> Self {
         Self {
             name: name.into(),
             namespace: namespace.into(),
             identity: new_identity(),
-            lease_duration: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
-            retry_period: Duration::from_secs(2),
+            times,
         }
     }
 
     /// Two tries must fit into the renew deadline, or one slow answer would cost the leadership.
     fn request_timeout(&self) -> Duration {
-        (self.renew_deadline / 2).max(Duration::from_secs(1))
+        (self.times.renew_deadline / 2).max(Duration::from_secs(1))
     }
 }
 
@@ -132,10 +179,16 @@ impl Elector {
     ///
     /// # Errors
     /// When no client can be made from the configuration.
-    pub(crate) fn with_config(election: Election, mut config: Config) -> Result<Self, kube::Error> {
+    pub(crate) fn with_config(
+        election: Election,
+        mut config: Config,
+        metrics: &Metrics,
+    ) -> Result<Self, kube::Error> {
         config.default_retry = false;
         config.connect_timeout = Some(election.request_timeout());
-        Ok(Self::with_client(election, Client::try_from(config)?))
+        let counted = metrics.count_requests(&config.cluster_url);
+        let client = ClientBuilder::try_from(config)?.with_layer(&counted).build();
+        Ok(Self::with_client(election, client))
     }
 
     /// A candidate that shares a client. Each request is given up after half the renew deadline all the same.
@@ -175,7 +228,7 @@ impl Elector {
                 }
                 Err(error) => tracing::warn!(lease, "cannot acquire the lease: {error}"),
             }
-            sleep(jittered(self.election.retry_period)).await;
+            sleep(jittered(self.election.times.retry_period)).await;
         }
     }
 
@@ -217,7 +270,7 @@ impl Elector {
             .as_ref()
             .and_then(|spec| spec.lease_duration_seconds);
         let duration = seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let duration = duration.map_or(self.election.lease_duration, Duration::from_secs);
+        let duration = duration.map_or(self.election.times.duration, Duration::from_secs);
         observed.at.elapsed() < duration
     }
 
@@ -289,7 +342,7 @@ impl Elector {
         let first = before.holder_identity.is_none() && before.acquire_time.is_none();
         LeaseSpec {
             holder_identity: Some(self.election.identity.clone()),
-            lease_duration_seconds: Some(seconds(self.election.lease_duration)),
+            lease_duration_seconds: Some(seconds(self.election.times.duration)),
             acquire_time: if own { before.acquire_time } else { now.clone() },
             renew_time: now,
             lease_transitions: Some(if own || first {
@@ -312,11 +365,11 @@ impl Elector {
     /// Renews until that fails for too long or `stop` is said. `renewed` is when the last renewal that
     /// succeeded was sent.
     async fn renew(&mut self, mut renewed: Instant, mut stop: watch::Receiver<bool>) -> Result<(), Lost> {
-        let Election {
+        let LeaseTimes {
             renew_deadline,
             retry_period,
             ..
-        } = self.election;
+        } = self.election.times;
         let mut last_error = "none".to_owned();
         loop {
             let deadline = renewed + renew_deadline;

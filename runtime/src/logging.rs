@@ -10,8 +10,9 @@ use crate::error::ManagerError;
 
 /// Installs the log subscriber that the arguments ask for; does nothing where there is one already.
 ///
-/// `RUST_LOG` goes before `--log-level`. Besides tracing's directives, the flag takes what zap takes: level
-/// names, and numbers for ever more detail.
+/// `RUST_LOG` goes before `--log-level`, and is taken as it is. Besides tracing's directives, the flag takes what zap
+/// takes: level names, and numbers for ever more detail; these are about the operator and what it is built on, but not
+/// about each packet.
 pub(crate) fn init(args: &ManagerArgs) -> Result<(), ManagerError> {
     let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(value) if !value.is_empty() => parse(&value).map_err(|reason| ManagerError::Environment {
@@ -50,22 +51,34 @@ fn from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
         (None, true) => "debug",
         (None, false) => "info",
     };
-    parse(directives(level)).map_err(|reason| ManagerError::Flag {
+    parse(&directives(level)).map_err(|reason| ManagerError::Flag {
         flag: "log-level",
         value: level.to_owned(),
         reason,
     })
 }
 
-/// What zap's level means to tracing.
-fn directives(level: &str) -> &str {
-    match level {
+/// What carries bytes, and writes down what it does with each of them. A name stands for all that begin with it.
+const WIRE: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "want"];
+
+/// What a level means to tracing: zap's words for levels are known, and what is more than `info` is not meant for
+/// every packet.
+fn directives(level: &str) -> String {
+    let level = match level {
         "panic" | "dpanic" | "fatal" => "error",
         "0" => "info",
         "1" => "debug",
         number if number.parse::<u8>().is_ok() => "trace",
         directives => directives,
+    };
+    if level
+        .parse::<LevelFilter>()
+        .is_ok_and(|level| level > LevelFilter::INFO)
+    {
+        let quiet = WIRE.map(|target| format!(",{target}=info")).concat();
+        return format!("{level}{quiet}");
     }
+    level.to_owned()
 }
 
 /// # Errors
@@ -83,7 +96,34 @@ fn parse(filter: &str) -> Result<EnvFilter, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::fmt::MakeWriter;
+
     use super::*;
+
+    /// Keeps what is logged.
+    struct Said(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Said {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl MakeWriter<'_> for Said {
+        type Writer = Self;
+
+        fn make_writer(&self) -> Self {
+            Said(Arc::clone(&self.0))
+        }
+    }
 
     fn check(level: Option<&str>, zap_devel: bool, expected: Result<&str, &str>) {
         let args = ManagerArgs {
@@ -100,22 +140,66 @@ mod tests {
         }
     }
 
+    /// The filter of a level that would be too much everywhere.
+    fn quiet(level: &str) -> String {
+        format!("rustls=info,tower=info,hyper=info,want=info,mio=info,h2=info,{level}")
+    }
+
+    /// Which texts are logged at a level.
+    fn check_events(level: &str, expected: &[(&str, bool)]) {
+        let args = ManagerArgs {
+            log_level: Some(level.to_owned()),
+            ..ManagerArgs::default()
+        };
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(from_flags(&args).unwrap())
+            .with_ansi(false)
+            .with_writer(Said(Arc::clone(&said)))
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::debug!(target: "memcached_operator", "operator");
+            tracing::debug!(target: "rbuilder::controller", "rbuilder");
+            tracing::debug!(target: "kube_client::client", "kube");
+            tracing::debug!(target: "hyper_util::client::legacy::pool", "pool");
+            tracing::debug!(target: "rustls::client::hs", "handshake");
+            tracing::info!(target: "rustls::client::hs", "alert");
+        });
+        let said = String::from_utf8(said.lock().unwrap().clone()).unwrap();
+        for (text, logged) in expected {
+            assert_eq!(said.contains(text), *logged, "{level}: {text} in {said}");
+        }
+    }
+
+    #[test]
+    fn debug_is_about_the_operator_and_not_about_packets() {
+        let all = ["operator", "rbuilder", "kube", "pool", "handshake", "alert"];
+        let check = |level: &str, logged: &[&str]| {
+            let expected: Vec<_> = all.iter().map(|text| (*text, logged.contains(text))).collect();
+            check_events(level, &expected);
+        };
+        check("debug", &["operator", "rbuilder", "kube", "alert"]);
+        check("info", &["alert"]);
+        check("debug,hyper_util=debug", &all);
+        check("info,rustls=debug", &["handshake", "alert"]);
+    }
+
     #[test]
     fn levels_are_tracings_and_zaps() {
         check(None, false, Ok("info"));
         check(Some(""), false, Ok("info"));
-        check(Some("debug"), false, Ok("debug"));
+        check(Some("debug"), false, Ok(&quiet("debug")));
         check(Some("WARN"), false, Ok("warn"));
         check(Some("off"), false, Ok("off"));
-        check(Some("1"), false, Ok("debug"));
-        check(Some("5"), false, Ok("trace"));
+        check(Some("1"), false, Ok(&quiet("debug")));
+        check(Some("5"), false, Ok(&quiet("trace")));
         check(Some("fatal"), false, Ok("error"));
         check(Some("kube=debug,info"), false, Ok("kube=debug,info"));
     }
 
     #[test]
     fn development_means_debug_unless_a_level_is_given() {
-        check(None, true, Ok("debug"));
+        check(None, true, Ok(&quiet("debug")));
         check(Some("error"), true, Ok("error"));
     }
 

@@ -16,6 +16,7 @@ use crate::args::ManagerArgs;
 use crate::cache::Trim;
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
+use crate::leader_election::LeaseTimes;
 use crate::logging;
 use crate::metrics::Metrics;
 use crate::object::{Object, Watchable};
@@ -62,6 +63,7 @@ pub struct Manager {
     probes: Probes,
     grace: Duration,
     sync_timeout: Duration,
+    lease: LeaseTimes,
     trim: Trim,
 }
 
@@ -76,6 +78,17 @@ impl Manager {
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
         logging::init(&args)?;
         let config = Config::infer().await.map_err(ManagerError::from)?;
+        Self::with_config(id, config, args)
+    }
+
+    /// A manager for the cluster of this configuration, which leaves logging alone.
+    ///
+    /// Leader election has a client of its own, as with [`new`](Self::new), so that it neither waits behind other
+    /// requests nor repeats its own.
+    ///
+    /// # Errors
+    /// When no client can be made from the configuration.
+    pub fn with_config(id: impl Into<String>, config: Config, args: ManagerArgs) -> Result<Self, Error> {
         let metrics = Metrics::new();
         let counted = metrics.count_requests(&config.cluster_url);
         let client = ClientBuilder::try_from(config.clone())?
@@ -88,7 +101,11 @@ impl Manager {
         })
     }
 
-    /// A manager that uses this client, and leaves logging alone; for tests.
+    /// A manager that uses this client, also for leader election, and leaves logging alone: for tests, and for clients
+    /// with layers of their own.
+    ///
+    /// Its requests are not counted, unless the client was built to: see
+    /// [`Metrics::count_requests`](Metrics::count_requests).
     pub fn with_client(id: impl Into<String>, client: Client, args: ManagerArgs) -> Self {
         Self {
             id: id.into(),
@@ -103,8 +120,15 @@ impl Manager {
             probes: Probes::default(),
             grace: GRACE_PERIOD,
             sync_timeout: CACHE_SYNC_TIMEOUT,
+            lease: LeaseTimes::default(),
             trim: Trim::default(),
         }
+    }
+
+    /// Counts in these metrics. What was added to those the manager had before, it does not take over.
+    pub fn with_metrics(mut self, metrics: Metrics) -> Self {
+        self.metrics = metrics;
+        self
     }
 
     /// Adds a controller.
@@ -195,6 +219,32 @@ impl Manager {
         self
     }
 
+    /// How long other replicas leave the lease alone when it is not renewed; 15 s unless said otherwise. The lease
+    /// carries it in whole seconds.
+    ///
+    /// It is how long the work rests after the leader was killed. It must be longer than the
+    /// [renew deadline](Self::renew_deadline).
+    pub fn lease_duration(mut self, duration: Duration) -> Self {
+        self.lease.duration = duration;
+        self
+    }
+
+    /// How long the leader tries to renew its lease before it ends, with an error; 10 s unless said otherwise.
+    ///
+    /// It is how long the API server may be away. It must be longer than 1.2 times the
+    /// [retry period](Self::retry_period).
+    pub fn renew_deadline(mut self, deadline: Duration) -> Self {
+        self.lease.renew_deadline = deadline;
+        self
+    }
+
+    /// How long the leader waits between two renewals, and others, with up to 1.2 times more, between two looks at
+    /// the lease; 2 s unless said otherwise.
+    pub fn retry_period(mut self, period: Duration) -> Self {
+        self.lease.retry_period = period;
+        self
+    }
+
     /// Keeps `metadata.managedFields` of cached objects: who applied which field. It is dropped unless this is
     /// called, because it is often the larger half of an object.
     pub fn keep_managed_fields(mut self) -> Self {
@@ -253,6 +303,7 @@ impl Manager {
         if let Some(mistake) = self.routes.mistake() {
             return Err(ManagerError::Webhook(mistake.to_owned()).into());
         }
+        self.lease.check()?;
         let grace = self.grace;
         let mut run = Run::prepare(self);
         let ended = tokio::select! {

@@ -34,7 +34,7 @@ impl Server {
     fn elector(&self, identity: &str) -> Elector {
         let election = Election {
             identity: identity.to_owned(),
-            ..Election::new("operator", "default")
+            ..Election::new("operator", "default", LeaseTimes::default())
         };
         Elector::with_client(election, self.client())
     }
@@ -259,7 +259,10 @@ fn two_identities_of_one_host_differ() {
 #[::rbuilder::envtest::test]
 async fn on_a_real_server_the_second_follows_when_the_first_releases(env: ::rbuilder::envtest::Environment) {
     let namespace = env.namespace("election").await.unwrap();
-    let elector = || Elector::with_config(Election::new("operator", &namespace), env.config()).unwrap();
+    let elector = || {
+        let election = Election::new("operator", &namespace, LeaseTimes::default());
+        Elector::with_config(election, env.config(), &Metrics::new()).unwrap()
+    };
     let first = timeout(10 * SECOND, elector().acquire()).await.unwrap();
     let second = tokio::spawn(elector().acquire());
     // One renewal of the first, and some tries of the second.
@@ -271,4 +274,32 @@ async fn on_a_real_server_the_second_follows_when_the_first_releases(env: ::rbui
     let spec = leases.get("operator").await.unwrap().spec.unwrap();
     assert_eq!(spec.lease_transitions, Some(1));
     second.release().await;
+}
+
+#[test]
+fn times_that_would_not_be_safe_are_refused() {
+    let times = |duration, renew_deadline, retry_period| LeaseTimes {
+        duration: Duration::from_secs_f64(duration),
+        renew_deadline: Duration::from_secs_f64(renew_deadline),
+        retry_period: Duration::from_secs_f64(retry_period),
+    };
+    assert!(LeaseTimes::default().check().is_ok());
+    assert!(times(1.5, 1.0, 0.2).check().is_ok());
+    let check = |times: LeaseTimes, expected: &str| {
+        let error = times.check().unwrap_err().to_string();
+        assert_eq!(error, format!("leader election would not be safe: {expected}"));
+    };
+    check(
+        times(0.5, 0.4, 0.1),
+        "the lease duration of 500ms is shorter than a second",
+    );
+    check(
+        times(10.0, 10.0, 2.0),
+        "the renew deadline of 10s is not shorter than the lease duration of 10s",
+    );
+    check(
+        times(15.0, 2.4, 2.0),
+        "the renew deadline of 2.4s is not longer than 1.2 times the retry period of 2s",
+    );
+    check(times(15.0, 10.0, 0.0), "the retry period is zero");
 }

@@ -19,7 +19,7 @@ use crate::args::ManagerArgs;
 use crate::cache::{Caches, NamedWatch};
 use crate::controller::{Surroundings, Wired};
 use crate::error::ManagerError;
-use crate::leader_election::{Election, Elector, Leadership, pod_namespace};
+use crate::leader_election::{Election, Elector, Leadership, LeaseTimes, pod_namespace};
 use crate::metrics::{Endpoint, Metrics};
 use crate::phase::Phase;
 use crate::probes::Probes;
@@ -64,6 +64,7 @@ pub(super) struct Run {
     client_authorities: Option<PathBuf>,
     leadership: Option<Leadership>,
     sync_timeout: Duration,
+    lease: LeaseTimes,
     caches: Caches,
     waiting: Vec<Wired>,
     tasks: Vec<Task>,
@@ -134,6 +135,7 @@ impl Run {
             mut probes,
             grace: _,
             sync_timeout,
+            lease,
             trim,
         } = manager;
         let (stop_tasks, tasks_stopped) = shutdown::channel();
@@ -172,6 +174,7 @@ impl Run {
             client_authorities,
             leadership: None,
             sync_timeout,
+            lease,
             caches,
             waiting,
             tasks,
@@ -215,9 +218,9 @@ impl Run {
     async fn become_leader(&mut self) -> Result<(), ManagerError> {
         let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
         let namespace = namespace.unwrap_or_else(|| self.client.default_namespace().to_owned());
-        let election = Election::new(self.id.clone(), namespace);
+        let election = Election::new(self.id.clone(), namespace, self.lease);
         let elector = match &self.config {
-            Some(config) => Elector::with_config(election, config.clone()),
+            Some(config) => Elector::with_config(election, config.clone(), &self.metrics),
             None => Ok(Elector::with_client(election, self.client.clone())),
         };
         let elector = elector.map_err(|error| ManagerError::Part {

@@ -24,6 +24,21 @@
 //! # }
 //! ```
 //!
+//! # What there is
+//! Labels and buckets are controller-runtime's, too.
+//!
+//! | of | names begin with |
+//! |---|---|
+//! | reconciles | `controller_runtime_reconcile_`, `controller_runtime_terminal_reconcile_errors_total`, `controller_runtime_active_workers`, `controller_runtime_max_concurrent_reconciles` |
+//! | queues | `workqueue_` |
+//! | webhooks | `controller_runtime_webhook_`, `controller_runtime_conversion_webhook_panics_total` |
+//! | leadership | `leader_election_master_status` |
+//! | certificates | `certwatcher_read_certificate_` |
+//! | requests to the API server | `rest_client_requests_total`; more with [`Metrics::measure_requests`] |
+//! | the process, on Linux | `process_` |
+//! | tokio's runtime | `tokio_workers`, `tokio_alive_tasks`, `tokio_global_queue_depth` |
+//! | events that were not sent | `rbuilder_events_dropped_total` |
+//!
 //! The text is Prometheus' format 0.0.4. It is served on `--metrics-bind-address`, over HTTPS and to those whom
 //! Kubernetes lets `get` the non-resource URL `/metrics`, unless `--metrics-secure=false` says otherwise.
 
@@ -42,6 +57,7 @@ use std::sync::Arc;
 
 pub use instruments::{Counter, Gauge, Histogram, Instrument};
 pub use registry::{Family, MetricError};
+pub use requests::{CountRequests, Counted, Weighed};
 
 pub(crate) use controller::{ControllerMetrics, QueueMetrics, Reconciled};
 pub(crate) use endpoint::Endpoint;
@@ -57,10 +73,11 @@ struct Inner {
     registry: Registry,
     controllers: controller::Families,
     leader: Family<Gauge, 1>,
-    requests: Family<Counter, 3>,
+    requests: requests::Families,
     webhooks: webhook::Families,
     certificate_reads: Counter,
     certificate_read_errors: Counter,
+    events_dropped: Family<Counter, 1>,
 }
 
 impl Metrics {
@@ -96,6 +113,12 @@ impl Metrics {
                     &[],
                 )
                 .with([]),
+            events_dropped: registry.own(
+                "rbuilder_events_dropped_total",
+                "Kubernetes events that were not sent, because too many were waiting.",
+                ["controller"],
+                &[],
+            ),
             registry,
         }))
     }
@@ -173,6 +196,11 @@ impl Metrics {
     /// 1 while this process holds the lease of this name, and 0 from the first call on while it does not.
     pub(crate) fn leader(&self, lease: &str) -> Gauge {
         self.0.leader.with([lease])
+    }
+
+    /// The events that the controller of this name could not hand over.
+    pub(crate) fn events_dropped(&self, controller: &str) -> Counter {
+        self.0.events_dropped.with([controller])
     }
 
     /// Counts an attempt to read certificate files.

@@ -1,42 +1,130 @@
-//! Counts the requests to the API server.
+//! Counts the requests to the API server, and measures them where that is asked for.
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use http::{Request, Response, Uri};
+use hyper::body::{Body, Buf, Frame, SizeHint};
+use tokio::time::Instant;
 use tower::{Layer, Service};
 
 use super::registry::{Family, Registry};
-use super::{Counter, Metrics};
+use super::{Counter, Histogram, Metrics};
 
 /// What stands for the status of a request that got no answer. client-go's.
 const NO_ANSWER: &str = "<error>";
 
-pub(super) fn register(registry: &Registry) -> Family<Counter, 3> {
-    registry.own(
+/// The buckets of kube's own components.
+const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
+const BYTES: [f64; 11] = [
+    64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0,
+];
+
+/// What is known of requests.
+#[derive(Clone)]
+pub(super) struct Families {
+    total: Family<Counter, 3>,
+    /// Set once somebody has asked for it.
+    measures: Arc<OnceLock<Measures>>,
+}
+
+struct Measures {
+    duration: Family<Histogram, 2>,
+    request_size: Family<Histogram, 2>,
+    response_size: Family<Histogram, 2>,
+}
+
+pub(super) fn register(registry: &Registry) -> Families {
+    let total = registry.own(
         "rest_client_requests_total",
         "Requests to the API server, by status, method and host.",
         ["code", "host", "method"],
         &[],
-    )
+    );
+    Families {
+        total,
+        measures: Arc::default(),
+    }
 }
 
-/// Makes a client's requests count. One that the client itself repeats counts once, by its last answer.
+impl Measures {
+    fn register(registry: &Registry) -> Self {
+        let histogram = |name, help, bounds: &[f64]| registry.own(name, help, ["host", "verb"], bounds);
+        Self {
+            duration: histogram(
+                "rest_client_request_duration_seconds",
+                "Time until the API server began to answer.",
+                &SECONDS,
+            ),
+            request_size: histogram(
+                "rest_client_request_size_bytes",
+                "Size of the bodies of requests.",
+                &BYTES,
+            ),
+            response_size: histogram(
+                "rest_client_response_size_bytes",
+                "Size of the bodies of answers, but for watches.",
+                &BYTES,
+            ),
+        }
+    }
+}
+
+/// Makes the requests of a client count; made by [`Metrics::count_requests`].
+///
+/// A request that the client itself repeats counts once, by its last answer.
 #[derive(Clone)]
-pub(crate) struct CountRequests {
-    requests: Family<Counter, 3>,
+pub struct CountRequests {
+    families: Families,
     host: Arc<str>,
 }
 
+impl std::fmt::Debug for CountRequests {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CountRequests")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Metrics {
-    /// The layer for clients of the API server at this address; requests on their way there name a path only.
-    pub(crate) fn count_requests(&self, server: &Uri) -> CountRequests {
+    /// A layer that counts the requests of a client to the API server at this address, in `rest_client_requests_total`.
+    ///
+    /// The clients of [`Manager::new`](crate::Manager::new) and [`Manager::with_config`](crate::Manager::with_config)
+    /// have it. A client that an operator builds itself takes it like this:
+    ///
+    /// ```no_run
+    /// # use kube::{Config, client::ClientBuilder};
+    /// # use rbuilder::{Manager, ManagerArgs, Result, metrics::Metrics};
+    /// # async fn manager(config: Config) -> Result<Manager> {
+    /// let metrics = Metrics::new();
+    /// let counted = metrics.count_requests(&config.cluster_url);
+    /// let client = ClientBuilder::try_from(config)?.with_layer(&counted).build();
+    /// let args = ManagerArgs::default();
+    /// let manager = Manager::with_client("da1d9c86.example.com", client, args).with_metrics(metrics);
+    /// # Ok(manager)
+    /// # }
+    /// ```
+    pub fn count_requests(&self, server: &Uri) -> CountRequests {
+        // Requests on their way to a client name a path only.
         let host = server.authority().map(ToString::to_string).unwrap_or_default();
         CountRequests {
-            requests: self.0.requests.clone(),
+            families: self.0.requests.clone(),
             host: host.into(),
         }
+    }
+
+    /// Measures the requests that are [counted](Self::count_requests) from now on: how long the API server took to
+    /// begin its answer, and how large requests and answers were.
+    ///
+    /// It adds `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
+    /// `rest_client_response_size_bytes`, by host and verb, which are some forty lines each per verb; so they are not
+    /// there unless this is called. Watches have no size: they end when the process does.
+    pub fn measure_requests(&self) {
+        let measures = &self.0.requests.measures;
+        measures.get_or_init(|| Measures::register(&self.0.registry));
     }
 }
 
@@ -52,8 +140,8 @@ impl<S> Layer<S> for CountRequests {
 }
 
 /// A client's service whose requests count.
-#[derive(Clone)]
-pub(crate) struct Counted<S> {
+#[derive(Clone, Debug)]
+pub struct Counted<S> {
     inner: S,
     counting: CountRequests,
 }
@@ -62,63 +150,181 @@ impl<S, A, B> Service<Request<A>> for Counted<S>
 where
     S: Service<Request<A>, Response = Response<B>>,
     S::Future: Send + 'static,
+    A: Body,
+    B: Body + Unpin,
 {
-    type Response = S::Response;
+    type Response = Response<Weighed<B>>;
     type Error = S::Error;
-    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+    type Future = BoxFuture<'static, Result<Self::Response, S::Error>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
+        let CountRequests { families, host } = self.counting.clone();
         let method = request.method().clone();
-        let CountRequests { requests, host } = self.counting.clone();
+        let sent = request.body().size_hint().exact();
+        let is_watch = is_watch(request.uri());
+        let started = Instant::now();
         let answered = self.inner.call(request);
         Box::pin(async move {
             let answer = answered.await;
-            let code = answer.as_ref().map(|answer| answer.status());
+            let code = answer.as_ref().map(Response::status);
             let code = code.as_ref().map_or(NO_ANSWER, |code| code.as_str());
-            requests.with([code, &host, method.as_str()]).inc();
-            answer
+            families.total.with([code, &host, method.as_str()]).inc();
+            let labels = [&*host, method.as_str()];
+            let measures = families.measures.get();
+            if let Some(measures) = measures {
+                let duration = measures.duration.with(labels);
+                duration.observe_duration(started.elapsed());
+                if let Some(sent) = sent {
+                    measures.request_size.with(labels).observe(sent as f64);
+                }
+            }
+            let answer = answer?;
+            let sizes = measures.filter(|_| !is_watch);
+            let sizes = sizes.map(|measures| measures.response_size.with(labels));
+            Ok(answer.map(|body| Weighed {
+                body,
+                bytes: 0,
+                sizes,
+            }))
         })
+    }
+}
+
+fn is_watch(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query
+        .split('&')
+        .any(|part| part == "watch=true" || part == "watch=1")
+}
+
+/// The body of an answer whose size is counted once it has been read.
+#[derive(Debug)]
+pub struct Weighed<B> {
+    body: B,
+    bytes: usize,
+    sizes: Option<Histogram>,
+}
+
+impl<B: Body + Unpin> Body for Weighed<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.bytes += frame.data_ref().map_or(0, Buf::remaining);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<B> Drop for Weighed<B> {
+    fn drop(&mut self) {
+        if let Some(sizes) = &self.sizes {
+            sizes.observe(self.bytes as f64);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::Bytes;
     use tower::ServiceExt;
 
     use super::*;
 
-    #[tokio::test]
-    async fn answers_and_failures_are_counted_by_code_method_and_host() {
-        let metrics = Metrics::new();
-        let server = tower::service_fn(|request: Request<u16>| async move {
-            match request.into_body() {
+    /// Asks a server that answers with the status in the `x-code` header, or not at all.
+    async fn ask(metrics: &Metrics, method: &str, path: &str, code: u16, body: &'static str) {
+        let server = tower::service_fn(move |_: Request<Full<Bytes>>| async move {
+            match code {
                 0 => Err("connection reset"),
-                code => Ok(Response::builder().status(code).body(()).unwrap()),
+                code => Ok(Response::builder()
+                    .status(code)
+                    .body(Full::new(Bytes::from("12345")))
+                    .unwrap()),
             }
         });
         let service = metrics
             .count_requests(&Uri::from_static("https://10.0.0.1:6443/prefix"))
             .layer(server);
-        for (method, code) in [("GET", 200), ("GET", 200), ("PATCH", 409), ("GET", 0)] {
-            let request = Request::builder().method(method).uri("/api/v1/pods?limit=5");
-            let _ = service.clone().oneshot(request.body(code).unwrap()).await;
+        let request = Request::builder().method(method).uri(path);
+        let answer = service
+            .oneshot(request.body(Full::new(Bytes::from(body))).unwrap())
+            .await;
+        if let Ok(answer) = answer {
+            assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "12345");
         }
+    }
+
+    fn lines(metrics: &Metrics, start: &str) -> Vec<String> {
         let text = metrics.text();
-        let found: Vec<&str> = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("rest_client_requests_total"))
-            .collect();
+        let lines = text.lines().filter_map(|line| line.strip_prefix(start));
+        lines.map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn answers_and_failures_are_counted_by_code_method_and_host() {
+        let metrics = Metrics::new();
+        for (method, code) in [("GET", 200), ("GET", 200), ("PATCH", 409), ("GET", 0)] {
+            ask(&metrics, method, "/api/v1/pods?limit=5", code, "").await;
+        }
         assert_eq!(
-            found,
+            lines(&metrics, "rest_client_requests_total"),
             [
                 r#"{code="200",host="10.0.0.1:6443",method="GET"} 2"#,
                 r#"{code="409",host="10.0.0.1:6443",method="PATCH"} 1"#,
                 r#"{code="<error>",host="10.0.0.1:6443",method="GET"} 1"#,
             ]
         );
+        assert!(lines(&metrics, "rest_client_request_duration").is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_are_measured_where_that_is_asked_for() {
+        let metrics = Metrics::new();
+        metrics.measure_requests();
+        metrics.measure_requests();
+        ask(&metrics, "POST", "/api/v1/pods", 201, "abc").await;
+        ask(&metrics, "GET", "/api/v1/pods?watch=true&limit=5", 200, "").await;
+        ask(&metrics, "GET", "/api/v1/pods", 0, "").await;
+        let check = |name: &str, expected: &[&str]| {
+            let found = lines(&metrics, &format!("rest_client_{name}"));
+            assert_eq!(found, expected, "{name}");
+        };
+        let (get, post) = (
+            r#"{host="10.0.0.1:6443",verb="GET"}"#,
+            r#"{host="10.0.0.1:6443",verb="POST"}"#,
+        );
+        check(
+            "request_duration_seconds_count",
+            &[&format!("{get} 2"), &format!("{post} 1")],
+        );
+        check(
+            "request_size_bytes_sum",
+            &[&format!("{get} 0"), &format!("{post} 3")],
+        );
+        check("response_size_bytes_sum", &[&format!("{post} 5")]);
+        check("response_size_bytes_count", &[&format!("{post} 1")]);
+        let buckets = lines(
+            &metrics,
+            "rest_client_request_duration_seconds_bucket{host=\"10.0.0.1:6443\",verb=\"POST\"",
+        );
+        assert_eq!(buckets.len(), SECONDS.len() + 1);
     }
 }
