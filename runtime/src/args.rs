@@ -15,6 +15,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use crate::error::ManagerError;
+
 /// How the manager runs: addresses, certificates, leader election, namespaces, logs.
 ///
 /// `Default` is what an empty command line gives, whatever the environment says.
@@ -77,11 +79,19 @@ pub struct ManagerArgs {
     #[arg(long, env, value_name = "FILE", default_value = "tls.key")]
     pub webhook_cert_key: String,
 
+    /// Service of the webhooks; with it, the manager makes their certificate itself.
+    #[arg(long, env, value_name = "SERVICE")]
+    pub webhook_cert_service: Option<String>,
+
+    /// Secret in which the manager keeps a certificate that it makes itself.
+    #[arg(long, env, value_name = "SECRET", default_value = "webhook-server-cert")]
+    pub webhook_cert_secret: String,
+
     /// Port of the webhook server.
     #[arg(long, env, value_name = "PORT", default_value_t = 9443)]
     pub webhook_port: u16,
 
-    /// Offer HTTP/2 on the metrics and webhook servers.
+    /// Offer HTTP/2 on the metrics and webhook servers, for which rbuilder's feature `http2` has to be turned on.
     #[arg(long, env = "ENABLE_HTTP2", default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, action = ArgAction::Set)]
     pub enable_http2: bool,
@@ -140,6 +150,20 @@ impl ManagerArgs {
         names
     }
 
+    /// Refuses what this build cannot do.
+    pub(crate) fn check(&self, has_http2: bool) -> Result<(), ManagerError> {
+        if self.enable_http2 && !has_http2 {
+            return Err(ManagerError::Flag {
+                flag: "enable-http2",
+                value: "true".to_owned(),
+                reason:
+                    "the operator was built without HTTP/2; turn on rbuilder's feature `http2` in Cargo.toml"
+                        .to_owned(),
+            });
+        }
+        Ok(())
+    }
+
     /// The defaults, with nothing bound to a port: several managers can run side by side in a test.
     pub fn for_tests() -> Self {
         Self {
@@ -165,6 +189,8 @@ impl Default for ManagerArgs {
             webhook_cert_path: None,
             webhook_cert_name: "tls.crt".to_owned(),
             webhook_cert_key: "tls.key".to_owned(),
+            webhook_cert_service: None,
+            webhook_cert_secret: "webhook-server-cert".to_owned(),
             webhook_port: 9443,
             enable_http2: false,
             log_level: None,
@@ -244,6 +270,13 @@ mod tests {
                 args.webhook_cert_path = Some("/tmp/k8s-webhook-server/serving-certs".into());
             },
         );
+        check(
+            "--webhook-cert-service=webhook-service --webhook-cert-secret=certificate",
+            |args| {
+                args.webhook_cert_service = Some("webhook-service".to_owned());
+                args.webhook_cert_secret = "certificate".to_owned();
+            },
+        );
         check("--webhook-port=9444", |args| args.webhook_port = 9444);
         check("--enable-http2", |args| args.enable_http2 = true);
         check("--enable-http2=false", |_| {});
@@ -299,6 +332,17 @@ mod tests {
                 "{line}: {error:?}"
             );
         }
+    }
+
+    #[test]
+    fn http2_is_refused_by_a_build_without_it() {
+        assert!(parse("--enable-http2=false").check(false).is_ok());
+        assert!(parse("--enable-http2").check(true).is_ok());
+        assert_eq!(
+            parse("--enable-http2").check(false).unwrap_err().to_string(),
+            "--enable-http2 is `true`: the operator was built without HTTP/2; turn on rbuilder's feature `http2` in \
+             Cargo.toml"
+        );
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::probes::Probes;
 use crate::shutdown;
 use crate::signals::Signals;
 use crate::task::Task;
-use crate::webhook::{self, AdmissionRequest, Routes, Webhook};
+use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Routes, Webhook};
 
 use run::Run;
 
@@ -59,6 +59,7 @@ pub struct Manager {
     tasks: Vec<Task>,
     routes: Routes,
     client_authorities: Option<PathBuf>,
+    webhook_certificate: Option<ManagedCertificate>,
     metrics: Metrics,
     probes: Probes,
     grace: Duration,
@@ -116,6 +117,7 @@ impl Manager {
             tasks: Vec::new(),
             routes: Routes::default(),
             client_authorities: None,
+            webhook_certificate: None,
             metrics: Metrics::new(),
             probes: Probes::default(),
             grace: GRACE_PERIOD,
@@ -166,6 +168,16 @@ impl Manager {
         self
     }
 
+    /// Makes the certificate of the webhooks here, and tells the API server to trust it: neither files nor
+    /// cert-manager are needed. `--webhook-cert-service` does the same.
+    ///
+    /// With `--webhook-cert-path` the files there are used all the same, so that one operator runs both ways; so do
+    /// the arguments of the test environment.
+    pub fn webhook_certificate(mut self, certificate: ManagedCertificate) -> Self {
+        self.webhook_certificate = Some(certificate);
+        self
+    }
+
     /// Lets only those ask webhooks who have a certificate from an authority in this file (PEM). The API server has
     /// to be [told] to show one.
     ///
@@ -190,8 +202,10 @@ impl Manager {
         self
     }
 
-    /// Adds a check to `/readyz`, which decides whether the pod gets traffic. There is one already: `caches`
-    /// fails until the caches are filled.
+    /// Adds a check to `/readyz`, which decides whether the pod gets traffic. There are two already: `caches`
+    /// fails until the caches are filled, and `webhook`, where webhooks are served, while their server does not shake
+    /// hands. An operator with conversions has no `caches`: they may need a conversion to fill, and the API server
+    /// reaches only those who are ready.
     pub fn readyz_check<F, E>(
         mut self,
         name: impl Into<String>,
@@ -300,6 +314,7 @@ impl Manager {
     /// See [`ManagerError`].
     pub async fn start_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         self.check_names()?;
+        self.args.check(cfg!(feature = "http2"))?;
         if let Some(mistake) = self.routes.mistake() {
             return Err(ManagerError::Webhook(mistake.to_owned()).into());
         }

@@ -4,7 +4,7 @@
 //! Stop: the reverse, in a grace period that reconciles may use to end. A part that fails on the way stops all, with
 //! an error that names it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,29 +26,12 @@ use crate::probes::Probes;
 use crate::server::Server;
 use crate::shutdown::{self, Shutdown, Stop};
 use crate::task::Task;
-use crate::tls::{Certificates, Files};
-use crate::webhook::Routes;
+use crate::webhook::{self, ManagedCertificate, Routes};
 
 /// How long events that are still waiting may take to be sent at the end.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
 /// How long requests to the process may take to be answered at the end.
 const SERVERS_GRACE: Duration = Duration::from_secs(5);
-
-/// Where the certificate of the webhook server is; controller-runtime's folder unless the flags name another.
-fn webhook_files(args: &ManagerArgs) -> Files {
-    let given = args
-        .webhook_cert_path
-        .as_deref()
-        .filter(|folder| *folder != Path::new(""));
-    let folder = given.map_or_else(
-        || std::env::temp_dir().join("k8s-webhook-server/serving-certs"),
-        Path::to_owned,
-    );
-    Files {
-        certificate: folder.join(&args.webhook_cert_name),
-        key: folder.join(&args.webhook_cert_key),
-    }
-}
 
 /// A manager at work: what there is to start, and what was started.
 pub(super) struct Run {
@@ -61,7 +44,9 @@ pub(super) struct Run {
     /// Whether the caches are filled.
     ready: Arc<AtomicBool>,
     routes: Option<Routes>,
+    webhook_readiness: webhook::server::Readiness,
     client_authorities: Option<PathBuf>,
+    webhook_certificate: Option<ManagedCertificate>,
     leadership: Option<Leadership>,
     sync_timeout: Duration,
     lease: LeaseTimes,
@@ -131,6 +116,7 @@ impl Run {
             tasks,
             routes,
             client_authorities,
+            webhook_certificate,
             metrics,
             mut probes,
             grace: _,
@@ -152,15 +138,27 @@ impl Run {
             }));
         }
         let ready = Arc::new(AtomicBool::new(false));
-        let filled = Arc::clone(&ready);
-        probes.add_readyz("caches", move || {
-            let filled = filled.load(Ordering::Acquire);
-            std::future::ready(if filled {
-                Ok(())
-            } else {
-                Err("the caches are not filled yet")
-            })
-        });
+        // The API server reaches the conversions of a process that is ready; one that waited for what it has to
+        // convert itself would never be.
+        if !routes.converts() {
+            let filled = Arc::clone(&ready);
+            probes.add_readyz("caches", move || {
+                let filled = filled.load(Ordering::Acquire);
+                std::future::ready(if filled {
+                    Ok(())
+                } else {
+                    Err("the caches are not filled yet")
+                })
+            });
+        }
+        let webhook_readiness = webhook::server::Readiness::default();
+        if !routes.is_empty() {
+            let readiness = webhook_readiness.clone();
+            probes.add_readyz("webhook", move || {
+                let readiness = readiness.clone();
+                async move { readiness.check().await }
+            });
+        }
         let (close_queues, phases) = (Vec::new(), Phases::new(to_watch));
         Self {
             id,
@@ -171,7 +169,9 @@ impl Run {
             probes,
             ready,
             routes: Some(routes).filter(|routes| !routes.is_empty()),
+            webhook_readiness,
             client_authorities,
+            webhook_certificate,
             leadership: None,
             sync_timeout,
             lease,
@@ -275,38 +275,30 @@ impl Run {
     /// Starts what the API server asks. It comes before the caches: to list a kind of several versions, the API
     /// server may have to ask for a conversion.
     async fn start_webhooks(&mut self) -> Result<(), ManagerError> {
-        const WEBHOOKS: &str = "the webhook server";
         let Some(routes) = self.routes.take() else {
             return Ok(());
         };
-        let failed = |reason: String| ManagerError::Server {
-            server: WEBHOOKS,
-            reason,
+        let setup = webhook::server::Setup {
+            args: &self.args,
+            certificate: self.webhook_certificate.take(),
+            client_authorities: self.client_authorities.as_deref(),
+            client: self.client.clone(),
+            metrics: self.metrics.clone(),
+            timeout: self.sync_timeout,
         };
-        let files = webhook_files(&self.args);
-        let (certificates, watch) = Certificates::from_files(files, self.metrics.clone())
-            .map_err(|error| failed(format!("--webhook-cert-path: {error}")))?;
-        let tls = certificates.acceptor_for(self.client_authorities.as_deref());
-        let tls = tls.map_err(|error| failed(error.to_string()))?;
-        let server = Server::bind(&format!(":{}", self.args.webhook_port)).await;
-        let server = server.map_err(|error| failed(format!("--webhook-port: {error}")))?;
-        let Some(server) = server else {
-            return Ok(());
+        let stopped = self.servers_stopped.clone();
+        let started = tokio::select! {
+            started = webhook::server::start(routes, setup, &self.webhook_readiness, stopped) => started?,
+            failure = self.phases.failed() => return Err(failure),
         };
-        if let Ok(address) = server.address() {
-            tracing::info!(%address, "serving webhooks");
+        let injected = started.injected(self.sync_timeout);
+        self.phases
+            .servers
+            .spawn(webhook::server::NAME, started.serving.map(Ok));
+        tokio::select! {
+            injected = injected => injected,
+            failure = self.phases.failed() => Err(failure),
         }
-        let handler = routes.into_handler(&self.metrics);
-        let serving = server.serve(Some(tls), handler, self.servers_stopped.clone().requested());
-        let serving = async move {
-            tokio::select! {
-                () = serving => {}
-                () = watch => {}
-            }
-            Ok(())
-        };
-        self.phases.servers.spawn(WEBHOOKS, serving);
-        Ok(())
     }
 
     /// Starts the watches, and waits until each has delivered its first list to all controllers.

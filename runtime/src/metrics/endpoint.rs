@@ -70,7 +70,7 @@ impl Endpoint {
             }));
         }
         let (certificates, watch) = certificates(args, &metrics)?;
-        let tls = Some(certificates.acceptor()?);
+        let tls = Some(certificates.acceptor(None, args.enable_http2)?);
         let pages = Pages {
             metrics,
             access: Some(Access::new(client)),

@@ -3,23 +3,30 @@
 //! A certificate comes from files, which are read again when they change, or is made here and signed by itself. What
 //! is said over the connection is `server`'s.
 
-mod self_signed;
+mod der;
+mod handshake;
+mod issue;
+pub(crate) mod issued;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
 use crate::metrics::Metrics;
+
+pub(crate) use handshake::handshake;
+use issue::{Identity, Purpose};
 
 /// How often the files are looked at. A mounted Secret changes by a link to another folder, which the kubelet makes up
 /// to a minute late anyway; watching for that link is not worth its trouble.
@@ -121,10 +128,17 @@ pub(crate) struct Certificates {
 impl Certificates {
     /// A certificate for `localhost` that nobody vouches for: the connection is private, but the client cannot know
     /// with whom.
+    ///
+    /// It is valid for ever (RFC 5280 §4.1.2.5): it lives in memory and is made anew with each process.
     pub(crate) fn self_signed() -> Result<Arc<Self>, CertificateError> {
-        let (certificate, key) =
-            self_signed::generate(&["localhost"]).map_err(CertificateError::SelfSigned)?;
-        let pair = CertifiedKey::from_der(vec![certificate], key, &ring::default_provider())?;
+        let sign = || {
+            let server = Identity::new("rbuilder self-signed")?;
+            let names = Purpose::Server(&["localhost".to_owned()]);
+            let certificate = server.sign(&server, &names, (Timestamp::UNIX_EPOCH, Timestamp::MAX))?;
+            Ok((certificate, PrivatePkcs8KeyDer::from(server.into_key())))
+        };
+        let (certificate, key) = sign().map_err(CertificateError::SelfSigned)?;
+        let pair = CertifiedKey::from_der(vec![certificate], key.into(), &ring::default_provider())?;
         Ok(Self::new(Arc::new(pair)))
     }
 
@@ -149,21 +163,29 @@ impl Certificates {
         }))
     }
 
-    fn new(pair: Arc<CertifiedKey>) -> Arc<Self> {
+    pub(crate) fn new(pair: Arc<CertifiedKey>) -> Arc<Self> {
         Arc::new(Self {
             current: RwLock::new(pair),
         })
     }
 
-    /// TLS 1.2 and 1.3 with this certificate, HTTP/1.1 inside, for any client.
-    pub(crate) fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor, CertificateError> {
-        self.acceptor_for(None)
+    /// Serves another certificate from now on; connections that are there stay.
+    pub(crate) fn replace(&self, pair: Arc<CertifiedKey>) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
     }
 
-    /// [`acceptor`](Self::acceptor) for clients that a certificate authority in this file vouches for.
-    pub(crate) fn acceptor_for(
+    /// What new connections get.
+    pub(crate) fn current(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// TLS 1.2 and 1.3 with this certificate. Inside is HTTP/1.1, or with `http2` what the client likes better.
+    ///
+    /// With `client_authorities`, a file, only clients that an authority in it vouches for are let in.
+    pub(crate) fn acceptor(
         self: &Arc<Self>,
         client_authorities: Option<&Path>,
+        http2: bool,
     ) -> Result<TlsAcceptor, CertificateError> {
         let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
         let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -173,7 +195,12 @@ impl Certificates {
             Some(path) => config.with_client_cert_verifier(client_verifier(path, provider)?),
         };
         let mut config = config.with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let protocols: &[&[u8]] = if http2 {
+            &[b"h2", b"http/1.1"]
+        } else {
+            &[b"http/1.1"]
+        };
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
@@ -193,7 +220,7 @@ impl Certificates {
             metrics.certificate_read(read.is_ok());
             match read {
                 Ok((contents, Some(pair))) => {
-                    *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
+                    self.replace(pair);
                     known = contents;
                     tracing::info!(certificate = %files.certificate.display(), "the certificate has changed");
                 }
@@ -231,9 +258,7 @@ fn client_verifier(
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(
-            &self.current.read().unwrap_or_else(PoisonError::into_inner),
-        ))
+        Some(self.current())
     }
 }
 

@@ -8,19 +8,24 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::*;
 
-/// A client that trusts these certificates and no others.
+/// A client that trusts this certificate and no others.
 pub(crate) fn connector(trusted: &CertificateDer<'static>) -> TlsConnector {
+    connector_of(trusted, &[])
+}
+
+/// Such a client that offers these protocols.
+pub(crate) fn connector_of(trusted: &CertificateDer<'static>, protocols: &[&[u8]]) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).expect("a certificate can be parsed");
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_safe_default_protocol_versions().unwrap();
-    TlsConnector::from(Arc::new(
-        config.with_root_certificates(roots).with_no_client_auth(),
-    ))
+    let mut config = config.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    TlsConnector::from(Arc::new(config))
 }
 
 pub(crate) fn certificate(certificates: &Certificates) -> CertificateDer<'static> {
-    certificates.current.read().unwrap().cert[0].clone()
+    certificates.current().cert[0].clone()
 }
 
 /// A connection to a server with these certificates, as seen by a client that trusts `trusted`.
@@ -29,7 +34,7 @@ async fn connect(
     trusted: &CertificateDer<'static>,
     name: &'static str,
 ) -> io::Result<TlsStream<TcpStream>> {
-    let acceptor = certificates.acceptor().unwrap();
+    let acceptor = certificates.acceptor(None, false).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let server = tokio::spawn(async move {
@@ -119,7 +124,7 @@ pub(crate) fn pem() -> (String, String) {
     (made.cert.pem(), made.signing_key.serialize_pem())
 }
 
-fn parsed(pem: &str) -> CertificateDer<'static> {
+pub(crate) fn parsed(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 
@@ -219,4 +224,36 @@ async fn files_that_cannot_be_used_at_start_are_an_error_that_names_them() {
         error.starts_with("cannot read /no/such/tls.crt: No such file"),
         "{error}"
     );
+}
+
+/// Files that are not links change one after the other: until both have, what was there before is served.
+#[tokio::test(start_paused = true)]
+async fn of_files_that_change_one_by_one_the_old_pair_stays_until_both_are_new() {
+    let ((old, old_key), (new, new_key)) = (pem(), pem());
+    let folder = tempfile::tempdir().unwrap();
+    let files = Files {
+        certificate: folder.path().join("tls.crt"),
+        key: folder.path().join("tls.key"),
+    };
+    std::fs::write(&files.certificate, &old).unwrap();
+    std::fs::write(&files.key, &old_key).unwrap();
+    let metrics = Metrics::new();
+    let (certificates, watch) = Certificates::from_files(files.clone(), metrics.clone()).unwrap();
+    tokio::spawn(watch);
+
+    std::fs::write(&files.certificate, &new).unwrap();
+    next_poll().await;
+    assert_eq!(certificate(&certificates), parsed(&old));
+    assert_eq!(reads(&metrics).1, "1");
+    connect(&certificates, &parsed(&old), "localhost").await.unwrap();
+
+    std::fs::write(&files.key, &new_key).unwrap();
+    next_poll().await;
+    assert_eq!(certificate(&certificates), parsed(&new));
+    connect(&certificates, &parsed(&new), "localhost").await.unwrap();
+
+    std::fs::remove_file(&files.key).unwrap();
+    next_poll().await;
+    assert_eq!(certificate(&certificates), parsed(&new));
+    assert!(reads(&metrics).1.parse::<u32>().unwrap() >= 2);
 }

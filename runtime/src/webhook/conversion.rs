@@ -79,6 +79,8 @@ fn written<V: Object + Serialize>(object: &V) -> Result<Value, String> {
 pub(super) trait AnyConverter: Send + Sync {
     /// Group and kind.
     fn kind(&self) -> (String, String);
+    /// The name of the CRD.
+    fn crd(&self) -> String;
     fn mistakes(&self) -> &[String];
     fn convert(&self, object: &Value, to: &str) -> Result<Value, String>;
 }
@@ -86,6 +88,10 @@ pub(super) trait AnyConverter: Send + Sync {
 impl<K: Object + Serialize> AnyConverter for Converter<K> {
     fn kind(&self) -> (String, String) {
         (K::group(&()).into_owned(), K::kind(&()).into_owned())
+    }
+
+    fn crd(&self) -> String {
+        format!("{}.{}", K::plural(&()), K::group(&()))
     }
 
     fn mistakes(&self) -> &[String] {

@@ -7,8 +7,10 @@
 mod admission;
 mod conversion;
 mod denied;
+mod managed;
 mod patch;
 mod routes;
+pub(crate) mod server;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use crate::object::Object;
 pub use denied::Denied;
 /// What is to be done to an object; kube's type.
 pub use kube::core::admission::Operation;
+pub use managed::ManagedCertificate;
 pub(crate) use routes::Routes;
 
 use admission::{Defaulter, RawHandler, Validator};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -11,9 +12,10 @@ use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use serde::Serialize;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::conversion::{self, AnyConverter, Converter};
+use super::managed::Targets;
 use crate::metrics::{Metrics, WebhookMetrics};
 use crate::object::Object;
 use crate::server::{Reply, text};
@@ -21,6 +23,9 @@ use crate::server::{Reply, text};
 /// The largest review that is read. The API server takes objects of up to 3 MiB; an update brings two of them.
 /// controller-runtime's.
 const MAX_BODY: usize = 7 * 1024 * 1024;
+
+/// How long the body of a review may take to arrive; the API server waits no longer for the whole answer.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const CONVERT: &str = "/convert";
 
@@ -85,6 +90,23 @@ impl Routes {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.endpoints.is_empty() && self.converters.is_empty()
+    }
+
+    /// Whether objects are converted: the API server may have to ask before the caches can fill.
+    pub(crate) fn converts(&self) -> bool {
+        !self.converters.is_empty()
+    }
+
+    /// What sends the API server here.
+    pub(super) fn targets(&self) -> Targets {
+        Targets {
+            admission: !self.endpoints.is_empty(),
+            crds: self
+                .converters
+                .values()
+                .map(|converter| converter.crd())
+                .collect(),
+        }
     }
 
     /// Why these cannot be served; the first reason is enough.
@@ -183,7 +205,11 @@ async fn body(request: Request<Incoming>) -> Result<Bytes, Refused> {
             "the body must be application/json\n",
         ));
     }
-    let body = Limited::new(request.into_body(), MAX_BODY).collect().await;
+    let body = Limited::new(request.into_body(), MAX_BODY).collect();
+    let body = timeout(BODY_TIMEOUT, body).await.map_err(|_| {
+        let reason = format!("the body did not come within {BODY_TIMEOUT:?}\n");
+        Refused::new(StatusCode::REQUEST_TIMEOUT, reason)
+    })?;
     let body = body.map_err(|error| {
         if error.is::<LengthLimitError>() {
             Refused::new(

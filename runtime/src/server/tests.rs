@@ -1,0 +1,272 @@
+use futures::FutureExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+use super::*;
+
+/// The whole answer to `GET path` on a connection of its own.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", address.port())).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[test]
+fn addresses_are_read_as_go_writes_them() {
+    let check = |address: &str, expected: Option<(Option<&str>, u16)>| {
+        assert_eq!(parse_address(address), expected, "{address}");
+    };
+    check(":8081", Some((None, 8081)));
+    check("127.0.0.1:8081", Some((Some("127.0.0.1"), 8081)));
+    check("localhost:0", Some((Some("localhost"), 0)));
+    check("[::1]:443", Some((Some("::1"), 443)));
+    check("::1:443", None);
+    check("[localhost]:443", None);
+    check("8081", None);
+    check(":", None);
+    check(":80810", None);
+    check("http://localhost", None);
+}
+
+#[tokio::test]
+async fn zero_and_nothing_are_no_server() {
+    for address in ["0", ""] {
+        assert!(Server::bind(address).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_had_is_named() {
+    let first = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+    let taken = first.address().unwrap().to_string();
+    let error = Server::bind(&taken).await.unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("cannot listen on {taken}: Address already in use")),
+        "{error}"
+    );
+
+    let error = Server::bind("8081").await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("`8081` is not an address to listen on: write `:8081`"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn every_interface_answers() {
+    let server = Server::bind(":0").await.unwrap().unwrap();
+    let address = server.address().unwrap();
+    let serving = tokio::spawn(server.serve(None, ok, std::future::pending()));
+    assert!(get(address, "/").await.starts_with("HTTP/1.1 200 OK\r\n"));
+    serving.abort();
+}
+
+async fn ok(_: Request<Incoming>) -> Reply {
+    text(StatusCode::OK, "ok")
+}
+
+#[tokio::test]
+async fn a_panic_is_answered_with_500_and_the_server_goes_on() {
+    let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+    let address = server.address().unwrap();
+    let handler = |request: Request<Incoming>| async move {
+        assert_ne!(request.uri().path(), "/panic");
+        text(StatusCode::OK, "ok")
+    };
+    let serving = tokio::spawn(server.serve(None, handler, std::future::pending()));
+    assert!(get(address, "/panic").await.starts_with("HTTP/1.1 500 "));
+    assert!(get(address, "/").await.starts_with("HTTP/1.1 200 "));
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_stopping_server_answers_what_it_has_begun_and_nothing_more() {
+    let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+    let address = server.address().unwrap();
+    let (begun, has_begun) = oneshot::channel();
+    let begun = Arc::new(std::sync::Mutex::new(Some(begun)));
+    let (go_on, may_go_on) = watch::channel(false);
+    let handler = move |_| {
+        if let Some(begun) = begun.lock().unwrap().take() {
+            begun.send(()).unwrap();
+        }
+        let mut may_go_on = may_go_on.clone();
+        async move {
+            may_go_on.wait_for(|go| *go).await.unwrap();
+            text(StatusCode::OK, "slow")
+        }
+    };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(server.serve(None, handler, stopped.map(drop)));
+    // An idle connection must not hold the server up.
+    let _idle = TcpStream::connect(address).await.unwrap();
+    let request = tokio::spawn(async move { get(address, "/").await });
+    has_begun.await.unwrap();
+
+    stop.send(()).unwrap();
+    timeout(Duration::from_secs(5), async {
+        while TcpStream::connect(address).await.is_ok() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .expect("a stopping server takes no more connections");
+    go_on.send(true).unwrap();
+    assert!(request.await.unwrap().ends_with("slow"));
+    timeout(Duration::from_secs(5), serving)
+        .await
+        .expect("the server ends")
+        .unwrap();
+}
+
+mod limits {
+    use super::*;
+    use crate::server::connection::{HEADER_TIMEOUT, IDLE_TIMEOUT};
+    use tokio::time::Instant;
+
+    /// A client of a server that is given its time by the test: the clock is paused, and moves on when all wait.
+    async fn client() -> TcpStream {
+        let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+        let address = server.address().unwrap();
+        tokio::spawn(server.serve(None, ok, std::future::pending()));
+        TcpStream::connect(address).await.unwrap()
+    }
+
+    /// How long the server leaves the connection open from now on.
+    async fn closed_after(stream: &mut TcpStream) -> Duration {
+        let started = Instant::now();
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest).await;
+        started.elapsed()
+    }
+
+    fn about(found: Duration, expected: Duration) {
+        let second = Duration::from_secs(1);
+        assert!(
+            (expected - second..=expected + 2 * second).contains(&found),
+            "{found:?}, and not {expected:?}"
+        );
+    }
+
+    async fn request(stream: &mut TcpStream) {
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+            .await
+            .unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"ok") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).await.unwrap();
+            answer.push(byte[0]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_says_nothing_or_half_a_head_is_let_go_after_32_seconds() {
+        about(closed_after(&mut client().await).await, HEADER_TIMEOUT);
+        let mut stream = client().await;
+        stream.write_all(b"GET / HTTP/1.1\r\nHo").await.unwrap();
+        about(closed_after(&mut stream).await, HEADER_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_kept_for_90_seconds_between_two_requests() {
+        let mut stream = client().await;
+        for _ in 0..2 {
+            request(&mut stream).await;
+            sleep(IDLE_TIMEOUT - Duration::from_secs(5)).await;
+        }
+        request(&mut stream).await;
+        about(closed_after(&mut stream).await, IDLE_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_head_of_a_later_request_has_32_seconds_too() {
+        let mut stream = client().await;
+        request(&mut stream).await;
+        sleep(Duration::from_secs(40)).await;
+        stream.write_all(b"GET / HTTP/1.1\r\nHo").await.unwrap();
+        about(closed_after(&mut stream).await, HEADER_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_may_take_longer_than_any_of_these() {
+        let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+        let address = server.address().unwrap();
+        let slow = |_| async {
+            sleep(Duration::from_secs(300)).await;
+            text(StatusCode::OK, "ok")
+        };
+        tokio::spawn(server.serve(None, slow, std::future::pending()));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        request(&mut stream).await;
+    }
+
+    #[tokio::test]
+    async fn heads_that_are_too_large_are_answered_with_431() {
+        for fields in [
+            format!("X: {}\r\n", "x".repeat(1024 * 1024)),
+            "X: x\r\n".repeat(200),
+        ] {
+            let mut stream = client().await;
+            let head = format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
+            // The server may have closed before it has read it all.
+            let _ = stream.write_all(head.as_bytes()).await;
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer).await;
+            assert!(
+                answer.starts_with(b"HTTP/1.1 431 "),
+                "{}",
+                String::from_utf8_lossy(&answer)
+            );
+        }
+    }
+}
+
+#[cfg(feature = "http2")]
+mod http2 {
+    use http_body_util::{BodyExt, Empty};
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio_rustls::rustls::pki_types::ServerName;
+
+    use super::*;
+    use crate::tls::Certificates;
+    use crate::tls::tests::{certificate, connector_of};
+
+    /// Several requests on one connection, and an orderly end.
+    #[tokio::test]
+    async fn requests_over_http2_are_answered_and_the_server_ends_when_asked() {
+        let certificates = Certificates::self_signed().unwrap();
+        let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+        let address = server.address().unwrap();
+        let tls = certificates.acceptor(None, true).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(server.serve(Some(tls), ok, stopped.map(drop)));
+        let stream = TcpStream::connect(address).await.unwrap();
+        let connector = connector_of(&certificate(&certificates), &[b"h2"]);
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = connector.connect(name, stream).await.unwrap();
+        let shaken = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await;
+        let (mut sender, connection) = shaken.unwrap();
+        let connection = tokio::spawn(connection);
+        for _ in 0..3 {
+            let request = Request::get("https://localhost/")
+                .body(Empty::<Bytes>::new())
+                .unwrap();
+            let answer = sender.send_request(request).await.unwrap();
+            assert_eq!(answer.status(), StatusCode::OK);
+            assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "ok");
+        }
+        stop.send(()).unwrap();
+        timeout(Duration::from_secs(5), serving)
+            .await
+            .expect("the server ends")
+            .unwrap();
+        let ended = timeout(Duration::from_secs(5), connection).await;
+        ended.expect("the connection ends").unwrap().unwrap();
+    }
+}

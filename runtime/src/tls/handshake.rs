@@ -1,0 +1,149 @@
+//! Asking a server of our own whether it answers.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+
+use super::Certificates;
+
+/// How long the server may take. controller-runtime's.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Shakes hands with the server that listens on this address, and holds it to the certificate that it should serve.
+///
+/// # Errors
+/// Why it did not work out, for people.
+pub(crate) async fn handshake(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
+    let shaken = timeout(TIMEOUT, shake(address, certificates)).await;
+    shaken.map_err(|_| format!("no TLS handshake on {address} within {TIMEOUT:?}"))?
+}
+
+async fn shake(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
+    // A server on every interface is asked on those that never leave the machine.
+    let own: &[SocketAddr] = if address.ip().is_unspecified() {
+        let port = address.port();
+        &[
+            (Ipv4Addr::LOCALHOST, port).into(),
+            (Ipv6Addr::LOCALHOST, port).into(),
+        ]
+    } else {
+        &[address]
+    };
+    let stream = TcpStream::connect(own).await;
+    let stream = stream.map_err(|error| format!("nobody listens on {address}: {error}"))?;
+    let provider = Arc::new(ring::default_provider());
+    let only = Arc::new(OnlyCurrent {
+        certificates: Arc::clone(certificates),
+        provider: Arc::clone(&provider),
+    });
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| error.to_string())?;
+    let config = config
+        .dangerous()
+        .with_custom_certificate_verifier(only)
+        .with_no_client_auth();
+    let connector = TlsConnector::from(Arc::new(config));
+    let name = ServerName::from(address.ip());
+    let shaken = connector.connect(name, stream).await;
+    shaken
+        .map(drop)
+        .map_err(|error| format!("no TLS handshake on {address}: {error}"))
+}
+
+/// Accepts the certificate that the server should have, and no other; its name and age are for clients to judge.
+#[derive(Debug)]
+struct OnlyCurrent {
+    certificates: Arc<Certificates>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for OnlyCurrent {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if self.certificates.current().cert.first() == Some(certificate) {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(Error::General("another certificate is served".to_owned()))
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+    use crate::server::{Server, text};
+
+    #[tokio::test]
+    async fn a_server_is_held_to_its_certificate() {
+        let (own, other) = (
+            Certificates::self_signed().unwrap(),
+            Certificates::self_signed().unwrap(),
+        );
+        let server = Server::bind(":0").await.unwrap().unwrap();
+        let address = server.address().unwrap();
+        let tls = own.acceptor(None, false).unwrap();
+        let ok = |_| async { text(StatusCode::OK, "ok") };
+        let serving = tokio::spawn(server.serve(Some(tls), ok, std::future::pending()));
+        handshake(address, &own).await.unwrap();
+        let error = handshake(address, &other).await.unwrap_err();
+        assert!(error.contains("another certificate is served"), "{error}");
+        serving.abort();
+        let _ = serving.await;
+        let error = handshake(address, &own).await.unwrap_err();
+        assert!(error.starts_with("nobody listens on "), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_speaks_no_tls_does_not_pass() {
+        let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+        let address = server.address().unwrap();
+        let ok = |_| async { text(StatusCode::OK, "ok") };
+        let serving = tokio::spawn(server.serve(None, ok, std::future::pending()));
+        let own = Certificates::self_signed().unwrap();
+        let error = handshake(address, &own).await.unwrap_err();
+        assert!(error.starts_with("no TLS handshake on "), "{error}");
+        serving.abort();
+    }
+}

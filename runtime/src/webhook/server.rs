@@ -1,0 +1,204 @@
+//! The server that the API server asks: where its certificate comes from, and when it is ready.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Client;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::Routes;
+use super::managed::{Injection, Keeper, ManagedCertificate};
+use crate::args::ManagerArgs;
+use crate::error::ManagerError;
+use crate::metrics::Metrics;
+use crate::server::Server;
+use crate::shutdown::Shutdown;
+use crate::tls::{Certificates, Files, handshake};
+
+/// How the manager calls the server.
+pub(crate) const NAME: &str = "the webhook server";
+
+/// What the server needs to know beside its routes.
+pub(crate) struct Setup<'a> {
+    pub(crate) args: &'a ManagerArgs,
+    /// The certificate that is made here, if the code asks for one.
+    pub(crate) certificate: Option<ManagedCertificate>,
+    /// The file with the authorities of the clients.
+    pub(crate) client_authorities: Option<&'a Path>,
+    pub(crate) client: Client,
+    pub(crate) metrics: Metrics,
+    /// How long a certificate may take to be had, and its authority to be where it belongs.
+    pub(crate) timeout: Duration,
+}
+
+/// A server that listens already.
+pub(crate) struct Started {
+    /// Answers until the process is asked to stop.
+    pub(crate) serving: BoxFuture<'static, ()>,
+    injection: Option<watch::Receiver<Injection>>,
+}
+
+/// Whether the server answers; the check `webhook` of `/readyz`.
+#[derive(Clone, Default)]
+pub(crate) struct Readiness(Arc<Mutex<Option<Listening>>>);
+
+#[derive(Clone)]
+struct Listening {
+    address: SocketAddr,
+    certificates: Arc<Certificates>,
+    injection: Option<watch::Receiver<Injection>>,
+}
+
+/// Gets hold of the certificate, and listens.
+pub(crate) async fn start(
+    routes: Routes,
+    setup: Setup<'_>,
+    readiness: &Readiness,
+    shutdown: Shutdown,
+) -> Result<Started, ManagerError> {
+    let failed = |reason: String| ManagerError::Server { server: NAME, reason };
+    let (args, metrics) = (setup.args, setup.metrics.clone());
+    let client_authorities = setup.client_authorities;
+    let Source {
+        certificates,
+        upkeep,
+        injection,
+    } = source(&routes, &setup).await?;
+    let tls = certificates.acceptor(client_authorities, args.enable_http2);
+    let tls = tls.map_err(|error| failed(error.to_string()))?;
+    let server = Server::bind(&format!(":{}", args.webhook_port)).await;
+    let server = server.map_err(|error| failed(format!("--webhook-port: {error}")))?;
+    let server = server.ok_or_else(|| failed("--webhook-port: there is no address".to_owned()))?;
+    let address = server.address().map_err(|error| failed(error.to_string()))?;
+    tracing::info!(%address, "serving webhooks");
+    readiness.listening(Listening {
+        address,
+        certificates,
+        injection: injection.clone(),
+    });
+    let serving = server.serve(Some(tls), routes.into_handler(&metrics), shutdown.requested());
+    let serving = async move {
+        tokio::select! {
+            () = serving => {}
+            () = upkeep => {}
+        }
+    };
+    Ok(Started {
+        serving: serving.boxed(),
+        injection,
+    })
+}
+
+/// Where the certificate comes from.
+struct Source {
+    certificates: Arc<Certificates>,
+    /// Keeps it up to date; never resolves.
+    upkeep: BoxFuture<'static, ()>,
+    injection: Option<watch::Receiver<Injection>>,
+}
+
+/// Files that the flags name, or what is made here for the service that the flags or the code name, or files where
+/// controller-runtime looks for them.
+async fn source(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerError> {
+    let args = setup.args;
+    let asked = ManagedCertificate::from_args(args);
+    let folder = args
+        .webhook_cert_path
+        .clone()
+        .filter(|folder| folder != Path::new(""));
+    if let (Some(folder), Some(_)) = (&folder, &asked) {
+        return Err(ManagerError::Flag {
+            flag: "webhook-cert-path",
+            value: folder.display().to_string(),
+            reason:
+                "with --webhook-cert-service the manager makes the certificate itself; give one of the two"
+                    .to_owned(),
+        });
+    }
+    let failed = |reason: String| ManagerError::Server { server: NAME, reason };
+    let managed = asked
+        .or_else(|| setup.certificate.clone())
+        .filter(|_| folder.is_none());
+    let Some(managed) = managed else {
+        let files = files(args, folder);
+        let (certificates, upkeep) = Certificates::from_files(files, setup.metrics.clone())
+            .map_err(|error| failed(format!("--webhook-cert-path: {error}")))?;
+        return Ok(Source {
+            certificates,
+            upkeep: upkeep.boxed(),
+            injection: None,
+        });
+    };
+    let (client, metrics) = (setup.client.clone(), setup.metrics.clone());
+    let keeper = Keeper::new(managed, routes.targets(), client, metrics, setup.timeout).await;
+    let keeper = keeper.map_err(|error| failed(error.to_string()))?;
+    Ok(Source {
+        certificates: keeper.certificates(),
+        injection: Some(keeper.injection()),
+        upkeep: keeper.run().boxed(),
+    })
+}
+
+/// The files in this folder, or in controller-runtime's.
+fn files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
+    let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("k8s-webhook-server/serving-certs"));
+    Files {
+        certificate: folder.join(&args.webhook_cert_name),
+        key: folder.join(&args.webhook_cert_key),
+    }
+}
+
+impl Started {
+    /// Waits until the API server has been told whom to trust: before, it would refuse to ask for the conversions that
+    /// caches may need. The server has to be [served](Self::serving) meanwhile.
+    pub(crate) fn injected(&self, limit: Duration) -> impl Future<Output = Result<(), ManagerError>> + use<> {
+        let injection = self.injection.clone();
+        async move {
+            let Some(mut injection) = injection else {
+                return Ok(());
+            };
+            let done = injection.wait_for(|injection| matches!(injection, Injection::Done));
+            if timeout(limit, done).await.is_ok() {
+                // When the keeper is gone, the manager hears of it as of any part that ends.
+                return Ok(());
+            }
+            let reason = match &*injection.borrow() {
+                Injection::Pending(Some(error)) => error.clone(),
+                _ => "there was no answer".to_owned(),
+            };
+            let limit = limit.as_secs();
+            let reason =
+                format!("the API server was not told within {limit} s to trust its certificate: {reason}");
+            Err(ManagerError::Server { server: NAME, reason })
+        }
+    }
+}
+
+impl Readiness {
+    fn listening(&self, listening: Listening) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(listening);
+    }
+
+    /// Whether the server shakes hands with the certificate that it should have, and the API server was told about it.
+    pub(crate) async fn check(&self) -> Result<(), String> {
+        let listening = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(listening) = listening else {
+            return Err("the webhook server does not listen yet".to_owned());
+        };
+        if let Some(injection) = &listening.injection
+            && let Injection::Pending(error) = &*injection.borrow()
+        {
+            let error = error.as_deref().unwrap_or("it has just been started");
+            return Err(format!("the API server has not been told whom to trust: {error}"));
+        }
+        handshake(listening.address, &listening.certificates).await
+    }
+}
+
+#[cfg(test)]
+mod tests;
