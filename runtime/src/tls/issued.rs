@@ -204,7 +204,7 @@ mod tests {
     fn what_was_written_down_is_read_back() {
         let made = issued(60, Timestamp::now());
         let authority = Authority::read_all(&format!("{}no PEM\n", made.authority.pem()));
-        assert_eq!(authority, [made.authority.clone()]);
+        assert_eq!(authority, std::slice::from_ref(&made.authority));
         let read = Issued::read(&made.certificate, &made.key, authority[0].clone()).unwrap();
         assert!(read.is(&made));
         assert_eq!(read.valid, made.valid);
