@@ -3,16 +3,24 @@
 //! [`crd_differences`] compares the CRD that the compiled types describe with the manifest that
 //! `rbuilder manifests` wrote: a manifest somebody forgot to regenerate, or a marker that the two readers of
 //! the source understood differently, shows up as a list of paths. [`run`] has a manager run beside a test,
-//! [`admission_request`] is what the functions of a webhook are called with. Starting a control plane is
+//! [`admission_request`] is what the functions of a webhook are called with, [`assert_round_trip`] asks whether
+//! conversions lose anything, of objects at random ([`RandomObjects`]). Starting a control plane is
 //! `rbuilder::envtest`.
 
 mod admission;
+mod choices;
+mod objects;
+mod pattern;
+mod round_trip;
 mod running;
+mod values;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value};
 
 pub use admission::admission_request;
+pub use objects::RandomObjects;
+pub use round_trip::{RoundTrip, assert_round_trip};
 pub use running::{Running, run};
 
 /// Panics with every difference between a kind as compiled (`Kind::crd()`) and its manifest.

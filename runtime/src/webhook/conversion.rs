@@ -20,14 +20,14 @@ struct Spoke<K> {
 }
 
 /// The hub `K` and its spokes, by API version.
-pub(super) struct Converter<K> {
+pub(crate) struct Converter<K> {
     spokes: BTreeMap<String, Spoke<K>>,
     /// Why it cannot be used.
     mistakes: Vec<String>,
 }
 
 impl<K: Object + Serialize> Converter<K> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let hub = Spoke {
             to_hub: Box::new(typed::<K>),
             from_hub: Box::new(|object| written(&object)),
@@ -38,7 +38,7 @@ impl<K: Object + Serialize> Converter<K> {
         }
     }
 
-    pub(super) fn add<V>(&mut self)
+    pub(crate) fn add<V>(&mut self)
     where
         V: Object + Serialize,
         K: TryFrom<V, Error: Display>,
@@ -76,7 +76,7 @@ fn written<V: Object + Serialize>(object: &V) -> Result<Value, String> {
 }
 
 /// A converter whose kind is not known any more.
-pub(super) trait AnyConverter: Send + Sync {
+pub(crate) trait AnyConverter: Send + Sync {
     /// Group and kind.
     fn kind(&self) -> (String, String);
     /// The name of the CRD.

@@ -29,7 +29,7 @@ pub use managed::ManagedCertificate;
 pub(crate) use routes::Routes;
 
 use admission::{Defaulter, RawHandler, Validator};
-use conversion::Converter;
+pub(crate) use conversion::{AnyConverter, Converter};
 
 /// What is asked: who wants to do what to which object, and how. kube's type.
 ///
@@ -174,6 +174,67 @@ impl<K: Object + Serialize> Webhook<K> {
     /// That both directions exist is checked by the compiler. `metadata` is the API server's: names, uid
     /// and the like are kept whatever the conversion does. Labels and annotations are the conversion's where it
     /// carried the metadata over (the uid tells); else those it sets are added.
+    ///
+    /// ```
+    /// # use kube::CustomResource;
+    /// # use rbuilder::Webhook;
+    /// # use serde::{Deserialize, Serialize};
+    /// # mod v1 {
+    /// #     use super::*;
+    /// #     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
+    /// #     #[kube(group = "example.com", version = "v1", kind = "Note", schema = "disabled")]
+    /// #     pub struct NoteSpec { pub text: String }
+    /// # }
+    /// # mod v2 {
+    /// #     use super::*;
+    /// #     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
+    /// #     #[kube(group = "example.com", version = "v2", kind = "Note", schema = "disabled")]
+    /// #     pub struct NoteSpec { pub words: Vec<String> }
+    /// # }
+    /// impl From<v1::Note> for v2::Note {
+    ///     fn from(note: v1::Note) -> Self {
+    ///         let words = note.spec.text.split(' ').map(str::to_owned).collect();
+    ///         Self { metadata: note.metadata, spec: v2::NoteSpec { words } }
+    ///     }
+    /// }
+    /// impl From<v2::Note> for v1::Note {
+    ///     fn from(note: v2::Note) -> Self {
+    ///         Self { metadata: note.metadata, spec: v1::NoteSpec { text: note.spec.words.join(" ") } }
+    ///     }
+    /// }
+    ///
+    /// # fn main() {
+    /// let converting = Webhook::<v1::Note>::new().spoke::<v2::Note>();
+    /// # }
+    /// ```
+    /// Without the way back, the same does not compile:
+    /// ```compile_fail,E0277
+    /// # use kube::CustomResource;
+    /// # use rbuilder::Webhook;
+    /// # use serde::{Deserialize, Serialize};
+    /// # mod v1 {
+    /// #     use super::*;
+    /// #     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
+    /// #     #[kube(group = "example.com", version = "v1", kind = "Note", schema = "disabled")]
+    /// #     pub struct NoteSpec { pub text: String }
+    /// # }
+    /// # mod v2 {
+    /// #     use super::*;
+    /// #     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
+    /// #     #[kube(group = "example.com", version = "v2", kind = "Note", schema = "disabled")]
+    /// #     pub struct NoteSpec { pub words: Vec<String> }
+    /// # }
+    /// # impl From<v1::Note> for v2::Note {
+    /// #     fn from(note: v1::Note) -> Self {
+    /// #         let words = note.spec.text.split(' ').map(str::to_owned).collect();
+    /// #         Self { metadata: note.metadata, spec: v2::NoteSpec { words } }
+    /// #     }
+    /// # }
+    /// # fn main() {
+    /// let converting = Webhook::<v1::Note>::new().spoke::<v2::Note>();
+    /// # }
+    /// ```
+    /// [`assert_round_trip`](crate::testing::assert_round_trip) asks in a test whether anything is lost on the way.
     pub fn spoke<V>(mut self) -> Self
     where
         V: Object + Serialize,

@@ -1,0 +1,198 @@
+//! Decisions at random that can be repeated, and made simpler.
+//!
+//! Whoever makes a value asks for numbers; zero leads to the simplest outcome. The numbers that led to a value are the
+//! value's recipe: the same ones make it again, and smaller or fewer ones make a simpler value of the same sort. So a
+//! value is never taken apart to simplify it, and what comes out always keeps to the rules it was made by.
+
+/// How many simpler recipes are tried at most.
+const TRIES: usize = 4000;
+
+/// Numbers for a maker of values: at random, or as they were before.
+pub(super) struct Choices {
+    source: Source,
+    made: Vec<u64>,
+    /// The parts of a value that could be left out: from where to where in `made`.
+    parts: Vec<(usize, usize)>,
+}
+
+enum Source {
+    Random(Random),
+    Recipe(std::vec::IntoIter<u64>),
+}
+
+/// The numbers that led to a value, and which of them belong to parts that could be left out.
+#[derive(Clone, Debug)]
+pub(super) struct Recipe {
+    numbers: Vec<u64>,
+    parts: Vec<(usize, usize)>,
+}
+
+/// Sebastiano Vigna's SplitMix64: a few lines, and random enough for tests.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+impl Choices {
+    pub(super) fn random(seed: u64) -> Self {
+        Self::from_source(Source::Random(Random(seed)))
+    }
+
+    fn repeat(numbers: Vec<u64>) -> Self {
+        Self::from_source(Source::Recipe(numbers.into_iter()))
+    }
+
+    fn from_source(source: Source) -> Self {
+        let (made, parts) = (Vec::new(), Vec::new());
+        Self { source, made, parts }
+    }
+
+    /// A number from 0 up to, and not including, `limit`, which is not 0.
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        let number = match &mut self.source {
+            Source::Random(random) => random.next() % limit,
+            Source::Recipe(numbers) => numbers.next().unwrap_or(0).min(limit - 1),
+        };
+        self.made.push(number);
+        number
+    }
+
+    /// A number from 0 up to, and not including, `limit`, which is not 0: often a small one, sometimes the largest.
+    pub(super) fn mostly_small(&mut self, limit: u64) -> u64 {
+        const SMALL: u64 = 100;
+        let number = match &mut self.source {
+            Source::Random(random) => match random.next() % 8 {
+                0..=4 => random.next() % limit.min(SMALL),
+                5 | 6 => limit - 1,
+                _ => random.next() % limit,
+            },
+            Source::Recipe(numbers) => numbers.next().unwrap_or(0).min(limit - 1),
+        };
+        self.made.push(number);
+        number
+    }
+
+    /// One of these; the first is the simplest. There must be one.
+    pub(super) fn one_of<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+
+    /// Makes something, or leaves it out, which is simpler: `in_ten` times out of ten it is made.
+    pub(super) fn maybe<T>(&mut self, in_ten: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let from = self.made.len();
+        let left_out = 10 - in_ten;
+        let made = (self.below(10) >= left_out).then(|| make(self));
+        self.parts.push((from, self.made.len()));
+        made
+    }
+
+    pub(super) fn into_recipe(self) -> Recipe {
+        let (numbers, parts) = (self.made, self.parts);
+        Recipe { numbers, parts }
+    }
+}
+
+impl Recipe {
+    /// The simplest recipe found that still has what `holds` looks for; this one has it.
+    pub(super) fn simplest(self, mut holds: impl FnMut(&mut Choices) -> bool) -> Self {
+        let mut best = self;
+        let mut tries = 0;
+        let mut simpler = |best: &mut Recipe, numbers: Vec<u64>| {
+            tries += 1;
+            let mut choices = Choices::repeat(numbers);
+            if tries > TRIES || !holds(&mut choices) {
+                return false;
+            }
+            let found = choices.into_recipe();
+            let is_simpler = (found.numbers.len(), &found.numbers) < (best.numbers.len(), &best.numbers);
+            if is_simpler {
+                *best = found;
+            }
+            is_simpler
+        };
+        while best.without_a_part(&mut simpler) || best.with_a_smaller_number(&mut simpler) {}
+        best
+    }
+
+    /// Leaves out one part, the largest that can be missed.
+    fn without_a_part(&mut self, simpler: &mut impl FnMut(&mut Recipe, Vec<u64>) -> bool) -> bool {
+        let mut parts = self.parts.clone();
+        parts.sort_by_key(|(from, to)| std::cmp::Reverse(to - from));
+        parts.into_iter().any(|(from, to)| {
+            // With a word that it is left out, as of a field; or without any, as of an item before others.
+            [&[0][..], &[]].into_iter().any(|instead| {
+                let numbers = [&self.numbers[..from], instead, &self.numbers[to..]].concat();
+                simpler(self, numbers)
+            })
+        })
+    }
+
+    fn with_a_smaller_number(&mut self, simpler: &mut impl FnMut(&mut Recipe, Vec<u64>) -> bool) -> bool {
+        (0..self.numbers.len()).any(|at| {
+            let number = self.numbers[at];
+            let mut tried = vec![0, number / 2, number.saturating_sub(1)];
+            tried.dedup();
+            tried
+                .into_iter()
+                .filter(|smaller| *smaller < number)
+                .any(|smaller| {
+                    let mut numbers = self.numbers.clone();
+                    numbers[at] = smaller;
+                    simpler(self, numbers)
+                })
+        })
+    }
+
+    pub(super) fn choices(&self) -> Choices {
+        Choices::repeat(self.numbers.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Up to ten numbers below a thousand.
+    fn list(choices: &mut Choices) -> Vec<u64> {
+        std::iter::from_fn(|| choices.maybe(8, |choices| choices.below(1000)))
+            .take(10)
+            .collect()
+    }
+
+    fn first(seeds: std::ops::Range<u64>, holds: impl Fn(&[u64]) -> bool) -> Recipe {
+        let mut found = seeds.filter_map(|seed| {
+            let mut choices = Choices::random(seed);
+            holds(&list(&mut choices)).then(|| choices.into_recipe())
+        });
+        found.next().expect("one of the seeds leads there")
+    }
+
+    #[test]
+    fn a_recipe_makes_the_same_again() {
+        for seed in 0..50 {
+            let mut choices = Choices::random(seed);
+            let made = list(&mut choices);
+            let recipe = choices.into_recipe();
+            assert_eq!(list(&mut recipe.choices()), made);
+            assert_eq!(list(&mut Choices::random(seed)), made);
+        }
+    }
+
+    #[test]
+    fn what_does_not_matter_goes_and_what_matters_becomes_small() {
+        let check = |holds: fn(&[u64]) -> bool, expected: &[u64]| {
+            let simplest = first(0..1000, holds).simplest(|choices| holds(&list(choices)));
+            assert_eq!(list(&mut simplest.choices()), expected);
+        };
+        check(|list| list.iter().any(|number| *number > 500), &[501]);
+        check(|list| list.len() > 4, &[0, 0, 0, 0, 0]);
+        check(|list| list.windows(2).any(|pair| pair[0] > pair[1]), &[1, 0]);
+    }
+}

@@ -1,0 +1,255 @@
+//! Objects at random, as the API server would take them.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use rbuilder_schema::{ListType, Schema, validate};
+use serde_json::{Map, Value};
+
+use super::choices::{Choices, Recipe};
+use super::values::Maker;
+
+/// How many objects are thrown away at most for one that fits.
+const TRIES: u64 = 200;
+
+/// Objects at random that fit the schema of a kind, the same ones in every run.
+///
+/// ```
+/// # use rbuilder::CrdSchema;
+/// # use kube::{CustomResource, CustomResourceExt};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+/// # #[kube(group = "example.com", version = "v1", kind = "Greeting", namespaced)]
+/// # struct GreetingSpec { whom: String, #[serde(default)] schedule: Option<String> }
+/// use rbuilder::testing::RandomObjects;
+///
+/// let greetings = RandomObjects::new(&Greeting::crd(), "v1").values("spec.schedule", ["@daily", "0 5 * * *"]);
+/// for object in greetings.iter(100) {
+///     let greeting: Greeting = serde_json::from_value(object).unwrap();
+///     // … what holds for every one of them …
+/// }
+/// ```
+///
+/// They keep to types, bounds, formats, patterns, enums, presence and alternatives, and have the defaults filled in, as
+/// those have that the API server hands out. CEL rules are not asked: say [`values`](Self::values) of fields that they
+/// bind, or leave out the objects that break them.
+#[derive(Clone, Debug)]
+pub struct RandomObjects {
+    schema: Schema,
+    identity: Map<String, Value>,
+    maker: Maker,
+    seed: u64,
+}
+
+impl RandomObjects {
+    /// Objects of one version of a kind.
+    ///
+    /// # Panics
+    /// When the CRD has no such version, or the version no schema.
+    #[track_caller]
+    pub fn new(crd: &CustomResourceDefinition, version: &str) -> Self {
+        let found = crd.spec.versions.iter().find(|found| found.name == version);
+        let name = &crd.spec.names.kind;
+        let found = found.unwrap_or_else(|| panic!("{name} has no version {version}"));
+        let schema = found
+            .schema
+            .as_ref()
+            .and_then(|schema| schema.open_api_v3_schema.as_ref());
+        let schema =
+            schema.unwrap_or_else(|| panic!("{name} of {version} has no schema: derive `CrdSchema` for it"));
+        let schema = serde_json::to_value(schema).and_then(serde_json::from_value);
+        let mut schema: Schema = schema.unwrap_or_else(|error| panic!("the schema of {name}: {error}"));
+        // What every object has.
+        for stanza in ["apiVersion", "kind", "metadata"] {
+            schema.properties.remove(stanza);
+            schema.required.remove(stanza);
+        }
+        let mut metadata =
+            serde_json::json!({ "name": "sample", "uid": "3f0e1a4c-0c5e-4b1b-9a3e-6b7a2d1c8f90" });
+        if crd.spec.scope == "Namespaced" {
+            metadata["namespace"] = "default".into();
+        }
+        let identity = serde_json::json!({
+            "apiVersion": format!("{}/{version}", crd.spec.group), "kind": name, "metadata": metadata,
+        });
+        let identity = identity.as_object().cloned().unwrap_or_default();
+        Self {
+            schema,
+            identity,
+            maker: Maker::default(),
+            seed: 0,
+        }
+    }
+
+    /// Puts one of these values, and no others, where `path` leads: `spec.schedule`, `spec.containers[].image` (in
+    /// each item), `spec.labels{}` (each value of a map). A field that may be absent sometimes is; see
+    /// [`always`](Self::always).
+    ///
+    /// # Panics
+    /// When there are no values.
+    #[track_caller]
+    pub fn values<T: Into<Value>>(mut self, path: &str, values: impl IntoIterator<Item = T>) -> Self {
+        let values: Vec<Value> = values.into_iter().map(Into::into).collect();
+        assert!(!values.is_empty(), "no values for {path}");
+        self.maker.values.insert(format!(".{path}"), values);
+        self
+    }
+
+    /// Has this field in every object, and not as null, though the schema does not ask for it.
+    pub fn always(mut self, path: &str) -> Self {
+        self.maker.present.insert(format!(".{path}"));
+        self
+    }
+
+    /// Other objects than those of seed 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The first of them.
+    ///
+    /// # Panics
+    /// The iterator does, when no object is found that fits the schema.
+    pub fn iter(&self, count: u32) -> impl Iterator<Item = Value> + '_ {
+        (0..count).map(|number| self.make(number).0)
+    }
+
+    /// The object of this number, and how it was made.
+    pub(super) fn make(&self, number: u32) -> (Value, Recipe) {
+        let mut last = String::new();
+        for attempt in 0..TRIES {
+            let mut choices = Choices::random(self.seed ^ (u64::from(number) << 20) ^ attempt);
+            match self.make_from(&mut choices) {
+                Ok(object) => return (object, choices.into_recipe()),
+                Err(reason) => last = reason,
+            }
+        }
+        panic!(
+            "no object of {} {} was found that fits the schema: {last}; say `values` that fit there",
+            self.identity["kind"], self.identity["apiVersion"]
+        )
+    }
+
+    pub(super) fn make_from(&self, choices: &mut Choices) -> Result<Value, String> {
+        let made = self.maker.value(&self.schema, "", choices);
+        let labels = [("labels", "app"), ("annotations", "example.com/note")];
+        let mut whole = self.identity.clone();
+        for (what, key) in labels {
+            if choices.maybe(3, |_| ()).is_some() {
+                whole["metadata"][what] = serde_json::json!({ key: "a" });
+            }
+        }
+        let settled = self.admit(made)?;
+        whole.extend(settled.as_object().cloned().unwrap_or_default());
+        Ok(Value::Object(whole))
+    }
+
+    /// What the API server makes of an object that it is sent: fields that nobody knows are dropped, and nulls;
+    /// defaults are filled in. CEL rules, patterns and formats are not judged.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    pub fn admit(&self, object: Value) -> Result<Value, String> {
+        let mut object = object;
+        let mut identity = Map::new();
+        if let Value::Object(fields) = &mut object {
+            for stanza in ["apiVersion", "kind", "metadata"] {
+                identity.extend(fields.remove_entry(stanza));
+            }
+        }
+        settle(&mut object, &self.schema);
+        validate(&object, &self.schema)?;
+        check(&object, &self.schema)?;
+        if let Value::Object(fields) = &mut object {
+            fields.extend(identity);
+        }
+        Ok(object)
+    }
+}
+
+/// Prunes what the schema does not name, drops nulls that it does not allow, fills in its defaults.
+fn settle(value: &mut Value, schema: &Schema) {
+    match value {
+        Value::Object(fields) => settle_fields(fields, schema),
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                items.iter_mut().for_each(|item| settle(item, inner));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn settle_fields(fields: &mut Map<String, Value>, schema: &Schema) {
+    let keeps = |name: &str| {
+        schema.preserve_unknown_fields
+            || schema.embedded_resource && ["apiVersion", "kind", "metadata"].contains(&name)
+    };
+    fields.retain(|name, value| match inner(schema, name) {
+        Some(inner) => !value.is_null() || inner.nullable,
+        None => keeps(name),
+    });
+    for (name, property) in &schema.properties {
+        if let Some(default) = &property.default
+            && !fields.contains_key(&**name)
+        {
+            fields.insert(name.to_string(), default.clone());
+        }
+    }
+    for (name, value) in fields.iter_mut() {
+        if let Some(inner) = inner(schema, name) {
+            settle(value, inner);
+        }
+    }
+}
+
+fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
+    schema
+        .properties
+        .get(name)
+        .or(schema.additional_properties.as_ref())
+        .map(|inner| &**inner)
+}
+
+/// What the schema language says beside JSON schema: no item twice, whole objects.
+fn check(value: &Value, schema: &Schema) -> Result<(), String> {
+    match value {
+        Value::Object(fields) => {
+            if schema.embedded_resource && !["apiVersion", "kind"].iter().all(|key| fields.contains_key(*key))
+            {
+                return Err("it is no whole object".into());
+            }
+            for (name, value) in fields {
+                if let Some(inner) = inner(schema, name) {
+                    check(value, inner)?;
+                }
+            }
+        }
+        Value::Array(items) => {
+            let keys = items.iter().filter_map(|item| identity(item, schema));
+            let keys: Vec<String> = keys.collect();
+            if keys.iter().collect::<BTreeSet<_>>().len() != keys.len() {
+                return Err("an item is there twice".into());
+            }
+            if let Some(inner) = &schema.items {
+                items.iter().try_for_each(|item| check(item, inner))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What no two items of a list may share.
+pub(super) fn identity(item: &Value, list: &Schema) -> Option<String> {
+    match list.list_type {
+        Some(ListType::Set) => Some(item.to_string()),
+        Some(ListType::Map) => {
+            let keys = list.list_map_keys.iter();
+            let values = keys.map(|key| item.get(key).map(Value::to_string).unwrap_or_default());
+            Some(values.collect::<Vec<_>>().join(","))
+        }
+        _ => None,
+    }
+}
