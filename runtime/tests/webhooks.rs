@@ -246,6 +246,8 @@ async fn versions_are_converted_and_the_operator_starts_with_what_is_stored(env:
         .unwrap();
     let server = env.webhook_server().unwrap();
     server.convert("letters.webhooks.example.com").await.unwrap();
+    // Another test that installs the CRD does not send the API server back to the Service of the manifest.
+    env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let args = server.args(ManagerArgs {
         watch_namespace: namespace.clone(),

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use k8s_openapi::ByteString;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::{Error, FIELD_MANAGER, POLL_INTERVAL, documents};
@@ -65,11 +67,10 @@ fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
     }
 }
 
+/// Held by who writes a CRD and first looks at what is there: one test installs it while another sets its conversion.
+static WRITING: Mutex<()> = Mutex::const_new(());
+
 async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> Result<(), Error> {
-    let params = PatchParams::apply(FIELD_MANAGER).force();
-    let applied = api
-        .patch(&definition.name, &params, &Patch::Apply(&definition.value))
-        .await;
     let deed = || {
         format!(
             "cannot install {} from {}",
@@ -77,7 +78,56 @@ async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> 
             definition.file.display()
         )
     };
-    applied.map(drop).map_err(|err| Error::request(deed(), &err))
+    let written = async {
+        let _writing = WRITING.lock().await;
+        let mut value = definition.value.clone();
+        if let Some(present) = api.get_opt(&definition.name).await? {
+            keep_redirection(&mut value, &present);
+        }
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        api.patch(&definition.name, &params, &Patch::Apply(value)).await
+    };
+    written
+        .await
+        .map(drop)
+        .map_err(|err| Error::request(deed(), &err))
+}
+
+/// Leaves a conversion as it is that [`redirect_conversion`] has set: a manifest names a Service, which does not exist
+/// here.
+fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
+    let conversion = present.spec.conversion.as_ref();
+    let client = conversion.and_then(|conversion| conversion.webhook.as_ref()?.client_config.as_ref());
+    if client.is_some_and(|client| client.url.is_some())
+        && value["spec"]["conversion"]["webhook"]["clientConfig"]["url"].is_null()
+    {
+        value["spec"]["conversion"] = json!(conversion);
+    }
+}
+
+/// Has the API server ask at a URL for the conversions of an installed CRD.
+pub(super) async fn redirect_conversion(
+    client: Client,
+    name: &str,
+    url: &str,
+    authority: &ByteString,
+) -> Result<(), Error> {
+    let _writing = WRITING.lock().await;
+    let patch = json!({ "spec": { "conversion": {
+        "strategy": "Webhook",
+        "webhook": {
+            // A manifest names a Service, and the API server wants one of the two.
+            "clientConfig": { "service": null, "url": url, "caBundle": authority },
+            "conversionReviewVersions": ["v1"],
+        },
+    }}});
+    let api: Api<CustomResourceDefinition> = Api::all(client);
+    let patched = api
+        .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+        .await;
+    patched
+        .map(drop)
+        .map_err(|err| Error::request(format!("cannot set the conversion of {name}"), &err))
 }
 
 async fn wait_established(
@@ -203,6 +253,31 @@ mod tests {
             &[("a.yaml", "kind: CustomResourceDefinition\n")],
             Err("has no metadata.name"),
         );
+    }
+
+    #[test]
+    fn a_conversion_set_by_a_test_stays() {
+        let crd = |client: Value| {
+            json!({ "spec": {
+                "group": "example.com", "scope": "Namespaced", "versions": [],
+                "names": { "kind": "Foo", "plural": "foos" },
+                "conversion": { "strategy": "Webhook", "webhook": {
+                    "clientConfig": client, "conversionReviewVersions": ["v1"],
+                }},
+            }})
+        };
+        let service = || crd(json!({ "service": { "name": "s", "namespace": "n" } }));
+        let check = |mut written: Value, present: Value, expected: Value| {
+            let mut present = present;
+            present["metadata"] = json!({});
+            keep_redirection(&mut written, &serde_json::from_value(present).unwrap());
+            assert_eq!(written, expected);
+        };
+        let here = crd(json!({ "url": "https://127.0.0.1:1/convert" }));
+        let there = crd(json!({ "url": "https://example.com/convert" }));
+        check(service(), service(), service());
+        check(service(), here.clone(), here.clone());
+        check(there.clone(), here, there);
     }
 
     #[test]

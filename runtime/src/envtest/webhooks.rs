@@ -10,7 +10,6 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client, Resource};
 use rcgen::{
@@ -21,7 +20,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
-use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, documents};
+use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, crds, documents};
 use crate::ManagerArgs;
 
 /// How long an operator may take to serve its webhooks.
@@ -134,25 +133,16 @@ impl WebhookServer {
     }
 
     /// Lets the API server ask this operator to convert between the versions of an installed CRD, such as
-    /// `cronjobs.batch.example.com`.
+    /// `cronjobs.batch.example.com`; also when another test installs the CRD again.
+    ///
+    /// All objects of the kind are converted by the operator that was named last, whichever test made them: tests that
+    /// convert one kind on one control plane run one after the other.
     ///
     /// # Errors
     /// When the API server refuses.
     pub async fn convert(&self, crd: &str) -> Result<(), Error> {
-        let patch = json!({ "spec": { "conversion": {
-            "strategy": "Webhook",
-            "webhook": {
-                "clientConfig": { "url": self.url("/convert"), "caBundle": self.bundle() },
-                "conversionReviewVersions": ["v1"],
-            },
-        }}});
-        let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let patched = crds
-            .patch(crd, &PatchParams::default(), &Patch::Merge(patch))
-            .await;
-        patched
-            .map(drop)
-            .map_err(|err| Error::request(format!("cannot set the conversion of {crd}"), &err))
+        let (client, url) = (self.client.clone(), self.url("/convert"));
+        crds::redirect_conversion(client, crd, &url, &self.bundle()).await
     }
 
     /// Waits until the operator answers on the port.
