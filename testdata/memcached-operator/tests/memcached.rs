@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::{Api, CustomResourceExt, api::PostParams};
 use rbuilder::envtest::{Environment, eventually};
-use rbuilder::{Manager, ManagerArgs, conditions};
+use rbuilder::{Manager, ManagerArgs, conditions, testing};
 
 use memcached_operator::api::v1alpha1::Memcached;
 use memcached_operator::controller;
@@ -41,10 +41,7 @@ async fn the_sample_is_reconciled(env: Environment) {
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace.clone_from(&namespace);
     let manager = controller::register(Manager::with_client("test", env.client(), args));
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let running = tokio::spawn(manager.start_until(async move {
-        let _ = stopped.await;
-    }));
+    let running = testing::run(manager);
 
     let client = env.client();
     let objects: Api<Memcached> = Api::namespaced(client, &namespace);
@@ -59,6 +56,5 @@ async fn the_sample_is_reconciled(env: Environment) {
     })
     .await;
 
-    drop(stop);
-    running.await.unwrap().unwrap();
+    running.stop().await;
 }

@@ -1,6 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What the tutorial promises, each promise a test against a real API server.
+//!
+//! | fact | test |
+//! |---|---|
+//! | The kind is served; a size outside of 1 to 3 is refused | `the_schema_refuses_a_size_outside_its_bounds` |
+//! | … with a status of its own | `the_status_is_a_subresource` |
+//! | At first nothing is known; a refused Deployment is an error, tried again later each time | `a_new_object_first_says_that_nothing_is_known` |
+//! | The Deployment, its pod, its labels and its owner | `the_deployment_is_what_the_tutorial_says` |
+//! | The object becomes available, in one condition | `the_object_becomes_available` |
+//! | The Deployment follows the size; drift is reverted | `the_deployment_follows_the_size_and_drift_is_undone` |
+//! | A deleted Deployment comes back | `a_deleted_deployment_comes_back` |
+//! | A deleted object is not reconciled | `a_deleted_object_is_left_in_peace` |
+//! | What cannot be built is told | `a_deployment_that_cannot_be_built_is_said_in_the_status` |
+//! | A refused resize is told | `a_refused_resize_is_said_in_the_status` |
+//! | A creation is looked at again in a minute | `a_creation_asks_to_be_looked_at_again_in_a_minute` |
+//! | A resize is looked at again soon | `a_resize_asks_to_be_looked_at_again_soon` |
+//! | A panic is one object's | `a_panic_does_not_stop_the_controller` |
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,10 +34,8 @@ use memcached_operator::controller;
 use memcached_operator::controller::memcached::{State, reconcile};
 use rbuilder::conditions::{self, Condition};
 use rbuilder::envtest::{Environment, eventually};
-use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs};
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, testing};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -69,7 +83,7 @@ impl Fixture {
 
     /// Runs the whole operator while `body` runs; then stops it and wants a clean end.
     async fn with_operator(&self, body: impl Future<Output = ()>) {
-        let operator = Operator::run(controller::register(self.manager()));
+        let operator = testing::run(controller::register(self.manager()));
         body.await;
         operator.stop().await;
     }
@@ -198,30 +212,6 @@ impl Fixture {
             }
         })
         .await;
-    }
-}
-
-/// The operator as `main` runs it, in this process.
-struct Operator {
-    stop: oneshot::Sender<()>,
-    running: JoinHandle<rbuilder::Result<()>>,
-}
-
-impl Operator {
-    fn run(manager: Manager) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let running = tokio::spawn(manager.start_until(async {
-            let _ = stopped.await;
-        }));
-        Operator { stop, running }
-    }
-
-    async fn stop(self) {
-        let _ = self.stop.send(());
-        self.running
-            .await
-            .expect("the operator does not panic")
-            .expect("the operator stops cleanly");
     }
 }
 
@@ -586,7 +576,7 @@ async fn a_panic_does_not_stop_the_controller(env: Environment) {
         .await
         .expect("it is accepted");
     let controller = Controller::new(shaky, State::default()).owns::<Deployment>();
-    let operator = Operator::run(fixture.manager().controller(controller));
+    let operator = testing::run(fixture.manager().controller(controller));
     fixture
         .await_available("shaken", "True", "Reconciling")
         .await;
@@ -669,4 +659,29 @@ async fn a_creation_asks_to_be_looked_at_again_in_a_minute(env: Environment) {
         .await
         .expect("there is a condition");
     assert_eq!(condition.status, "True");
+}
+
+#[rbuilder::envtest::test]
+async fn a_resize_asks_to_be_looked_at_again_soon(env: Environment) {
+    let fixture = Fixture::new(&env, "soon").await;
+    fixture
+        .create("sized", Some(3))
+        .await
+        .expect("it is accepted");
+    fixture
+        .reconcile_once("sized")
+        .await
+        .expect("the Deployment is made");
+    let (params, patch) = merge(json!({"spec": {"size": 1}}));
+    fixture
+        .memcacheds()
+        .patch("sized", &params, &patch)
+        .await
+        .expect("the size changes");
+    let resized = fixture
+        .reconcile_once("sized")
+        .await
+        .expect("the Deployment changes");
+    assert_eq!(resized, Action::requeue(Duration::from_secs(1)));
+    fixture.await_replicas("sized", 1).await;
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Foo as its users and the API server see it.
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::{Api, CustomResourceExt, api::PostParams};
+use rbuilder::envtest::{Environment, eventually};
+use rbuilder::{Manager, ManagerArgs, testing};
+
+use foo_operator::api::v1alpha1::Foo;
+use foo_operator::controller;
+
+const CRD: &str = "config/crd/bases/samplecontroller.k8s.io_foos.yaml";
+const SAMPLE: &str = "config/samples/samplecontroller_v1alpha1_foo.yaml";
+const NAME: &str = "foo-sample";
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn sample() -> Foo {
+    serde_saphyr::from_str(&read(SAMPLE)).expect("the sample is an object of this kind")
+}
+
+#[test]
+fn the_manifest_says_what_the_types_say() {
+    let compiled = Foo::crd();
+    testing::assert_crd_matches(&compiled, &read(CRD));
+}
+
+#[test]
+fn the_sample_is_of_this_kind() {
+    assert_eq!(sample().metadata.name.as_deref(), Some(NAME));
+}
+
+#[rbuilder::envtest::test]
+async fn the_sample_is_reconciled(env: Environment) {
+    env.install_crds("config/crd/bases").await.unwrap();
+    let namespace = env.namespace("test").await.unwrap();
+    let mut args = ManagerArgs::for_tests();
+    args.watch_namespace.clone_from(&namespace);
+    let manager = controller::register(Manager::with_client("test", env.client(), args));
+    let running = testing::run(manager);
+
+    let client = env.client();
+    let objects: Api<Foo> = Api::namespaced(client.clone(), &namespace);
+    objects
+        .create(&PostParams::default(), &sample())
+        .await
+        .unwrap();
+    let deployments: Api<Deployment> = Api::namespaced(client, &namespace);
+    eventually(Duration::from_secs(20), || async {
+        deployments.get(NAME).await
+    })
+    .await;
+
+    running.stop().await;
+}
