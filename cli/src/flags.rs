@@ -62,6 +62,7 @@ impl Command {
         match self {
             Command::Init(_) => "init",
             Command::Create(Create::Api(_)) => "create api",
+            Command::Create(Create::Webhook(_)) => "create webhook",
             Command::Manifests(_) => "manifests",
             Command::Completion { .. } => "completion",
             Command::Version => "version",
@@ -74,6 +75,7 @@ impl Command {
         match self {
             Command::Init(flags) => flags.plan.output,
             Command::Create(Create::Api(flags)) => flags.plan.output,
+            Command::Create(Create::Webhook(flags)) => flags.plan.output,
             Command::Manifests(flags) => flags.plan.output,
             Command::Completion { .. } | Command::Version | Command::Man { .. } => Output::Text,
         }
@@ -90,6 +92,8 @@ impl Command {
 pub enum Create {
     /// Add a kind: its types, its controller, its manifests
     Api(ApiFlags),
+    /// Add webhooks to a kind: functions that the API server asks about its objects
+    Webhook(WebhookFlags),
 }
 
 /// Flags of every command that changes files.
@@ -193,6 +197,41 @@ pub struct ApiFlags {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,
     /// Replace files of this kind that are in the way
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub plan: PlanFlags,
+}
+
+/// Flags of `create webhook`.
+#[derive(Clone, Debug, Args)]
+pub struct WebhookFlags {
+    /// First part of the API group, like `cache`
+    #[arg(long)]
+    pub group: String,
+    /// Version of the API, like `v1alpha1`; with `--conversion`, the one that all others are converted through
+    #[arg(long)]
+    pub version: String,
+    /// Kind in upper camel case, like `Memcached`
+    #[arg(long)]
+    pub kind: String,
+    /// Fill in what objects leave out
+    #[arg(long)]
+    pub defaulting: bool,
+    /// Say whether objects may be stored
+    #[arg(long, alias = "programmatic-validation")]
+    pub validation: bool,
+    /// Convert objects between this version and those of `--spoke`
+    #[arg(long, requires = "spoke")]
+    pub conversion: bool,
+    /// Versions to convert, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "VERSIONS", requires = "conversion")]
+    pub spoke: Vec<String>,
+    /// Whether to generate manifests afterwards
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub manifests: bool,
+    /// Replace files of these webhooks that are in the way
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The names a template may use.
 //!
-//! Every template sees `project`; templates of `create api` see `api` as well. A name that is not here is an
+//! Every template sees `project`; templates of `create api` see `api` as well, those of `create webhook` also `webhook`,
+//! and the one of a conversion `spoke`. A name that is not here is an
 //! error when the template is rendered, so this file is the whole vocabulary. Values are plain: whatever
 //! needs a decision (Cargo names, paths, labels) is decided once, by the command, and never by a template.
 
@@ -102,5 +103,39 @@ pub struct ApiContext {
     /// The generated CRD, relative to the project: `config/crd/bases/cache.example.com_cronjobs.yaml`.
     pub crd_file: String,
     /// The sample, relative to the project: `config/samples/cache_v1alpha1_cronjob.yaml`.
+    pub sample_file: String,
+}
+
+/// `webhook` in templates: what the API server asks about a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WebhookContext {
+    /// Whether there is a defaulter.
+    pub defaulting: bool,
+    /// Whether there is a validator.
+    pub validation: bool,
+    /// Whether there is either.
+    pub admission: bool,
+    /// The versions that are converted, beside the kind's own.
+    pub spokes: Vec<SpokeContext>,
+    /// What the webhooks do, for a heading: `defaults, validation, conversion`.
+    pub about: String,
+    /// The expression that makes the `Webhook`, as rustfmt writes it: `Webhook::new().defaulter(default)`.
+    pub chain: String,
+    /// Rust path of the module: `webhook::v1::cron_job`, or `webhook::batch::v1::cron_job` with several groups.
+    pub path: String,
+    /// The folder of its file under `src/`: `webhook/v1`, or `webhook/batch/v1`.
+    pub folder: String,
+    /// Name of the integration test's file without `.rs`: `cron_job_v1_webhook`.
+    pub test_module: String,
+}
+
+/// `spoke` in templates: a version of a kind that is converted through another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SpokeContext {
+    /// `v2`.
+    pub version: String,
+    /// Rust path of the version's module: `api::v2`.
+    pub api_path: String,
+    /// The sample of this version, relative to the project: `config/samples/batch_v2_cronjob.yaml`.
     pub sample_file: String,
 }

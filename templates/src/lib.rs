@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use tera::{Context, Tera};
 
-pub use context::{ApiContext, ProjectContext};
+pub use context::{ApiContext, ProjectContext, SpokeContext, WebhookContext};
 pub use table::{Command, OnExists, TEMPLATES, Template, When};
 
 /// A file that a command wants to be there.
@@ -54,6 +54,27 @@ pub fn api_files(project: &ProjectContext, api: &ApiContext) -> Result<Vec<Rende
     context.insert("project", project);
     context.insert("api", api);
     render(Command::CreateApi, project, Some(api), &context)
+}
+
+/// The files of `create webhook`, in the order of the table, and after them those of each conversion.
+///
+/// # Errors
+/// When a template uses a name that the contexts do not have.
+pub fn webhook_files(
+    project: &ProjectContext,
+    api: &ApiContext,
+    webhook: &WebhookContext,
+) -> Result<Vec<Rendered>, TemplateError> {
+    let mut context = Context::new();
+    context.insert("project", project);
+    context.insert("api", api);
+    context.insert("webhook", webhook);
+    let mut files = render(Command::CreateWebhook, project, Some(api), &context)?;
+    for spoke in &webhook.spokes {
+        context.insert("spoke", spoke);
+        files.extend(render(Command::CreateSpoke, project, Some(api), &context)?);
+    }
+    Ok(files)
 }
 
 fn render(
@@ -159,7 +180,8 @@ mod tests {
             let (project, api) = contexts(flag);
             let init = init_files(&project).expect("init renders");
             let create = api_files(&project, &api).expect("create api renders");
-            for file in init.iter().chain(&create) {
+            let webhooks = webhook_files(&project, &api, &webhooks(flag)).expect("create webhook renders");
+            for file in init.iter().chain(&create).chain(&webhooks) {
                 assert!(!file.path.contains("{{"), "{}", file.path);
                 assert!(
                     file.text.ends_with('\n') && !file.text.ends_with("\n\n"),
@@ -172,6 +194,25 @@ mod tests {
                     file.path
                 );
             }
+        }
+    }
+
+    fn webhooks(flag: bool) -> WebhookContext {
+        let spoke = SpokeContext {
+            version: "v2".into(),
+            api_path: "api::v2".into(),
+            sample_file: "config/samples/batch_v2_cronjob.yaml".into(),
+        };
+        WebhookContext {
+            defaulting: flag,
+            validation: flag,
+            admission: flag,
+            spokes: if flag { Vec::new() } else { vec![spoke] },
+            about: "defaults".into(),
+            chain: "Webhook::new()".into(),
+            path: "webhook::batch::v1::cron_job".into(),
+            folder: "webhook/batch/v1".into(),
+            test_module: "cron_job_webhook".into(),
         }
     }
 

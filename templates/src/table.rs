@@ -25,6 +25,10 @@ pub enum Command {
     Init,
     /// `rbuilder create api`
     CreateApi,
+    /// `rbuilder create webhook`
+    CreateWebhook,
+    /// `rbuilder create webhook`, once for each version that is converted
+    CreateSpoke,
 }
 
 /// When a template takes part.
@@ -40,6 +44,8 @@ pub enum When {
     Controller,
     /// When a controller is asked for in a project with several groups.
     ControllerInGroup,
+    /// Whenever its command runs in a project with several groups.
+    InGroup,
 }
 
 impl When {
@@ -52,6 +58,7 @@ impl When {
             When::ResourceInGroup => resource && project.multigroup,
             When::Controller => controller,
             When::ControllerInGroup => controller && project.multigroup,
+            When::InGroup => project.multigroup,
         }
     }
 }
@@ -122,4 +129,23 @@ templates! {
     Init Always Shared "init/src/controller/mod.rs.tera" => "src/controller/mod.rs",
     Init Always Owned "init/src/lib.rs.tera" => "src/lib.rs",
     Init Always Owned "init/src/main.rs.tera" => "src/main.rs",
+    CreateWebhook Always Owned "webhook/config/certmanager/certificate.yaml.tera" => "config/certmanager/certificate.yaml",
+    CreateWebhook Always Owned "webhook/config/certmanager/issuer.yaml.tera" => "config/certmanager/issuer.yaml",
+    CreateWebhook Always Owned "webhook/config/certmanager/kustomization.yaml.tera" => "config/certmanager/kustomization.yaml",
+    CreateWebhook Always Owned "webhook/config/certmanager/kustomizeconfig.yaml.tera" => "config/certmanager/kustomizeconfig.yaml",
+    CreateWebhook Always Owned "webhook/config/certmanager/manager_certificate_patch.yaml.tera" => "config/certmanager/manager_certificate_patch.yaml",
+    CreateWebhook Always Owned "webhook/config/certmanager/trust_patch.yaml.tera" => "config/certmanager/trust_patch.yaml",
+    CreateWebhook Always Owned "webhook/config/network-policy/allow-webhook-traffic.yaml.tera" => "config/network-policy/allow-webhook-traffic.yaml",
+    CreateWebhook Always Owned "webhook/config/webhook/certificate_role.yaml.tera" => "config/webhook/certificate_role.yaml",
+    CreateWebhook Always Owned "webhook/config/webhook/certificate_role_binding.yaml.tera" => "config/webhook/certificate_role_binding.yaml",
+    CreateWebhook Always Shared "webhook/config/webhook/kustomization.yaml.tera" => "config/webhook/kustomization.yaml",
+    CreateWebhook Always Owned "webhook/config/webhook/kustomizeconfig.yaml.tera" => "config/webhook/kustomizeconfig.yaml",
+    CreateWebhook Always Owned "webhook/config/webhook/manager_webhook_patch.yaml.tera" => "config/webhook/manager_webhook_patch.yaml",
+    CreateWebhook Always Owned "webhook/config/webhook/service.yaml.tera" => "config/webhook/service.yaml",
+    CreateSpoke Always Owned "webhook/src/conversion.rs.tera" => "src/{{ spoke.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}_conversion.rs",
+    CreateWebhook InGroup Shared "webhook/src/group_mod.rs.tera" => "src/webhook/{{ webhook.path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
+    CreateWebhook Always Shared "webhook/src/mod.rs.tera" => "src/webhook/mod.rs",
+    CreateWebhook Always Shared "webhook/src/version_mod.rs.tera" => "src/{{ webhook.folder }}/mod.rs",
+    CreateWebhook Always Owned "webhook/src/webhook.rs.tera" => "src/{{ webhook.folder }}/{{ api.module }}.rs",
+    CreateWebhook Always Owned "webhook/test.rs.tera" => "tests/{{ webhook.test_module }}.rs",
 }

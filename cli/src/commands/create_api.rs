@@ -271,23 +271,71 @@ impl Request {
         Ok(())
     }
 
-    fn group_path(&self, project: &Project) -> String {
-        let module = names::group_module(&self.resource.group);
-        match module {
-            Ok(module) if project.known.multigroup => format!("{module}::"),
-            _ => String::new(),
-        }
-    }
-
     fn controller_path(&self, project: &Project) -> String {
-        format!(
-            "controller::{}{}",
-            self.group_path(project),
-            names::module(&self.resource.kind)
-        )
+        controller_path(project, &self.resource)
     }
 
     fn context(&self, project: &Project) -> ApiContext {
+        ApiPlaces {
+            project,
+            resource: &self.resource,
+            types: self.types,
+            controller: self.controller,
+            further: self.further,
+            namespaced: self.namespaced,
+        }
+        .context()
+    }
+}
+
+fn group_path(project: &Project, resource: &Resource) -> String {
+    let module = names::group_module(&resource.group);
+    match module {
+        Ok(module) if project.known.multigroup => format!("{module}::"),
+        _ => String::new(),
+    }
+}
+
+fn controller_path(project: &Project, resource: &Resource) -> String {
+    format!(
+        "controller::{}{}",
+        group_path(project, resource),
+        names::module(&resource.kind)
+    )
+}
+
+/// A kind in one version, and where everything about it is.
+pub(super) struct ApiPlaces<'a> {
+    project: &'a Project,
+    resource: &'a Resource,
+    types: bool,
+    controller: bool,
+    further: bool,
+    namespaced: bool,
+}
+
+impl<'a> ApiPlaces<'a> {
+    /// The places of a kind that PROJECT has.
+    pub(super) fn of(project: &'a Project, resource: &'a Resource) -> Self {
+        let mut family = project
+            .known
+            .resources
+            .iter()
+            .filter(|other| other.same_kind(resource) && other.api.is_some());
+        ApiPlaces {
+            project,
+            resource,
+            types: false,
+            controller: false,
+            further: family
+                .next()
+                .is_some_and(|first| first.version != resource.version),
+            namespaced: resource.api.as_ref().is_none_or(|api| api.namespaced),
+        }
+    }
+
+    /// The same for templates.
+    pub(super) fn context(&self) -> ApiContext {
         let Resource {
             group,
             domain,
@@ -295,10 +343,11 @@ impl Request {
             kind,
             plural,
             ..
-        } = &self.resource;
+        } = self.resource;
+        let project = self.project;
         let singular = kind.to_lowercase();
         let module = names::module(kind);
-        let group_path = self.group_path(project);
+        let group_path = group_path(project, self.resource);
         let qualified_group = format!("{group}.{domain}");
         let multigroup = project.known.multigroup;
         let mut test_module = format!("{}{module}", group_path.replace("::", "_"));
@@ -308,7 +357,7 @@ impl Request {
         ApiContext {
             api_version: format!("{qualified_group}/{version}"),
             api_path: format!("api::{group_path}{version}"),
-            controller_path: self.controller_path(project),
+            controller_path: controller_path(project, self.resource),
             test_module,
             role_prefix: if multigroup {
                 format!("{}-{singular}", group.replace('.', "-"))
@@ -374,14 +423,14 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
             tree,
             "src/controller/mod.rs",
             &format!("manager.controller({call})"),
-            |text| rust::add_controller(text, &call),
+            |text| rust::add_registration(text, "controller", &call),
         )?;
     }
     Ok(())
 }
 
 /// Adds `pub mod` for each part of a path to the file of the part before it.
-fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Result<()> {
+pub(super) fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Result<()> {
     for end in 1..parts.len() {
         let path = format!("src/{}/mod.rs", parts[..end].join("/"));
         let name = parts[end];
@@ -393,7 +442,7 @@ fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Result<()> {
 }
 
 /// Edits one file, or stops with the lines to add.
-fn edit(
+pub(super) fn edit(
     plan: &mut Plan,
     tree: &Tree,
     path: &str,

@@ -2,6 +2,7 @@
 
 mod completion;
 mod create_api;
+mod create_webhook;
 mod init;
 mod kubernetes;
 mod man;
@@ -20,6 +21,7 @@ use crate::shell::Shell;
 use crate::tree::Tree;
 
 pub use create_api::plan as plan_create_api;
+pub use create_webhook::plan as plan_create_webhook;
 pub use init::plan as plan_init;
 pub(crate) use manifests::SourceErrors;
 
@@ -32,6 +34,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
     match cli.command {
         Command::Init(flags) => init::run(&dir, &flags, shell),
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &flags, shell),
+        Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
         Command::Completion { shell: kind } => completion::run(kind, shell),
         Command::Version => version::run(shell),

@@ -1,14 +1,29 @@
-//! The `resources:` list of a kustomization file.
+//! The lists of a kustomization file: `resources:`, `components:`.
 //!
 //! YAML has many ways to write a list; the ones people use in these files are known here by structure: a block
 //! list, a flow list on one or more lines, an empty value, no key at all. Comments, order and line ends stay.
 
-/// Adds an entry; the same text when it is there.
+/// The list that most edits are about.
+const RESOURCES: &str = "resources";
+
+/// Adds an entry to `resources`; the same text when it is there.
 ///
 /// # Errors
 /// Says what about `resources` is not understood.
 pub fn add(text: &str, entry: &str) -> Result<String, String> {
-    let list = find(text)?;
+    add_to(text, RESOURCES, entry)
+}
+
+/// Adds an entry to `components`; the same text when it is there.
+///
+/// # Errors
+/// Says what about `components` is not understood.
+pub fn add_component(text: &str, entry: &str) -> Result<String, String> {
+    add_to(text, "components", entry)
+}
+
+fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
+    let list = find(text, key)?;
     if list.entries.iter().any(|known| known.name == entry) {
         return Ok(text.to_owned());
     }
@@ -20,10 +35,7 @@ pub fn add(text: &str, entry: &str) -> Result<String, String> {
             } else {
                 end
             };
-            (
-                text.len()..text.len(),
-                format!("{gap}resources:{end}- {entry}{end}"),
-            )
+            (text.len()..text.len(), format!("{gap}{key}:{end}- {entry}{end}"))
         }
         Form::Empty(value, after) => {
             let gap = if text[..after.start].ends_with('\n') {
@@ -34,7 +46,7 @@ pub fn add(text: &str, entry: &str) -> Result<String, String> {
             let mut edited = text.to_owned();
             edited.insert_str(after.start, &format!("{gap}- {entry}{end}"));
             edited.replace_range(value.clone(), "");
-            return verified(edited, entry);
+            return verified(edited, key, entry);
         }
         Form::Flow(close) => (
             *close..*close,
@@ -51,7 +63,7 @@ pub fn add(text: &str, entry: &str) -> Result<String, String> {
     };
     let mut edited = text.to_owned();
     edited.replace_range(at, &addition);
-    verified(edited, entry)
+    verified(edited, key, entry)
 }
 
 /// Removes an entry of a block list; the same text when it is not there.
@@ -59,7 +71,7 @@ pub fn add(text: &str, entry: &str) -> Result<String, String> {
 /// # Errors
 /// Says what about `resources` is not understood.
 pub fn remove(text: &str, entry: &str) -> Result<String, String> {
-    let list = find(text)?;
+    let list = find(text, RESOURCES)?;
     let Some(known) = list.entries.iter().find(|known| known.name == entry) else {
         return Ok(text.to_owned());
     };
@@ -79,7 +91,7 @@ struct List {
     form: Form,
     entries: Vec<Entry>,
     trailing_comma: bool,
-    /// Just after `resources:`.
+    /// Just after the key's colon.
     key_end: usize,
 }
 
@@ -91,16 +103,17 @@ struct Entry {
 enum Form {
     /// There is no such key.
     Missing,
-    /// `resources:`, `resources: []`, `resources: null`: what to remove, and where the next line begins.
+    /// `key:`, `key: []`, `key: null`: what to remove, and where the next line begins.
     Empty(std::ops::Range<usize>, std::ops::Range<usize>),
-    /// `resources: [a, b]`: where the closing bracket is.
+    /// `key: [a, b]`: where the closing bracket is.
     Flow(usize),
     /// One line an entry: how far they are indented, and where the last one ends.
     Block(String, usize),
 }
 
-fn find(text: &str) -> Result<List, String> {
-    let Some((start, line)) = lines(text).find(|(_, line)| line.starts_with("resources:")) else {
+fn find(text: &str, key: &str) -> Result<List, String> {
+    let head = format!("{key}:");
+    let Some((start, line)) = lines(text).find(|(_, line)| line.starts_with(&head)) else {
         return if serde_saphyr::from_str::<serde_json::Value>(text).is_ok() {
             Ok(List {
                 form: Form::Missing,
@@ -112,8 +125,8 @@ fn find(text: &str) -> Result<List, String> {
             Err("it is not well-formed YAML".into())
         };
     };
-    let key_end = start + "resources:".len();
-    let value = without_comment(&line["resources:".len()..]).trim_end();
+    let key_end = start + head.len();
+    let value = without_comment(&line[head.len()..]).trim_end();
     let next = start + line.len();
     match value.trim() {
         "" => Ok(block(text, key_end, next)),
@@ -123,8 +136,8 @@ fn find(text: &str) -> Result<List, String> {
             trailing_comma: false,
             key_end,
         }),
-        value if value.starts_with('[') => flow(text, key_end),
-        _ => Err("`resources` is not a list".into()),
+        value if value.starts_with('[') => flow(text, key, key_end),
+        _ => Err(format!("`{key}` is not a list")),
     }
 }
 
@@ -169,15 +182,20 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
     list
 }
 
-fn flow(text: &str, key_end: usize) -> Result<List, String> {
-    let open = key_end + text[key_end..].find('[').ok_or("`resources` is not a list")?;
+fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
+    let open = key_end
+        + text[key_end..]
+            .find('[')
+            .ok_or_else(|| format!("`{key}` is not a list"))?;
     let close = open
         + text[open..]
             .find(']')
-            .ok_or("the list `resources` is not closed")?;
+            .ok_or_else(|| format!("the list `{key}` is not closed"))?;
     let inner = &text[open + 1..close];
     if inner.contains(['#', '{', '[']) {
-        return Err("`resources` is a list in brackets with more than names in it".into());
+        return Err(format!(
+            "`{key}` is a list in brackets with more than names in it"
+        ));
     }
     let entries: Vec<Entry> = inner
         .split(',')
@@ -226,16 +244,16 @@ fn plain(text: &str) -> String {
 }
 
 /// The edited text, unless the list did not become what was meant: a file can be written in ways not known here.
-fn verified(edited: String, entry: &str) -> Result<String, String> {
+fn verified(edited: String, key: &str, entry: &str) -> Result<String, String> {
     let read = serde_saphyr::from_str::<serde_json::Value>(&edited);
     let listed = read.is_ok_and(|file| {
-        let list = file["resources"].as_array();
+        let list = file[key].as_array();
         list.is_some_and(|list| list.iter().any(|name| name == entry))
     });
     if listed {
         Ok(edited)
     } else {
-        Err("`resources` is written in an unusual way".into())
+        Err(format!("`{key}` is written in an unusual way"))
     }
 }
 
@@ -254,6 +272,18 @@ mod tests {
         let list = serde_saphyr::from_str::<serde_json::Value>(&edited).expect("it is YAML");
         let names = list["resources"].as_array().expect("a list");
         assert!(names.iter().any(|name| name == "new.yaml"), "{edited}");
+    }
+
+    #[test]
+    fn components_are_a_list_of_their_own() {
+        let before = "resources:\n- a.yaml\n\ncomponents:\n- ../metrics\n# A heading.\n# - ../off\n";
+        let after = "resources:\n- a.yaml\n\ncomponents:\n- ../metrics\n# A heading.\n# - ../off\n- ../new\n";
+        assert_eq!(add_component(before, "../new").as_deref(), Ok(after));
+        assert_eq!(add_component(after, "../new").as_deref(), Ok(after));
+        assert_eq!(
+            add_component("resources: []\n", "../new").as_deref(),
+            Ok("resources: []\ncomponents:\n- ../new\n")
+        );
     }
 
     #[test]

@@ -47,12 +47,12 @@ pub fn add_reexport(text: &str, name: &str) -> Result<String, String> {
     Ok(insert(text, at, &format!("\npub use {name}::*;\n")))
 }
 
-/// Adds `.controller(call)` to what `register` returns; the same text when it is there.
+/// Adds `.controller(call)`, or another method's call, to what `register` returns; the same text when it is there.
 ///
 /// # Errors
 /// When the file does not parse, or has no such function, or the function ends in something else than its
 /// manager and calls on it.
-pub fn add_controller(text: &str, call: &str) -> Result<String, String> {
+pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, String> {
     let file = parse(text)?;
     let register = file.items.iter().find_map(|item| match item {
         Item::Fn(function) if function.sig.ident == "register" => Some(function),
@@ -61,7 +61,7 @@ pub fn add_controller(text: &str, call: &str) -> Result<String, String> {
     let register = register.ok_or("it has no function `register`")?;
     let body = &text[range(register.block.span())];
     let squeezed = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-    if squeezed(body).contains(&squeezed(&format!(".controller({call})"))) {
+    if squeezed(body).contains(&squeezed(&format!(".{method}({call})"))) {
         return Ok(text.to_owned());
     }
     let Some(Stmt::Expr(tail, None)) = register.block.stmts.last() else {
@@ -69,7 +69,7 @@ pub fn add_controller(text: &str, call: &str) -> Result<String, String> {
     };
     let calls = chain(tail).ok_or("`register` does not end in the manager and calls on it")?;
     let whole = range(tail.span());
-    let added = format!(".controller({call})");
+    let added = format!(".{method}({call})");
     let current = &text[whole.clone()];
     let indent = indent_at(text, whole.start);
     let on_one_line = !current.contains('\n') && current.len() + added.len() <= CHAIN_WIDTH;
@@ -84,6 +84,109 @@ pub fn add_controller(text: &str, call: &str) -> Result<String, String> {
         }
     }
     Ok(edited)
+}
+
+/// Hands the manager of `main` to `webhook::register` before it goes to `controller::register`; the same text when it
+/// does so already.
+///
+/// # Errors
+/// When the file does not parse, imports `controller` in an unknown way, or does not call its `register` once, with a
+/// variable.
+pub fn register_webhooks(text: &str) -> Result<String, String> {
+    let file = parse(text)?;
+    let imports = file.items.iter().find_map(|item| match item {
+        Item::Use(import) => imported_beside(&import.tree, "controller"),
+        _ => None,
+    });
+    let imports = imports.ok_or("it does not import `controller` by name")?;
+    let (at, manager) =
+        find_registration(text).ok_or("it does not call `controller::register(manager)` once")?;
+    let mut edited = text.to_owned();
+    // From the end to the start, so that places stay true.
+    if !text.contains("webhook::register(") {
+        let line = text[..at].rfind('\n').map_or(0, |line| line + 1);
+        let indent = indent_at(text, at);
+        edited = insert(
+            text,
+            line,
+            &format!("{indent}let {manager} = webhook::register({manager});\n"),
+        );
+    }
+    match imports {
+        Beside::Alone(name) => edited.replace_range(name, "{controller, webhook}"),
+        Beside::Group(_, true) => {}
+        Beside::Group(name, false) => edited.insert_str(name.end, ", webhook"),
+    }
+    // A call in a comment or in the midst of a longer statement would have misled the search.
+    parse(&edited)?;
+    Ok(edited)
+}
+
+/// Where `controller::register(…)` is called, and with which variable; nothing when it is called otherwise.
+fn find_registration(text: &str) -> Option<(usize, &str)> {
+    const CALL: &str = "controller::register(";
+    let mut places = text.match_indices(CALL);
+    let (at, _) = places.next()?;
+    if places.next().is_some() {
+        return None;
+    }
+    let (manager, _) = text[at + CALL.len()..].split_once(')')?;
+    syn::parse_str::<syn::Ident>(manager).ok()?;
+    Some((at, manager))
+}
+
+/// How a name is imported.
+enum Beside {
+    /// At the end of a path: the name.
+    Alone(Range<usize>),
+    /// In braces: the name, and whether `webhook` is there too.
+    Group(Range<usize>, bool),
+}
+
+fn imported_beside(tree: &syn::UseTree, name: &str) -> Option<Beside> {
+    match tree {
+        syn::UseTree::Path(path) => match &*path.tree {
+            syn::UseTree::Name(last) if last.ident == name => Some(Beside::Alone(range(last.span()))),
+            inner => imported_beside(inner, name),
+        },
+        syn::UseTree::Group(group) => {
+            let named = |tree: &syn::UseTree, wanted: &str| match tree {
+                syn::UseTree::Name(name) if name.ident == wanted => Some(range(name.span())),
+                _ => None,
+            };
+            let has_webhook = group.items.iter().any(|tree| named(tree, "webhook").is_some());
+            let found = group.items.iter().find_map(|tree| named(tree, name))?;
+            Some(Beside::Group(found, has_webhook))
+        }
+        _ => None,
+    }
+}
+
+/// Adds `#[crd(conversion)]` to the type that a kind is made of; the same text when it says something of a conversion.
+///
+/// # Errors
+/// When the file does not parse, or holds no type of this name.
+pub fn add_conversion(text: &str, spec: &str) -> Result<String, String> {
+    let file = parse(text)?;
+    let found = file.items.iter().find_map(|item| match item {
+        Item::Struct(kind) if kind.ident == spec => Some(kind),
+        _ => None,
+    });
+    let kind = found.ok_or_else(|| format!("it has no struct `{spec}`"))?;
+    let says = |attribute: &syn::Attribute| {
+        attribute.path().is_ident("crd") && text[range(attribute.span())].contains("conversion")
+    };
+    if kind.attrs.iter().any(says) {
+        return Ok(text.to_owned());
+    }
+    let last = kind
+        .attrs
+        .iter()
+        .rfind(|attribute| attribute.path().is_ident("kube"));
+    let last = last.ok_or_else(|| format!("`{spec}` has no attribute `#[kube(…)]`"))?;
+    let end = range(last.span()).end;
+    let at = text[end..].find('\n').map_or(text.len(), |line| end + line + 1);
+    Ok(insert(text, at, "#[crd(conversion)]\n"))
 }
 
 /// Longest chain that rustfmt leaves on one line.
@@ -274,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_controller_is_registered() {
-        let edit = |text: &str| add_controller(text, "mug::controller()");
+        let edit = |text: &str| add_registration(text, "controller", "mug::controller()");
         check(
             edit,
             "pub fn register(manager: Manager) -> Manager {\n    manager\n}\n",
@@ -293,6 +396,45 @@ mod tests {
     }
 
     #[test]
+    fn webhooks_are_registered_beside_controllers() {
+        let main = |import: &str, calls: &str| {
+            format!("use {import};\n\nfn main() {{\n    let m = f();\n{calls}}}\n")
+        };
+        let controllers = "    controller::register(m).start()\n";
+        let both = "    let m = webhook::register(m);\n    controller::register(m).start()\n";
+        check(
+            register_webhooks,
+            &main("shop::controller", controllers),
+            &main("shop::{controller, webhook}", both),
+        );
+        check(
+            register_webhooks,
+            &main("shop::{api, controller}", controllers),
+            &main("shop::{api, controller, webhook}", both),
+        );
+        for text in [
+            main("shop::controller", "    other(m)\n"),
+            main("shop::*", controllers),
+            main("shop::controller", "    controller::register(f(m))\n"),
+            main("shop::controller", &format!("{controllers}{controllers}")),
+        ] {
+            assert!(register_webhooks(&text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_conversion_is_written_on_the_kind() {
+        let edit = |text: &str| add_conversion(text, "MugSpec");
+        let before = "/// A mug.\n#[derive(CustomResource)]\n#[kube(\n    kind = \"Mug\"\n)]\n#[serde(x)]\nstruct MugSpec {}\n";
+        let after = before.replace(")]\n#[serde", ")]\n#[crd(conversion)]\n#[serde");
+        check(edit, before, &after);
+        let own = "#[kube()]\n#[crd(conversion(path = \"/c\"))]\nstruct MugSpec {}\n";
+        check(edit, own, own);
+        assert!(edit("struct CupSpec {}").is_err());
+        assert!(edit("struct MugSpec {}").is_err());
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused() {
         for text in [
             "fn register( {",
@@ -300,7 +442,10 @@ mod tests {
             "fn register(m: M) -> M { return m; }",
             "fn register(m: M) -> M { if a { m } else { m } }",
         ] {
-            assert!(add_controller(text, "mug::controller()").is_err(), "{text}");
+            assert!(
+                add_registration(text, "controller", "mug::controller()").is_err(),
+                "{text}"
+            );
         }
     }
 }

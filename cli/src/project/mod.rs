@@ -91,6 +91,47 @@ pub struct Resource {
     /// Whether a controller is.
     #[serde(default)]
     pub controller: bool,
+    /// Present when webhooks are.
+    #[serde(default)]
+    pub webhooks: Option<Webhooks>,
+}
+
+/// What the API server asks about the kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Webhooks {
+    /// Version of the configurations' format: `v1`.
+    #[serde(default)]
+    pub webhook_version: String,
+    /// Whether there is a defaulter.
+    #[serde(default)]
+    pub defaulting: bool,
+    /// Whether there is a validator.
+    #[serde(default)]
+    pub validation: bool,
+    /// Whether other versions are converted through this one.
+    #[serde(default)]
+    pub conversion: bool,
+    /// Those versions.
+    #[serde(default)]
+    pub spoke: Vec<String>,
+}
+
+impl Webhooks {
+    /// What either asks for.
+    #[must_use]
+    pub fn with(mut self, other: Webhooks) -> Webhooks {
+        self.webhook_version = other.webhook_version;
+        self.defaulting |= other.defaulting;
+        self.validation |= other.validation;
+        self.conversion |= other.conversion;
+        let new = other
+            .spoke
+            .into_iter()
+            .filter(|version| !self.spoke.contains(version));
+        self.spoke.extend(new.collect::<Vec<_>>());
+        self
+    }
 }
 
 /// How the kind is served.
@@ -168,6 +209,9 @@ impl Project {
         {
             Some(known) => {
                 known.controller |= resource.controller;
+                if let Some(webhooks) = resource.webhooks {
+                    known.webhooks = Some(known.webhooks.take().unwrap_or_default().with(webhooks));
+                }
                 known.api = resource.api.or(known.api.take());
                 known.plural = resource.plural;
             }
@@ -249,6 +293,19 @@ fn print_resource(resource: &Resource, written: Option<&Value>) -> Value {
         all.insert("api".into(), Value::Object(inner));
     }
     set(&mut all, "controller", json!(resource.controller));
+    if let Some(webhooks) = &resource.webhooks {
+        let mut inner = all
+            .get("webhooks")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        set(&mut inner, "webhookVersion", json!(webhooks.webhook_version));
+        set(&mut inner, "defaulting", json!(webhooks.defaulting));
+        set(&mut inner, "validation", json!(webhooks.validation));
+        set(&mut inner, "conversion", json!(webhooks.conversion));
+        set(&mut inner, "spoke", json!(webhooks.spoke));
+        all.insert("webhooks".into(), Value::Object(inner));
+    }
     Value::Object(all)
 }
 
