@@ -330,6 +330,125 @@ fn a_crd_that_no_kind_stands_for_is_removed() {
 }
 
 #[cfg(unix)]
+const WEBHOOK: &str = "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting";
+
+#[test]
+fn webhooks_are_scaffolded_and_wired() {
+    let folder = with_api();
+    let before = folder.tree();
+    folder.run(WEBHOOK).ok();
+    let tree = folder.tree();
+    let listing: String = tree
+        .iter()
+        .filter(|(path, text)| before.get(*path) != Some(text))
+        .map(|(path, _)| format!("{path}\n"))
+        .collect();
+    support::golden("webhook.txt", &listing);
+    for path in ["src/webhook/mod.rs", "src/webhook/v1alpha1/memcached.rs"] {
+        support::golden(path, &tree[path]);
+    }
+    assert!(
+        tree["src/main.rs"]
+            .contains("    let manager = webhook::register(manager);\n    controller::register(")
+    );
+    assert!(tree["src/main.rs"].contains("use shop::{controller, webhook};"));
+    assert!(tree["config/webhook/manifests.yaml"].contains("/mutate-cache-example-com-v1alpha1-memcached"));
+    assert!(tree["config/webhook/kustomization.yaml"].contains("- manifests.yaml\n"));
+    assert!(tree["config/default/kustomization.yaml"].contains("- ../webhook\n"));
+    let ran = folder.run(WEBHOOK).ok();
+    assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+    assert_eq!(folder.tree(), tree);
+}
+
+#[test]
+fn webhooks_grow_while_nobody_has_written_in_them() {
+    let folder = with_api();
+    folder.run(WEBHOOK).ok();
+    let path = "src/webhook/v1alpha1/memcached.rs";
+    let more = WEBHOOK.replace("--defaulting", "--programmatic-validation");
+    folder.run(&more).ok();
+    let tree = folder.tree();
+    assert!(tree[path].contains("Webhook::new().defaulter(default).validator(validate)"));
+    assert!(tree["config/webhook/manifests.yaml"].contains("ValidatingWebhookConfiguration"));
+    assert!(
+        tree["PROJECT"].contains("    defaulting: true\n    validation: true\n"),
+        "{}",
+        tree["PROJECT"]
+    );
+
+    let folder = with_api();
+    folder.run(WEBHOOK).ok();
+    folder.write(path, &folder.tree()[path].replace("\"defaulting\"", "\"mine\""));
+    refused(&folder, &more, ".validator(validate), and a function `validate`");
+    folder.run(WEBHOOK).ok();
+    assert!(folder.tree()[path].contains("\"mine\""));
+}
+
+#[test]
+fn versions_are_converted_through_a_hub() {
+    let folder = with_api();
+    let convert = "create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1";
+    refused(
+        &folder,
+        convert,
+        "there are no types of `Memcached` in cache/v1: write them with `rbuilder create api",
+    );
+    folder
+        .run("create api --group cache --version v1 --kind Memcached")
+        .ok();
+    folder.run(convert).ok();
+    let tree = folder.tree();
+    let crd = &tree["config/crd/bases/cache.example.com_memcacheds.yaml"];
+    assert!(crd.contains("    strategy: Webhook\n"), "{crd}");
+    assert!(
+        tree["src/webhook/v1alpha1/memcached.rs"]
+            .contains("Webhook::new().spoke::<crate::api::v1::Memcached>()")
+    );
+    assert!(tree["src/api/v1/memcached_conversion.rs"].contains("impl TryFrom<Hub> for Memcached"));
+    assert!(tree["src/api/v1/mod.rs"].contains("mod memcached_conversion;\n"));
+    assert!(!tree.contains_key("config/webhook/manifests.yaml"));
+    refused(
+        &folder,
+        "create webhook --group cache --version v1 --kind Memcached --conversion --spoke v1alpha1",
+        "converted through `v1alpha1` already",
+    );
+}
+
+#[test]
+fn webhooks_of_nothing_are_refused() {
+    let folder = with_api();
+    for (arguments, expected) in [
+        ("--version v1alpha1 --kind Memcached", "nothing was asked for"),
+        (
+            "--version v1 --kind Memcached --defaulting",
+            "there are no types of `Memcached` in cache/v1",
+        ),
+        (
+            "--version v1alpha1 --kind Cup --validation",
+            "there are no types of `Cup`",
+        ),
+        ("--version alpha --kind Memcached --validation", "version `alpha`"),
+        (
+            "--version v1alpha1 --kind Memcached --conversion --spoke v1alpha1",
+            "cannot be converted to itself",
+        ),
+    ] {
+        refused(
+            &folder,
+            &format!("create webhook --group cache {arguments}"),
+            expected,
+        );
+    }
+    folder.write("src/main.rs", "fn main() {}\n");
+    refused(&folder, WEBHOOK, "let manager = webhook::register(manager);");
+    assert_eq!(
+        folder
+            .run("create webhook --group cache --version v1 --kind A --conversion")
+            .code,
+        2
+    );
+}
+
 #[test]
 fn links_are_not_written_through() {
     let folder = project();

@@ -67,6 +67,11 @@ pub struct ManagerArgs {
     #[arg(long, env, value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
 
+    /// Serve the operator's webhooks. Without them it runs where nobody can reach it, such as on a developer's machine.
+    #[arg(long, env = "ENABLE_WEBHOOKS", default_value = "true", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set)]
+    pub enable_webhooks: bool,
+
     /// Folder with the webhook server's certificate.
     #[arg(long, env, value_name = "FOLDER")]
     pub webhook_cert_path: Option<PathBuf>,
@@ -186,6 +191,7 @@ impl Default for ManagerArgs {
             metrics_cert_name: "tls.crt".to_owned(),
             metrics_cert_key: "tls.key".to_owned(),
             health_probe_bind_address: ":8081".to_owned(),
+            enable_webhooks: true,
             webhook_cert_path: None,
             webhook_cert_name: "tls.crt".to_owned(),
             webhook_cert_key: "tls.key".to_owned(),
@@ -277,6 +283,7 @@ mod tests {
                 args.webhook_cert_secret = "certificate".to_owned();
             },
         );
+        check("--enable-webhooks=false", |args| args.enable_webhooks = false);
         check("--webhook-port=9444", |args| args.webhook_port = 9444);
         check("--enable-http2", |args| args.enable_http2 = true);
         check("--enable-http2=false", |_| {});

@@ -150,7 +150,7 @@ impl Manager {
 
     /// Adds what the API server asks about a kind. With one or more of them, the manager serves them over HTTPS on
     /// `--webhook-port`, with the certificate in `--webhook-cert-path`, from before its caches are filled: the API
-    /// server may need a conversion to answer them.
+    /// server may need a conversion to answer them. `--enable-webhooks=false` leaves them out.
     pub fn webhook<K: Object + Serialize>(mut self, webhook: Webhook<K>) -> Self {
         webhook.route(&mut self.routes);
         self
@@ -312,11 +312,14 @@ impl Manager {
     ///
     /// # Errors
     /// See [`ManagerError`].
-    pub async fn start_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+    pub async fn start_until(mut self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         self.check_names()?;
         self.args.check(cfg!(feature = "http2"))?;
         if let Some(mistake) = self.routes.mistake() {
             return Err(ManagerError::Webhook(mistake.to_owned()).into());
+        }
+        if !self.args.enable_webhooks {
+            self.routes = Routes::default();
         }
         self.lease.check()?;
         let grace = self.grace;

@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, CustomResource, ResourceExt};
 use rbuilder::envtest::{Environment, WebhookServer, eventually};
 use rbuilder::webhook::{AdmissionRequest, Warnings};
-use rbuilder::{Action, Controller, Ctx, Denied, Manager, ManagerArgs, Result, Webhook};
+use rbuilder::{Action, Controller, Ctx, Denied, Error, Manager, ManagerArgs, Result, Task, Webhook};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -324,4 +324,31 @@ async fn users_have_the_rights_that_rbac_gives_them(env: Environment) {
     eventually(SOON, || async { maps.list(&Default::default()).await.is_ok() }).await;
     assert!(maps.delete("any", &DeleteParams::default()).await.is_err());
     assert_eq!(env.user("", &[]).unwrap_err().to_string(), "a user needs a name");
+}
+
+/// On a developer's machine there is no certificate, and nobody who could ask.
+#[rbuilder::envtest::test]
+async fn webhooks_can_be_left_out(env: Environment) {
+    let start = async |enable_webhooks| {
+        let args = ManagerArgs {
+            enable_webhooks,
+            webhook_cert_path: Some("/no/such/folder".into()),
+            ..ManagerArgs::for_tests()
+        };
+        let (started, has_started) = oneshot::channel();
+        let task = Task::new("started", |_| async move {
+            let _ = started.send(());
+            Ok::<_, Error>(())
+        });
+        Manager::with_client("webhooks.example.com", env.client(), args)
+            .webhook(Webhook::<Letter>::new().defaulter(default))
+            .task(task)
+            .start_until(async {
+                let _ = has_started.await;
+            })
+            .await
+    };
+    start(false).await.unwrap();
+    let refused = start(true).await.unwrap_err().to_string();
+    assert!(refused.contains("--webhook-cert-path"), "{refused}");
 }
