@@ -3,8 +3,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::client::WantsClientCert;
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, ConfigBuilder};
 
 use super::*;
 
@@ -15,13 +16,31 @@ pub(crate) fn connector(trusted: &CertificateDer<'static>) -> TlsConnector {
 
 /// Such a client that offers these protocols.
 pub(crate) fn connector_of(trusted: &CertificateDer<'static>, protocols: &[&[u8]]) -> TlsConnector {
+    let mut config = client(trusted).with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    TlsConnector::from(Arc::new(config))
+}
+
+/// A client's certificate and its key, PKCS #8.
+pub(crate) type Shown = (CertificateDer<'static>, Vec<u8>);
+
+/// Such a client that shows who it is.
+pub(crate) fn connector_showing(trusted: &CertificateDer<'static>, shown: Option<Shown>) -> TlsConnector {
+    let config = match shown {
+        None => client(trusted).with_no_client_auth(),
+        Some((certificate, key)) => client(trusted)
+            .with_client_auth_cert(vec![certificate], PrivatePkcs8KeyDer::from(key).into())
+            .unwrap(),
+    };
+    TlsConnector::from(Arc::new(config))
+}
+
+fn client(trusted: &CertificateDer<'static>) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).expect("a certificate can be parsed");
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_safe_default_protocol_versions().unwrap();
-    let mut config = config.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-    TlsConnector::from(Arc::new(config))
+    config.with_root_certificates(roots)
 }
 
 pub(crate) fn certificate(certificates: &Certificates) -> CertificateDer<'static> {

@@ -84,6 +84,9 @@ impl Review {
             Answer::Denied(denied) => {
                 response["allowed"] = json!(false);
                 response["status"] = json!(denied.status());
+                if !denied.warnings().is_empty() {
+                    response["warnings"] = json!(denied.warnings());
+                }
             }
         }
         let review = json!({ "apiVersion": api_version, "kind": "AdmissionReview", "response": response });

@@ -5,6 +5,7 @@ use std::fmt;
 use kube::core::Status;
 use kube::core::response::{StatusCause, StatusDetails};
 
+use super::Warnings;
 use crate::error::Error;
 
 /// A refusal: what the client is told, with an HTTP status and, for fields, their paths.
@@ -23,6 +24,7 @@ use crate::error::Error;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Denied {
     status: Box<Status>,
+    warnings: Warnings,
 }
 
 impl Denied {
@@ -32,10 +34,7 @@ impl Denied {
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         let mut status = Status::failure("", "Invalid");
         status.code = 422;
-        Self {
-            status: Box::new(status),
-        }
-        .and(field, message)
+        Self::of(Box::new(status)).and(field, message)
     }
 
     /// One more field that is wrong.
@@ -106,13 +105,29 @@ impl Denied {
     pub fn with_status(code: u16, reason: &str, message: impl Into<String>) -> Self {
         let mut status = Status::failure(&message.into(), reason);
         status.code = code;
-        Self {
-            status: Box::new(status),
-        }
+        Self::of(Box::new(status))
+    }
+
+    /// A remark beside the refusal, which the client is shown as those on what is allowed; under 120 characters.
+    #[must_use]
+    pub fn warning(mut self, remark: impl Into<String>) -> Self {
+        self.warnings.push(remark.into());
+        self
     }
 
     pub(super) fn status(&self) -> &Status {
         &self.status
+    }
+
+    pub(super) fn warnings(&self) -> &Warnings {
+        &self.warnings
+    }
+
+    fn of(status: Box<Status>) -> Self {
+        Self {
+            status,
+            warnings: Warnings::new(),
+        }
     }
 }
 
@@ -140,7 +155,7 @@ impl From<String> for Denied {
 impl From<kube::Error> for Denied {
     fn from(error: kube::Error) -> Self {
         match error {
-            kube::Error::Api(status) if status.code >= 400 => Self { status },
+            kube::Error::Api(status) if status.code >= 400 => Self::of(status),
             error => Self::from(Error::from(error)),
         }
     }
@@ -151,9 +166,7 @@ impl From<Error> for Denied {
         if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>()
             && status.code >= 400
         {
-            return Self {
-                status: status.clone(),
-            };
+            return Self::of(status.clone());
         }
         if let Some(denied) = error.downcast_ref::<Self>() {
             return denied.clone();

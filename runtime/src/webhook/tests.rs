@@ -236,6 +236,51 @@ async fn a_validator_allows_warns_and_refuses() {
     );
 }
 
+/// What the API server answered to the validator goes on to the client, with its code; remarks do too.
+#[tokio::test]
+async fn a_refusal_keeps_its_status_and_its_remarks() {
+    async fn ask(
+        _: Arc<ConfigMap>,
+        _: Option<Arc<ConfigMap>>,
+        request: Arc<AdmissionRequest>,
+    ) -> Result<(), Denied> {
+        if request.dry_run {
+            return Err(Denied::invalid("data", "is odd").warning("data is going away"));
+        }
+        let mut status = kube::core::Status::failure("too many requests", "TooManyRequests");
+        status.code = 429;
+        Err(kube::Error::Api(Box::new(status)).into())
+    }
+    let served = webhook(Webhook::<ConfigMap>::new().validator_async(ask)).await;
+    let request = |dry: bool| json!({ "operation": "CREATE", "object": map(json!({})), "dryRun": dry });
+    let refused = served.ask(VALIDATE, request(false)).await;
+    assert_eq!(refused["allowed"], false);
+    assert_eq!(
+        (&refused["status"]["code"], &refused["status"]["reason"]),
+        (&json!(429), &json!("TooManyRequests"))
+    );
+    assert!(refused.get("warnings").is_none());
+    let refused = served.ask(VALIDATE, request(true)).await;
+    assert_eq!(refused["status"]["code"], 422);
+    assert_eq!(refused["warnings"], json!(["data is going away"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_is_given_up_after_30_seconds() {
+    let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
+    let mut stream = TcpStream::connect(served.address).await.unwrap();
+    let head = format!(
+        "POST {VALIDATE} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: 100\r\n\r\n{{"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let started = tokio::time::Instant::now();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer).await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert_eq!(started.elapsed().as_secs(), 30);
+}
+
 #[tokio::test]
 async fn an_object_of_another_form_is_refused_and_the_field_is_named() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;

@@ -8,7 +8,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::*;
 use crate::shutdown;
-use crate::tls::tests::{Secret, connector_of, parsed, pem};
+use crate::tls::tests::{Secret, Shown, connector_of, connector_showing, parsed, pem};
 use crate::webhook::Webhook;
 
 /// A cluster that answers every request with this status.
@@ -181,4 +181,54 @@ async fn an_api_server_that_does_not_answer_is_named_as_the_reason() {
     let expected = "cannot start the webhook server: cannot read the Secret default/webhook-server-cert: no answer \
                     within 10s";
     assert_eq!(said, expected);
+}
+
+/// Who shows no certificate, or one of another authority, gets no answer.
+#[tokio::test]
+async fn clients_are_held_to_the_authority_that_the_operator_names() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let (certificate, key) = pem();
+    let secret = Secret::mount(&certificate, &key);
+    let args = args(Some(secret.path()));
+    let (authority, known) = client();
+    let (_, stranger) = client();
+    let authorities = secret.path().join("authorities.crt");
+    std::fs::write(&authorities, authority).unwrap();
+    let setup = Setup {
+        client_authorities: Some(&authorities),
+        ..setup(&args, cluster(500))
+    };
+    let (_stop, stopped) = shutdown::channel();
+    let readiness = Readiness::default();
+    let started = start(routes(), setup, &readiness, stopped).await.unwrap();
+    tokio::spawn(started.serving);
+    let port = readiness.0.lock().unwrap().as_ref().unwrap().address.port();
+    let ask = async |shown: Option<Shown>| {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        let connector = connector_showing(&parsed(&certificate), shown);
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut stream = connector.connect(name, stream).await?;
+        let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        std::io::Result::Ok(answer)
+    };
+    assert!(ask(Some(known)).await.unwrap().starts_with("HTTP/1.1 404 "));
+    ask(Some(stranger)).await.unwrap_err();
+    ask(None).await.unwrap_err();
+}
+
+/// An authority, PEM, and a client that it vouches for.
+fn client() -> (String, Shown) {
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let authority = rcgen::CertifiedIssuer::self_signed(params, key).unwrap();
+    let mut params = rcgen::CertificateParams::default();
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    (authority.pem(), (certificate.der().clone(), key.serialize_der()))
 }
