@@ -38,6 +38,31 @@ pub(crate) const MEMCACHED: &[&[&str]] = &[
     ],
 ];
 
+/// From an empty folder to two versions of the CronJob API.
+const CRON_JOB: &[&[&str]] = &[
+    &["init", "--domain", "tutorial.kubebuilder.io"],
+    &[
+        "create",
+        "api",
+        "--group",
+        "batch",
+        "--version",
+        "v1",
+        "--kind",
+        "CronJob",
+    ],
+    &[
+        "create",
+        "api",
+        "--group",
+        "batch",
+        "--version",
+        "v2",
+        "--kind",
+        "CronJob",
+    ],
+];
+
 /// The committed projects. The first is the tour's; docs/examples.md says what each shows.
 pub(crate) const PROJECTS: &[Project] = &[
     Project {
@@ -118,6 +143,44 @@ pub(crate) const PROJECTS: &[Project] = &[
             "src/controller/mod.rs",
             "src/controller/replica_set.rs",
             "tests/pod_count.rs",
+        ],
+    },
+    Project {
+        name: "cronjob-operator",
+        commands: CRON_JOB,
+        kept: &[
+            "Cargo.lock",
+            "Cargo.toml",
+            "config/default/kustomization.yaml",
+            "config/samples/batch_v1_cronjob.yaml",
+            "config/samples/batch_v2_cronjob.yaml",
+            "config/webhook/kustomization.yaml",
+            "config/webhook/kustomizeconfig.yaml",
+            "config/webhook/manager_webhook_patch.yaml",
+            "config/webhook/service.yaml",
+            "config/webhook/webhook_role_binding.yaml",
+            "src/api/v1/cron_job.rs",
+            "src/api/v2/conversion.rs",
+            "src/api/v2/cron_job.rs",
+            "src/api/v2/mod.rs",
+            "src/clock.rs",
+            "src/controller/cron_job.rs",
+            "src/controller/cron_job/history.rs",
+            "src/controller/cron_job/report.rs",
+            "src/lib.rs",
+            "src/main.rs",
+            "src/schedule.rs",
+            "src/webhook/mod.rs",
+            "src/webhook/v1/cron_job.rs",
+            "src/webhook/v1/mod.rs",
+            "tests/tutorial/history.rs",
+            "tests/tutorial/main.rs",
+            "tests/tutorial/rights.rs",
+            "tests/tutorial/runs.rs",
+            "tests/tutorial/status.rs",
+            "tests/tutorial/support.rs",
+            "tests/tutorial/webhooks.rs",
+            "tests/versions.rs",
         ],
     },
 ];

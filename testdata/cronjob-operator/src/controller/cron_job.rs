@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Starts the Jobs of every CronJob when their time has come, and tells how they are doing.
+//!
+//! A reconcile looks at the Jobs that there are ([`history`]), asks the schedule what is to be done now
+//! ([`crate::schedule`]), does it, and says what it saw ([`report`]). It keeps nothing between two calls: what has been
+//! started is read from the Jobs and the status.
+
+pub mod history;
+mod report;
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, Preconditions};
+use rbuilder::conditions::{self, Status};
+use rbuilder::{Action, Controller, Ctx, Result, Watch, rbac};
+use tracing::info;
+
+use crate::api::v1::{ConcurrencyPolicy, CronJob};
+use crate::clock::Clock;
+use crate::schedule::{Run, Schedule};
+
+use history::{History, SCHEDULED_AT};
+use report::{Outcome, PROGRESSING, Trouble};
+
+/// What the reconciler needs beside the object.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Says when it is time.
+    pub clock: Clock,
+}
+
+/// The controller as the manager runs it.
+pub fn controller() -> Controller<CronJob, State> {
+    controller_with(State::default())
+}
+
+/// The controller with a state of the caller's: which objects wake the reconciler, and how it finds their Jobs.
+///
+/// Jobs are watched whole, because their status says whether they have finished; the index lies over the same cache.
+pub fn controller_with(state: State) -> Controller<CronJob, State> {
+    Controller::new(reconcile, state)
+        .watch(Watch::<Job>::owned())
+        .index(history::BY_CONTROLLER, history::controller_of)
+}
+
+/// Brings the cluster closer to what one CronJob asks for.
+///
+/// It runs when the object or one of its Jobs changes, when a run is due, and again after an error, later each time.
+#[rbac(
+    groups = "batch.tutorial.kubebuilder.io",
+    resources = "cronjobs",
+    verbs = ["get", "list", "watch"]
+)]
+#[rbac(
+    groups = "batch.tutorial.kubebuilder.io",
+    resources = "cronjobs/status",
+    verbs = ["get", "patch"]
+)]
+#[rbac(
+    groups = "batch.tutorial.kubebuilder.io",
+    resources = "cronjobs/finalizers",
+    verbs = ["update"]
+)]
+#[rbac(
+    groups = "batch",
+    resources = "jobs",
+    verbs = ["get", "list", "watch", "create", "delete"]
+)]
+pub async fn reconcile(cron_job: Arc<CronJob>, ctx: Ctx<State>) -> Result {
+    if cron_job.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change()); // its Jobs go with it
+    }
+    let recorded = last_recorded(&cron_job);
+    let cron_job = greet(&cron_job, &ctx).await?;
+    let jobs = ctx
+        .cached::<Job>()?
+        .by(history::BY_CONTROLLER, &uid(&cron_job))?;
+    let mut history = History::new(jobs, recorded);
+
+    let outcome = run_if_due(&cron_job, &mut history, &ctx).await;
+    let status = report::status(&cron_job, &history, &outcome);
+    ctx.apply_status(&*cron_job, status).await?;
+    trim(&cron_job, &history, recorded, &ctx).await?;
+
+    match outcome?.wait {
+        Some(wait) => Ok(Action::requeue(wait)),
+        None => Ok(Action::await_change()),
+    }
+}
+
+/// Says of a new object that nothing is known about it yet.
+async fn greet(cron_job: &Arc<CronJob>, ctx: &Ctx<State>) -> Result<Arc<CronJob>> {
+    let mut status = cron_job.status.clone().unwrap_or_default();
+    if !status.conditions.is_empty() {
+        return Ok(Arc::clone(cron_job));
+    }
+    let progressing = conditions::new(PROGRESSING, Status::Unknown, "Reconciling")
+        .message("Starting reconciliation")
+        .observed(&**cron_job);
+    conditions::set(&mut status.conditions, progressing);
+    Ok(Arc::new(ctx.apply_status(&**cron_job, status).await?))
+}
+
+/// Does what the schedule asks for at this moment.
+async fn run_if_due(
+    cron_job: &CronJob,
+    history: &mut History,
+    ctx: &Ctx<State>,
+) -> Result<Outcome, Trouble> {
+    let spec = &cron_job.spec;
+    if spec.suspend == Some(true) {
+        return Ok(Outcome::default());
+    }
+    let schedule: Schedule = spec.schedule.parse().map_err(Trouble::InvalidSchedule)?;
+    let now = ctx.clock.now();
+    let deadline = spec.starting_deadline_seconds;
+    let due = schedule
+        .due(
+            history.last_scheduled.unwrap_or_else(|| created(cron_job)),
+            now,
+            deadline.map(SignedDuration::from_secs),
+        )
+        .map_err(Trouble::TooManyMissed)?;
+    let mut outcome = Outcome {
+        wait: due.next.map(|next| next.duration_since(now).unsigned_abs()),
+        ..Outcome::default()
+    };
+    match due.run {
+        Run::None => {}
+        Run::TooLate(at) => outcome.missed = Some(at),
+        Run::Start(at) if waits(cron_job, history) => {
+            info!(%at, "a run is due, and waits for the one that is not finished");
+        }
+        Run::Start(at) => {
+            let job = start(cron_job, at, history, ctx).await;
+            let job =
+                job.map_err(|error| Trouble::CreationFailed(job_name(cron_job, at), error))?;
+            outcome.started = Some(job.name_any());
+            history.add(Arc::new(job));
+        }
+    }
+    Ok(outcome)
+}
+
+/// Whether a run that is due has to wait for another one.
+fn waits(cron_job: &CronJob, history: &History) -> bool {
+    cron_job.spec.concurrency_policy == ConcurrencyPolicy::Forbid && !history.active.is_empty()
+}
+
+/// Creates the Job of one run, after deleting those that it replaces.
+async fn start(
+    cron_job: &CronJob,
+    at: Timestamp,
+    history: &mut History,
+    ctx: &Ctx<State>,
+) -> Result<Job> {
+    if cron_job.spec.concurrency_policy == ConcurrencyPolicy::Replace {
+        for job in std::mem::take(&mut history.active) {
+            delete(&job, ctx).await?;
+        }
+    }
+    // The name is the time, so a run is created once, even when the cache does not show its Job yet.
+    let job = ctx.create_owned(cron_job, job_for(cron_job, at)).await?;
+    info!(job = job.name_any(), %at, "started a run");
+    Ok(job)
+}
+
+/// The Job of the run that is due at this time.
+fn job_for(cron_job: &CronJob, at: Timestamp) -> Job {
+    let template = cron_job.spec.job_template.clone();
+    let metadata = template.metadata.unwrap_or_default();
+    let mut annotations = metadata.annotations.unwrap_or_default();
+    annotations.insert(SCHEDULED_AT.to_owned(), at.to_string());
+    Job {
+        metadata: ObjectMeta {
+            name: Some(job_name(cron_job, at)),
+            namespace: cron_job.namespace(),
+            labels: metadata.labels,
+            annotations: Some(annotations),
+            ..ObjectMeta::default()
+        },
+        spec: template.spec,
+        status: None,
+    }
+}
+
+fn job_name(cron_job: &CronJob, at: Timestamp) -> String {
+    format!("{}-{}", cron_job.name_any(), at.as_second())
+}
+
+/// Deletes the oldest of the finished Jobs that are more than the limits allow.
+async fn trim(
+    cron_job: &CronJob,
+    history: &History,
+    recorded: Option<Timestamp>,
+    ctx: &Ctx<State>,
+) -> Result<()> {
+    let spec = &cron_job.spec;
+    for (finished, limit) in [
+        (&history.successful, spec.successful_jobs_history_limit),
+        (&history.failed, spec.failed_jobs_history_limit),
+    ] {
+        let Some(limit) = limit else { continue };
+        let kept = usize::try_from(limit).unwrap_or_default();
+        let surplus = &finished[..finished.len().saturating_sub(kept)];
+        // The status has to know of a run before its Job goes: the run would be started again.
+        for job in surplus
+            .iter()
+            .filter(|job| history::scheduled_at(job) <= recorded)
+        {
+            delete(job, ctx).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes a Job, and its pods after it; it is no error if the Job is gone already.
+async fn delete(job: &Job, ctx: &Ctx<State>) -> Result<()> {
+    let params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: job.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::background()
+    };
+    let deleted = ctx.api::<Job>(job).delete(&job.name_any(), &params).await;
+    match deleted {
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        deleted => Ok(deleted.map(drop)?),
+    }
+}
+
+/// When the newest run was due that the status knows of.
+fn last_recorded(cron_job: &CronJob) -> Option<Timestamp> {
+    let status = cron_job.status.as_ref()?;
+    status.last_schedule_time.as_ref().map(|time| time.0)
+}
+
+/// When the object was created; runs before that are not missed.
+fn created(cron_job: &CronJob) -> Timestamp {
+    let created = cron_job.metadata.creation_timestamp.as_ref();
+    created.map_or(Timestamp::MAX, |time| time.0)
+}
+
+fn uid(cron_job: &CronJob) -> String {
+    cron_job.uid().unwrap_or_default()
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the status of a CronJob says: its Jobs, and three conditions.
+//!
+//! | condition | `True` | `False` |
+//! |---|---|---|
+//! | `Available` | `JobsActive`, `AllJobsCompleted` | `Suspended`, `JobsFailed` |
+//! | `Progressing` | `JobCreated`, `JobsActive` | `NoJobsActive` |
+//! | `Degraded` | `InvalidSchedule`, `TooManyMissedSchedules`, `JobCreationFailed`, `MissedSchedule`, `JobsFailed` | `AsExpected` |
+//!
+//! All three are worked out anew each time, so that a trouble that is over is not on record any more: kubebuilder's
+//! tutorial, which this follows, leaves `Degraded` at `True` for ever.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Resource;
+use rbuilder::Error;
+use rbuilder::conditions::{self, Builder};
+
+use crate::api::v1::{CronJob, CronJobStatus};
+use crate::schedule::{InvalidSchedule, TooManyMissed};
+
+use super::history::History;
+
+/// Whether runs start and succeed.
+const AVAILABLE: &str = "Available";
+/// Whether a run is under way.
+pub const PROGRESSING: &str = "Progressing";
+/// Whether something is wrong.
+const DEGRADED: &str = "Degraded";
+
+/// How many Jobs the status may list, as its schema says.
+const MOST_LISTED: usize = 10;
+
+/// What came of looking at the schedule.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The name of the Job that was created.
+    pub started: Option<String>,
+    /// The run that it is too late for.
+    pub missed: Option<Timestamp>,
+    /// How long it is until the next run.
+    pub wait: Option<Duration>,
+}
+
+/// Why a CronJob cannot have what it asks for.
+#[derive(Debug)]
+pub enum Trouble {
+    /// It cannot be said when it runs.
+    InvalidSchedule(InvalidSchedule),
+    /// Too many runs were missed.
+    TooManyMissed(TooManyMissed),
+    /// The Job of this name could not be made.
+    CreationFailed(String, Error),
+}
+
+/// A schedule must change before another look can help; a Job can be tried again.
+impl From<Trouble> for Error {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::InvalidSchedule(error) => Error::terminal(error),
+            Trouble::TooManyMissed(error) => Error::terminal(error),
+            Trouble::CreationFailed(_, error) => error,
+        }
+    }
+}
+
+/// The status of a CronJob with this history, after a look at its schedule.
+pub fn status(
+    cron_job: &CronJob,
+    history: &History,
+    outcome: &Result<Outcome, Trouble>,
+) -> CronJobStatus {
+    let mut status = cron_job.status.clone().unwrap_or_default();
+    for condition in [
+        available(cron_job, history),
+        progressing(history, outcome),
+        degraded(history, outcome),
+    ] {
+        conditions::set(&mut status.conditions, condition.observed(cron_job));
+    }
+    let unlisted = history.active.len().saturating_sub(MOST_LISTED);
+    let active = history.active[unlisted..].iter();
+    CronJobStatus {
+        active: active.map(|job| job.object_ref(&())).collect(),
+        last_schedule_time: history.last_scheduled.map(Time),
+        conditions: status.conditions,
+    }
+}
+
+fn available(cron_job: &CronJob, history: &History) -> Builder {
+    if cron_job.spec.suspend == Some(true) {
+        conditions::new(AVAILABLE, false, "Suspended")
+            .message("No runs are started while it is suspended")
+    } else if history.failures() > 0 {
+        conditions::new(AVAILABLE, false, "JobsFailed").message(failures(history))
+    } else if history.active.is_empty() {
+        conditions::new(AVAILABLE, true, "AllJobsCompleted").message("All runs have completed")
+    } else {
+        conditions::new(AVAILABLE, true, "JobsActive").message(active(history))
+    }
+}
+
+fn progressing(history: &History, outcome: &Result<Outcome, Trouble>) -> Builder {
+    if let Ok(Outcome {
+        started: Some(job), ..
+    }) = outcome
+    {
+        conditions::new(PROGRESSING, true, "JobCreated").message(format!("Created job {job}"))
+    } else if history.active.is_empty() {
+        conditions::new(PROGRESSING, false, "NoJobsActive").message("No jobs are active")
+    } else {
+        conditions::new(PROGRESSING, true, "JobsActive").message(active(history))
+    }
+}
+
+fn degraded(history: &History, outcome: &Result<Outcome, Trouble>) -> Builder {
+    let (reason, message) = match outcome {
+        Err(Trouble::InvalidSchedule(error)) => ("InvalidSchedule", error.to_string()),
+        Err(Trouble::TooManyMissed(error)) => ("TooManyMissedSchedules", error.to_string()),
+        Err(Trouble::CreationFailed(job, error)) => (
+            "JobCreationFailed",
+            format!("Failed to create job {job}: {error:#}"),
+        ),
+        Ok(Outcome {
+            missed: Some(at), ..
+        }) => (
+            "MissedSchedule",
+            format!("Missed the starting deadline of the run at {at}"),
+        ),
+        Ok(_) if history.failures() > 0 => ("JobsFailed", failures(history)),
+        Ok(_) => {
+            return conditions::new(DEGRADED, false, "AsExpected").message("Nothing is wrong");
+        }
+    };
+    conditions::new(DEGRADED, true, reason).message(message)
+}
+
+fn active(history: &History) -> String {
+    format!("{} job(s) are active", history.active.len())
+}
+
+fn failures(history: &History) -> String {
+    format!(
+        "{} job(s) have failed since the last success",
+        history.failures()
+    )
+}
