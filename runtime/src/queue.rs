@@ -348,6 +348,9 @@ fn backoff(failures: u32) -> Duration {
 }
 
 #[cfg(test)]
+mod model;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Arc;
