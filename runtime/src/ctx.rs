@@ -309,6 +309,19 @@ mod tests {
 
     use super::*;
 
+    /// Before a manager has started, there is no context to read with; one that has no manager reads nothing.
+    #[tokio::test]
+    async fn a_context_without_a_manager_reads_nothing() {
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let ctx = Ctx::new(Client::try_from(nowhere).unwrap(), "test", ());
+        let error = ctx.cached::<ConfigMap>().unwrap_err();
+        assert!(error.is_terminal());
+        assert!(
+            error.to_string().starts_with("nothing caches ConfigMap (v1)"),
+            "{error}"
+        );
+    }
+
     #[tokio::test]
     async fn a_context_for_tests_has_the_caches_and_indexes_it_was_given() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());

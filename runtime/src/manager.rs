@@ -288,6 +288,24 @@ impl Manager {
     ///
     /// A second signal ends the process at once, with status 1.
     ///
+    /// A manager that was started is gone: it can neither be started twice nor be given more to do.
+    ///
+    /// ```compile_fail,E0382
+    /// # use rbuilder::{Manager, Result};
+    /// # async fn run(manager: Manager) -> Result<()> {
+    /// manager.start().await?;
+    /// manager.start().await
+    /// # }
+    /// ```
+    /// ```compile_fail,E0382
+    /// # use rbuilder::{Manager, Result, Task};
+    /// # async fn run(manager: Manager, task: Task) -> Result<()> {
+    /// let running = manager.start();
+    /// manager.task(task);
+    /// running.await
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// See [`ManagerError`]. The caller should let the process end with a status that says so.
     pub async fn start(self) -> Result<(), Error> {

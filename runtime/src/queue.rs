@@ -244,7 +244,11 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     }
 
     fn schedule(&self, key: T, asked: Again) {
-        self.lock().schedule(key, asked, self.epoch);
+        let mut state = self.lock();
+        // A key whose time has come keeps the place that it has had since then.
+        state.promote_due(self.epoch, Instant::now());
+        state.schedule(key, asked, self.epoch);
+        drop(state);
         self.changed.notify_one();
     }
 

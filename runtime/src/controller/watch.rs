@@ -17,7 +17,7 @@ use crate::ctx::Ctx;
 use crate::error::Error;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
-use crate::queue::{LOW, NORMAL, Priority, Workqueue};
+use crate::queue::{LOW, NORMAL, Workqueue};
 
 /// A kind that a controller watches, which of its changes count, and which objects they concern.
 ///
@@ -329,35 +329,39 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
     ctx: Ctx<S>,
 ) {
     let name = cache.kind().name();
-    let enqueue = move |object: &W, priority: Priority| {
+    let map = move |object: &W| {
         MAPPING.set(true);
         // A panic would end the watch, for all controllers that look at this kind.
         let mapped = catch_unwind(AssertUnwindSafe(|| keys(object, &ctx)));
         MAPPING.set(false);
-        match mapped {
-            Ok(keys) => keys.into_iter().for_each(|key| queue.add(key, priority)),
-            Err(_) => tracing::error!(
+        mapped.unwrap_or_else(|_| {
+            tracing::error!(
                 controller = ctx.controller(),
                 kind = %name,
                 object = %Key::of(object),
                 "the mapping of a watched object panicked; nothing is reconciled for this change"
-            ),
-        }
+            );
+            Vec::new()
+        })
     };
     cache.subscribe(Box::new(move |change| {
         if !wanted(filter.as_ref(), change) {
             return;
         }
-        match change {
+        let (mut keys, priority) = match change {
             Change::Applied { old, new, initial } => {
-                let priority = if *initial { LOW } else { NORMAL };
-                if let Some(old) = old {
-                    enqueue(old, priority);
-                }
-                enqueue(new, priority);
+                let mut keys = old.as_deref().map(&map).unwrap_or_default();
+                keys.append(&mut map(new));
+                (keys, if *initial { LOW } else { NORMAL })
             }
-            Change::Deleted(old) => enqueue(old, NORMAL),
+            Change::Deleted(old) => (map(old), NORMAL),
+        };
+        // Each key once: a worker that takes the first one at once would otherwise be given it again.
+        if keys.len() > 1 {
+            keys.sort_unstable();
+            keys.dedup();
         }
+        keys.into_iter().for_each(|key| queue.add(key, priority));
     }));
 }
 

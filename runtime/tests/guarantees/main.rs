@@ -4,5 +4,8 @@
 #[path = "../controllers/support.rs"]
 mod support;
 
+mod handlers;
 mod late_watches;
+mod leading;
 mod panics;
+mod starting;
