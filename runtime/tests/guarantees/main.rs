@@ -32,7 +32,7 @@
 //! | 11 | no reconcile is left behind | `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
 //! | 12 | webhooks are served before caches fill, caches are filled before the manager is ready | `tests/guarantees/starting.rs: objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_from_starting`, `tests/webhooks.rs: versions_are_converted_and_the_operator_starts_with_what_is_stored` |
 //! | 13 | metrics are there from the start, at zero | `src/metrics/tests.rs: names_types_and_labels_are_controller_runtimes_and_begin_at_zero` |
-//! | 13 | a port in use is an error that names the address | `tests/metrics.rs: a_port_in_use_ends_the_start_with_the_address`, `src/server.rs: an_address_that_cannot_be_had_is_named`, `tests/process.rs: a_manager_that_cannot_start_says_why` |
+//! | 13 | a port in use is an error that names the address | `tests/metrics.rs: a_port_in_use_ends_the_start_with_the_address`, `src/server/tests.rs: an_address_that_cannot_be_had_is_named`, `tests/process.rs: a_manager_that_cannot_start_says_why` |
 //! | 13 | a failing check is a 500 | `src/probes.rs: an_endpoint_answers_for_all_its_checks` |
 //! | 13 | being alive does not depend on caches | `tests/guarantees/starting.rs: a_manager_whose_caches_do_not_fill_is_alive_and_not_ready`, `tests/controllers/reconciling.rs: probes_tell_alive_from_ready` |
 //! | 14 | creations and changes of the object, and all changes of what it owns, reconcile it | `tests/controllers/reconciling.rs: an_operator_keeps_what_it_owns_as_it_should_be` |
@@ -87,10 +87,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     let Some(at) = found else {
         return Err(format!("{file} has no test `{name}`"));
     };
-    let attributes = lines[..at]
-        .iter()
-        .rev()
-        .take_while(|line| line.starts_with("#["));
+    let attributes = lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
     let is_test = |line: &&str| line.starts_with("#[test]") || line.contains("::test");
     match attributes.into_iter().any(is_test) {
         true => Ok(()),
@@ -113,7 +110,10 @@ fn every_test_of_the_index_exists() {
             named += 1;
         }
     }
-    assert!(named > 50, "the table is not read as it is written: {named} tests");
+    assert!(
+        named > 50,
+        "the table is not read as it is written: {named} tests"
+    );
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     assert!(is_proved("src/queue.rs", "no_such_test").is_err());
     assert!(is_proved("src/queue.rs", "backoff").is_err());
