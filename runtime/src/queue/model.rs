@@ -48,15 +48,17 @@ struct Wish {
     order: u64,
 }
 
+/// When, at the earliest, and how urgently. What was wanted at once is due when the worker is done.
+type Meanwhile = (Option<u64>, Priority);
+
 /// What the queue should be.
 #[derive(Default)]
 struct Model {
     now: u64,
     order: u64,
     wanted: Vec<(Key, Wish)>,
-    /// Keys that workers have, and what was asked for them meanwhile: when, at the earliest, and how urgently. What was
-    /// wanted at once is due when the worker is done.
-    taken: Vec<(Key, Option<(Option<u64>, Priority)>)>,
+    /// Keys that workers have, and what was asked for them meanwhile.
+    taken: Vec<(Key, Option<Meanwhile>)>,
     failures: Vec<(Key, u32)>,
 }
 
