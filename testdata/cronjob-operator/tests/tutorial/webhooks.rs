@@ -125,16 +125,16 @@ async fn mistakes_are_refused_with_their_fields(env: Environment) {
     let create =
         async |name: &str, schedule: &str| served.create(cron_job(name, schedule), false).await;
     create(&"n".repeat(52), "*/5 * * * *").await.unwrap();
-    let long = cause("metadata.name", "must be no more than 52 characters");
-    let foo = cause("spec.schedule", "Expected exactly 5 fields, found 1: foo");
+    let long = || cause("metadata.name", "must be no more than 52 characters");
+    let foo = || cause("spec.schedule", "Expected exactly 5 fields, found 1: foo");
     let too_long = "n".repeat(53);
-    assert_eq!(causes(create(&too_long, "@daily").await), [long.clone()]);
-    assert_eq!(causes(create("short", "foo").await), [foo.clone()]);
-    assert_eq!(causes(create(&too_long, "foo").await), [long, foo.clone()]);
+    assert_eq!(causes(create(&too_long, "@daily").await), [long()]);
+    assert_eq!(causes(create("short", "foo").await), [foo()]);
+    assert_eq!(causes(create(&too_long, "foo").await), [long(), foo()]);
 
     create("nightly", "0 3 * * *").await.unwrap();
     let changed = json!({ "spec": { "schedule": "foo" } });
-    assert_eq!(causes(served.update("nightly", changed).await), [foo]);
+    assert_eq!(causes(served.update("nightly", changed).await), [foo()]);
     let changed = json!({ "spec": { "schedule": "0 4 * * *" } });
     served.update("nightly", changed).await.unwrap();
     let deleted = served
