@@ -6,9 +6,10 @@
 //! candidates one is refused. A leader that could not renew in time has lost, before any other may take
 //! over.
 //!
-//! It differs from client-go in three points, all on the safe side: the renew deadline counts from the
+//! It differs from client-go in four points, all on the safe side: the renew deadline counts from the
 //! sending of the last renewal that succeeded, not from the answer to it; a leader that sees another holder
-//! has lost at once; and a lease is released only by [`Leadership::release`], which the manager calls when
+//! has lost at once; a candidate that has seen a lease leaves it to its holder even when somebody deletes it; and
+//! a lease is released only by [`Leadership::release`], which the manager calls when
 //! its reconciles have ended.
 
 use std::collections::hash_map::RandomState;
@@ -242,6 +243,10 @@ impl Elector {
             }
         }
         let Some(found) = self.read().await? else {
+            // Who deletes a lease does not tell its holder, who may act until it would have expired.
+            if let Some(holder) = self.other_holder() {
+                return Ok(Outcome::HeldBy(holder));
+            }
             self.create().await?;
             return Ok(Outcome::Leading);
         };

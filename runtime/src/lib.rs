@@ -113,6 +113,7 @@ pub mod envtest;
 mod action;
 mod args;
 mod cache;
+mod client;
 pub mod conditions;
 mod controller;
 mod ctx;

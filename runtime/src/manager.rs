@@ -7,13 +7,13 @@ mod run;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kube::client::ClientBuilder;
 use kube::core::admission::AdmissionResponse;
 use kube::{Client, Config};
 use serde::Serialize;
 
 use crate::args::ManagerArgs;
 use crate::cache::Trim;
+use crate::client;
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
 use crate::leader_election::LeaseTimes;
@@ -85,16 +85,14 @@ impl Manager {
     /// A manager for the cluster of this configuration, which leaves logging alone.
     ///
     /// Leader election has a client of its own, as with [`new`](Self::new), so that it neither waits behind other
-    /// requests nor repeats its own.
+    /// requests nor repeats its own. The manager decides itself how long to wait for answers and which requests to
+    /// repeat, whatever `config` says of that; see [`client`](Self::client).
     ///
     /// # Errors
     /// When no client can be made from the configuration.
     pub fn with_config(id: impl Into<String>, config: Config, args: ManagerArgs) -> Result<Self, Error> {
         let metrics = Metrics::new();
-        let counted = metrics.count_requests(&config.cluster_url);
-        let client = ClientBuilder::try_from(config.clone())?
-            .with_layer(&counted)
-            .build();
+        let client = client::of_manager(config.clone(), &metrics)?;
         Ok(Self {
             config: Some(config),
             metrics,
@@ -275,6 +273,10 @@ impl Manager {
     }
 
     /// The manager's client.
+    ///
+    /// It gives an answer up when nothing has come for 90 s, or a hung API server would hang reconciles for good; to
+    /// follow logs that may be silent for longer, make a client of your own. Requests answered with 429, 503 or 504
+    /// it repeats up to six times, after what `Retry-After` says or some seconds.
     pub fn client(&self) -> Client {
         self.client.clone()
     }

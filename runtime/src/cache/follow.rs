@@ -1,6 +1,7 @@
 //! The watch behind a cache: kube's `watcher`, and what to say when it stumbles.
 
 use std::collections::HashSet;
+use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -8,12 +9,15 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use kube::Client;
 use kube::runtime::watcher::{self, DefaultBackoff};
+use tokio::time::Instant;
 
 use super::{Cache, Lean, Trim};
 use crate::object::{Key, Kind, Watchable};
 
 /// The longest wait between two tries to fill a cache; controllers are waiting for it.
 const RETRY_UNTIL_SYNCED: Duration = Duration::from_secs(10);
+/// A watch that went on for this long before it failed is not failing at once.
+const LASTED: Duration = Duration::from_secs(30);
 
 /// What kube tells of a watch.
 type Events<K> = BoxStream<'static, watcher::Result<watcher::Event<K>>>;
@@ -21,35 +25,32 @@ type Events<K> = BoxStream<'static, watcher::Result<watcher::Event<K>>>;
 impl<K: Watchable> Cache<K> {
     /// Follows the objects of one namespace, or of all, for as long as it is polled.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
-        let mut events = self.events(client, namespace.as_deref());
-        let mut backoff = DefaultBackoff::default();
-        let mut seen = HashSet::new();
+        let watch = || self.events(client.clone(), namespace.as_deref());
+        let mut events = watch();
+        let mut pauses = Pauses::new();
+        let mut list = List::default();
         let mut synced = false;
         while let Some(event) = events.next().await {
             match event {
-                Ok(watcher::Event::Init) => seen.clear(),
-                Ok(watcher::Event::InitApply(object)) => {
-                    seen.insert(Key::of(&object));
-                    self.apply(object, !synced);
-                }
-                Ok(watcher::Event::InitDone) => {
-                    backoff = DefaultBackoff::default();
-                    self.keep_only(namespace.as_deref(), &std::mem::take(&mut seen));
-                    if !std::mem::replace(&mut synced, true) {
-                        self.scope_synced();
+                Ok(event) => {
+                    if is_progress(&event) {
+                        pauses.forget();
                     }
+                    self.take(event, namespace.as_deref(), &mut list, &mut synced);
                 }
-                Ok(watcher::Event::Apply(object)) => self.apply(object, false),
-                Ok(watcher::Event::Delete(object)) => self.delete(&Key::of(&object)),
+                Err(error) if is_silence(&error) => {
+                    // Where the API server sends no bookmarks, as for a kind that nobody ever changed, that is usual.
+                    tracing::debug!(kind = %self.kind.name(), "nothing came for a while, watching anew: {error}");
+                }
                 Err(error) => {
                     self.note_error(&error);
-                    let pause = backoff.next().unwrap_or(RETRY_UNTIL_SYNCED);
-                    let pause = if synced {
-                        pause
-                    } else {
-                        pause.min(RETRY_UNTIL_SYNCED)
-                    };
-                    tokio::time::sleep(pause).await;
+                    if is_expired(&error) {
+                        // kube's watcher lists anew when an event says so, but not when the answer itself does.
+                        events = watch();
+                    }
+                    let longest = if synced { Duration::MAX } else { RETRY_UNTIL_SYNCED };
+                    tokio::time::sleep(pauses.next().min(longest)).await;
+                    pauses.ended();
                 }
             }
         }
@@ -64,6 +65,32 @@ impl<K: Watchable> Cache<K> {
             events.map(|event| event.map(whole)).boxed()
         } else {
             watcher::watcher(self.kind.api(client, namespace), config).boxed()
+        }
+    }
+
+    /// Does to the cache what a watch tells of one namespace, or of all. `list` is the one that has not
+    /// ended yet; `synced` says whether there has been a whole one.
+    fn take(&self, event: watcher::Event<K>, namespace: Option<&str>, list: &mut List, synced: &mut bool) {
+        match event {
+            watcher::Event::Init => {
+                *list = List {
+                    seen: HashSet::new(),
+                    expected: self.written.expected(),
+                }
+            }
+            watcher::Event::InitApply(object) => {
+                list.seen.insert(Key::of(&object));
+                self.apply(object, !*synced);
+            }
+            watcher::Event::InitDone => {
+                let List { seen, expected } = std::mem::take(list);
+                self.keep_only(namespace, &seen, expected);
+                if !std::mem::replace(synced, true) {
+                    self.scope_synced();
+                }
+            }
+            watcher::Event::Apply(object) => self.apply(object, false),
+            watcher::Event::Delete(object) => self.delete(&Key::of(&object)),
         }
     }
 
@@ -84,6 +111,80 @@ fn whole<K>(event: watcher::Event<Lean<K>>) -> watcher::Event<K> {
         InitApply(Lean(object)) => InitApply(object),
         InitDone => InitDone,
     }
+}
+
+/// A list of objects on its way.
+#[derive(Default)]
+struct List {
+    seen: HashSet<Key>,
+    /// What this process had written, and not seen, before it asked for the list.
+    expected: HashSet<Key>,
+}
+
+/// The pauses between tries to watch: client-go's, 800 ms doubling to 30 s, for as long as one failure follows the
+/// other.
+struct Pauses {
+    backoff: Option<DefaultBackoff>,
+    /// When the last pause was over.
+    since: Instant,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Self {
+            backoff: None,
+            since: Instant::now(),
+        }
+    }
+
+    /// The watch works: the next failure is a first one.
+    fn forget(&mut self) {
+        self.backoff = None;
+    }
+
+    fn next(&mut self) -> Duration {
+        if self.since.elapsed() >= LASTED {
+            self.forget();
+        }
+        let backoff = self.backoff.get_or_insert_default();
+        backoff.next().unwrap_or(RETRY_UNTIL_SYNCED)
+    }
+
+    fn ended(&mut self) {
+        self.since = Instant::now();
+    }
+}
+
+/// Whether an event shows that the watch works; kube's watcher says `Init` before it asks for anything.
+fn is_progress<K>(event: &watcher::Event<K>) -> bool {
+    !matches!(event, watcher::Event::Init | watcher::Event::InitApply(_))
+}
+
+/// Whether the API server no longer has what lies between the version that a watch knows and now.
+fn is_expired(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
+}
+
+/// Whether a watch that was running was given up because nothing came; see [`client`](crate::client).
+fn is_silence(error: &watcher::Error) -> bool {
+    let watcher::Error::WatchFailed(error) = error else {
+        return false;
+    };
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            if io.kind() == io::ErrorKind::TimedOut {
+                return true;
+            }
+            // What an `io::Error` wraps is not its source, but itself.
+            next = io
+                .get_ref()
+                .map(|inner| inner as &(dyn std::error::Error + 'static));
+        } else {
+            next = error.source();
+        }
+    }
+    false
 }
 
 /// What went wrong with a watch, and what is likely missing.
@@ -107,5 +208,51 @@ fn explain<K: Watchable>(kind: &Kind<K>, error: &watcher::Error) -> String {
         }
         kube::Error::Api(status) => status.message.clone(),
         cause => format!("{:#}", crate::Error::new(cause.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_while_a_watch_fails_at_once_and_start_anew_when_it_has_lasted() {
+        let mut pauses = Pauses::new();
+        let first = pauses.next();
+        for _ in 0..6 {
+            pauses.next();
+            pauses.ended();
+        }
+        assert!(pauses.next() > first * 4);
+        pauses.ended();
+        tokio::time::advance(LASTED).await;
+        let lasted = pauses.next();
+        assert!(lasted < first * 4, "{lasted:?}");
+        for _ in 0..6 {
+            pauses.next();
+        }
+        pauses.forget();
+        let worked = pauses.next();
+        assert!(worked < first * 4, "{worked:?}");
+    }
+
+    #[test]
+    fn a_list_that_only_begins_is_no_progress() {
+        assert!(!is_progress(&watcher::Event::<()>::Init));
+        assert!(!is_progress(&watcher::Event::InitApply(())));
+        assert!(is_progress(&watcher::Event::<()>::InitDone));
+        assert!(is_progress(&watcher::Event::Delete(())));
+    }
+
+    #[test]
+    fn silence_is_told_from_other_failures() {
+        let failed = |kind: io::ErrorKind| {
+            let inner = io::Error::from(kind);
+            watcher::Error::WatchFailed(kube::Error::ReadEvents(io::Error::other(inner)))
+        };
+        assert!(is_silence(&failed(io::ErrorKind::TimedOut)));
+        assert!(!is_silence(&failed(io::ErrorKind::ConnectionReset)));
+        let listing = kube::Error::ReadEvents(io::ErrorKind::TimedOut.into());
+        assert!(!is_silence(&watcher::Error::InitialListFailed(listing)));
     }
 }

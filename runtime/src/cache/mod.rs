@@ -11,6 +11,7 @@ mod follow;
 mod index;
 mod registry;
 mod selection;
+mod written;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +27,7 @@ pub(crate) use index::Index;
 pub(crate) use registry::{CacheId, Caches, NamedWatch};
 pub use selection::Selection;
 pub(crate) use selection::Trim;
+use written::Written;
 
 /// What happened to an object, as the watch of its kind tells it.
 #[derive(Clone, Debug)]
@@ -63,6 +65,7 @@ pub(crate) struct Cache<K: Watchable> {
     trim: Trim,
     objects: RwLock<Objects<K>>,
     handlers: RwLock<Vec<Handler<K>>>,
+    written: Written<K>,
     /// How many watches have not delivered their first list yet.
     unsynced: AtomicUsize,
     synced: watch::Sender<bool>,
@@ -86,6 +89,7 @@ impl<K: Watchable> Cache<K> {
                 indexes: Vec::new(),
             }),
             handlers: RwLock::default(),
+            written: Written::default(),
             unsynced: AtomicUsize::new(0),
             synced: watch::channel(false).0,
             last_error: Mutex::new("the API server has not answered yet".to_owned()),
@@ -142,9 +146,20 @@ impl<K: Watchable> Cache<K> {
         self.apply(object, true);
     }
 
+    /// Remembers an object that this process wrote until the watch tells of it: should it be gone before that, its
+    /// deletion is told all the same.
+    pub(crate) fn wrote(&self, mut object: K) {
+        let key = Key::of(&object);
+        if self.get(&key).is_none() {
+            self.trim.apply(object.meta_mut());
+            self.written.insert(key, object);
+        }
+    }
+
     fn apply(&self, mut object: K, initial: bool) {
         self.trim.apply(object.meta_mut());
         let (key, new) = (Key::of(&object), Arc::new(object));
+        self.written.seen(&key);
         let old = self.write().insert(key, &new);
         let unchanged = old.as_ref().is_some_and(|old| {
             old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
@@ -155,14 +170,16 @@ impl<K: Watchable> Cache<K> {
     }
 
     fn delete(&self, key: &Key) {
+        self.written.seen(key);
         let old = self.write().remove(key);
         if let Some(old) = old {
             self.tell(&Change::Deleted(old));
         }
     }
 
-    /// Deletes what a new list of `namespace` (`None`: all of them) no longer has.
-    fn keep_only(&self, namespace: Option<&str>, seen: &HashSet<Key>) {
+    /// Deletes what a new list of `namespace` (`None`: all of them) no longer has. `expected` are the objects that
+    /// were written and not seen when the list was asked for.
+    fn keep_only(&self, namespace: Option<&str>, seen: &HashSet<Key>, expected: HashSet<Key>) {
         let listed = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let gone: Vec<Key> = {
             let objects = self.read();
@@ -171,6 +188,10 @@ impl<K: Watchable> Cache<K> {
         };
         for key in gone {
             self.delete(&key);
+        }
+        let expected = expected.into_iter().filter(|key| listed(&key)).collect();
+        for object in self.written.missing(expected) {
+            self.tell(&Change::Deleted(object));
         }
     }
 
@@ -290,10 +311,33 @@ mod tests {
             cache.apply(object(namespace, name, "1"), true);
         }
         log.lock().unwrap().clear();
-        cache.keep_only(Some("a"), &HashSet::from([Key::of(&object("a", "y", "1"))]));
+        let seen = HashSet::from([Key::of(&object("a", "y", "1"))]);
+        cache.keep_only(Some("a"), &seen, HashSet::new());
         assert_eq!(*log.lock().unwrap(), ["a/x 1>-"]);
-        cache.keep_only(None, &HashSet::new());
+        cache.keep_only(None, &HashSet::new(), HashSet::new());
         assert!(cache.keys().is_empty());
+    }
+
+    #[test]
+    fn what_was_written_and_is_gone_before_it_was_seen_is_told_as_deleted() {
+        let (cache, log) = recorded();
+        for name in ["gone", "listed", "watched", "elsewhere"] {
+            let namespace = if name == "elsewhere" { "b" } else { "a" };
+            cache.wrote(object(namespace, name, "1"));
+        }
+        cache.apply(object("a", "watched", "2"), false);
+        cache.delete(&Key::of(&object("a", "watched", "3")));
+        let expected = cache.written.expected();
+        // It may be missing in the list that is on its way.
+        cache.wrote(object("a", "late", "1"));
+        cache.apply(object("a", "listed", "1"), false);
+        log.lock().unwrap().clear();
+
+        let seen = HashSet::from([Key::of(&object("a", "listed", "1"))]);
+        cache.keep_only(Some("a"), &seen, expected);
+        assert_eq!(*log.lock().unwrap(), ["a/gone 1>-"]);
+        cache.keep_only(Some("a"), &seen, cache.written.expected());
+        assert_eq!(*log.lock().unwrap(), ["a/gone 1>-", "a/late 1>-"]);
     }
 
     #[test]

@@ -41,7 +41,11 @@ impl<S> Ctx<S> {
                 let present = api.get(&child.name_any()).await?;
                 Ok(owned_already(owner, present)?)
             }
-            created => Ok(created?),
+            created => {
+                let created = created?;
+                self.remember(&created);
+                Ok(created)
+            }
         }
     }
 

@@ -97,7 +97,11 @@ impl<S> Ctx<S> {
             mutate(object);
             Ok(set_controller_reference(owner, object)?)
         };
-        self.write(object, mutate).await
+        let written = self.write(object, mutate).await?;
+        if let Written::Created(created) = &written {
+            self.remember(created);
+        }
+        Ok(written)
     }
 
     async fn write<K: Object + Serialize>(

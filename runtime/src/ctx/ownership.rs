@@ -1,5 +1,7 @@
 //! Owner references: who controls an object, and applying what an object owns.
 
+use std::marker::PhantomData;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use kube::core::{ObjectMeta, PartialObjectMeta, Status};
@@ -38,6 +40,7 @@ impl<S> Ctx<S> {
         // The server is no help in telling owners apart: those that one controller reconciles share a field manager,
         // and an apply for the second one silently takes the reference to the first one away. So each apply names
         // what it was decided on, and meets a conflict should that have changed.
+        let is_known = known.is_some();
         if let Some(known) = known {
             child.meta_mut().uid = known.uid;
         } else if let Some(present) = api.get_metadata_opt(&child.name_any()).await? {
@@ -49,7 +52,29 @@ impl<S> Ctx<S> {
         match self.send_apply(&api, &child).await {
             // An object of this name, but not the one that was known.
             Err(kube::Error::Api(status)) if is_about_uid(&status) => Err(as_conflict(&status).into()),
-            applied => Ok(applied?),
+            applied => {
+                let applied = applied?;
+                if !is_known {
+                    self.remember(&applied);
+                }
+                Ok(applied)
+            }
+        }
+    }
+
+    /// Tells the caches of an owned object that was just made, so that its owner hears of its end even if its watch
+    /// has a gap.
+    pub(super) fn remember<C: Object>(&self, made: &C) {
+        let (caches, all) = (&self.shared.caches, Selection::all());
+        if let Some(cache) = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all) {
+            cache.wrote(PartialObjectMeta {
+                types: None,
+                metadata: made.meta().clone(),
+                _phantom: PhantomData,
+            });
+        }
+        if let Some(cache) = caches.find::<C>(&Kind::of_type(), &all) {
+            cache.wrote(made.clone());
         }
     }
 

@@ -20,6 +20,9 @@ use super::process::Process;
 use super::settings::Settings;
 use super::workspace::Workspace;
 
+pub(super) const ETCD: &str = "etcd";
+pub(super) const API_SERVER: &str = "kube-apiserver";
+
 /// Starts tried in all when another process takes a port between our choosing it and the server's binding it.
 const ATTEMPTS: usize = 5;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,7 +34,8 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct ControlPlane {
     /// In the order of their start; empty once stopped.
     servers: Mutex<Vec<Process>>,
-    stop_timeout: Duration,
+    settings: Settings,
+    etcd_url: String,
     config: Config,
     kubeconfig: Kubeconfig,
     kubeconfig_path: PathBuf,
@@ -57,7 +61,7 @@ impl ControlPlane {
     async fn start_once(assets: &Assets, settings: &Settings) -> Result<Self, (Error, bool)> {
         let deadline = Instant::now() + settings.start_timeout;
         let plane = Self::prepare(settings).await.map_err(|err| (err, false))?;
-        match plane.run(assets, settings, deadline).await {
+        match plane.run(assets, deadline).await {
             Ok(()) => Ok(plane),
             Err(error) => {
                 let lost_port = plane.servers().iter().any(Process::lost_its_port);
@@ -81,7 +85,8 @@ impl ControlPlane {
         config.default_retry = false;
         Ok(Self {
             servers: Mutex::default(),
-            stop_timeout: settings.stop_timeout,
+            settings: settings.clone(),
+            etcd_url: format!("http://127.0.0.1:{}", free_port()?),
             config,
             kubeconfig,
             kubeconfig_path,
@@ -89,35 +94,56 @@ impl ControlPlane {
         })
     }
 
-    async fn run(&self, assets: &Assets, settings: &Settings, deadline: Instant) -> Result<(), Error> {
-        let etcd_port = free_port()?;
-        let etcd_url = format!("http://127.0.0.1:{etcd_port}");
-        let mut arguments = etcd_arguments(&etcd_url);
-        arguments.extend(settings.etcd_args.iter().map(OsString::from));
-        self.launch("etcd", &assets.etcd, arguments, settings)?;
-        let etcd = config_for(&etcd_url)?;
-        self.wait_for(deadline, &etcd, "/health").await?;
+    async fn run(&self, assets: &Assets, deadline: Instant) -> Result<(), Error> {
+        let mut arguments = etcd_arguments(&self.etcd_url);
+        arguments.extend(self.settings.etcd_args.iter().map(OsString::from));
+        self.launch(ETCD, &assets.etcd, arguments)?;
+        self.wait_until_ready(ETCD, deadline).await?;
         let port = self.config.cluster_url.port_u16().unwrap_or_default();
-        let mut arguments = apiserver_arguments(port, &etcd_url);
-        arguments.extend(settings.apiserver_args.iter().map(OsString::from));
-        self.launch("kube-apiserver", &assets.kube_apiserver, arguments, settings)?;
-        self.wait_for(deadline, &self.config, "/readyz").await?;
+        let mut arguments = apiserver_arguments(port, &self.etcd_url);
+        arguments.extend(self.settings.apiserver_args.iter().map(OsString::from));
+        self.launch(API_SERVER, &assets.kube_apiserver, arguments)?;
+        self.wait_until_ready(API_SERVER, deadline).await?;
         self.wait_for_default_namespace(deadline).await
     }
 
-    fn launch(
-        &self,
-        name: &'static str,
-        program: &Path,
-        arguments: Vec<OsString>,
-        settings: &Settings,
-    ) -> Result<(), Error> {
-        let process = Process::start(name, program, arguments, &self.workspace, settings)?;
+    fn launch(&self, name: &'static str, program: &Path, arguments: Vec<OsString>) -> Result<(), Error> {
+        let process = Process::start(name, program, arguments, &self.workspace, &self.settings)?;
         self.servers().push(process);
         Ok(())
     }
 
-    /// Waits until the server started last answers 200, still runs, and the time is not over.
+    async fn wait_until_ready(&self, name: &str, deadline: Instant) -> Result<(), Error> {
+        if name == ETCD {
+            self.wait_for(deadline, &config_for(&self.etcd_url)?, "/health")
+                .await
+        } else {
+            self.wait_for(deadline, &self.config, "/readyz").await
+        }
+    }
+
+    /// Does something to one of the servers; an error when it was stopped for good.
+    pub(super) fn with_server<T>(
+        &self,
+        name: &str,
+        act: impl FnOnce(&mut Process, &Workspace) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut servers = self.servers();
+        let server = servers.iter_mut().find(|server| server.name() == name);
+        let server = server.ok_or_else(|| Error::new(format!("{name} was stopped with its environment")))?;
+        act(server, &self.workspace)
+    }
+
+    /// Starts a server that was killed, as it was, and waits until it is ready.
+    pub(super) async fn restart(&self, name: &str) -> Result<(), Error> {
+        let deadline = Instant::now() + self.settings.start_timeout;
+        self.with_server(name, |server, workspace| {
+            server.restart(workspace, &self.settings)
+        })?;
+        self.wait_until_ready(name, deadline).await
+    }
+
+    /// Waits until a server answers 200, as long as all that should run do and the time is not over.
     async fn wait_for(&self, deadline: Instant, config: &Config, path: &str) -> Result<(), Error> {
         let client = client(config)?;
         self.poll(deadline, &format!("{path} was not ok"), || {
@@ -182,7 +208,7 @@ impl ControlPlane {
 
     /// Ends the API server, then etcd. A second stop has nothing to do.
     pub(super) async fn stop(&self) -> Result<(), Error> {
-        let deadline = Instant::now() + self.stop_timeout;
+        let deadline = Instant::now() + self.settings.stop_timeout;
         let mut servers = std::mem::take(&mut *self.servers());
         while let Some(mut server) = servers.pop() {
             server.kill_until(&self.workspace, deadline).await?;

@@ -42,6 +42,7 @@ mod crds;
 mod error;
 mod eventually;
 mod manifests;
+mod outage;
 mod process;
 mod settings;
 mod user;
@@ -78,6 +79,7 @@ pub use eventually::{Outcome, eventually};
 /// passed; setting the variable rebuilds it.
 pub use rbuilder_derive::envtest_test as test;
 
+pub use outage::Server;
 pub use user::User;
 pub use webhooks::WebhookServer;
 

@@ -20,7 +20,11 @@ const TAIL: usize = 20;
 #[derive(Debug)]
 pub(super) struct Process {
     name: &'static str,
+    program: PathBuf,
+    arguments: Vec<OsString>,
     child: Child,
+    /// Whether it was killed to be started again.
+    is_down: bool,
     /// `None` when the output goes to the test's own.
     log: Option<PathBuf>,
 }
@@ -39,7 +43,7 @@ impl Process {
         command
             .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
             .arg(program)
-            .args(arguments);
+            .args(&arguments);
         // Ctrl-C in a terminal is for the test; the servers end with it in any case.
         command
             .stdin(Stdio::piped())
@@ -53,7 +57,14 @@ impl Process {
         let child = command
             .spawn()
             .map_err(|err| Error::file("cannot start", program, err))?;
-        let mut process = Self { name, child, log };
+        let mut process = Self {
+            name,
+            program: program.to_owned(),
+            arguments,
+            child,
+            is_down: false,
+            log,
+        };
         match workspace
             .watch(process.child.id())
             .and_then(|()| process.let_go())
@@ -66,6 +77,37 @@ impl Process {
         }
     }
 
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Sends a signal such as `STOP`.
+    pub(super) fn signal(&self, signal: &str) -> Result<(), Error> {
+        let (name, id) = (self.name, self.child.id().to_string());
+        let sent = Command::new("sh")
+            .args(["-c", r#"kill -s "$1" "$2""#, "sh", signal, &id])
+            .status();
+        match sent {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err(Error::new(format!("cannot send SIG{signal} to {name}"))),
+        }
+    }
+
+    /// Kills it until it is [restarted](Self::restart).
+    pub(super) fn take_down(&mut self, workspace: &Workspace) {
+        if !std::mem::replace(&mut self.is_down, true) {
+            self.kill(workspace);
+        }
+    }
+
+    /// Starts it with the arguments it had.
+    pub(super) fn restart(&mut self, workspace: &Workspace, settings: &Settings) -> Result<(), Error> {
+        self.take_down(workspace);
+        let arguments = self.arguments.clone();
+        *self = Self::start(self.name, &self.program, arguments, workspace, settings)?;
+        Ok(())
+    }
+
     fn let_go(&mut self) -> Result<(), Error> {
         let told = match self.child.stdin.take() {
             Some(mut stdin) => stdin.write_all(b"go\n"),
@@ -76,6 +118,9 @@ impl Process {
 
     /// An error when the process has ended, which a server never does by itself.
     pub(super) fn check_running(&mut self) -> Result<(), Error> {
+        if self.is_down {
+            return Ok(());
+        }
         match self.child.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(self.error(&format!("ended with {status}"))),

@@ -100,6 +100,10 @@ impl Server {
         }));
     }
 
+    fn delete(&self) {
+        self.0.lock().unwrap().lease = None;
+    }
+
     fn silence(&self) {
         self.0.lock().unwrap().silent = true;
     }
@@ -159,6 +163,28 @@ async fn a_silent_holder_is_replaced_after_its_lease_by_our_own_clock() {
         ),
         (&json!("a"), &json!(4))
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_deleted_is_left_to_its_holder_as_long_as_it_was_valid() {
+    let server = Server::default();
+    server.held_by("a");
+    let candidate = tokio::spawn(server.elector("b").acquire());
+    tokio::time::sleep(SECOND).await;
+    server.delete();
+    let leadership = takes(13, 19, candidate).await.unwrap();
+    assert_eq!(server.spec()["holderIdentity"], "b");
+    drop(leadership);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_lease_is_deleted_makes_it_again() {
+    let server = Server::default();
+    let leadership = server.elector("a").acquire().await;
+    server.delete();
+    tokio::time::sleep(3 * SECOND).await;
+    assert_eq!(server.spec()["holderIdentity"], "a");
+    assert!(timeout(30 * SECOND, leadership.lost()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]

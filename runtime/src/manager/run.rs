@@ -359,7 +359,7 @@ impl Run {
             close();
         }
         self.stop_tasks.now();
-        let drained = self.phases.work.finish(deadline, grace).await;
+        let drained = self.drain(deadline, grace).await;
         self.phases.watches.abort().await;
         self.stop_events.now();
         if let Err(error) = self
@@ -387,5 +387,18 @@ impl Run {
             tracing::warn!("some requests were cut off: {error}");
         }
         drained
+    }
+
+    /// Waits for the work to end; when the lease is lost meanwhile, another process may begin with it, and this one
+    /// must not go on.
+    async fn drain(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
+        let lost = self.leadership.as_ref().map(Leadership::lost);
+        tokio::select! {
+            drained = self.phases.work.finish(deadline, grace) => drained,
+            Some(lost) = async { Some(lost?.await) } => {
+                self.phases.work.abort().await;
+                Err(ManagerError::LeaderElectionLost(lost.to_string()))
+            }
+        }
     }
 }

@@ -74,7 +74,7 @@ impl Measures {
 
 /// Makes the requests of a client count; made by [`Metrics::count_requests`].
 ///
-/// A request that the client itself repeats counts once, by its last answer.
+/// A request that the layers below this one repeat, as kube's own may, counts once, by its last answer.
 #[derive(Clone)]
 pub struct CountRequests {
     families: Families,

@@ -1,0 +1,89 @@
+//! Outages on purpose, for tests of how an operator bears them.
+
+use super::control_plane::{API_SERVER, ETCD};
+use super::{Environment, Error};
+
+/// One of the servers of an [`Environment`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// Holds the objects.
+    Etcd,
+    /// Serves them.
+    ApiServer,
+}
+
+impl Server {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => ETCD,
+            Self::ApiServer => API_SERVER,
+        }
+    }
+}
+
+impl Environment {
+    /// Holds a server as it is (SIGSTOP): connections to it stay, and nothing is answered on them.
+    ///
+    /// ```no_run
+    /// use rbuilder::envtest::{Environment, Server};
+    ///
+    /// # async fn run() -> Result<(), rbuilder::envtest::Error> {
+    /// let env = Environment::builder().start().await?;
+    /// env.pause(Server::ApiServer)?;
+    /// // … what should the operator do now?
+    /// env.resume(Server::ApiServer)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the server is not running, and for [`Environment::shared`], which other tests use.
+    pub fn pause(&self, server: Server) -> Result<(), Error> {
+        self.signal(server, "STOP")
+    }
+
+    /// Lets a [paused](Self::pause) server go on (SIGCONT).
+    ///
+    /// # Errors
+    /// As [`Environment::pause`].
+    pub fn resume(&self, server: Server) -> Result<(), Error> {
+        self.signal(server, "CONT")
+    }
+
+    /// Ends a server at once (SIGKILL). Its data stay; see [`Environment::restart`].
+    ///
+    /// # Errors
+    /// When the environment was stopped, and for [`Environment::shared`], which other tests use.
+    pub fn kill(&self, server: Server) -> Result<(), Error> {
+        self.check_own()?;
+        self.plane.with_server(server.name(), |process, workspace| {
+            process.take_down(workspace);
+            Ok(())
+        })
+    }
+
+    /// Starts a server again, on the same port and with the same data, and waits until it is ready. One that still
+    /// runs is killed first.
+    ///
+    /// # Errors
+    /// As [`Environment::kill`], and when the server is not ready within the start timeout.
+    pub async fn restart(&self, server: Server) -> Result<(), Error> {
+        self.check_own()?;
+        self.plane.restart(server.name()).await
+    }
+
+    fn signal(&self, server: Server, signal: &str) -> Result<(), Error> {
+        self.check_own()?;
+        self.plane
+            .with_server(server.name(), |process, _| process.signal(signal))
+    }
+
+    fn check_own(&self) -> Result<(), Error> {
+        if self.shared {
+            return Err(Error::new(
+                "the shared environment cannot be disturbed: it serves all tests; start one with `builder`",
+            ));
+        }
+        Ok(())
+    }
+}

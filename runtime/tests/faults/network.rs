@@ -1,0 +1,174 @@
+//! Faults between an operator and a sound API server.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::DeleteParams;
+use rbuilder::envtest::{Environment, eventually};
+use tokio::time::sleep;
+
+use super::proxy::{Fault, Proxy, closed};
+use super::scene::Scene;
+
+/// How long a fault goes on.
+const WHILE: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
+
+/// An operator at work, with people who want things, while `fault` happens.
+async fn bears(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
+    let scene = Scene::new(env, seed).await;
+    let proxy = scene.proxy().await;
+    let operator = scene.operator(&proxy);
+    scene.begin().await;
+    let before = (proxy.injected(), scene.watchman.reconciles());
+
+    let people = scene.busy();
+    fault(&proxy).await;
+    proxy.heal();
+    let deeds = people.rest().await;
+
+    scene.converges().await;
+    let faults = proxy.injected() - before.0;
+    println!(
+        "{deeds} deeds, {faults} faults, {} reconciles, {} requests",
+        scene.watchman.reconciles() - before.1,
+        proxy.requests()
+    );
+    assert!(deeds > 0 && faults > 0);
+    assert!(!operator.ended.is_finished());
+    operator.stop().await.unwrap();
+    assert!(
+        closed(&proxy, SOON).await,
+        "{} connections are left",
+        proxy.open()
+    );
+}
+
+/// For some seconds these shares of the requests, watches among them, meet these faults. The watches that are there
+/// when it begins are ended.
+async fn bears_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Fault)>>) {
+    bears(env, seed, async |proxy| {
+        proxy.inject(faults);
+        proxy.expire_watches();
+        sleep(WHILE).await;
+    })
+    .await;
+}
+
+#[rbuilder::envtest::test]
+async fn connections_that_are_reset(env: Environment) {
+    bears(env, 1, async |proxy| {
+        for _ in 0..10 {
+            sleep(WHILE / 20).await;
+            proxy.reset_some(0.5);
+            sleep(WHILE / 20).await;
+            proxy.reset_all();
+        }
+    })
+    .await;
+}
+
+#[rbuilder::envtest::test]
+async fn answers_that_are_lost_or_cut_off(env: Environment) {
+    let faults = [
+        (0.1, Fault::Reset),
+        (0.1, Fault::LoseAnswer),
+        (0.15, Fault::CutAnswer),
+    ];
+    bears_all(env, 2, faults).await;
+}
+
+#[rbuilder::envtest::test]
+async fn refusals_with_429_and_when_to_come_back(env: Environment) {
+    bears_all(env, 3, [(0.4, Fault::Refuse(StatusCode::TOO_MANY_REQUESTS))]).await;
+}
+
+#[rbuilder::envtest::test]
+async fn refusals_with_500(env: Environment) {
+    bears_all(env, 4, [(0.4, Fault::Refuse(StatusCode::INTERNAL_SERVER_ERROR))]).await;
+}
+
+#[rbuilder::envtest::test]
+async fn refusals_of_everything_with_503(env: Environment) {
+    bears_all(env, 5, [(1.0, Fault::Refuse(StatusCode::SERVICE_UNAVAILABLE))]).await;
+}
+
+#[rbuilder::envtest::test]
+async fn answers_that_are_slow(env: Environment) {
+    bears_all(env, 6, [(0.3, Fault::Delay(Duration::from_secs(2)))]).await;
+}
+
+#[rbuilder::envtest::test]
+async fn watches_that_end_between_events(env: Environment) {
+    bears_all(env, 7, [(0.9, Fault::EndWatch)]).await;
+}
+
+#[rbuilder::envtest::test]
+async fn watches_that_expire(env: Environment) {
+    bears_all(env, 8, [(0.7, Fault::ExpireWatch)]).await;
+}
+
+/// As API servers do that are not Kubernetes' own.
+#[rbuilder::envtest::test]
+async fn watches_that_are_refused_as_expired(env: Environment) {
+    bears(env, 9, async |proxy| {
+        let is_watch =
+            |parts: &http::request::Parts| parts.uri.query().unwrap_or_default().contains("watch=true");
+        proxy.inject_where(is_watch, [(1.0, Fault::Refuse(StatusCode::GONE))]);
+        proxy.reset_all();
+        sleep(WHILE).await;
+    })
+    .await;
+}
+
+/// Nothing passes for a while, and then all of it does.
+#[rbuilder::envtest::test]
+async fn a_silence_that_ends(env: Environment) {
+    bears(env, 10, async |proxy| {
+        proxy.fall_silent();
+        sleep(2 * WHILE).await;
+        proxy.restore();
+    })
+    .await;
+}
+
+/// The connections there are never bring anything any more, and nobody says that they are dead: the operator gives
+/// them up after 90 s.
+#[rbuilder::envtest::test]
+async fn connections_that_are_forgotten_on_the_way(env: Environment) {
+    let started = std::time::Instant::now();
+    bears(env, 11, async |proxy| {
+        proxy.silence_connections();
+        sleep(WHILE).await;
+    })
+    .await;
+    println!("noticed and done after {:?}", started.elapsed());
+}
+
+/// No list after the gap shows that the copy was ever there; but the operator wrote it.
+#[rbuilder::envtest::test]
+async fn a_copy_that_comes_and_goes_while_its_watch_is_down(env: Environment) {
+    let scene = Scene::new(env, 12).await;
+    let proxy = scene.proxy().await;
+    let operator = scene.operator(&proxy);
+    scene.begin().await;
+
+    let of_copies = |parts: &http::request::Parts| parts.uri.path().ends_with("/configmaps");
+    proxy.inject_where(
+        of_copies,
+        [(1.0, Fault::Refuse(StatusCode::INTERNAL_SERVER_ERROR))],
+    );
+    proxy.expire_watches();
+    eventually(SOON, || async { proxy.injected() > 0 }).await;
+    scene.create("brief", "here and gone").await;
+    let copies = scene.api::<ConfigMap>();
+    eventually(SOON, || copies.get("brief")).await;
+    // Until the operator is done with it; its own writes reconcile it once more.
+    sleep(Duration::from_secs(2)).await;
+    copies.delete("brief", &DeleteParams::default()).await.unwrap();
+    proxy.heal();
+
+    scene.converges().await;
+    operator.stop().await.unwrap();
+}

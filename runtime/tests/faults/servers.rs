@@ -1,0 +1,56 @@
+//! Faults of the API server and of etcd themselves.
+
+use std::time::Duration;
+
+use rbuilder::envtest::{Environment, Server};
+use tokio::time::sleep;
+
+use super::operator::Operator;
+use super::scene::Scene;
+
+/// An operator that reaches the API server without a detour, while `fault` happens to its servers.
+async fn bears(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
+    let scene = Scene::new(env.clone(), seed).await;
+    let process = scene.process("the operator");
+    let operator = Operator::start(env.config(), &scene.namespace, process, false);
+    scene.begin().await;
+    let people = scene.busy();
+    fault().await;
+    sleep(Duration::from_secs(2)).await;
+    let deeds = people.rest().await;
+    scene.converges().await;
+    println!("{deeds} deeds, {} reconciles", scene.watchman.reconciles());
+    assert!(!operator.ended.is_finished());
+    operator.stop().await.unwrap();
+}
+
+/// One after the other, on servers of their own.
+#[rbuilder::envtest::test]
+async fn servers_that_hang_crash_and_come_back() {
+    let env = Environment::builder().start().await.unwrap();
+
+    // Longer than the deadline of leader election and than most clients wait.
+    bears(&env, 30, async || {
+        env.pause(Server::ApiServer).unwrap();
+        sleep(Duration::from_secs(15)).await;
+        env.resume(Server::ApiServer).unwrap();
+    })
+    .await;
+
+    // Its watch cache begins anew: every watch finds its version too old.
+    bears(&env, 31, async || {
+        env.kill(Server::ApiServer).unwrap();
+        sleep(Duration::from_secs(3)).await;
+        env.restart(Server::ApiServer).await.unwrap();
+    })
+    .await;
+
+    bears(&env, 32, async || {
+        env.kill(Server::Etcd).unwrap();
+        sleep(Duration::from_secs(5)).await;
+        env.restart(Server::Etcd).await.unwrap();
+    })
+    .await;
+
+    env.stop().await.unwrap();
+}
