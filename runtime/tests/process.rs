@@ -6,6 +6,8 @@
 mod operator;
 #[path = "process/program.rs"]
 mod program;
+#[path = "process/scenario.rs"]
+mod scenario;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -3,12 +3,15 @@
 use std::io::Read;
 use std::process::Termination;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
+use kube::core::admission::AdmissionResponse;
+use rbuilder::webhook::AdmissionRequest;
 use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 use serde_json::json;
 
@@ -18,6 +21,8 @@ pub(crate) const LEASE: &str = "process.example.com";
 pub(crate) const HOLD: &str = "hold";
 /// A reconcile fails when this key is in the data.
 pub(crate) const FAIL: &str = "fail";
+/// The first reconcile of an object panics when this key is in the data.
+pub(crate) const PANIC: &str = "panic";
 /// Annotation that a reconcile sets first, to the id of its process.
 pub(crate) const STARTED: &str = "process.example.com/started";
 /// Annotation that a reconcile sets last, to the id of its process.
@@ -25,6 +30,8 @@ pub(crate) const ENDED: &str = "process.example.com/ended";
 
 /// Set to the operator's flags, one a line, where this program is to be the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
+
+static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Parser)]
 struct Args {
@@ -61,8 +68,16 @@ fn end_with_parent() {
 }
 
 async fn operate(args: ManagerArgs) -> Result<()> {
-    let manager = Manager::new(LEASE, args).await?;
+    let has_webhook = args.webhook_cert_path.is_some();
+    let mut manager = Manager::new(LEASE, args).await?;
+    if has_webhook {
+        manager = manager.raw_webhook("/allow", allow);
+    }
     manager.controller(Controller::new(reconcile, ())).start().await
+}
+
+async fn allow(request: AdmissionRequest) -> AdmissionResponse {
+    AdmissionResponse::from(&request)
 }
 
 async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
@@ -70,6 +85,9 @@ async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
     if has(&map, FAIL) {
         let cause = std::io::Error::other("no route\nto host");
         return Err(Unreachable(cause).into());
+    }
+    if has(&map, PANIC) && !HAS_PANICKED.swap(true, Ordering::Relaxed) {
+        panic!("a page is missing");
     }
     if map.annotations().contains_key(ENDED) {
         return Ok(Action::await_change());

@@ -1,0 +1,165 @@
+//! What people do to the pods of an operator in a day: scale it to two, roll it, look at its probes and metrics, renew
+//! its certificates.
+
+use std::fs;
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use rcgen::{CertificateParams, KeyPair};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use super::*;
+use crate::operator::PANIC;
+
+/// How long another process may take to notice that the lease was given up; the retry period with its jitter is 4.4 s.
+const HANDED_OVER: Duration = Duration::from_secs(5);
+/// How often replaced certificates are looked for, and some time for a busy machine.
+const RELOADED: Duration = Duration::from_secs(30);
+
+#[rbuilder::envtest::test]
+async fn of_two_replicas_one_works_and_the_other_takes_over_at_once() {
+    let place = Place::new().await;
+    let start = |probes: u16, metrics: u16| {
+        place.start(&[
+            "--leader-elect",
+            "--metrics-secure=false",
+            &format!("--metrics-bind-address=:{metrics}"),
+            &format!("--health-probe-bind-address=:{probes}"),
+        ])
+    };
+    let ports = [free_port(), free_port(), free_port(), free_port()];
+    let mut first = start(ports[0], ports[1]);
+    place.create("first", &[]).await;
+    place.marked_by("first", ENDED, &first).await;
+    let second = start(ports[2], ports[3]);
+    for (program, port) in [(&first, ports[0]), (&second, ports[2])] {
+        eventually(SOON, || program.get(port, "/readyz")).await;
+    }
+    second.logs("another process is the leader").await;
+
+    place.create("held", &[HOLD]).await;
+    place.marked_by("held", STARTED, &first).await;
+    let reconciled = r#"controller_runtime_reconcile_total{controller="configmap",result="success"}"#;
+    assert!(value(&first, ports[1], reconciled).await >= 1.0);
+    assert_eq!(value(&second, ports[3], reconciled).await, 0.0);
+    let leads = format!(r#"leader_election_master_status{{name="{LEASE}"}}"#);
+    assert_eq!(value(&first, ports[1], &leads).await, 1.0);
+    assert_eq!(value(&second, ports[3], &leads).await, 0.0);
+
+    first.signal("TERM");
+    first.logs("SIGTERM received: stopping").await;
+    place.release("held").await;
+    assert_eq!(first.ended(AT_ONCE).await, Ended::with(0), "{}", first.log());
+    let released = Instant::now();
+    assert_eq!(place.mark("held", ENDED).await, Some(first.id()));
+    second.logs("became the leader").await;
+    let waited = released.elapsed();
+    assert!(waited < HANDED_OVER, "{waited:?}\n{}", second.log());
+    place.create("second", &[]).await;
+    place.marked_by("second", ENDED, &second).await;
+    assert!(value(&second, ports[3], reconciled).await >= 1.0);
+}
+
+/// What a scrape says of a series.
+async fn value(program: &Program, port: u16, series: &str) -> f64 {
+    let scraped = program.get(port, "/metrics").await.unwrap();
+    let line = scraped.lines().find_map(|line| line.strip_prefix(series));
+    let value = line.unwrap_or_else(|| panic!("{series} is not in\n{scraped}"));
+    value.trim().parse().unwrap()
+}
+
+#[rbuilder::envtest::test]
+async fn a_panic_is_counted_and_tried_again_and_the_process_lives() {
+    let place = Place::new().await;
+    let metrics = free_port();
+    let program = place.start(&[
+        "--health-probe-bind-address=0",
+        "--metrics-secure=false",
+        &format!("--metrics-bind-address=:{metrics}"),
+    ]);
+    place.create("poison", &[PANIC]).await;
+    place.marked_by("poison", ENDED, &program).await;
+    let panics = r#"controller_runtime_reconcile_panics_total{controller="configmap"}"#;
+    assert_eq!(value(&program, metrics, panics).await, 1.0);
+    let log = program.log();
+    assert!(
+        log.contains("reconcile panicked") && log.contains("error=a page is missing"),
+        "{log}"
+    );
+}
+
+/// An API server that does not answer says nothing about the health of the operator.
+#[rbuilder::envtest::test]
+async fn a_process_is_alive_but_not_ready_before_its_caches_are_filled() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let server = format!("http://{}", silent.local_addr().unwrap());
+    let text = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "silent",
+        "clusters": [{ "name": "silent", "cluster": { "server": server } }],
+        "users": [{ "name": "nobody", "user": {} }],
+        "contexts": [{ "name": "silent", "context": { "cluster": "silent", "user": "nobody" } }],
+    });
+    fs::write(&kubeconfig, text.to_string()).unwrap();
+    let probes = free_port();
+    let flags = vec![format!("--health-probe-bind-address=:{probes}")];
+    let mut program = Program::start(&kubeconfig, flags);
+    eventually(SOON, || program.get(probes, "/healthz")).await;
+    let refusal = program.get(probes, "/readyz").await.unwrap_err();
+    assert!(
+        refusal.starts_with("HTTP/1.1 500 ") && refusal.contains("[-]caches failed"),
+        "{refusal}"
+    );
+    program.signal("TERM");
+    assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
+}
+
+/// As cert-manager does before the old one expires.
+#[rbuilder::envtest::test]
+async fn a_replaced_certificate_is_served_by_the_running_process() {
+    let place = Place::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let old = write_certificate(folder.path());
+    let port = free_port();
+    let program = place.start(&[
+        "--health-probe-bind-address=0",
+        &format!("--webhook-port={port}"),
+        &format!("--webhook-cert-path={}", folder.path().display()),
+    ]);
+    eventually(SOON, || shake_hands(port, &old)).await;
+
+    let new = write_certificate(folder.path());
+    eventually(RELOADED, || shake_hands(port, &new)).await;
+    assert!(shake_hands(port, &old).await.is_err());
+    place.create("any", &[]).await;
+    place.marked_by("any", ENDED, &program).await;
+}
+
+/// Writes a certificate that signs itself, and its key.
+fn write_certificate(folder: &Path) -> CertificateDer<'static> {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    fs::write(folder.join("tls.crt"), certificate.pem()).unwrap();
+    fs::write(folder.join("tls.key"), key.serialize_pem()).unwrap();
+    certificate.der().clone()
+}
+
+/// Connects as one who trusts this certificate only.
+async fn shake_hands(port: u16, trusted: &CertificateDer<'static>) -> std::io::Result<()> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    Ok(())
+}
