@@ -274,8 +274,8 @@ impl Manager {
 
     /// The manager's client.
     ///
-    /// It gives an answer up when nothing has come for 90 s, or a hung API server would hang reconciles for good; to
-    /// follow logs that may be silent for longer, make a client of your own. Requests answered with 429, 503 or 504
+    /// It gives an answer up when nothing has come for 95 s, or a hung API server would hang reconciles for good; what
+    /// may be silent for longer (`log`, `exec`, `attach`, `portforward`, `proxy`) it waits for. Requests answered with 429, 503 or 504
     /// it repeats up to six times, after what `Retry-After` says or some seconds.
     pub fn client(&self) -> Client {
         self.client.clone()

@@ -206,6 +206,8 @@ async fn behind_a_silent_network(place: &Place, proxy: &Proxy) {
     };
     // Whether its events can be sent, and its lease be given up, is not up to it.
     let _ = manager.start_until(cut_off).await;
+    // The proxy can see again which connections were closed.
+    proxy.restore();
     place.give_lease("").await;
 }
 

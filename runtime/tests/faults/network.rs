@@ -134,7 +134,7 @@ async fn a_silence_that_ends(env: Environment) {
 }
 
 /// The connections there are never bring anything any more, and nobody says that they are dead: the operator gives
-/// them up after 90 s.
+/// them up after 95 s.
 #[rbuilder::envtest::test]
 async fn connections_that_are_forgotten_on_the_way(env: Environment) {
     let started = std::time::Instant::now();
