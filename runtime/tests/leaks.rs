@@ -2,6 +2,8 @@
 //! counted before and after, so this is a program of its own with one test. Ignored, by name, where
 //! `KUBEBUILDER_ASSETS` does not say where the servers are.
 
+#![allow(clippy::disallowed_macros)] // the figures, for whoever looks at a failure
+
 #[allow(dead_code)] // it can do more than is needed here
 #[path = "faults/lot.rs"]
 mod lot;

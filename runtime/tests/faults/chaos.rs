@@ -80,9 +80,12 @@ async fn an_operator_bears_chaos(env: Environment) {
     let deeds = people.rest().await;
 
     let over = Instant::now();
+    // Long enough for the last request on its way to arrive.
+    sleep(Duration::from_secs(5)).await;
+    let garbage = scene.collect_garbage().await;
     scene.converges().await;
     println!(
-        "{deeds} deeds, {} faults, {} requests, {} reconciles; as wanted after {:?}",
+        "{deeds} deeds, {} faults, {} requests, {} reconciles, {garbage} late copies; as wanted after {:?}",
         proxy.injected(),
         proxy.requests(),
         scene.watchman.reconciles(),

@@ -64,7 +64,7 @@ impl Pair {
         assert_eq!(holder(&self.scene).await, None, "given up at the end");
     }
 
-    async fn is_undisturbed(self, holder_before: &str) {
+    async fn stays_undisturbed(self, holder_before: &str) {
         self.scene.create("after", "it is over").await;
         self.scene.converges().await;
         assert_eq!(holder(&self.scene).await.as_deref(), Some(holder_before));
@@ -145,7 +145,7 @@ async fn a_deletion_of_the_lease(env: Environment) {
         assert_eq!(holder(&pair.scene).await.unwrap(), before);
     }
     people.rest().await;
-    pair.is_undisturbed(&before).await;
+    pair.stays_undisturbed(&before).await;
 }
 
 /// What is over before the renew deadline costs nobody the leadership.
@@ -165,7 +165,7 @@ async fn faults_that_are_over_before_the_deadline(env: Environment) {
     }
     pair.leader.0.reset_all();
     people.rest().await;
-    pair.is_undisturbed(&before).await;
+    pair.stays_undisturbed(&before).await;
 }
 
 /// All at once: they wait for most of their time.

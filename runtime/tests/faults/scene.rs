@@ -121,6 +121,33 @@ impl Scene {
         assert_eq!(self.watchman.twice(), Vec::<String>::new());
     }
 
+    /// Deletes copies whose owner is gone, as a cluster's garbage collector does, and says how many there were. There
+    /// are some when a request arrives late: after its connection was reset, after another try, after the cleanup.
+    pub(crate) async fn collect_garbage(&self) -> usize {
+        let (memos, copies) = (self.api::<Memo>(), self.api::<ConfigMap>());
+        let all = ListParams::default();
+        // Copies first: the owner of one that is there now cannot have come later.
+        let held = copies.list(&all).await.unwrap();
+        let owners: Vec<Option<String>> = memos
+            .list(&all)
+            .await
+            .unwrap()
+            .iter()
+            .map(ResourceExt::uid)
+            .collect();
+        let mut garbage = 0;
+        for copy in held {
+            let owner = copy.owner_references().first().map(|owner| owner.uid.clone());
+            if !owners.contains(&owner) {
+                garbage += 1;
+                gone(copies.delete(&copy.name_any(), &DeleteParams::default()))
+                    .await
+                    .unwrap();
+            }
+        }
+        garbage
+    }
+
     async fn difference(&self) -> Result<(), String> {
         let all = ListParams::default();
         let text = |error: kube::Error| error.to_string();
