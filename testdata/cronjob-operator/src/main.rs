@@ -2,7 +2,7 @@
 
 //! The manager: runs the controllers of this operator, and serves its webhooks.
 
-use clap::{ArgAction, Parser};
+use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};
 
 use cronjob_operator::{controller, webhook};
@@ -16,19 +16,13 @@ const LEADER_ELECTION_ID: &str = "33948157.tutorial.kubebuilder.io";
 struct Args {
     #[command(flatten)]
     manager: ManagerArgs,
-
-    /// Serve webhooks; without, the manager runs on a machine that the API server does not reach.
-    #[arg(long, env, default_value = "true", action = ArgAction::Set)]
-    enable_webhooks: bool,
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let args = Args::parse();
-    let mut manager = Manager::new(LEADER_ELECTION_ID, args.manager).await?;
-    if args.enable_webhooks {
-        manager = webhook::register(manager);
-    }
+    let manager = Manager::new(LEADER_ELECTION_ID, args.manager).await?;
+    let manager = webhook::register(manager);
     controller::register(manager).start().await
 }
 
