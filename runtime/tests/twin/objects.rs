@@ -7,21 +7,23 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResourceExt, Resource};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
+use rbuilder::testing::RandomObjects;
 use rbuilder_schema::Schema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{generated, kinds, oracle};
 
-#[path = "objects/admit.rs"]
-pub mod admit;
+#[path = "objects/form.rs"]
+mod form;
 #[path = "objects/values.rs"]
-pub mod values;
+mod values;
 
-use admit::{admit, form};
+use form::form;
 use values::Limits;
 
 /// Objects per kind.
@@ -35,6 +37,10 @@ pub struct Kind {
     pub identity: Value,
     /// The schema of the object without `apiVersion`, `kind` and `metadata`.
     pub schema: Schema,
+    /// Objects that fit it, and what the API server makes of an object that may not.
+    pub objects: RandomObjects,
+    /// The same for the schema without what markers put on values.
+    form: RandomObjects,
     /// Reads an object and writes it again.
     pub round: fn(Value) -> Result<Value, String>,
 }
@@ -185,7 +191,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         reason: "a marker puts another type in the place of a Value, which reads anything",
-        paths: &["markeds.spec.bounds.retyped"],
+        paths: &["markeds.spec.bounds.retyped", "markeds.spec.briefly.retyped"],
         tried: Tried::Given(r#""five""#),
     },
     Exception {
@@ -210,30 +216,56 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-impl Kind {
-    fn exception(&self, path: &str) -> Option<&'static Tried> {
-        let plural = self.name.split('.').next().unwrap_or_default();
-        let is_it = |known: &&str| known.strip_prefix(plural) == Some(path);
-        let mut exceptions = EXCEPTIONS.iter();
-        let exception = exceptions.find(|exception| exception.paths.iter().any(is_it))?;
-        Some(&exception.tried)
-    }
-}
-
 impl Limits for Kind {
-    fn values(&self, path: &str) -> Option<Vec<Value>> {
-        let values = match self.exception(path)? {
-            Tried::Values(values) => values,
-            Tried::Given(value) => std::slice::from_ref(value),
-            Tried::Presence | Tried::Absence => return None,
-        };
-        let read = |json: &&str| serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"));
-        Some(values.iter().map(read).collect())
+    fn is_limited(&self, path: &str) -> bool {
+        matches!(
+            exception(&self.name, path),
+            Some(Tried::Values(_) | Tried::Given(_))
+        )
     }
 
     fn is_present(&self, path: &str) -> bool {
-        matches!(self.exception(path), Some(Tried::Presence | Tried::Given(_)))
+        matches!(
+            exception(&self.name, path),
+            Some(Tried::Presence | Tried::Given(_))
+        )
     }
+}
+
+/// What the exceptions say of a place in a kind.
+fn exception(name: &str, path: &str) -> Option<&'static Tried> {
+    let plural = name.split('.').next().unwrap_or_default();
+    let is_it = |known: &&str| known.strip_prefix(plural) == Some(path);
+    let mut exceptions = EXCEPTIONS.iter();
+    let exception = exceptions.find(|exception| exception.paths.iter().any(is_it))?;
+    Some(&exception.tried)
+}
+
+/// Objects that keep to the exceptions.
+fn limited(mut objects: RandomObjects, name: &str) -> RandomObjects {
+    let plural = name.split('.').next().unwrap_or_default();
+    for Exception { paths, tried, .. } in EXCEPTIONS {
+        let paths = paths
+            .iter()
+            .filter_map(|path| path.strip_prefix(plural)?.strip_prefix('.'));
+        for path in paths {
+            let values = match tried {
+                Tried::Values(values) => values,
+                Tried::Given(value) => std::slice::from_ref(value),
+                Tried::Presence | Tried::Absence => &[],
+            };
+            let read = |json: &&str| -> Value {
+                serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+            };
+            if !values.is_empty() {
+                objects = objects.values(path, values.iter().map(read));
+            }
+            if matches!(tried, Tried::Presence | Tried::Given(_)) {
+                objects = objects.always(path);
+            }
+        }
+    }
+    objects
 }
 
 fn kind<K>() -> Kind
@@ -243,24 +275,33 @@ where
     static MANIFESTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
     let manifests = MANIFESTS.get_or_init(generated);
     let name = K::crd_name().to_owned();
-    let manifest: Value = serde_saphyr::from_str(&manifests[&name]).expect("YAML");
+    let mut crd: CustomResourceDefinition = serde_saphyr::from_str(&manifests[&name]).expect("YAML");
     let version = K::version(&());
-    let versions = manifest["spec"]["versions"].as_array().expect("versions");
-    let version = versions
-        .iter()
-        .find(|written| written["name"] == *version)
+    let objects = limited(RandomObjects::new(&crd, &version), &name);
+    let versions = crd.spec.versions.iter_mut();
+    let written = versions
+        .filter(|written| written.name == *version)
+        .find_map(|written| written.schema.as_mut()?.open_api_v3_schema.as_mut())
         .expect("the version");
-    let schema = version["schema"]["openAPIV3Schema"].clone();
-    let mut schema: Schema = serde_json::from_value(schema).expect("a schema");
+    let mut schema: Schema = serde_json::to_value(&*written)
+        .and_then(serde_json::from_value)
+        .expect("a schema");
     for stanza in ["apiVersion", "kind", "metadata"] {
         schema.properties.remove(stanza);
     }
+    let may_be_absent = |path: &str| matches!(exception(&name, path), Some(Tried::Absence));
+    *written = serde_json::to_value(form(&schema, "", &may_be_absent))
+        .and_then(serde_json::from_value)
+        .expect("a schema");
+    let form = RandomObjects::new(&crd, &version);
     Kind {
         name,
         identity: json!({
             "apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": {"name": "sample"},
         }),
         schema,
+        objects,
+        form,
         round: |object| {
             let object: K = serde_json::from_value(object).map_err(|error| error.to_string())?;
             serde_json::to_value(object).map_err(|error| error.to_string())
@@ -304,14 +345,16 @@ pub fn all() -> Vec<Kind> {
 
 /// Objects of a kind, some of them spoiled, without what every object has; the same in every run.
 pub fn objects(kind: &Kind, count: u32) -> Vec<Value> {
-    let strategy = (values::value(&kind.schema, "", kind), values::spoils());
+    let strategy = values::spoils();
     let mut runner = TestRunner::new_with_rng(
         Config::default(),
         proptest::test_runner::TestRng::deterministic_rng(Default::default()),
     );
-    (0..count)
-        .map(|_| {
-            let (mut object, spoils) = strategy.new_tree(&mut runner).expect("an object").current();
+    kind.objects
+        .iter(count)
+        .map(|object| {
+            let mut object = without_identity(object);
+            let spoils = strategy.new_tree(&mut runner).expect("places").current();
             values::spoil(&mut object, &kind.schema, "", &spoils, kind);
             object
         })
@@ -340,12 +383,10 @@ fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts(
     let mut wrong = BTreeMap::new();
     for kind in all() {
         let name = &kind.name;
-        let may_be_absent = |path: &str| matches!(kind.exception(path), Some(Tried::Absence));
-        let form = form(&kind.schema, "", &may_be_absent);
         let mut good = None;
         let (mut accepted, mut read) = (0, 0);
         for object in objects(&kind, CASES) {
-            let kept = admit(object.clone(), &kind.schema);
+            let kept = kind.objects.admit(object.clone());
             if let Ok(kept) = kept {
                 accepted += 1;
                 match (kind.round)(whole(&kind, &kept)) {
@@ -361,7 +402,7 @@ fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts(
             if let Ok(written) = (kind.round)(whole(&kind, &object)) {
                 read += 1;
                 let written = without_identity(written);
-                if let Err(error) = admit(written.clone(), &form) {
+                if let Err(error) = kind.form.admit(written.clone()) {
                     wrong
                         .entry(format!("{name}: the schema refuses: {error}"))
                         .or_insert(written);

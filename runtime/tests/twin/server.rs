@@ -9,7 +9,7 @@ use rbuilder::envtest::{Environment, eventually};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::objects::{self, admit::admit};
+use super::objects;
 use super::{compiled, files, generated, kinds};
 
 /// Objects per kind that the server is asked about.
@@ -137,7 +137,7 @@ async fn the_server_decides_as_the_schema(env: &Environment) {
             if let Some(fields) = object.as_object_mut() {
                 fields.remove("status");
             }
-            let expected = admit(object.clone(), &kind.schema);
+            let expected = kind.objects.admit(object.clone());
             let answer = create(&env.client(), &collection, &objects::whole(&kind, &object)).await;
             if expected.is_ok() != answer.is_ok() && !(has_more && expected.is_ok()) {
                 wrong.push(format!(
