@@ -119,9 +119,13 @@ mod controller;
 mod ctx;
 mod error;
 mod events;
+#[cfg(feature = "fake")]
+pub mod fake;
 mod leader_election;
 mod logging;
 mod manager;
+#[cfg(any(feature = "envtest", feature = "fake"))]
+mod manifests;
 pub mod metrics;
 mod object;
 mod phase;

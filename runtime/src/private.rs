@@ -13,7 +13,8 @@ pub use rbuilder_schema::private::{is_option, json_schema};
 pub use schemars;
 
 /// Kubernetes' own types, as the k8s-openapi in this program has them.
-static KUBERNETES: LazyLock<Catalogue<'static>> = LazyLock::new(|| Catalogue::new(MINOR.unwrap_or_default()));
+pub(crate) static KUBERNETES: LazyLock<Catalogue<'static>> =
+    LazyLock::new(|| Catalogue::new(MINOR.unwrap_or_default()));
 
 /// The schema of a type that a container mentions.
 ///

@@ -3,12 +3,13 @@
 //! [`crd_differences`] compares the CRD that the compiled types describe with the manifest that
 //! `rbuilder manifests` wrote: a manifest somebody forgot to regenerate, or a marker that the two readers of
 //! the source understood differently, shows up as a list of paths. [`run`] has a manager run beside a test,
-//! [`admission_request`] is what the functions of a webhook are called with, [`assert_round_trip`] asks whether
-//! conversions lose anything, of objects at random ([`RandomObjects`]). Starting a control plane is
-//! `rbuilder::envtest`.
+//! [`eventually`] waits for what will be true soon, [`admission_request`] is what the functions of a webhook are
+//! called with, [`assert_round_trip`] asks whether conversions lose anything, of objects at random ([`RandomObjects`]).
+//! An API server for tests is `rbuilder::fake`, inside of the process, or `rbuilder::envtest`, a real one.
 
 mod admission;
 mod choices;
+mod eventually;
 mod objects;
 mod pattern;
 mod round_trip;
@@ -19,6 +20,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Map, Value};
 
 pub use admission::admission_request;
+pub use eventually::{Outcome, eventually};
 pub use objects::RandomObjects;
 pub use round_trip::{RoundTrip, assert_round_trip};
 pub use running::{Running, run};

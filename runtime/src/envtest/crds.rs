@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use super::{Error, FIELD_MANAGER, POLL_INTERVAL, documents};
+use super::{Error, FIELD_MANAGER, POLL_INTERVAL};
+use crate::manifests::documents;
 
 /// How long the API server may take to serve a new kind.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,7 +40,7 @@ struct Definition {
 }
 
 fn read(path: &Path) -> Result<Vec<Definition>, Error> {
-    let documents = documents(path)?.into_iter();
+    let documents = documents(path).map_err(Error::read)?.into_iter();
     let crds = documents.filter(|(_, document)| document["kind"] == "CustomResourceDefinition");
     let definitions: Result<Vec<_>, _> = crds.map(|(file, value)| definition(&file, value)).collect();
     match definitions {

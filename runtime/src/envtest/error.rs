@@ -25,6 +25,11 @@ impl Error {
         Self::new(format!("{deed} {}: {cause}", path.display()))
     }
 
+    /// A manifest that cannot be read; the cause names it.
+    pub(super) fn read(cause: std::io::Error) -> Self {
+        Self::new(cause.to_string())
+    }
+
     pub(super) fn request(deed: impl fmt::Display, cause: &kube::Error) -> Self {
         match cause {
             kube::Error::Api(status) => Self::new(format!("{deed}: {}", status.message)),

@@ -40,8 +40,6 @@ mod certificates;
 mod control_plane;
 mod crds;
 mod error;
-mod eventually;
-mod manifests;
 mod outage;
 mod process;
 mod settings;
@@ -58,8 +56,8 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client, Config, config::Kubeconfig};
 use tokio::sync::OnceCell;
 
+pub use crate::testing::{Outcome, eventually};
 pub use error::Error;
-pub use eventually::{Outcome, eventually};
 /// Marks an async function as a test that talks to a real API server.
 ///
 /// The function takes nothing, or the [`Environment`] that all tests of the process share:
@@ -85,7 +83,6 @@ pub use webhooks::WebhookServer;
 
 use assets::Assets;
 use control_plane::ControlPlane;
-use manifests::documents;
 use settings::Settings;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

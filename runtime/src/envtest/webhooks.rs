@@ -20,8 +20,9 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
-use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, crds, documents};
+use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, crds};
 use crate::ManagerArgs;
+use crate::manifests::documents;
 
 /// How long an operator may take to serve its webhooks.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
@@ -64,7 +65,7 @@ impl Environment {
         let server = WebhookServer::new(self.client())?;
         let path = path.as_ref();
         let mut found = false;
-        for (_, mut configuration) in documents(path)? {
+        for (_, mut configuration) in documents(path).map_err(Error::read)? {
             let installed = match configuration["kind"].as_str() {
                 Some("MutatingWebhookConfiguration") => {
                     server.redirect(&mut configuration, namespace);

@@ -1,27 +1,26 @@
 //! Manifests from files.
 
-use std::fs;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde_json::Value;
 
-use super::Error;
-
 /// The YAML documents of a file, or of the manifests of a folder, in order; each with its file.
-pub(super) fn documents(path: &Path) -> Result<Vec<(PathBuf, Value)>, Error> {
+pub(crate) fn documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     let mut found = Vec::new();
     for file in files(path)? {
-        let text = fs::read_to_string(&file).map_err(|err| Error::file("cannot read", &file, err))?;
+        let text = fs::read_to_string(&file).map_err(|err| unreadable(&file, err))?;
         let documents: Vec<Value> =
-            serde_saphyr::from_multiple(&text).map_err(|err| Error::file("cannot read", &file, err))?;
+            serde_saphyr::from_multiple(&text).map_err(|err| unreadable(&file, err))?;
         found.extend(documents.into_iter().map(|document| (file.clone(), document)));
     }
     Ok(found)
 }
 
 /// The file itself, or the manifests of a folder by name; not those of its subfolders.
-fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    let read = |err| Error::file("cannot read", path, err);
+fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let read = |err| unreadable(path, err);
     if fs::metadata(path).map_err(read)?.is_file() {
         return Ok(vec![path.to_owned()]);
     }
@@ -35,4 +34,8 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     files.sort();
     Ok(files)
+}
+
+fn unreadable(path: &Path, cause: impl Display) -> io::Error {
+    io::Error::other(format!("cannot read {}: {cause}", path.display()))
 }

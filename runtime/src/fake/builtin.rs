@@ -1,0 +1,221 @@
+//! The kinds that Kubernetes brings: what is served, with which subresources, and their schemas from the catalogue.
+
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::kinds::{Definition, ResourceId, Scale, Source, Version};
+
+/// Group (`-` for the core one), version, kind, plural, traits, short names.
+///
+/// It is what Kubernetes 1.36 serves in stable versions. `generation` marks the kinds whose `metadata.generation`
+/// counts changes; `review` those that are answered and not stored.
+const TABLE: &str = "
+- v1 ConfigMap configmaps namespaced cm
+- v1 Endpoints endpoints namespaced ep
+- v1 Event events namespaced ev
+- v1 LimitRange limitranges namespaced limits
+- v1 Namespace namespaces status ns
+- v1 Node nodes status no
+- v1 PersistentVolumeClaim persistentvolumeclaims namespaced,status pvc
+- v1 PersistentVolume persistentvolumes status pv
+- v1 Pod pods namespaced,status,generation po
+- v1 PodTemplate podtemplates namespaced -
+- v1 ReplicationController replicationcontrollers namespaced,scale,status,generation rc
+- v1 ResourceQuota resourcequotas namespaced,status quota
+- v1 Secret secrets namespaced -
+- v1 ServiceAccount serviceaccounts namespaced sa
+- v1 Service services namespaced,status svc
+apiregistration.k8s.io v1 APIService apiservices status -
+apps v1 ControllerRevision controllerrevisions namespaced -
+apps v1 DaemonSet daemonsets namespaced,status,generation ds
+apps v1 Deployment deployments namespaced,scale,status,generation deploy
+apps v1 ReplicaSet replicasets namespaced,scale,status,generation rs
+apps v1 StatefulSet statefulsets namespaced,scale,status,generation sts
+events.k8s.io v1 Event events namespaced ev
+authentication.k8s.io v1 SelfSubjectReview selfsubjectreviews review -
+authentication.k8s.io v1 TokenReview tokenreviews review -
+authorization.k8s.io v1 LocalSubjectAccessReview localsubjectaccessreviews namespaced,review -
+authorization.k8s.io v1 SelfSubjectAccessReview selfsubjectaccessreviews review -
+authorization.k8s.io v1 SubjectAccessReview subjectaccessreviews review -
+autoscaling v2 HorizontalPodAutoscaler horizontalpodautoscalers namespaced,status hpa
+batch v1 CronJob cronjobs namespaced,status,generation cj
+batch v1 Job jobs namespaced,status,generation -
+certificates.k8s.io v1 CertificateSigningRequest certificatesigningrequests status csr
+networking.k8s.io v1 IngressClass ingressclasses generation -
+networking.k8s.io v1 Ingress ingresses namespaced,status,generation ing
+networking.k8s.io v1 IPAddress ipaddresses - ip
+networking.k8s.io v1 NetworkPolicy networkpolicies namespaced,generation netpol
+networking.k8s.io v1 ServiceCIDR servicecidrs status -
+policy v1 PodDisruptionBudget poddisruptionbudgets namespaced,status,generation pdb
+rbac.authorization.k8s.io v1 ClusterRoleBinding clusterrolebindings - -
+rbac.authorization.k8s.io v1 ClusterRole clusterroles - -
+rbac.authorization.k8s.io v1 RoleBinding rolebindings namespaced -
+rbac.authorization.k8s.io v1 Role roles namespaced -
+storage.k8s.io v1 CSIDriver csidrivers - -
+storage.k8s.io v1 CSINode csinodes - -
+storage.k8s.io v1 CSIStorageCapacity csistoragecapacities namespaced -
+storage.k8s.io v1 StorageClass storageclasses - sc
+storage.k8s.io v1 VolumeAttachment volumeattachments status -
+storage.k8s.io v1 VolumeAttributesClass volumeattributesclasses - vac
+admissionregistration.k8s.io v1 MutatingAdmissionPolicy mutatingadmissionpolicies generation -
+admissionregistration.k8s.io v1 MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings generation -
+admissionregistration.k8s.io v1 MutatingWebhookConfiguration mutatingwebhookconfigurations generation -
+admissionregistration.k8s.io v1 ValidatingAdmissionPolicy validatingadmissionpolicies status,generation -
+admissionregistration.k8s.io v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings generation -
+admissionregistration.k8s.io v1 ValidatingWebhookConfiguration validatingwebhookconfigurations generation -
+apiextensions.k8s.io v1 CustomResourceDefinition customresourcedefinitions status,generation crd,crds
+scheduling.k8s.io v1 PriorityClass priorityclasses generation pc
+coordination.k8s.io v1 Lease leases namespaced -
+node.k8s.io v1 RuntimeClass runtimeclasses - -
+discovery.k8s.io v1 EndpointSlice endpointslices namespaced,generation -
+resource.k8s.io v1 DeviceClass deviceclasses generation -
+resource.k8s.io v1 ResourceClaim resourceclaims namespaced,status -
+resource.k8s.io v1 ResourceClaimTemplate resourceclaimtemplates namespaced -
+resource.k8s.io v1 ResourceSlice resourceslices generation -
+flowcontrol.apiserver.k8s.io v1 FlowSchema flowschemas status,generation -
+flowcontrol.apiserver.k8s.io v1 PriorityLevelConfiguration prioritylevelconfigurations status,generation -
+";
+
+/// All of them, the same for all servers.
+pub(super) fn definitions() -> impl Iterator<Item = Arc<Definition>> {
+    static KINDS: LazyLock<Vec<Arc<Definition>>> =
+        LazyLock::new(|| TABLE.lines().filter_map(definition).map(Arc::new).collect());
+    KINDS.iter().cloned()
+}
+
+fn definition(row: &str) -> Option<Definition> {
+    let mut columns = row.split(' ');
+    let mut next = || columns.next();
+    let group = next().filter(|group| !group.is_empty())?;
+    let group = if group == "-" { "" } else { group };
+    let (version, kind, plural, traits, short_names) = (next()?, next()?, next()?, next()?, next()?);
+    let has = |name: &str| traits.split(',').any(|found| found == name);
+    Some(Definition {
+        id: ResourceId::new(group, plural),
+        kind: kind.to_owned(),
+        list_kind: format!("{kind}List"),
+        singular: kind.to_lowercase(),
+        short_names: short_names
+            .split(',')
+            .filter(|name| *name != "-")
+            .map(str::to_owned)
+            .collect(),
+        namespaced: has("namespaced"),
+        custom: false,
+        counts_generation: has("generation"),
+        review: has("review"),
+        storage: version.to_owned(),
+        conversion_webhook: false,
+        versions: vec![Version {
+            name: version.to_owned(),
+            served: true,
+            source: Arc::new(Source::Catalogue {
+                path: path(group, version, kind),
+                made: OnceLock::new(),
+            }),
+            status: has("status"),
+            scale: has("scale").then(Scale::builtin),
+            selectable: selectable(kind).iter().map(|field| (*field).to_owned()).collect(),
+        }],
+    })
+}
+
+/// The path of the kind's Rust type, by which the catalogue has its schema.
+fn path(group: &str, version: &str, kind: &str) -> String {
+    let module = match group {
+        "" => "api::core",
+        "apiextensions.k8s.io" => "apiextensions_apiserver::pkg::apis::apiextensions",
+        "apiregistration.k8s.io" => "kube_aggregator::pkg::apis::apiregistration",
+        group => &format!("api::{}", group.split('.').next().unwrap_or(group)),
+    };
+    format!("k8s_openapi::{module}::{version}::{kind}")
+}
+
+/// The fields, besides name and namespace, by which lists and watches of a kind can be narrowed.
+fn selectable(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "Pod" => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+        "Secret" => &["type"],
+        "Namespace" => &["status.phase"],
+        "Node" => &["spec.unschedulable"],
+        "Service" => &["spec.clusterIP", "spec.type"],
+        "Job" => &["status.successful"],
+        "ReplicaSet" | "ReplicationController" => &["status.replicas"],
+        "CertificateSigningRequest" => &["spec.signerName"],
+        "Event" => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        _ => &[],
+    }
+}
+
+/// Whether an update needs no version of the object; most of Kubernetes' own kinds allow it.
+pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
+    let careful = matches!(
+        definition.kind.as_str(),
+        "Lease" | "CustomResourceDefinition" | "APIService"
+    );
+    !definition.custom && !careful
+}
+
+/// What the server adds to a new object of its own kinds, as far as operators commonly see it.
+pub(super) fn complete(kind: &str, object: &mut Value) {
+    let set_default = |object: &mut Value, name: &str, value: Value| {
+        if let Some(fields) = object.as_object_mut() {
+            fields.entry(name).or_insert(value);
+        }
+    };
+    match kind {
+        "Namespace" => {
+            let name = object["metadata"]["name"].clone();
+            if !object["metadata"]["labels"].is_object() {
+                object["metadata"]["labels"] = json!({});
+            }
+            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
+            object["spec"] = json!({ "finalizers": ["kubernetes"] });
+            object["status"] = json!({ "phase": "Active" });
+        }
+        "Secret" => {
+            set_default(object, "type", "Opaque".into());
+            let given = object
+                .as_object_mut()
+                .and_then(|fields| fields.remove("stringData"));
+            for (name, text) in given.as_ref().and_then(Value::as_object).into_iter().flatten() {
+                set_default(object, "data", json!({}));
+                if let Some(data) = object["data"].as_object_mut() {
+                    data.insert(
+                        name.clone(),
+                        STANDARD.encode(text.as_str().unwrap_or_default()).into(),
+                    );
+                }
+            }
+        }
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "ReplicationController" => {
+            set_default(&mut object["spec"], "replicas", 1.into());
+        }
+        "Pod" => object["status"] = json!({ "phase": "Pending" }),
+        _ => {}
+    }
+}

@@ -1,0 +1,56 @@
+//! CRDs that are stored are served, at once.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+
+use super::failure::{Cause, Failure};
+use super::kinds::{Definition, ResourceId, text};
+use super::store::State;
+
+/// Reads a CRD that is about to be stored, and writes the status that the server gives it.
+pub(super) fn establish(
+    object: &mut Value,
+    now: &str,
+    definition: &Definition,
+) -> Result<Definition, Failure> {
+    let read: Result<CustomResourceDefinition, _> = serde_json::from_value(object.clone());
+    let name = text(object, "/metadata/name").to_owned();
+    let described = match &read {
+        Ok(crd) => Definition::of_crd(crd),
+        Err(error) => {
+            let message = format!(
+                "CustomResourceDefinition in version \"v1\" cannot be handled as a CustomResourceDefinition: {error}"
+            );
+            return Err(Failure::bad_request(message));
+        }
+    };
+    if name != described.id.to_string() {
+        let message = format!("Invalid value: \"{name}\": must be spec.names.plural+\".\"+spec.group");
+        return Err(Failure::invalid(
+            definition,
+            &name,
+            &[Cause::invalid("metadata.name", message)],
+        ));
+    }
+    let condition = |kind: &str, reason: &str, message: &str| json!({ "type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now });
+    object["status"] = json!({
+        "acceptedNames": {
+            "plural": described.id.plural, "kind": described.kind, "listKind": described.list_kind,
+            "singular": described.singular, "shortNames": described.short_names,
+        },
+        "conditions": [
+            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ],
+        "storedVersions": [described.storage],
+    });
+    Ok(described)
+}
+
+impl State {
+    /// Ends the service of the kind whose CRD is gone, and of its objects with it.
+    pub(super) fn abandon(&mut self, crd: &Value) {
+        let id = ResourceId::new(text(crd, "/spec/group"), text(crd, "/spec/names/plural"));
+        self.forget(&id);
+    }
+}

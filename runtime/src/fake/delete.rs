@@ -1,0 +1,158 @@
+//! Deleting: at once, or once every finalizer is gone.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::kinds::text;
+use super::read::key;
+use super::selectors::Selector;
+use super::store::State;
+use super::write::{Writer, is_released};
+
+/// Kinds of Kubernetes' own whose deletion is answered with the object.
+const SHOWN: &[&str] = &[
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodTemplate",
+    "ResourceQuota",
+    "Service",
+    "ServiceAccount",
+];
+
+impl State {
+    /// Deletes the object that a request names; the answer.
+    pub(super) fn delete(&mut self, writer: Writer<'_>) -> Result<Value, Failure> {
+        let object = self.named(writer.request)?;
+        self.delete_object(writer, &object)
+    }
+
+    /// Deletes what a request selects; the objects as they were.
+    pub(super) fn delete_collection(&mut self, writer: Writer<'_>) -> Result<Vec<Arc<Value>>, Failure> {
+        let selector = Selector::read(writer.request, writer.version)?;
+        let selected: Vec<Arc<Value>> = self
+            .objects(writer.id())
+            .filter(|(key, object)| selector.matches(key, object))
+            .map(|(_, object)| object.clone())
+            .collect();
+        for object in &selected {
+            self.delete_object(writer, object)?;
+        }
+        Ok(selected)
+    }
+
+    fn delete_object(&mut self, writer: Writer<'_>, object: &Arc<Value>) -> Result<Value, Failure> {
+        check_preconditions(writer, object)?;
+        let definition = writer.definition;
+        let mut last = self.marked(object, &writer.request.body);
+        let gone = is_released(&last);
+        if !writer.is_dry_run() {
+            let namespace = text(object, "/metadata/namespace").to_owned();
+            let key = match namespace.as_str() {
+                "" => key(writer.request, text(object, "/metadata/name")),
+                _ => (namespace, text(object, "/metadata/name").to_owned()),
+            };
+            if gone || last != **object {
+                last = Value::clone(&*self.settle(writer.id(), key, last));
+            }
+        }
+        if !gone || (!definition.custom && SHOWN.contains(&definition.kind.as_str())) {
+            return Ok(last);
+        }
+        let metadata = &object["metadata"];
+        let mut details = json!({
+            "name": metadata["name"], "kind": definition.id.plural, "uid": metadata["uid"],
+        });
+        if !definition.id.group.is_empty() {
+            details["group"] = definition.id.group.clone().into();
+        }
+        Ok(json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+        }))
+    }
+
+    /// The object with the signs of its deletion.
+    fn marked(&self, object: &Value, options: &Value) -> Value {
+        let mut marked = object.clone();
+        let finalizer = match text(options, "/propagationPolicy") {
+            "Foreground" => Some("foregroundDeletion"),
+            "Orphan" => Some("orphan"),
+            _ => None,
+        };
+        let grace = grace_period(object, options);
+        let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
+        let metadata = &mut marked["metadata"];
+        if metadata.get("deletionTimestamp").is_some() {
+            // Asked again, it may only go sooner.
+            if metadata["deletionGracePeriodSeconds"]
+                .as_i64()
+                .is_some_and(|left| grace < left)
+            {
+                metadata["deletionGracePeriodSeconds"] = grace.into();
+            }
+            return marked;
+        }
+        metadata["deletionTimestamp"] = self.now().into();
+        if !is_namespace {
+            metadata["deletionGracePeriodSeconds"] = grace.into();
+        }
+        if let Some(finalizer) = finalizer {
+            if !metadata["finalizers"].is_array() {
+                metadata["finalizers"] = json!([]);
+            }
+            if let Some(finalizers) = metadata["finalizers"].as_array_mut() {
+                finalizers.push(finalizer.into());
+            }
+        }
+        if let Some(generation) = metadata["generation"].as_i64() {
+            metadata["generation"] = (generation + 1).into();
+        }
+        if is_namespace {
+            marked["status"]["phase"] = "Terminating".into();
+        }
+        marked
+    }
+}
+
+/// How long a kubelet may take to stop a pod; everything else goes at once.
+fn grace_period(object: &Value, options: &Value) -> i64 {
+    let runs = object["kind"] == "Pod"
+        && object["apiVersion"] == "v1"
+        && !text(object, "/spec/nodeName").is_empty()
+        && !matches!(text(object, "/status/phase"), "Succeeded" | "Failed");
+    if !runs {
+        return 0;
+    }
+    let asked = options["gracePeriodSeconds"].as_i64();
+    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64();
+    asked.or(own).unwrap_or(30)
+}
+
+fn check_preconditions(writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
+    let conditions = &writer.request.body["preconditions"];
+    let (uid, version) = (text(conditions, "/uid"), text(conditions, "/resourceVersion"));
+    let (is_uid, is_version) = (
+        text(object, "/metadata/uid"),
+        text(object, "/metadata/resourceVersion"),
+    );
+    let why = if !uid.is_empty() && uid != is_uid {
+        format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({is_uid}). \
+             The object might have been deleted and then recreated"
+        )
+    } else if !version.is_empty() && version != is_version {
+        format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record \
+             ({is_version}). The object might have been modified"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::conflict(
+        writer.id(),
+        text(object, "/metadata/name"),
+        &why,
+    ))
+}

@@ -1,0 +1,199 @@
+//! Why a request is refused: the `Status` that kube-apiserver answers with.
+
+use serde_json::{Value, json};
+
+use super::kinds::{Definition, ResourceId};
+
+/// One of the things that are wrong with an object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cause {
+    pub(super) reason: &'static str,
+    pub(super) field: String,
+    /// Begins with what the reason is called, as in `Invalid value: 9: …`.
+    pub(super) message: String,
+}
+
+impl Cause {
+    pub(super) fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            reason: "FieldValueInvalid",
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({ "reason": self.reason, "message": self.message, "field": self.field })
+    }
+}
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Failure {
+    pub(super) code: u16,
+    reason: &'static str,
+    message: String,
+    details: Option<Value>,
+}
+
+impl Failure {
+    pub(super) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    fn with(self, details: Value) -> Self {
+        Self {
+            details: Some(details),
+            ..self
+        }
+    }
+
+    /// The refusal that goes with a status code, for injected ones.
+    pub(super) fn of_code(code: u16, message: impl Into<String>) -> Self {
+        let reason = match code {
+            400 => "BadRequest",
+            401 => "Unauthorized",
+            403 => "Forbidden",
+            404 => "NotFound",
+            405 => "MethodNotAllowed",
+            409 => "Conflict",
+            410 => "Expired",
+            413 => "RequestEntityTooLarge",
+            415 => "UnsupportedMediaType",
+            422 => "Invalid",
+            429 => "TooManyRequests",
+            500 => "InternalError",
+            503 => "ServiceUnavailable",
+            504 => "Timeout",
+            _ => "",
+        };
+        Self::new(code, reason, message)
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::of_code(400, message)
+    }
+
+    pub(super) fn not_found(id: &ResourceId, name: &str) -> Self {
+        Self::of_code(404, format!("{id} \"{name}\" not found")).with(details(id, &id.plural, name))
+    }
+
+    pub(super) fn already_exists(id: &ResourceId, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{id} \"{name}\" already exists"))
+            .with(details(id, &id.plural, name))
+    }
+
+    pub(super) fn conflict(id: &ResourceId, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {id} \"{name}\": {why}");
+        Self::of_code(409, message).with(details(id, &id.plural, name))
+    }
+
+    pub(super) fn modified(id: &ResourceId, name: &str) -> Self {
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(id, name, why)
+    }
+
+    pub(super) fn forbidden(id: &ResourceId, name: &str, why: &str, cause: Option<Cause>) -> Self {
+        let mut details = details(id, &id.plural, name);
+        if let Some(cause) = cause {
+            details["causes"] = json!([cause.to_json()]);
+        }
+        Self::of_code(403, format!("{id} \"{name}\" is forbidden: {why}")).with(details)
+    }
+
+    /// What is wrong with an object of this kind.
+    pub(super) fn invalid(definition: &Definition, name: &str, causes: &[Cause]) -> Self {
+        let kind = match definition.id.group.as_str() {
+            "" => definition.kind.clone(),
+            group => format!("{}.{group}", definition.kind),
+        };
+        Self::invalid_as(&definition.id, &definition.kind, &kind, name, causes)
+    }
+
+    /// The same, for the few checks that speak of the resource.
+    pub(super) fn invalid_resource(id: &ResourceId, name: &str, cause: Cause) -> Self {
+        Self::invalid_as(id, &id.plural, &id.to_string(), name, &[cause])
+    }
+
+    fn invalid_as(id: &ResourceId, kind: &str, subject: &str, name: &str, causes: &[Cause]) -> Self {
+        let said: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
+        let said = match said.as_slice() {
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let mut details = details(id, kind, name);
+        details["causes"] = causes.iter().map(Cause::to_json).collect();
+        Self::of_code(422, format!("{subject} \"{name}\" is invalid: {said}")).with(details)
+    }
+
+    /// Fields that an apply wants changed and others own: who, and which.
+    pub(super) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
+        let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
+        let causes = conflicts.iter().flat_map(|(who, paths)| {
+            paths.iter().map(move |path| Cause {
+                reason: "FieldManagerConflict",
+                field: path.clone(),
+                message: format!("conflict with {who}"),
+            })
+        });
+        let causes: Value = causes.map(|cause| cause.to_json()).collect();
+        let said = match conflicts {
+            [(who, paths)] if paths.len() == 1 => format!("1 conflict: conflict with {who}: {}", paths[0]),
+            several => {
+                let parts = several.iter().map(|(who, paths)| {
+                    let lines: Vec<String> = paths.iter().map(|path| format!("\n- {path}")).collect();
+                    format!("conflicts with {who}:{}", lines.concat())
+                });
+                format!("{count} conflicts: {}", parts.collect::<Vec<_>>().join("\n"))
+            }
+        };
+        Self::of_code(409, format!("Apply failed with {said}")).with(json!({ "causes": causes }))
+    }
+
+    pub(super) fn too_large_version(wanted: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
+        Self::of_code(504, message).with(json!({
+            "causes": [{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }],
+            "retryAfterSeconds": 1,
+        }))
+    }
+
+    pub(super) fn unsupported_patch(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::of_code(415, message)
+    }
+
+    /// The `Status` object.
+    pub(super) fn to_json(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code,
+        });
+        if let Some(details) = &self.details {
+            status["details"] = details.clone();
+        }
+        status
+    }
+}
+
+fn details(id: &ResourceId, kind: &str, name: &str) -> Value {
+    let mut details = json!({ "kind": kind });
+    for (key, value) in [("name", name), ("group", id.group.as_str())] {
+        if !value.is_empty() {
+            details[key] = value.into();
+        }
+    }
+    details
+}

@@ -1,0 +1,363 @@
+//! Sets of fields, as `managedFields` writes them, and how two objects differ in them.
+
+use std::collections::BTreeMap;
+
+use rbuilder_schema::{ListType, MapType, Schema};
+use serde_json::{Map, Value};
+
+/// A set of fields: a tree whose steps are written as in `fieldsV1` (`f:name`, `k:{"key":"value"}`, `v:"value"`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Fields {
+    /// Whether the field itself is in the set, beside what is below.
+    owned: bool,
+    below: BTreeMap<String, Fields>,
+}
+
+/// How server-side apply looks at a value.
+pub(super) enum Form<'s> {
+    /// As a whole.
+    Whole,
+    /// Field by field.
+    Map,
+    /// As a set of scalars.
+    Set,
+    /// As a list of objects that these fields identify.
+    Keyed(&'s [String]),
+}
+
+/// The form of a value. What no schema tells of has that of untyped content: maps by field, lists as wholes.
+pub(super) fn form<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s> {
+    match (value, schema) {
+        (Value::Object(_), Some(schema)) if schema.map_type == Some(MapType::Atomic) => Form::Whole,
+        (Value::Object(_), _) => Form::Map,
+        (Value::Array(_), Some(schema)) => match schema.list_type {
+            Some(ListType::Set) => Form::Set,
+            Some(ListType::Map) => Form::Keyed(&schema.list_map_keys),
+            _ => Form::Whole,
+        },
+        _ => Form::Whole,
+    }
+}
+
+/// The schema of a field of an object, and whether it is declared by name.
+pub(super) fn field<'s>(schema: Option<&'s Schema>, name: &str) -> (Option<&'s Schema>, bool) {
+    match schema.and_then(|schema| schema.properties.get(name)) {
+        Some(declared) => (Some(declared), true),
+        None => (
+            schema.and_then(|schema| schema.additional_properties.as_deref()),
+            false,
+        ),
+    }
+}
+
+/// The schema of the items of a list.
+pub(super) fn items(schema: Option<&Schema>) -> Option<&Schema> {
+    schema.and_then(|schema| schema.items.as_deref())
+}
+
+/// The step to an item of a set or of a list with keys.
+pub(super) fn step(item: &Value, keys: Option<&[String]>, schema: Option<&Schema>) -> String {
+    let Some(keys) = keys else {
+        return format!("v:{item}");
+    };
+    let value = |key: &String| {
+        let given = item.get(key).filter(|value| !value.is_null());
+        given.or_else(|| field(schema, key).0?.default.as_ref())
+    };
+    let keys: BTreeMap<&String, &Value> = keys.iter().filter_map(|key| Some((key, value(key)?))).collect();
+    format!("k:{}", serde_json::to_string(&keys).unwrap_or_default())
+}
+
+/// What a value consists of: each part with its step, its schema, and whether a struct declares it.
+fn parts<'v, 's>(
+    value: &'v Value,
+    schema: Option<&'s Schema>,
+) -> Vec<(String, &'v Value, Option<&'s Schema>, bool)> {
+    let of_item = |keys: Option<&[String]>| {
+        let inner = items(schema);
+        let list = value.as_array().into_iter().flatten();
+        list.map(|item| (step(item, keys, inner), item, inner, false))
+            .collect()
+    };
+    match form(value, schema) {
+        Form::Whole => Vec::new(),
+        Form::Set => of_item(None),
+        Form::Keyed(keys) => of_item(Some(keys)),
+        Form::Map => {
+            let fields = value.as_object().into_iter().flatten();
+            fields
+                .map(|(name, value)| {
+                    let (schema, declared) = field(schema, name);
+                    (format!("f:{name}"), value, schema, declared)
+                })
+                .collect()
+        }
+    }
+}
+
+impl Fields {
+    fn one() -> Self {
+        Self {
+            owned: true,
+            below: BTreeMap::new(),
+        }
+    }
+
+    /// The fields that somebody sets who applies this value.
+    pub(super) fn applied(value: &Value, schema: Option<&Schema>) -> Self {
+        if matches!(form(value, schema), Form::Whole) {
+            return Self::one();
+        }
+        let mut found = Self::default();
+        for (step, part, inner, declared) in parts(value, schema) {
+            let mut below = Self::applied(part, inner);
+            below.owned |= !declared || part.as_object().is_some_and(Map::is_empty);
+            if !below.is_empty() {
+                found.below.insert(step, below);
+            }
+        }
+        found
+    }
+
+    /// All fields of a value, those that hold others too.
+    fn all(value: &Value, schema: Option<&Schema>) -> Self {
+        let parts = parts(value, schema).into_iter();
+        Self {
+            owned: true,
+            below: parts
+                .map(|(step, part, inner, _)| (step, Self::all(part, inner)))
+                .collect(),
+        }
+    }
+
+    pub(super) fn read(value: &Value) -> Self {
+        let Some(steps) = value.as_object() else {
+            return Self::default();
+        };
+        let below = steps.iter().filter(|(step, _)| *step != ".");
+        Self {
+            owned: steps.is_empty() || steps.contains_key("."),
+            below: below
+                .map(|(step, inner)| (step.clone(), Self::read(inner)))
+                .collect(),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut steps = Map::new();
+        if self.owned && !self.below.is_empty() {
+            steps.insert(".".to_owned(), Value::Object(Map::new()));
+        }
+        steps.extend(
+            self.below
+                .iter()
+                .map(|(step, inner)| (step.clone(), inner.to_json())),
+        );
+        Value::Object(steps)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        !self.owned && self.below.is_empty()
+    }
+
+    pub(super) fn below(&self) -> impl Iterator<Item = (&str, &Fields)> {
+        self.below.iter().map(|(step, inner)| (step.as_str(), inner))
+    }
+
+    pub(super) fn get(&self, step: &str) -> Option<&Fields> {
+        self.below.get(step)
+    }
+
+    /// A node for a field that is not in the set itself.
+    pub(super) fn reserve(&mut self, step: &str) {
+        self.below.entry(step.to_owned()).or_default();
+    }
+
+    pub(super) fn add(&mut self, other: &Fields) {
+        self.owned |= other.owned;
+        for (step, inner) in &other.below {
+            self.below.entry(step.clone()).or_default().add(inner);
+        }
+    }
+
+    /// Without the fields of another set.
+    pub(super) fn minus(&self, other: &Fields) -> Self {
+        let rest = |(step, inner): (&String, &Fields)| {
+            let rest = match other.below.get(step) {
+                Some(other) => inner.minus(other),
+                None => inner.clone(),
+            };
+            (!rest.is_empty()).then(|| (step.clone(), rest))
+        };
+        Self {
+            owned: self.owned && !other.owned,
+            below: self.below.iter().filter_map(rest).collect(),
+        }
+    }
+
+    /// The fields that are in both sets.
+    pub(super) fn common(&self, other: &Fields) -> Self {
+        let both = |(step, inner): (&String, &Fields)| {
+            let both = inner.common(other.below.get(step)?);
+            (!both.is_empty()).then(|| (step.clone(), both))
+        };
+        Self {
+            owned: self.owned && other.owned,
+            below: self.below.iter().filter_map(both).collect(),
+        }
+    }
+
+    /// The fields, as messages write them: `.spec.containers[name="a"].image`.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.collect_paths("", &mut found);
+        found
+    }
+
+    fn collect_paths(&self, path: &str, found: &mut Vec<String>) {
+        if self.owned {
+            found.push(path.to_owned());
+        }
+        for (step, inner) in &self.below {
+            inner.collect_paths(&format!("{path}{}", describe(step)), found);
+        }
+    }
+}
+
+fn describe(step: &str) -> String {
+    match step.split_at(2) {
+        ("k:", keys) => {
+            let keys: BTreeMap<String, Value> = serde_json::from_str(keys).unwrap_or_default();
+            let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            format!("[{}]", keys.join(","))
+        }
+        ("v:", value) => format!("[={value}]"),
+        (_, name) => format!(".{name}"),
+    }
+}
+
+/// What one object has otherwise than another.
+#[derive(Debug, Default)]
+pub(super) struct Difference {
+    /// Fields that are new, or have another value.
+    pub(super) changed: Fields,
+    /// Fields that are gone.
+    pub(super) removed: Fields,
+}
+
+impl Difference {
+    pub(super) fn between(before: &Value, after: &Value, schema: Option<&Schema>) -> Self {
+        if matches!(form(before, schema), Form::Whole) || matches!(form(after, schema), Form::Whole) {
+            let changed = if before == after {
+                Fields::default()
+            } else {
+                Fields::one()
+            };
+            return Self {
+                changed,
+                removed: Fields::default(),
+            };
+        }
+        let mut found = Self::default();
+        let mut old: BTreeMap<String, _> = parts(before, schema)
+            .into_iter()
+            .map(|(step, part, inner, _)| (step, (part, inner)))
+            .collect();
+        for (step, part, inner, _) in parts(after, schema) {
+            match old.remove(&step) {
+                None => {
+                    found.changed.below.insert(step, Fields::all(part, inner));
+                }
+                Some((before, inner)) => {
+                    let below = Self::between(before, part, inner);
+                    found.insert(step, below);
+                }
+            }
+        }
+        for (step, (part, inner)) in old {
+            found.removed.below.insert(step, Fields::all(part, inner));
+        }
+        found
+    }
+
+    fn insert(&mut self, step: String, below: Difference) {
+        if !below.changed.is_empty() {
+            self.changed.below.insert(step.clone(), below.changed);
+        }
+        if !below.removed.is_empty() {
+            self.removed.below.insert(step, below.removed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Schema {
+        serde_json::from_value(json!({ "type": "object", "properties": {
+            "labels": { "type": "object", "additionalProperties": { "type": "string" } },
+            "spec": { "type": "object", "properties": {
+                "names": { "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "set" },
+                "args": { "type": "array", "items": { "type": "string" } },
+                "ports": { "type": "array", "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["port", "protocol"],
+                    "items": { "type": "object", "properties": {
+                        "port": { "type": "integer" }, "name": { "type": "string" },
+                        "protocol": { "type": "string", "default": "TCP" } } } },
+            } },
+        } }))
+        .unwrap()
+    }
+
+    #[test]
+    fn applied_fields_are_written_as_kubernetes_does() {
+        let value = json!({ "labels": { "a": "b" }, "spec": {
+            "names": ["x"], "args": ["y", "z"], "ports": [{ "port": 80, "name": "http" }], "any": { "q": { "w": 1 } },
+        } });
+        let fields = Fields::applied(&value, Some(&schema()));
+        let expected = json!({
+            "f:labels": { "f:a": {} },
+            "f:spec": {
+                "f:names": { "v:\"x\"": {} }, "f:args": {}, "f:any": { ".": {}, "f:q": { ".": {}, "f:w": {} } },
+                "f:ports": { "k:{\"port\":80,\"protocol\":\"TCP\"}": { ".": {}, "f:port": {}, "f:name": {} } },
+            },
+        });
+        assert_eq!(fields.to_json(), expected);
+        assert_eq!(Fields::read(&expected), fields);
+        let paths = fields.paths();
+        assert!(
+            paths.contains(&".spec.ports[port=80,protocol=\"TCP\"].name".to_owned()),
+            "{paths:?}"
+        );
+        assert!(paths.contains(&".spec.names[=\"x\"]".to_owned()), "{paths:?}");
+    }
+
+    #[test]
+    fn differences_go_into_what_is_merged_and_stop_at_what_is_not() {
+        let before = json!({ "labels": { "a": "b" }, "spec": { "names": ["x", "y"], "args": ["1", "2"] } });
+        let after =
+            json!({ "labels": { "a": "c", "n": "" }, "spec": { "names": ["y", "z"], "args": ["2", "1"] } });
+        let found = Difference::between(&before, &after, Some(&schema()));
+        assert_eq!(
+            found.changed.paths(),
+            [".labels.a", ".labels.n", ".spec.args", ".spec.names[=\"z\"]"]
+        );
+        assert_eq!(found.removed.paths(), [".spec.names[=\"x\"]"]);
+        let none = Difference::between(&after, &after, Some(&schema()));
+        assert!(none.changed.is_empty() && none.removed.is_empty());
+    }
+
+    #[test]
+    fn sets_are_added_and_taken_away() {
+        let read = |value: Value| Fields::read(&value);
+        let mut ours = read(json!({ "f:a": { ".": {}, "f:b": {} }, "f:c": {} }));
+        let theirs = read(json!({ "f:a": { "f:b": {} }, "f:d": {} }));
+        assert_eq!(ours.common(&theirs).paths(), [".a.b"]);
+        assert_eq!(ours.minus(&theirs).paths(), [".a", ".c"]);
+        ours.add(&theirs);
+        assert_eq!(ours.paths(), [".a", ".a.b", ".c", ".d"]);
+    }
+}

@@ -1,0 +1,166 @@
+//! Who manages which fields: the entries of `metadata.managedFields`.
+
+use rbuilder_schema::Schema;
+use serde_json::{Value, json};
+
+use super::fields::{Difference, Fields};
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Manager {
+    pub(super) name: String,
+    /// Whether it applies, or writes in other ways.
+    pub(super) applies: bool,
+    pub(super) api_version: String,
+    /// The subresource it writes; empty for the object itself.
+    pub(super) subresource: String,
+    pub(super) time: String,
+    pub(super) fields: Fields,
+}
+
+impl Manager {
+    pub(super) fn is(&self, other: &Manager) -> bool {
+        self.name == other.name
+            && self.applies == other.applies
+            && self.api_version == other.api_version
+            && self.subresource == other.subresource
+    }
+
+    /// How a conflict calls it.
+    pub(super) fn describe(&self) -> String {
+        let mut said = format!("\"{}\"", self.name);
+        if !self.subresource.is_empty() {
+            said = format!("{said} with subresource \"{}\"", self.subresource);
+        }
+        if self.applies {
+            said
+        } else {
+            format!("{said} using {}", self.api_version)
+        }
+    }
+}
+
+/// The entries of an object.
+pub(super) fn read(object: &Value) -> Vec<Manager> {
+    let entries = object["metadata"]["managedFields"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    entries
+        .map(|entry| Manager {
+            name: text(&entry["manager"]),
+            applies: entry["operation"] == "Apply",
+            api_version: text(&entry["apiVersion"]),
+            subresource: text(&entry["subresource"]),
+            time: text(&entry["time"]),
+            fields: Fields::read(&entry["fieldsV1"]),
+        })
+        .collect()
+}
+
+/// Writes the entries into an object, those that apply first.
+pub(super) fn write(object: &mut Value, mut managers: Vec<Manager>) {
+    managers.retain(|manager| !manager.fields.is_empty() || manager.applies);
+    managers
+        .sort_by(|a, b| (!a.applies, &a.name, &a.subresource).cmp(&(!b.applies, &b.name, &b.subresource)));
+    let entries: Vec<Value> = managers.iter().map(to_json).collect();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        if entries.is_empty() {
+            metadata.remove("managedFields");
+        } else {
+            metadata.insert("managedFields".to_owned(), entries.into());
+        }
+    }
+}
+
+fn to_json(manager: &Manager) -> Value {
+    let operation = if manager.applies { "Apply" } else { "Update" };
+    let mut entry = json!({
+        "manager": manager.name, "operation": operation, "apiVersion": manager.api_version,
+        "time": manager.time, "fieldsType": "FieldsV1", "fieldsV1": manager.fields.to_json(),
+    });
+    if !manager.subresource.is_empty() {
+        entry["subresource"] = manager.subresource.clone().into();
+    }
+    entry
+}
+
+/// Notes a write that is no apply: what changed belongs to the writer alone, what is gone to nobody.
+pub(super) fn note_update(managers: &mut Vec<Manager>, writer: Manager, difference: &Difference) {
+    let Difference { changed, removed } = difference;
+    if changed.is_empty() && removed.is_empty() {
+        return;
+    }
+    let known = managers.iter().position(|manager| manager.is(&writer));
+    for manager in managers.iter_mut() {
+        manager.fields = manager.fields.minus(changed).minus(removed);
+    }
+    match known {
+        _ if changed.is_empty() => {}
+        Some(position) => {
+            managers[position].fields.add(changed);
+            managers[position].time = writer.time;
+        }
+        None => managers.push(Manager {
+            fields: changed.clone(),
+            ..writer
+        }),
+    }
+}
+
+/// The part of an object that anybody can manage by writing to this subresource, or to the object itself.
+pub(super) fn manageable(object: &Value, subresource: &str, has_status: bool) -> Value {
+    let mut part = object.clone();
+    let Some(fields) = part.as_object_mut() else {
+        return part;
+    };
+    if subresource == "status" {
+        fields.retain(|name, _| name == "status");
+        return part;
+    }
+    for name in ["apiVersion", "kind"] {
+        fields.remove(name);
+    }
+    if has_status {
+        fields.remove("status");
+    }
+    if !fields.contains_key("metadata") {
+        fields.insert("metadata".to_owned(), json!({}));
+    }
+    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+        for name in [
+            "name",
+            "namespace",
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+            "selfLink",
+        ] {
+            metadata.remove(name);
+        }
+    }
+    part
+}
+
+/// How two objects differ in what can be managed.
+pub(super) fn difference(
+    before: &Value,
+    after: &Value,
+    subresource: &str,
+    has_status: bool,
+    schema: &Schema,
+) -> Difference {
+    let before = manageable(before, subresource, has_status);
+    let after = manageable(after, subresource, has_status);
+    Difference::between(&before, &after, Some(schema))
+}
+
+/// No fields, to begin with.
+pub(super) fn none() -> Fields {
+    Fields::default()
+}

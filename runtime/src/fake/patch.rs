@@ -1,0 +1,165 @@
+//! Patches in the four forms that Kubernetes takes.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::apply::Apply;
+use super::failure::{Cause, Failure};
+use super::kinds::text;
+use super::store::State;
+use super::write::Writer;
+use super::{managers, shape, strategic};
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+impl State {
+    /// Changes an object as a patch says; the object, and whether the patch made it.
+    pub(super) fn patch(
+        &mut self,
+        writer: Writer<'_>,
+        content_type: &str,
+    ) -> Result<(Arc<Value>, bool), Failure> {
+        if content_type.starts_with(APPLY) {
+            return self.apply(writer);
+        }
+        let old = self.named(writer.request)?;
+        let shown = {
+            let mut shown = Value::clone(&old);
+            shown["apiVersion"] = writer.definition.api_version(&writer.version.name).into();
+            shown
+        };
+        let mut new = patched(writer, content_type, shown)?;
+        if text(&new, "/metadata/name") != text(&old, "/metadata/name") {
+            let message = "the name of the object does not match the name on the URL";
+            return Err(Failure::bad_request(message));
+        }
+        new = writer.check_object(new)?;
+        let (uid, is) = (text(&new, "/metadata/uid"), text(&old, "/metadata/uid"));
+        if !uid.is_empty() && uid != is {
+            let cause = Cause::invalid(
+                "metadata.uid",
+                format!("Invalid value: \"{uid}\": field is immutable"),
+            );
+            let name = text(&old, "/metadata/name");
+            return Err(Failure::invalid(writer.definition, name, &[cause]));
+        }
+        Ok((self.save(writer, Some(old), new, None)?, false))
+    }
+
+    fn apply(&mut self, writer: Writer<'_>) -> Result<(Arc<Value>, bool), Failure> {
+        let request = writer.request;
+        if request.parameter("fieldManager").is_empty() {
+            let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: \
+                           is required for apply patch";
+            return Err(Failure::of_code(422, message));
+        }
+        let old = match self.named(request) {
+            Err(missing) if !writer.part().is_empty() => return Err(missing),
+            old => old.ok(),
+        };
+        let mut wanted = writer.object()?;
+        let name = request.name.clone().unwrap_or_default();
+        match text(&wanted, "/metadata/name") {
+            "" => wanted["metadata"]["name"] = name.into(),
+            found if found == name => {}
+            found => {
+                let message =
+                    format!("the name of the object ({found}) does not match the name on the URL ({name})");
+                return Err(Failure::bad_request(message));
+            }
+        }
+        let given = wanted["metadata"]["managedFields"].as_array();
+        if given.is_some_and(|entries| !entries.is_empty()) {
+            return Err(Failure::bad_request("metadata.managedFields must be nil"));
+        }
+        self.check_declared(writer, &wanted)?;
+        let made = old.is_none();
+        let live = old.as_ref().map_or(Value::Null, |old| Value::clone(old));
+        let apply = Apply {
+            live: &live,
+            wanted,
+            applier: writer.manager(true, self.now()),
+            force: request.is_set("force"),
+            has_status: writer.version.status,
+            schema: writer.version.schema(),
+        };
+        let (new, managers) = apply.run(managers::read(&live))?;
+        Ok((self.save(writer, old, new, Some(managers))?, made))
+    }
+
+    /// An apply names fields of the schema, and no others.
+    fn check_declared(&self, writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
+        let unknown = shape::prune(&mut wanted.clone(), writer.version.schema());
+        let Some(first) = unknown.first() else {
+            return Ok(());
+        };
+        let definition = writer.definition;
+        let message = format!(
+            "failed to create typed patch object ({}/{}; {}/{}, Kind={}): .{first}: field not declared in schema",
+            text(wanted, "/metadata/namespace"),
+            text(wanted, "/metadata/name"),
+            definition.id.group,
+            writer.version.name,
+            definition.kind,
+        );
+        Err(Failure::new(500, "", message))
+    }
+}
+
+/// What a patch makes of an object.
+fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<Value, Failure> {
+    let patch = &writer.request.body;
+    if content_type.starts_with(JSON) {
+        let patch: json_patch::Patch = serde_json::from_value(patch.clone())
+            .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+        let patch = lenient(&patch, &object);
+        json_patch::patch(&mut object, &patch).map_err(|_| {
+            Failure::of_code(
+                422,
+                "the server rejected our request due to an error in our request",
+            )
+        })?;
+        return Ok(object);
+    }
+    let is_strategic = content_type.starts_with(STRATEGIC) && !writer.definition.custom;
+    if !is_strategic && !content_type.starts_with(MERGE) {
+        let known = if writer.definition.custom {
+            &[JSON, MERGE, APPLY][..]
+        } else {
+            &[JSON, MERGE, STRATEGIC, APPLY]
+        };
+        return Err(Failure::unsupported_patch(known));
+    }
+    if !patch.is_object() {
+        return Err(Failure::bad_request("error decoding patch: it is no JSON object"));
+    }
+    if is_strategic {
+        strategic::merge(&mut object, patch, Some(writer.version.schema()));
+    } else {
+        json_patch::merge(&mut object, patch);
+    }
+    Ok(object)
+}
+
+/// kube-apiserver takes a `replace` of a field that is not there for an `add`; the standard does not.
+fn lenient(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
+    let mut operations = patch.0.clone();
+    let mut so_far = object.clone();
+    for operation in &mut operations {
+        if let json_patch::PatchOperation::Replace(replace) = operation
+            && so_far.pointer(replace.path.as_str()).is_none()
+        {
+            *operation = json_patch::PatchOperation::Add(json_patch::AddOperation {
+                path: replace.path.clone(),
+                value: replace.value.clone(),
+            });
+        }
+        // An operation that fails here fails again where that is reported.
+        let _ = json_patch::patch(&mut so_far, std::slice::from_ref(operation));
+    }
+    json_patch::Patch(operations)
+}

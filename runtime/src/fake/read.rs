@@ -1,0 +1,117 @@
+//! Reading objects: one, or lists of them, whole or in pages.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::kinds::{Definition, Version};
+use super::request::Request;
+use super::selectors::Selector;
+use super::store::{Key, Objects, State};
+use super::view::View;
+
+/// The key of the object that a request names.
+pub(super) fn key(request: &Request, name: &str) -> Key {
+    (request.namespace.clone().unwrap_or_default(), name.to_owned())
+}
+
+/// A version of the whole as a parameter gives it; none when it is not given.
+pub(super) fn version_parameter(text: &str) -> Result<Option<u64>, Failure> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| {
+        let message =
+            format!("invalid resource version: resourceVersion: Invalid value: \"{text}\": it is no number");
+        Failure::bad_request(message)
+    })
+}
+
+impl State {
+    /// The object that a request names.
+    pub(super) fn named(&self, request: &Request) -> Result<Arc<Value>, Failure> {
+        let (id, name) = (request.id(), request.name.as_deref().unwrap_or_default());
+        let found = self.get(&id, &key(request, name));
+        found.cloned().ok_or_else(|| Failure::not_found(&id, name))
+    }
+
+    /// The list that a request asks for.
+    pub(super) fn list(
+        &self,
+        request: &Request,
+        definition: &Definition,
+        version: &Version,
+        view: &View,
+    ) -> Result<Value, Failure> {
+        let selector = Selector::read(request, version)?;
+        let page = Page::read(request)?;
+        let exact = request.parameter("resourceVersionMatch") == "Exact";
+        let asked = version_parameter(request.parameter("resourceVersion"))?;
+        if let Some(wanted) = asked.filter(|wanted| *wanted > self.version()) {
+            return Err(Failure::too_large_version(wanted, self.version()));
+        }
+        let at = match &page.after {
+            Some((version, _)) => *version,
+            None => asked.filter(|_| exact).unwrap_or(self.version()),
+        };
+        let objects = self.at(&definition.id, at)?;
+        let selected: Objects = objects
+            .into_iter()
+            .filter(|(key, object)| page.is_ahead(key) && selector.matches(key, object))
+            .collect();
+        let shown = page.limit.unwrap_or(selected.len()).min(selected.len());
+        let mut metadata = BTreeMap::from([("resourceVersion", Value::from(at.to_string()))]);
+        if shown < selected.len() {
+            let last = selected
+                .keys()
+                .nth(shown.saturating_sub(1))
+                .cloned()
+                .unwrap_or_default();
+            metadata.insert("continue", token(at, &last).into());
+            metadata.insert("remainingItemCount", (selected.len() - shown).into());
+        }
+        Ok(view.list(
+            selected.values().take(shown).map(|item| &**item),
+            &json!(metadata),
+        ))
+    }
+}
+
+/// The piece of a list that is asked for.
+struct Page {
+    limit: Option<usize>,
+    /// The version of the first page, and the last object of the page before.
+    after: Option<(u64, Key)>,
+}
+
+impl Page {
+    fn read(request: &Request) -> Result<Self, Failure> {
+        let limit = request.parameter("limit").parse().ok().filter(|limit| *limit > 0);
+        let after =
+            match request.parameter("continue") {
+                "" => None,
+                token => Some(read_token(token).ok_or_else(|| {
+                    Failure::bad_request("invalid continue token: continue key is not valid")
+                })?),
+            };
+        Ok(Self { limit, after })
+    }
+
+    fn is_ahead(&self, key: &Key) -> bool {
+        self.after.as_ref().is_none_or(|(_, last)| key > last)
+    }
+}
+
+fn token(version: u64, (namespace, name): &Key) -> String {
+    URL_SAFE_NO_PAD.encode(json!([version, namespace, name]).to_string())
+}
+
+fn read_token(token: &str) -> Option<(u64, Key)> {
+    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+    let (version, namespace, name) = serde_json::from_slice(&bytes).ok()?;
+    Some((version, (namespace, name)))
+}

@@ -1,0 +1,249 @@
+//! What is asked of the server: paths and parameters, read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use http::Method;
+use serde_json::Value;
+
+use super::kinds::ResourceId;
+
+/// What a request does, by the words of RBAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// Reads one object.
+    Get,
+    /// Reads several.
+    List,
+    /// Follows changes.
+    Watch,
+    /// Makes an object.
+    Create,
+    /// Replaces an object.
+    Update,
+    /// Changes parts of an object; a server-side apply too.
+    Patch,
+    /// Removes an object.
+    Delete,
+    /// Removes several.
+    DeleteCollection,
+}
+
+impl Verb {
+    /// The word in a role.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Watch => "watch",
+            Verb::Create => "create",
+            Verb::Update => "update",
+            Verb::Patch => "patch",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A request that the server got, for tests that ask what their operator did.
+///
+/// Displayed as one line, such as `patch memos.example.com/status default/note`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Request {
+    /// What it does.
+    pub verb: Verb,
+    /// The group of the kind; empty for the core one.
+    pub group: String,
+    /// The version of the kind that was asked for.
+    pub version: String,
+    /// The plural name of the kind.
+    pub resource: String,
+    /// The subresource, such as `status`.
+    pub subresource: Option<String>,
+    /// The namespace; none for cluster-wide kinds, and for reads of all namespaces.
+    pub namespace: Option<String>,
+    /// The object; none for reads of several, and for creations.
+    pub name: Option<String>,
+    /// What stands behind the question mark.
+    pub parameters: BTreeMap<String, String>,
+    /// What was sent; `null` when that was nothing, or no JSON.
+    pub body: Value,
+    /// The status code of the answer; 0 when there was none, see [`Fault::disconnect`](super::Fault::disconnect).
+    pub code: u16,
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.id())?;
+        if let Some(subresource) = &self.subresource {
+            write!(f, "/{subresource}")?;
+        }
+        match (&self.namespace, &self.name) {
+            (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}"),
+            (Some(namespace), None) => write!(f, " in {namespace}"),
+            (None, Some(name)) => write!(f, " {name}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl Request {
+    /// Whether it is about objects of this kind, in any version.
+    pub fn is_of<K: kube::Resource<DynamicType = ()>>(&self) -> bool {
+        self.group == K::group(&()) && self.resource == K::plural(&())
+    }
+
+    pub(super) fn id(&self) -> ResourceId {
+        ResourceId::new(&*self.group, &*self.resource)
+    }
+
+    pub(super) fn parameter(&self, name: &str) -> &str {
+        self.parameters.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        matches!(self.parameter(name), "true" | "1")
+    }
+
+    /// Reads a request; nothing when it is about no resource.
+    pub(super) fn read(method: &Method, path: &str, query: &str) -> Option<Self> {
+        let segments: Vec<String> = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .map(decode)
+            .collect();
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let (group, version, rest) = match *segments.as_slice() {
+            ["api", version, ref rest @ ..] => ("", version, rest),
+            ["apis", group, version, ref rest @ ..] => (group, version, rest),
+            _ => return None,
+        };
+        let (namespace, rest) = match *rest {
+            // The namespaces themselves, and their subresources.
+            ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest),
+            ["namespaces", namespace, ref rest @ ..] => (Some(namespace), rest),
+            _ => (None, rest),
+        };
+        let (resource, name, subresource) = match *rest {
+            [resource] => (resource, None, None),
+            [resource, name] => (resource, Some(name), None),
+            [resource, name, subresource] => (resource, Some(name), Some(subresource)),
+            _ => return None,
+        };
+        let parameters = parameters(query);
+        let watches = matches!(parameters.get("watch").map(String::as_str), Some("true" | "1"));
+        let verb = match (method, name) {
+            (&Method::GET, None) if watches => Verb::Watch,
+            (&Method::GET, None) => Verb::List,
+            (&Method::GET, Some(_)) => Verb::Get,
+            (&Method::POST, _) => Verb::Create,
+            (&Method::PUT, Some(_)) => Verb::Update,
+            (&Method::PATCH, Some(_)) => Verb::Patch,
+            (&Method::DELETE, Some(_)) => Verb::Delete,
+            (&Method::DELETE, None) => Verb::DeleteCollection,
+            _ => return None,
+        };
+        Some(Self {
+            verb,
+            group: group.to_owned(),
+            version: version.to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.map(str::to_owned),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+            parameters,
+            body: Value::Null,
+            code: 0,
+        })
+    }
+}
+
+fn parameters(query: &str) -> BTreeMap<String, String> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(&name.replace('+', " ")), decode(&value.replace('+', " ")))
+        })
+        .collect()
+}
+
+/// Undoes the escapes of a URL; what is no escape stays.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = match rest {
+            [b'%', high, low, ..] => std::str::from_utf8(&[*high, *low])
+                .ok()
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok()),
+            _ => None,
+        };
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &rest[3..] } else { tail };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: &Method, uri: &str, expected: &str) {
+        let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+        let found = Request::read(method, path, query).map(|request| request.to_string());
+        assert_eq!(found.unwrap_or_default(), expected, "{method} {uri}");
+    }
+
+    #[test]
+    fn paths_name_kinds_objects_and_subresources() {
+        check(&Method::GET, "/api/v1/pods", "list pods");
+        check(&Method::GET, "/api/v1/pods?watch=true", "watch pods");
+        check(&Method::GET, "/api/v1/namespaces/a/pods", "list pods in a");
+        check(&Method::GET, "/api/v1/namespaces/a/pods/b%2Dc", "get pods a/b-c");
+        check(&Method::PUT, "/api/v1/namespaces/a", "update namespaces a");
+        check(
+            &Method::PUT,
+            "/api/v1/namespaces/a/finalize",
+            "update namespaces/finalize a",
+        );
+        check(
+            &Method::PATCH,
+            "/apis/example.com/v1/namespaces/a/memos/b/status",
+            "patch memos.example.com/status a/b",
+        );
+        check(
+            &Method::POST,
+            "/apis/example.com/v1/namespaces/a/memos?",
+            "create memos.example.com in a",
+        );
+        check(
+            &Method::DELETE,
+            "/apis/example.com/v1/rings",
+            "deletecollection rings.example.com",
+        );
+        check(&Method::GET, "/apis/example.com/v1", "");
+        check(&Method::GET, "/version", "");
+    }
+
+    #[test]
+    fn parameters_are_unescaped() {
+        let read = parameters("labelSelector=a+in+%28b%2Cc%29&limit=5&&x");
+        let expected = [("labelSelector", "a in (b,c)"), ("limit", "5"), ("x", "")];
+        assert_eq!(
+            read.iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect::<Vec<_>>(),
+            expected
+        );
+        assert_eq!(decode("100%"), "100%");
+        assert_eq!(decode("%zz%41"), "%zzA");
+    }
+}

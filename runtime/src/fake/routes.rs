@@ -1,0 +1,212 @@
+//! From a request to its answer.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::request::{Request, Verb};
+use super::store::State;
+use super::view::View;
+use super::watch::Watch;
+use super::write::Writer;
+use super::{Shared, scale};
+
+/// What headers say of a request.
+#[derive(Debug, Default)]
+pub(super) struct Headers {
+    pub(super) accept: String,
+    pub(super) content_type: String,
+    pub(super) user_agent: String,
+}
+
+/// What is sent back.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Object(u16, Value),
+    /// What the server says to paths that it does not know.
+    NoSuchPath,
+    Lines(Box<Watch>),
+}
+
+/// Answers a request about a resource.
+pub(super) fn answer(
+    shared: &Arc<Shared>,
+    state: &mut State,
+    request: &Request,
+    headers: &Headers,
+) -> Result<Answer, Failure> {
+    let Some(definition) = state.kind(&request.id()).cloned() else {
+        return Ok(Answer::NoSuchPath);
+    };
+    let one = request.name.is_some() || request.verb == Verb::Create;
+    let misplaced = request.namespace.is_some() != definition.namespaced && (one || !definition.namespaced);
+    let Some(version) = definition.version(&request.version).filter(|_| !misplaced) else {
+        return Ok(Answer::NoSuchPath);
+    };
+    if definition.conversion_webhook && version.name != definition.storage {
+        let message = format!(
+            "{} is stored in version {} and its other versions are converted by a webhook, which the fake API server \
+             does not call: ask for {}",
+            definition.id, definition.storage, definition.storage
+        );
+        return Err(Failure::of_code(500, message));
+    }
+    let view = View::new(&definition, version, &headers.accept);
+    let agent = headers
+        .user_agent
+        .split('/')
+        .next()
+        .filter(|name| !name.is_empty());
+    let manager = match request.parameter("fieldManager") {
+        "" => agent.unwrap_or("unknown"),
+        name => name,
+    };
+    let call = Call {
+        state,
+        headers,
+        view,
+        writer: Writer {
+            request,
+            definition: &definition,
+            version,
+            manager,
+        },
+    };
+    call.answer(shared)
+}
+
+struct Call<'a> {
+    state: &'a mut State,
+    headers: &'a Headers,
+    view: View,
+    writer: Writer<'a>,
+}
+
+impl Call<'_> {
+    fn answer(mut self, shared: &Arc<Shared>) -> Result<Answer, Failure> {
+        let Writer { request, version, .. } = self.writer;
+        match request.subresource.as_deref() {
+            None => {}
+            Some("status") if version.status && !matches!(request.verb, Verb::Create | Verb::Delete) => {}
+            Some("scale") => return self.scale(),
+            Some("eviction") => return self.evict(),
+            Some(_) => return Ok(Answer::NoSuchPath),
+        }
+        self.whole(shared)
+    }
+
+    fn whole(&mut self, shared: &Arc<Shared>) -> Result<Answer, Failure> {
+        let writer = self.writer;
+        let Writer {
+            request,
+            definition,
+            version,
+            ..
+        } = writer;
+        if definition.review {
+            return review(writer);
+        }
+        let (code, object) = match request.verb {
+            Verb::Get => (200, self.state.named(request)?),
+            Verb::List => {
+                let list = self.state.list(request, definition, version, &self.view)?;
+                return Ok(Answer::Object(200, list));
+            }
+            Verb::Watch => {
+                let watch = Watch::open(
+                    shared,
+                    self.state,
+                    request,
+                    definition,
+                    version,
+                    self.view.clone(),
+                )?;
+                return Ok(Answer::Lines(Box::new(watch)));
+            }
+            Verb::Create => (201, self.state.create(writer)?),
+            Verb::Update => (200, self.state.update(writer)?),
+            Verb::Patch => {
+                let (object, made) = self.state.patch(writer, &self.headers.content_type)?;
+                (if made { 201 } else { 200 }, object)
+            }
+            Verb::Delete => {
+                let answer = self.state.delete(writer)?;
+                let is_status = answer["kind"] == "Status";
+                let shown = if is_status {
+                    answer
+                } else {
+                    self.view.object(&answer)
+                };
+                return Ok(Answer::Object(200, shown));
+            }
+            Verb::DeleteCollection => {
+                let deleted = self.state.delete_collection(writer)?;
+                let metadata = json!({ "resourceVersion": self.state.version().to_string() });
+                let list = self.view.list(deleted.iter().map(|object| &**object), &metadata);
+                return Ok(Answer::Object(200, list));
+            }
+        };
+        Ok(Answer::Object(code, self.view.object(&object)))
+    }
+
+    fn scale(self) -> Result<Answer, Failure> {
+        let Writer { request, version, .. } = self.writer;
+        let Some(paths) = &version.scale else {
+            return Ok(Answer::NoSuchPath);
+        };
+        let object = self.state.named(request)?;
+        let shown = scale::show(&object, paths);
+        let wanted = match request.verb {
+            Verb::Get => return Ok(Answer::Object(200, shown)),
+            Verb::Update => request.body.clone(),
+            Verb::Patch
+                if self
+                    .headers
+                    .content_type
+                    .starts_with("application/merge-patch+json") =>
+            {
+                let mut wanted = shown;
+                json_patch::merge(&mut wanted, &request.body);
+                wanted
+            }
+            Verb::Patch => return Err(Failure::unsupported_patch(&["application/merge-patch+json"])),
+            _ => return Ok(Answer::NoSuchPath),
+        };
+        let new = scale::set(&object, &wanted, paths)?;
+        let saved = self.state.save(self.writer, Some(object), new, None)?;
+        Ok(Answer::Object(200, scale::show(&saved, paths)))
+    }
+
+    /// A pod that is evicted is deleted; nothing guards it here.
+    fn evict(self) -> Result<Answer, Failure> {
+        let Writer {
+            request, definition, ..
+        } = self.writer;
+        if definition.kind != "Pod" || definition.custom || request.verb != Verb::Create {
+            return Ok(Answer::NoSuchPath);
+        }
+        self.state.delete(self.writer)?;
+        let done =
+            json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
+        Ok(Answer::Object(201, done))
+    }
+}
+
+/// Questions about users and their rights: everybody is known, and may do everything.
+fn review(writer: Writer<'_>) -> Result<Answer, Failure> {
+    if writer.request.verb != Verb::Create {
+        return Ok(Answer::NoSuchPath);
+    }
+    let mut object = writer.object()?;
+    object["status"] = match writer.definition.kind.as_str() {
+        "TokenReview" => json!({
+            "authenticated": true, "user": { "username": "system:admin", "groups": ["system:masters"] },
+        }),
+        "SelfSubjectReview" => json!({
+            "userInfo": { "username": "system:admin", "groups": ["system:masters", "system:authenticated"] },
+        }),
+        _ => json!({ "allowed": true }),
+    };
+    Ok(Answer::Object(201, object))
+}

@@ -1,0 +1,113 @@
+//! What a schema does to an object on its way in: unknown fields go, absent ones get their defaults.
+
+use rbuilder_schema::{Schema, SchemaType};
+use serde_json::Value;
+
+/// Takes away what the schema does not know, and `null` where it may not be. The paths of unknown fields.
+pub(super) fn prune(value: &mut Value, schema: &Schema) -> Vec<String> {
+    let mut unknown = Vec::new();
+    prune_at(value, schema, "", &mut unknown);
+    unknown
+}
+
+fn prune_at(value: &mut Value, schema: &Schema, path: &str, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            let keeps = schema.preserve_unknown_fields || schema.schema_type != Some(SchemaType::Object);
+            fields.retain(|name, value| {
+                let inner = schema
+                    .properties
+                    .get(name.as_str())
+                    .or(schema.additional_properties.as_ref());
+                let own =
+                    schema.embedded_resource && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
+                let path = join(path, name);
+                match inner {
+                    Some(inner) if value.is_null() => inner.nullable,
+                    Some(inner) => {
+                        prune_at(value, inner, &path, unknown);
+                        true
+                    }
+                    None if keeps || own => true,
+                    None => {
+                        unknown.push(path);
+                        false
+                    }
+                }
+            });
+        }
+        Value::Array(items) => {
+            let Some(inner) = &schema.items else { return };
+            for (position, item) in items.iter_mut().enumerate() {
+                prune_at(item, inner, &format!("{path}[{position}]"), unknown);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+/// Fills in the defaults.
+pub(super) fn fill(value: &mut Value, schema: &Schema) {
+    match value {
+        Value::Object(fields) => {
+            for (name, inner) in &schema.properties {
+                let absent = fields
+                    .get(&**name)
+                    .is_none_or(|value| value.is_null() && !inner.nullable);
+                if let Some(default) = inner.default.as_ref().filter(|_| absent) {
+                    fields.insert(name.to_string(), default.clone());
+                }
+            }
+            for (name, value) in fields {
+                let inner = schema
+                    .properties
+                    .get(name.as_str())
+                    .or(schema.additional_properties.as_ref());
+                if let Some(inner) = inner {
+                    fill(value, inner);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                items.iter_mut().for_each(|item| fill(item, inner));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unknown_fields_go_and_defaults_come() {
+        let schema: Schema = serde_json::from_value(json!({ "type": "object", "properties": {
+            "size": { "type": "integer", "default": 1 },
+            "maybe": { "type": "string", "nullable": true },
+            "free": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+            "map": { "type": "object", "additionalProperties": { "type": "object", "properties": {
+                "a": { "type": "string", "default": "x" } } } },
+        } }))
+        .unwrap();
+        let mut value = json!({
+            "size": null, "maybe": null, "free": { "q": null }, "map": { "k": { "z": 1 } }, "typo": { "t": 1 },
+        });
+        assert_eq!(prune(&mut value, &schema), ["map.k.z", "typo"]);
+        fill(&mut value, &schema);
+        let expected =
+            json!({ "size": 1, "maybe": null, "free": { "q": null }, "map": { "k": { "a": "x" } } });
+        assert_eq!(value, expected);
+    }
+}

@@ -1,0 +1,244 @@
+//! What the server holds: kinds, objects, and every change of them, each with a version of the whole.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::failure::Failure;
+use super::fault::Fault;
+use super::kinds::{Definition, ResourceId};
+use super::request::Request;
+
+/// Namespace and name; the namespace is empty for cluster-wide kinds.
+pub(super) type Key = (String, String);
+
+/// The objects of a kind.
+pub(super) type Objects = BTreeMap<Key, Arc<Value>>;
+
+/// One change of one object.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) version: u64,
+    pub(super) id: ResourceId,
+    pub(super) key: Key,
+    pub(super) before: Option<Arc<Value>>,
+    pub(super) after: Option<Arc<Value>>,
+    /// The object as it was written, or as it was last, with the version of its removal.
+    pub(super) object: Arc<Value>,
+}
+
+/// Everything, behind one lock.
+#[derive(Debug)]
+pub(super) struct State {
+    kinds: BTreeMap<ResourceId, Arc<Definition>>,
+    objects: HashMap<ResourceId, Objects>,
+    changes: Vec<Change>,
+    version: u64,
+    /// Changes up to this version cannot be asked for any more.
+    compacted: u64,
+    /// Watches of earlier epochs end.
+    pub(super) epoch: u64,
+    pub(super) faults: Vec<Fault>,
+    pub(super) requests: Vec<Request>,
+    pub(super) collects_garbage: bool,
+    names: u64,
+    clock: Clock,
+}
+
+/// The time of the wall at the start, and from there on tokio's: it can be paused and advanced.
+#[derive(Debug)]
+struct Clock {
+    wall: Timestamp,
+    start: Instant,
+}
+
+impl Clock {
+    fn now(&self) -> Timestamp {
+        let passed = self.start.elapsed();
+        self.wall
+            .checked_add(jiff::SignedDuration::try_from(passed).unwrap_or_default())
+            .unwrap_or(self.wall)
+    }
+}
+
+impl State {
+    pub(super) fn new(kinds: impl Iterator<Item = Arc<Definition>>) -> Self {
+        let kinds = kinds.map(|kind| (kind.id.clone(), kind));
+        let mut state = Self {
+            kinds: kinds.collect(),
+            objects: HashMap::new(),
+            changes: Vec::new(),
+            version: 1,
+            compacted: 1,
+            epoch: 0,
+            faults: Vec::new(),
+            requests: Vec::new(),
+            collects_garbage: false,
+            names: 0,
+            clock: Clock {
+                wall: Timestamp::now(),
+                start: Instant::now(),
+            },
+        };
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            let namespace = json!({
+                "apiVersion": "v1", "kind": "Namespace",
+                "metadata": {
+                    "name": name, "uid": state.uid(), "creationTimestamp": state.now(),
+                    "labels": { "kubernetes.io/metadata.name": name },
+                },
+                "spec": { "finalizers": ["kubernetes"] }, "status": { "phase": "Active" },
+            });
+            state.put(
+                &ResourceId::namespaces(),
+                (String::new(), name.to_owned()),
+                namespace,
+            );
+        }
+        state
+    }
+
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.kinds.values()
+    }
+
+    pub(super) fn kind(&self, id: &ResourceId) -> Option<&Arc<Definition>> {
+        self.kinds.get(id)
+    }
+
+    pub(super) fn serve(&mut self, definition: Definition) {
+        self.kinds.insert(definition.id.clone(), Arc::new(definition));
+    }
+
+    /// The kind is not served any more, and its objects are gone.
+    pub(super) fn forget(&mut self, id: &ResourceId) {
+        self.kinds.remove(id);
+        self.objects.remove(id);
+        self.changes.retain(|change| &change.id != id);
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(super) fn get(&self, id: &ResourceId, key: &Key) -> Option<&Arc<Value>> {
+        self.objects.get(id)?.get(key)
+    }
+
+    pub(super) fn objects(&self, id: &ResourceId) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.get(id).into_iter().flatten()
+    }
+
+    /// Every object of every kind.
+    pub(super) fn everything(&self) -> impl Iterator<Item = (&ResourceId, &Key, &Arc<Value>)> {
+        let kinds = self.objects.iter();
+        kinds.flat_map(|(id, objects)| objects.iter().map(move |(key, object)| (id, key, object)))
+    }
+
+    /// The objects of a kind as they were at a version.
+    pub(super) fn at(&self, id: &ResourceId, version: u64) -> Result<Objects, Failure> {
+        if version > self.version {
+            return Err(Failure::too_large_version(version, self.version));
+        }
+        if version < self.compacted {
+            let message = "The provided continue parameter is too old to display a consistent list result. \
+                           You must start a new list without the continue parameter.";
+            return Err(Failure::of_code(410, message));
+        }
+        let mut objects = self.objects.get(id).cloned().unwrap_or_default();
+        let later = self.since(version).filter(|change| &change.id == id);
+        for change in later.collect::<Vec<_>>().into_iter().rev() {
+            match &change.before {
+                Some(before) => objects.insert(change.key.clone(), before.clone()),
+                None => objects.remove(&change.key),
+            };
+        }
+        Ok(objects)
+    }
+
+    /// Whether the changes after a version can still be told.
+    pub(super) fn check_age(&self, version: u64) -> Result<(), Failure> {
+        if version < self.compacted {
+            let message = format!("too old resource version: {version} ({})", self.compacted);
+            return Err(Failure::of_code(410, message));
+        }
+        Ok(())
+    }
+
+    /// The changes after a version, in order.
+    pub(super) fn since(&self, version: u64) -> impl Iterator<Item = &Change> {
+        let start = self.changes.partition_point(|change| change.version <= version);
+        self.changes[start..].iter()
+    }
+
+    /// Stores an object, with a new version, which it gets.
+    pub(super) fn put(&mut self, id: &ResourceId, key: Key, mut object: Value) -> Arc<Value> {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let object = Arc::new(object);
+        let objects = self.objects.entry(id.clone()).or_default();
+        let before = objects.insert(key.clone(), object.clone());
+        self.changes.push(Change {
+            version: self.version,
+            id: id.clone(),
+            key,
+            before,
+            after: Some(object.clone()),
+            object: object.clone(),
+        });
+        object
+    }
+
+    /// Takes an object away. Watchers see it as it was stored last, with the version of its removal.
+    pub(super) fn remove(&mut self, id: &ResourceId, key: &Key) {
+        let Some(before) = self.objects.get_mut(id).and_then(|objects| objects.remove(key)) else {
+            return;
+        };
+        self.version += 1;
+        let mut last = Value::clone(&before);
+        last["metadata"]["resourceVersion"] = self.version.to_string().into();
+        self.changes.push(Change {
+            version: self.version,
+            id: id.clone(),
+            key: key.clone(),
+            before: Some(before),
+            after: None,
+            object: Arc::new(last),
+        });
+    }
+
+    /// Forgets all changes so far: whoever asks for them is told to list again.
+    pub(super) fn compact(&mut self) {
+        self.version += 1;
+        self.compacted = self.version;
+        self.changes.clear();
+    }
+
+    /// The time as objects carry it.
+    pub(super) fn now(&self) -> String {
+        self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Something new that looks like a UUID; the same in every run.
+    pub(super) fn uid(&mut self) -> String {
+        self.names += 1;
+        format!("00000000-0000-4000-8000-{:012x}", self.names)
+    }
+
+    /// Five characters that make a name new, as `generateName` wants them; the same in every run.
+    pub(super) fn suffix(&mut self) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        self.names += 1;
+        // An odd factor without 3 in it visits every number below 27⁵ before it repeats one, in no visible order.
+        let mut number = self.names.wrapping_mul(7_654_321) % 27u64.pow(5);
+        let mut suffix = String::new();
+        for _ in 0..5 {
+            suffix.push(char::from(LETTERS[(number % 27) as usize]));
+            number /= 27;
+        }
+        suffix
+    }
+}

@@ -1,0 +1,183 @@
+//! Watches: the changes of a kind as lines of JSON, from some version on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::Stream;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::Shared;
+use super::failure::Failure;
+use super::kinds::{Definition, ResourceId, Version};
+use super::request::Request;
+use super::selectors::Selector;
+use super::store::{Change, State};
+use super::view::View;
+
+/// How often a watch says how far it is, when it was asked to.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a watch lasts when the client does not say. kube-apiserver takes 30 to 60 minutes.
+const TIMEOUT: Duration = Duration::from_secs(1800);
+
+/// A watch that was accepted.
+#[derive(Debug)]
+pub(super) struct Watch {
+    shared: Arc<Shared>,
+    changed: watch::Receiver<u64>,
+    id: ResourceId,
+    kind: String,
+    selector: Selector,
+    view: View,
+    /// Changes up to this version were told.
+    version: u64,
+    epoch: u64,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    end: Instant,
+    lines: VecDeque<Bytes>,
+    ended: bool,
+}
+
+impl Watch {
+    pub(super) fn open(
+        shared: &Arc<Shared>,
+        state: &State,
+        request: &Request,
+        definition: &Definition,
+        version: &Version,
+        view: View,
+    ) -> Result<Self, Failure> {
+        let timeout = request
+            .parameter("timeoutSeconds")
+            .parse()
+            .ok()
+            .filter(|seconds| *seconds > 0);
+        let now = Instant::now();
+        let mut watch = Self {
+            shared: shared.clone(),
+            changed: shared.changed.subscribe(),
+            id: definition.id.clone(),
+            kind: definition.kind.clone(),
+            selector: Selector::read(request, version)?,
+            view,
+            version: state.version(),
+            epoch: state.epoch,
+            bookmarks: request.is_set("allowWatchBookmarks"),
+            next_bookmark: now + BOOKMARK_INTERVAL,
+            end: now + timeout.map_or(TIMEOUT, Duration::from_secs),
+            lines: VecDeque::new(),
+            ended: false,
+        };
+        watch.begin(state, request)?;
+        Ok(watch)
+    }
+
+    /// Where it starts: at the objects that there are, or after a version.
+    fn begin(&mut self, state: &State, request: &Request) -> Result<(), Failure> {
+        let from = super::read::version_parameter(request.parameter("resourceVersion"))?.unwrap_or(0);
+        let initial = request.is_set("sendInitialEvents");
+        if from == 0 || initial {
+            for (_, object) in state
+                .objects(&self.id)
+                .filter(|(key, object)| self.selector.matches(key, object))
+            {
+                self.lines.push_back(line("ADDED", &self.view.object(object)));
+            }
+            if initial && self.bookmarks {
+                let object = self.view.bookmark(&self.kind, self.version, true);
+                self.lines.push_back(line("BOOKMARK", &object));
+            }
+            return Ok(());
+        }
+        // The real server waits for a version to come, and ends the watch in silence when it does not.
+        self.version = from;
+        if let Err(expired) = state.check_age(from) {
+            self.fail(&expired);
+        }
+        Ok(())
+    }
+
+    /// The lines, until it ends.
+    pub(super) fn lines(self) -> impl Stream<Item = Bytes> + Send {
+        futures::stream::unfold(self, |mut watch| async move {
+            let line = watch.next().await?;
+            Some((line, watch))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(line) = self.lines.pop_front() {
+                return Some(line);
+            }
+            if self.ended {
+                return None;
+            }
+            // Seen before the look, so that what comes after it wakes this again.
+            self.changed.borrow_and_update();
+            self.look();
+            if self.lines.is_empty() && !self.ended {
+                self.rest().await;
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        let shared = self.shared.clone();
+        let state = shared.state();
+        if state.epoch != self.epoch || state.kind(&self.id).is_none() {
+            self.ended = true;
+            return;
+        }
+        for change in state.since(self.version).filter(|change| change.id == self.id) {
+            self.lines.extend(self.told(change));
+        }
+        self.version = self.version.max(state.version());
+    }
+
+    /// A change as a client sees it that selects some objects only.
+    fn told(&self, change: &Change) -> Option<Bytes> {
+        let selects = |object: &Option<Arc<Value>>| {
+            object
+                .as_ref()
+                .is_some_and(|object| self.selector.matches(&change.key, object))
+        };
+        let event = match (selects(&change.before), selects(&change.after)) {
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+            (false, false) => return None,
+        };
+        Some(line(event, &self.view.object(&change.object)))
+    }
+
+    async fn rest(&mut self) {
+        let next_bookmark = if self.bookmarks {
+            self.next_bookmark
+        } else {
+            self.end
+        };
+        tokio::select! {
+            changed = self.changed.changed() => self.ended = changed.is_err(),
+            () = sleep_until(self.end) => self.ended = true,
+            () = sleep_until(next_bookmark), if next_bookmark < self.end => {
+                self.next_bookmark += BOOKMARK_INTERVAL;
+                let object = self.view.bookmark(&self.kind, self.version, false);
+                self.lines.push_back(line("BOOKMARK", &object));
+            }
+        }
+    }
+
+    fn fail(&mut self, failure: &Failure) {
+        self.lines.push_back(line("ERROR", &failure.to_json()));
+        self.ended = true;
+    }
+}
+
+fn line(event: &str, object: &Value) -> Bytes {
+    format!("{}\n", json!({ "type": event, "object": object })).into()
+}

@@ -1,0 +1,481 @@
+//! Writing objects: what is checked, filled in and counted before one is stored.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::failure::{Cause, Failure};
+use super::kinds::{Definition, ResourceId, Version, text};
+use super::managers::{self, Manager};
+use super::names;
+use super::read::key;
+use super::request::Request;
+use super::store::State;
+use super::{builtin, crds, scale, shape, validate};
+
+/// Who writes what, and through which door.
+#[derive(Clone, Copy)]
+pub(super) struct Writer<'a> {
+    pub(super) request: &'a Request,
+    pub(super) definition: &'a Definition,
+    pub(super) version: &'a Version,
+    /// The name under which fields are noted.
+    pub(super) manager: &'a str,
+}
+
+impl Writer<'_> {
+    pub(super) fn id(&self) -> &ResourceId {
+        &self.definition.id
+    }
+
+    /// `status`, or nothing. A scale is written as the object itself.
+    pub(super) fn part(&self) -> &str {
+        self.request
+            .subresource
+            .as_deref()
+            .filter(|name| *name == "status")
+            .unwrap_or_default()
+    }
+
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.request.parameter("dryRun") == "All" || self.request.body["dryRun"][0] == "All"
+    }
+
+    pub(super) fn manager(&self, applies: bool, now: String) -> Manager {
+        Manager {
+            name: self.manager.to_owned(),
+            applies,
+            api_version: self.definition.api_version(&self.version.name),
+            subresource: self.request.subresource.clone().unwrap_or_default(),
+            time: now,
+            fields: managers::none(),
+        }
+    }
+
+    /// The object in the body.
+    pub(super) fn object(&self) -> Result<Value, Failure> {
+        self.check_object(self.request.body.clone())
+    }
+
+    /// An object of the kind and the place that is written to.
+    pub(super) fn check_object(&self, mut object: Value) -> Result<Value, Failure> {
+        let kind = &self.definition.kind;
+        if !object.is_object()
+            || !matches!(
+                object.get("metadata"),
+                None | Some(Value::Null | Value::Object(_))
+            )
+        {
+            let message =
+                format!("the object provided is unrecognized (must be of type {kind}): it is no JSON object");
+            return Err(Failure::bad_request(message));
+        }
+        let expected = self.definition.api_version(&self.version.name);
+        let (found, found_version) = (text(&object, "/kind"), text(&object, "/apiVersion"));
+        if self.definition.custom && found.is_empty() {
+            let message =
+                format!("the object provided is unrecognized (must be of type {kind}): 'Kind' is missing");
+            return Err(Failure::bad_request(message));
+        }
+        if !found.is_empty() && (found != kind || found_version != expected) {
+            let message = format!(
+                "{found} in version \"{found_version}\" cannot be handled as a {kind}: \
+                 the path asks for {kind} in version \"{expected}\""
+            );
+            return Err(Failure::bad_request(message));
+        }
+        object["apiVersion"] = expected.into();
+        object["kind"] = kind.clone().into();
+        if !object["metadata"].is_object() {
+            object["metadata"] = Value::Object(Map::new());
+        }
+        self.place(&mut object)?;
+        Ok(object)
+    }
+
+    /// The namespace of the path is that of the object.
+    fn place(&self, object: &mut Value) -> Result<(), Failure> {
+        let wanted = self.request.namespace.as_deref().unwrap_or_default();
+        let found = text(object, "/metadata/namespace");
+        if !found.is_empty() && found != wanted {
+            let message =
+                "the namespace of the provided object does not match the namespace sent on the request";
+            return Err(Failure::bad_request(message));
+        }
+        match &self.request.namespace {
+            Some(namespace) => object["metadata"]["namespace"] = namespace.clone().into(),
+            None => drop(
+                object["metadata"]
+                    .as_object_mut()
+                    .and_then(|metadata| metadata.remove("namespace")),
+            ),
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Makes an object.
+    pub(super) fn create(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
+        let mut object = writer.object()?;
+        if !text(&object, "/metadata/resourceVersion").is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Failure::new(500, "", message));
+        }
+        let prefix = text(&object, "/metadata/generateName").to_owned();
+        if text(&object, "/metadata/name").is_empty() && !prefix.is_empty() {
+            object["metadata"]["name"] = format!("{prefix}{}", self.suffix()).into();
+        }
+        self.save(writer, None, object, None)
+    }
+
+    /// Replaces an object with the one in the body.
+    pub(super) fn update(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
+        let old = self.named(writer.request);
+        let object = writer.object()?;
+        let name = writer.request.name.as_deref().unwrap_or_default();
+        let found = text(&object, "/metadata/name");
+        if !found.is_empty() && found != name {
+            let message =
+                format!("the name of the object ({found}) does not match the name on the URL ({name})");
+            return Err(Failure::bad_request(message));
+        }
+        let old = old?;
+        let version = text(&object, "/metadata/resourceVersion");
+        if matches!(version, "" | "0") && !builtin::takes_blind_updates(writer.definition) {
+            let cause = Cause::invalid(
+                "metadata.resourceVersion",
+                "Invalid value: 0: must be specified for an update",
+            );
+            return Err(Failure::invalid_resource(writer.id(), name, cause));
+        }
+        self.save(writer, Some(old), object, None)
+    }
+
+    /// Stores what an object is to be. `managers` are the ones that an apply found.
+    pub(super) fn save(
+        &mut self,
+        writer: Writer<'_>,
+        old: Option<Arc<Value>>,
+        mut new: Value,
+        managers: Option<Vec<Manager>>,
+    ) -> Result<Arc<Value>, Failure> {
+        match &old {
+            Some(old) => keep(writer, old, &mut new)?,
+            None => self.begin(writer, &mut new)?,
+        }
+        check_shape(writer, &mut new)?;
+        new["apiVersion"] = writer.definition.api_version(&writer.definition.storage).into();
+        let served = if *writer.id() == ResourceId::crds() && writer.part().is_empty() {
+            let now = self.now();
+            let conditions = old.as_ref().map(|old| old["status"].clone());
+            let described = crds::establish(&mut new, &now, writer.definition)?;
+            if let Some(status) =
+                conditions.filter(|status| status["acceptedNames"] == new["status"]["acceptedNames"])
+            {
+                new["status"] = status;
+            }
+            Some(described)
+        } else {
+            None
+        };
+        count_generation(writer, old.as_deref(), &mut new);
+        let changes_managers = self.note_managers(writer, old.as_deref(), &mut new, managers);
+        if let Some(old) = old.filter(|old| !changes_managers && same(old, &new)) {
+            return Ok(old);
+        }
+        if writer.is_dry_run() {
+            return Ok(Arc::new(new));
+        }
+        if let Some(described) = served {
+            self.serve(described);
+        }
+        Ok(self.settle(
+            writer.id(),
+            key(writer.request, text(&new, "/metadata/name")),
+            new,
+        ))
+    }
+
+    /// Stores an object, or removes it when nothing holds it any more.
+    pub(super) fn settle(&mut self, id: &ResourceId, key: super::store::Key, object: Value) -> Arc<Value> {
+        if is_released(&object) {
+            self.remove(id, &key);
+            if *id == ResourceId::crds() {
+                self.abandon(&object);
+            }
+            return Arc::new(object);
+        }
+        self.put(id, key, object)
+    }
+
+    /// What a new object is given.
+    fn begin(&mut self, writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
+        let (definition, id) = (writer.definition, writer.id());
+        let name = text(object, "/metadata/name").to_owned();
+        self.check_namespace(writer, &name)?;
+        names::check(definition, &name).map_err(|cause| Failure::invalid(definition, &name, &[cause]))?;
+        if self.get(id, &key(writer.request, &name)).is_some() {
+            return Err(Failure::already_exists(id, &name));
+        }
+        let (uid, now) = (self.uid(), self.now());
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            for name in [
+                "deletionTimestamp",
+                "deletionGracePeriodSeconds",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+                "selfLink",
+            ] {
+                metadata.remove(name);
+            }
+            metadata.insert("uid".to_owned(), uid.into());
+            metadata.insert("creationTimestamp".to_owned(), now.into());
+        }
+        if let Some(fields) = object
+            .as_object_mut()
+            .filter(|_| writer.version.status && definition.kind != "Node")
+        {
+            fields.remove("status");
+        }
+        if !definition.custom {
+            builtin::complete(&definition.kind, object);
+        }
+        Ok(())
+    }
+
+    fn check_namespace(&self, writer: Writer<'_>, name: &str) -> Result<(), Failure> {
+        let Some(namespace) = &writer.request.namespace else {
+            return Ok(());
+        };
+        let namespaces = ResourceId::namespaces();
+        let found = self.get(&namespaces, &(String::new(), namespace.clone()));
+        let found = found.ok_or_else(|| Failure::not_found(&namespaces, namespace))?;
+        if found["metadata"].get("deletionTimestamp").is_none() {
+            return Ok(());
+        }
+        let cause = Cause {
+            reason: "NamespaceTerminating",
+            field: "metadata.namespace".to_owned(),
+            message: format!("namespace {namespace} is being terminated"),
+        };
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        Err(Failure::forbidden(writer.id(), name, &why, Some(cause)))
+    }
+
+    /// Writes who manages which fields; whether that is otherwise than before.
+    fn note_managers(
+        &mut self,
+        writer: Writer<'_>,
+        old: Option<&Value>,
+        new: &mut Value,
+        applied: Option<Vec<Manager>>,
+    ) -> bool {
+        let before = old.map(managers::read).unwrap_or_default();
+        let managers = match applied {
+            Some(managers) => managers,
+            None => {
+                let nothing = serde_json::json!({ "metadata": {} });
+                let (version, part) = (writer.version, writer.part());
+                let old = old.unwrap_or(&nothing);
+                let difference = managers::difference(old, new, part, version.status, version.schema());
+                let mut managers = before.clone();
+                managers::note_update(&mut managers, writer.manager(false, self.now()), &difference);
+                managers
+            }
+        };
+        managers::write(new, managers);
+        before != managers::read(new)
+    }
+}
+
+/// What a writer cannot change stays as it was.
+fn keep(writer: Writer<'_>, old: &Value, new: &mut Value) -> Result<(), Failure> {
+    check_identity(writer, old, new)?;
+    let going = text(new, "/metadata/deletionTimestamp");
+    if !going.is_empty() && going != text(old, "/metadata/deletionTimestamp") {
+        let message = format!("Invalid value: \"{going}\": field is immutable");
+        let cause = Cause::invalid("metadata.deletionTimestamp", message);
+        return Err(Failure::invalid(
+            writer.definition,
+            text(old, "/metadata/name"),
+            &[cause],
+        ));
+    }
+    let part = writer.part();
+    if part == "status" {
+        let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
+        *new = old.clone();
+        set(new, "status", status);
+    } else if writer.version.status {
+        set(new, "status", old.get("status").cloned());
+    }
+    for name in [
+        "name",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+    ] {
+        set(&mut new["metadata"], name, old["metadata"].get(name).cloned());
+    }
+    let is_going = old["metadata"].get("deletionTimestamp").is_some();
+    let held = |object: &Value| {
+        object["metadata"]["finalizers"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
+    let before = held(old);
+    let added: Vec<String> = held(new)
+        .iter()
+        .filter(|name| !before.contains(name))
+        .map(ToString::to_string)
+        .collect();
+    if is_going && !added.is_empty() {
+        let message = format!(
+            "Forbidden: no new finalizers can be added if the object is being deleted, \
+             found new finalizers []string{{{}}}",
+            added.join(", ")
+        );
+        let cause = Cause {
+            reason: "FieldValueForbidden",
+            field: "metadata.finalizers".to_owned(),
+            message,
+        };
+        return Err(Failure::invalid(
+            writer.definition,
+            text(old, "/metadata/name"),
+            &[cause],
+        ));
+    }
+    Ok(())
+}
+
+/// The object that is written must be the one that is there, in the version that the writer has seen.
+fn check_identity(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
+    let (id, name) = (writer.id(), text(old, "/metadata/name"));
+    let (uid, is) = (text(new, "/metadata/uid"), text(old, "/metadata/uid"));
+    if !uid.is_empty() && uid != is {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
+        return Err(Failure::conflict(id, name, &why));
+    }
+    let version = text(new, "/metadata/resourceVersion");
+    if !matches!(version, "" | "0") && version != text(old, "/metadata/resourceVersion") {
+        return Err(Failure::modified(id, name));
+    }
+    Ok(())
+}
+
+fn set(object: &mut Value, name: &str, value: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => drop(fields.insert(name.to_owned(), value)),
+        None => drop(fields.remove(name)),
+    }
+}
+
+/// Prunes, fills in defaults, and holds the object to its schema. The API server's own definitions are taken as they
+/// are: their schema contains itself.
+fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
+    let (definition, version) = (writer.definition, writer.version);
+    if *writer.id() == ResourceId::crds() {
+        return Ok(());
+    }
+    let unknown = shape::prune(object, version.schema());
+    let kind = &definition.kind;
+    if writer.request.parameter("fieldValidation") == "Strict" && !unknown.is_empty() {
+        let unknown: Vec<String> = unknown
+            .iter()
+            .map(|path| format!("unknown field \"{path}\""))
+            .collect();
+        let message = format!(
+            "{kind} in version \"{}\" cannot be handled as a {kind}: strict decoding error: {}",
+            version.name,
+            unknown.join(", ")
+        );
+        return Err(Failure::bad_request(message));
+    }
+    shape::fill(object, version.schema());
+    let mut causes = validate::check(object, version.schema(), "");
+    if !definition.custom {
+        // Go's types are filled with empty values where nothing is said in a status.
+        causes.retain(|cause| !cause.field.starts_with("status"));
+        if let Some(cause) = causes
+            .iter()
+            .find(|cause| cause.reason == "FieldValueTypeInvalid")
+        {
+            let message = format!(
+                "{kind} in version \"{}\" cannot be handled as a {kind}: {}",
+                version.name, cause.message
+            );
+            return Err(Failure::bad_request(message));
+        }
+    }
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::invalid(
+        definition,
+        text(object, "/metadata/name"),
+        &causes,
+    ))
+}
+
+fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
+    if !writer.definition.counts_generation {
+        return;
+    }
+    let content = |object: &Value| {
+        let mut content = object.clone();
+        if let Some(fields) = content.as_object_mut() {
+            fields.remove("metadata");
+            fields.remove("apiVersion");
+            if writer.version.status || *writer.id() == ResourceId::crds() {
+                fields.remove("status");
+            }
+        }
+        content
+    };
+    let generation = match old {
+        None => 1,
+        Some(old) => {
+            let before = old["metadata"]["generation"].as_i64().unwrap_or(1);
+            before + i64::from(content(old) != content(new))
+        }
+    };
+    new["metadata"]["generation"] = generation.into();
+}
+
+/// Whether two states of an object differ in nothing but who manages it.
+fn same(old: &Value, new: &Value) -> bool {
+    let without = |object: &Value| {
+        let mut object = object.clone();
+        set(&mut object["metadata"], "managedFields", None);
+        object
+    };
+    without(old) == without(new)
+}
+
+/// Whether an object was deleted and nothing holds it any more.
+pub(super) fn is_released(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
+    let waits = metadata["deletionGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or_default()
+        > 0;
+    let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
+    metadata.get("deletionTimestamp").is_some()
+        && !waits
+        && empty(&metadata["finalizers"])
+        && !(is_namespace && !empty(&object["spec"]["finalizers"]))
+}

@@ -1,0 +1,498 @@
+//! Server-side apply: who owns what, what is merged, what goes, and who is in the way.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::servers::{Server, on_both_servers};
+use crate::support::{Place, apply, map, refusal, refused};
+
+on_both_servers!(
+    an_apply_makes_what_is_not_there,
+    an_apply_that_changes_nothing_is_none,
+    what_is_not_applied_any_more_goes,
+    what_others_own_stays,
+    a_conflict_names_the_owner_and_the_field,
+    force_takes_fields_over,
+    the_same_value_is_shared,
+    an_update_takes_fields_from_an_applier,
+    lists_with_keys_are_merged_by_them,
+    sets_are_merged_by_value,
+    other_lists_and_scalars_are_one_field,
+    free_content_is_merged_by_field,
+    the_status_has_managers_of_its_own,
+    labels_finalizers_and_owners_are_merged,
+    a_deployment_is_merged_by_its_own_schema,
+    what_is_no_apply_is_refused,
+    an_apply_may_name_the_version_it_means,
+);
+
+fn jar(name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "apiserver.example.com/v1", "kind": "Jar", "metadata": { "name": name }, "spec": spec,
+    })
+}
+
+fn cm(data: Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data })
+}
+
+fn owned(object: &impl kube::ResourceExt, manager: &str) -> Value {
+    let mut entries = object.managed_fields().iter();
+    let entry = entries.find(|entry| entry.manager.as_deref() == Some(manager));
+    entry.map_or(Value::Null, |entry| entry.fields_v1.as_ref().unwrap().0.clone())
+}
+
+async fn spec(place: &Place, manager: &str, spec: Value) -> Value {
+    apply(&place.jars(), "a", manager, jar("a", spec))
+        .await
+        .unwrap()
+        .data["spec"]
+        .clone()
+}
+
+async fn an_apply_makes_what_is_not_there(server: Server) {
+    let place = Place::new(server).await;
+    let made = apply(
+        &place.jars(),
+        "a",
+        "one",
+        jar("a", json!({ "size": 2, "tags": ["x"] })),
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        made.data["spec"],
+        json!({ "size": 2, "colour": "white", "tags": ["x"] })
+    );
+    let entry = &made.metadata.managed_fields.as_ref().unwrap()[0];
+    assert_eq!(
+        (entry.manager.as_deref(), entry.operation.as_deref()),
+        (Some("one"), Some("Apply"))
+    );
+    // The default is nobody's.
+    assert_eq!(
+        owned(&made, "one"),
+        json!({ "f:spec": { "f:size": {}, "f:tags": { "v:\"x\"": {} } } })
+    );
+}
+
+async fn an_apply_that_changes_nothing_is_none(server: Server) {
+    let place = Place::new(server).await;
+    let wanted = jar("a", json!({ "size": 2, "lids": [{ "name": "l", "fits": true }] }));
+    let made = apply(&place.jars(), "a", "one", wanted.clone()).await.unwrap();
+    let again = apply(&place.jars(), "a", "one", wanted.clone()).await.unwrap();
+    assert_eq!(again, made);
+    let other = apply(&place.jars(), "a", "two", wanted).await.unwrap();
+    assert_ne!(
+        other.metadata.resource_version, made.metadata.resource_version,
+        "another manager is a change of the object"
+    );
+    assert_eq!(other.metadata.generation, Some(1));
+}
+
+async fn what_is_not_applied_any_more_goes(server: Server) {
+    let place = Place::new(server).await;
+    let wanted =
+        json!({ "size": 2, "note": "n", "tags": ["x", "y"], "lids": [{ "name": "a" }, { "name": "b" }] });
+    spec(&place, "one", wanted).await;
+    let left = spec(&place, "one", json!({ "tags": ["y"], "lids": [{ "name": "b" }] })).await;
+    // The size is required and has a default.
+    assert_eq!(
+        left,
+        json!({ "size": 1, "colour": "white", "tags": ["y"], "lids": [{ "name": "b" }] })
+    );
+    let left = spec(&place, "one", json!({ "size": 3 })).await;
+    assert_eq!(left, json!({ "size": 3, "colour": "white" }));
+}
+
+async fn what_others_own_stays(server: Server) {
+    let place = Place::new(server).await;
+    apply(&place.maps(), "a", "one", cm(json!({ "x": "1", "y": "1" })))
+        .await
+        .unwrap();
+    apply(&place.maps(), "a", "two", cm(json!({ "y": "1", "z": "1" })))
+        .await
+        .unwrap();
+    let patch = Patch::Merge(json!({ "data": { "hand": "1" } }));
+    place
+        .maps()
+        .patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    let left = apply(&place.maps(), "a", "one", cm(json!({}))).await.unwrap();
+    assert_eq!(
+        serde_json::to_value(left.data).unwrap(),
+        json!({ "y": "1", "z": "1", "hand": "1" })
+    );
+    let left = apply(&place.maps(), "a", "two", cm(json!({ "z": "1" })))
+        .await
+        .unwrap();
+    assert_eq!(
+        serde_json::to_value(left.data).unwrap(),
+        json!({ "z": "1", "hand": "1" })
+    );
+}
+
+async fn a_conflict_names_the_owner_and_the_field(server: Server) {
+    let place = Place::new(server).await;
+    apply(&place.maps(), "a", "one", cm(json!({ "x": "1", "y": "1" })))
+        .await
+        .unwrap();
+    refused(
+        apply(&place.maps(), "a", "two", cm(json!({ "x": "2" }))).await,
+        409,
+        "Conflict",
+        "Apply failed with 1 conflict: conflict with \"one\": .data.x",
+    );
+    let status = refusal(apply(&place.maps(), "a", "two", cm(json!({ "x": "2", "y": "2" }))).await);
+    assert_eq!(
+        status.message,
+        "Apply failed with 2 conflicts: conflicts with \"one\":\n- .data.x\n- .data.y"
+    );
+    let causes = status.details.unwrap().causes;
+    let fields: Vec<_> = causes
+        .iter()
+        .map(|cause| (cause.reason.as_str(), cause.field.as_str()))
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            ("FieldManagerConflict", ".data.x"),
+            ("FieldManagerConflict", ".data.y")
+        ]
+    );
+
+    let params = PostParams {
+        field_manager: Some("hand".to_owned()),
+        ..PostParams::default()
+    };
+    place
+        .maps()
+        .create(&params, &map("b", json!({ "x": "1" })))
+        .await
+        .unwrap();
+    let mut wanted = cm(json!({ "x": "2" }));
+    wanted["metadata"]["name"] = "b".into();
+    let message = refusal(apply(&place.maps(), "b", "two", wanted).await).message;
+    assert!(
+        message.starts_with("Apply failed with 1 conflict: conflict with \"hand\" using v1"),
+        "{message}"
+    );
+    assert!(message.ends_with(": .data.x"), "{message}");
+}
+
+async fn force_takes_fields_over(server: Server) {
+    let place = Place::new(server).await;
+    apply(&place.maps(), "a", "one", cm(json!({ "x": "1", "y": "1" })))
+        .await
+        .unwrap();
+    let force = PatchParams::apply("two").force();
+    let taken = place
+        .maps()
+        .patch("a", &force, &Patch::Apply(cm(json!({ "x": "2" }))))
+        .await
+        .unwrap();
+    assert_eq!(
+        serde_json::to_value(&taken.data).unwrap(),
+        json!({ "x": "2", "y": "1" })
+    );
+    assert_eq!(owned(&taken, "one"), json!({ "f:data": { "f:y": {} } }));
+    assert_eq!(owned(&taken, "two"), json!({ "f:data": { "f:x": {} } }));
+    // Who has lost a field cannot take it away.
+    let left = apply(&place.maps(), "a", "one", cm(json!({ "y": "1" })))
+        .await
+        .unwrap();
+    assert_eq!(
+        serde_json::to_value(&left.data).unwrap(),
+        json!({ "x": "2", "y": "1" })
+    );
+}
+
+async fn the_same_value_is_shared(server: Server) {
+    let place = Place::new(server).await;
+    apply(&place.maps(), "a", "one", cm(json!({ "x": "1" })))
+        .await
+        .unwrap();
+    let shared = apply(&place.maps(), "a", "two", cm(json!({ "x": "1" })))
+        .await
+        .unwrap();
+    assert_eq!(owned(&shared, "one"), owned(&shared, "two"));
+    let status = refusal(apply(&place.maps(), "a", "one", cm(json!({ "x": "2" }))).await);
+    assert_eq!(
+        status.message,
+        "Apply failed with 1 conflict: conflict with \"two\": .data.x"
+    );
+    let left = apply(&place.maps(), "a", "one", cm(json!({}))).await.unwrap();
+    assert_eq!(serde_json::to_value(left.data).unwrap(), json!({ "x": "1" }));
+}
+
+async fn an_update_takes_fields_from_an_applier(server: Server) {
+    let place = Place::new(server).await;
+    spec(&place, "one", json!({ "size": 1, "note": "a" })).await;
+    let patch = Patch::Merge(json!({ "spec": { "size": 2 } }));
+    let params = PatchParams {
+        field_manager: Some("hand".to_owned()),
+        ..PatchParams::default()
+    };
+    let changed: DynamicObject = place.jars().patch("a", &params, &patch).await.unwrap();
+    assert_eq!(owned(&changed, "one"), json!({ "f:spec": { "f:note": {} } }));
+    assert_eq!(owned(&changed, "hand"), json!({ "f:spec": { "f:size": {} } }));
+    let status = refusal(
+        apply(
+            &place.jars(),
+            "a",
+            "one",
+            jar("a", json!({ "size": 1, "note": "a" })),
+        )
+        .await,
+    );
+    assert_eq!(status.code, 409);
+    // What it wants as it is, it owns again.
+    let agreed = apply(
+        &place.jars(),
+        "a",
+        "one",
+        jar("a", json!({ "size": 2, "note": "a" })),
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        owned(&agreed, "one"),
+        json!({ "f:spec": { "f:note": {}, "f:size": {} } })
+    );
+}
+
+async fn lists_with_keys_are_merged_by_them(server: Server) {
+    let place = Place::new(server).await;
+    spec(
+        &place,
+        "one",
+        json!({ "size": 1, "lids": [{ "name": "a" }, { "name": "b", "fits": true }] }),
+    )
+    .await;
+    let both = spec(
+        &place,
+        "two",
+        json!({ "lids": [{ "name": "a", "fits": false }, { "name": "c" }] }),
+    )
+    .await;
+    assert_eq!(
+        both["lids"],
+        json!([{ "name": "a", "fits": false }, { "name": "b", "fits": true }, { "name": "c" }])
+    );
+    let left = spec(&place, "one", json!({ "size": 1, "lids": [{ "name": "b" }] })).await;
+    assert_eq!(
+        left["lids"],
+        json!([{ "name": "a", "fits": false }, { "name": "b" }, { "name": "c" }]),
+        "an item goes when nobody has it, a field of an item too"
+    );
+    let left = spec(&place, "two", json!({ "lids": [] })).await;
+    assert_eq!(left["lids"], json!([{ "name": "b" }]));
+}
+
+async fn sets_are_merged_by_value(server: Server) {
+    let place = Place::new(server).await;
+    spec(&place, "one", json!({ "size": 1, "tags": ["a", "b"] })).await;
+    let both = spec(&place, "two", json!({ "tags": ["b", "c"] })).await;
+    assert_eq!(both["tags"], json!(["a", "b", "c"]));
+    let left = spec(&place, "one", json!({ "size": 1 })).await;
+    assert_eq!(left["tags"], json!(["b", "c"]));
+}
+
+async fn other_lists_and_scalars_are_one_field(server: Server) {
+    let place = Place::new(server).await;
+    spec(&place, "one", json!({ "size": 1, "order": ["a", "b"] })).await;
+    let wanted = jar("a", json!({ "order": ["a"] }));
+    let status = refusal(apply(&place.jars(), "a", "two", wanted).await);
+    assert_eq!(
+        status.message,
+        "Apply failed with 1 conflict: conflict with \"one\": .spec.order"
+    );
+    let replaced = spec(&place, "one", json!({ "size": 1, "order": ["c"] })).await;
+    assert_eq!(replaced["order"], json!(["c"]));
+}
+
+async fn free_content_is_merged_by_field(server: Server) {
+    let place = Place::new(server).await;
+    spec(
+        &place,
+        "one",
+        json!({ "size": 1, "free": { "x": 1, "list": [1], "deep": { "a": 1 } } }),
+    )
+    .await;
+    let both = spec(&place, "two", json!({ "free": { "y": 1, "deep": { "b": 1 } } })).await;
+    assert_eq!(
+        both["free"],
+        json!({ "x": 1, "y": 1, "list": [1], "deep": { "a": 1, "b": 1 } })
+    );
+    let left = spec(&place, "one", json!({ "size": 1, "free": { "x": 1 } })).await;
+    assert_eq!(left["free"], json!({ "x": 1, "y": 1, "deep": { "b": 1 } }));
+}
+
+async fn the_status_has_managers_of_its_own(server: Server) {
+    let place = Place::new(server).await;
+    spec(&place, "one", json!({ "size": 1 })).await;
+    let status = |text: &str| {
+        let mut object = jar("a", json!({ "size": 4 }));
+        object["status"] = json!({ "text": text });
+        Patch::Apply(object)
+    };
+    let params = PatchParams::apply("one");
+    let written: DynamicObject = place
+        .jars()
+        .patch_status("a", &params, &status("good"))
+        .await
+        .unwrap();
+    assert_eq!(
+        written.data["spec"]["size"], 1,
+        "the spec is not written this way"
+    );
+    assert_eq!(written.data["status"], json!({ "text": "good" }));
+    assert_eq!(written.metadata.generation, Some(1));
+    let entries = written.metadata.managed_fields.clone().unwrap();
+    let entry = entries.iter().find(|entry| entry.subresource.is_some()).unwrap();
+    assert_eq!(
+        entry.fields_v1.as_ref().unwrap().0,
+        json!({ "f:status": { "f:text": {} } })
+    );
+    // An apply without a status leaves it.
+    let kept = apply(&place.jars(), "a", "one", jar("a", json!({ "size": 2 })))
+        .await
+        .unwrap();
+    assert_eq!(kept.data["status"], json!({ "text": "good" }));
+    let conflict = place
+        .jars()
+        .patch_status("a", &PatchParams::apply("two"), &status("bad"))
+        .await;
+    assert_eq!(
+        refusal(conflict).message,
+        "Apply failed with 1 conflict: conflict with \"one\" with subresource \"status\": .status.text"
+    );
+    let none = place.jars().patch_status("none", &params, &status("x")).await;
+    assert_eq!(refusal(none).code, 404);
+}
+
+async fn labels_finalizers_and_owners_are_merged(server: Server) {
+    let place = Place::new(server).await;
+    let owner =
+        |name: &str, uid: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid });
+    let with = |metadata: Value| {
+        let mut object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata });
+        object["metadata"]["name"] = "a".into();
+        object
+    };
+    let one = with(json!({
+        "labels": { "a": "1", "b": "1" }, "finalizers": ["one.example.com/x"], "ownerReferences": [owner("p", "u1")],
+    }));
+    let two = with(json!({
+        "labels": { "c": "1" }, "finalizers": ["two.example.com/x"], "ownerReferences": [owner("q", "u2")],
+    }));
+    apply(&place.maps(), "a", "one", one).await.unwrap();
+    let both = apply(&place.maps(), "a", "two", two).await.unwrap().metadata;
+    assert_eq!(
+        both.labels.unwrap().into_keys().collect::<Vec<_>>(),
+        ["a", "b", "c"]
+    );
+    assert_eq!(
+        both.finalizers.unwrap(),
+        ["one.example.com/x", "two.example.com/x"]
+    );
+    assert_eq!(both.owner_references.unwrap().len(), 2);
+    let left = apply(&place.maps(), "a", "one", with(json!({ "labels": { "a": "1" } })))
+        .await
+        .unwrap()
+        .metadata;
+    assert_eq!(left.labels.unwrap().into_keys().collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(left.finalizers.unwrap(), ["two.example.com/x"]);
+    assert_eq!(left.owner_references.unwrap()[0].uid, "u2");
+}
+
+async fn a_deployment_is_merged_by_its_own_schema(server: Server) {
+    let place = Place::new(server).await;
+    let deployments: Api<Deployment> = place.api();
+    let wanted = |containers: Value| {
+        json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "a" }, "spec": {
+            "selector": { "matchLabels": { "app": "a" } },
+            "template": { "metadata": { "labels": { "app": "a" } }, "spec": { "containers": containers } },
+        } })
+    };
+    let port = |number: u16| json!({ "containerPort": number });
+    let first = json!([{ "name": "web", "image": "x", "ports": [port(80), port(81)] }]);
+    let made = apply(&deployments, "a", "one", wanted(first)).await.unwrap();
+    assert_eq!(
+        (made.metadata.generation, made.spec.unwrap().replicas),
+        (Some(1), Some(1))
+    );
+    let sidecar = json!([{ "name": "side", "image": "y" }]);
+    apply(&deployments, "a", "two", wanted(sidecar)).await.unwrap();
+    let second = json!([{ "name": "web", "image": "z", "ports": [port(81)] }]);
+    let changed = apply(&deployments, "a", "one", wanted(second)).await.unwrap();
+    assert_eq!(changed.metadata.generation, Some(3));
+    let containers = changed.spec.unwrap().template.spec.unwrap().containers;
+    let found: Vec<_> = containers
+        .iter()
+        .map(|one| {
+            let ports = one.ports.iter().flatten();
+            (
+                one.name.as_str(),
+                one.image.as_deref().unwrap(),
+                ports.map(|port| port.container_port).collect(),
+            )
+        })
+        .collect();
+    assert_eq!(found, [("web", "z", vec![81]), ("side", "y", vec![])]);
+}
+
+async fn what_is_no_apply_is_refused(server: Server) {
+    let place = Place::new(server).await;
+    let headers = [("content-type", "application/apply-patch+yaml")];
+    let path = "/api/v1/namespaces/{ns}/configmaps/a";
+    let (code, text) = place
+        .raw("PATCH", path, &headers, &cm(json!({})).to_string())
+        .await;
+    assert_eq!(code, 422, "{text}");
+    assert!(
+        text.contains("fieldManager: Required value: is required for apply patch"),
+        "{text}"
+    );
+    let mut entries = cm(json!({}));
+    entries["metadata"]["managedFields"] = json!([{ "manager": "x" }]);
+    refused(
+        apply(&place.maps(), "a", "one", entries).await,
+        400,
+        "BadRequest",
+        "metadata.managedFields must be nil",
+    );
+    let message = refusal(apply(&place.jars(), "a", "one", jar("a", json!({ "sice": 1 }))).await).message;
+    assert!(
+        message.contains(".spec.sice: field not declared in schema"),
+        "{message}"
+    );
+    let mut wrong = cm(json!({}));
+    wrong["metadata"]["name"] = "b".into();
+    assert_eq!(refusal(apply(&place.maps(), "a", "one", wrong).await).code, 400);
+    let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {x: 'yes'}\n";
+    let (code, text) = place
+        .raw("PATCH", &format!("{path}?fieldManager=one"), &headers, yaml)
+        .await;
+    assert_eq!(code, 201, "{text}");
+    assert!(text.contains("\"x\":\"yes\""), "{text}");
+}
+
+async fn an_apply_may_name_the_version_it_means(server: Server) {
+    let place = Place::new(server).await;
+    let made = apply(&place.maps(), "a", "one", cm(json!({ "x": "1" })))
+        .await
+        .unwrap();
+    let at = |version: &str, value: &str| {
+        let mut object = cm(json!({ "x": value }));
+        object["metadata"]["resourceVersion"] = version.into();
+        object
+    };
+    let version = made.metadata.resource_version.unwrap();
+    apply(&place.maps(), "a", "one", at(&version, "2")).await.unwrap();
+    let status = refusal(apply(&place.maps(), "a", "one", at(&version, "3")).await);
+    assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
+}

@@ -1,0 +1,472 @@
+//! What only the fake server can do: fail when it is told to, show what it was asked, clean up, and forget.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::runtime::watcher;
+use kube::{Api, CustomResource, CustomResourceExt, ResourceExt};
+use rbuilder::CrdSchema;
+use rbuilder::fake::{ApiServer, Fault, Verb};
+use rbuilder::testing::eventually;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+use crate::servers::Server;
+use crate::support::{Place, map, refusal};
+
+const SOON: Duration = Duration::from_secs(20);
+
+async fn place() -> (ApiServer, Place) {
+    let server = ApiServer::new();
+    (server.clone(), Place::new(Server::Fake(server)).await)
+}
+
+/// A kind as an operator has it: the CRD comes of the type.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[kube(
+    group = "fake.example.com",
+    version = "v1",
+    kind = "Kettle",
+    namespaced,
+    status = "KettleStatus"
+)]
+struct KettleSpec {
+    /// Litres.
+    #[kube(validation(minimum = 1, maximum = 3), default = 2)]
+    #[serde(default = "two")]
+    size: i32,
+}
+
+fn two() -> i32 {
+    2
+}
+
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+struct KettleStatus {
+    boils: bool,
+}
+
+/// A kind of another operator, of which there is no CRD here.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[kube(
+    group = "foreign.example.com",
+    version = "v1",
+    kind = "Stove",
+    status = "KettleStatus"
+)]
+#[kube(schema = "disabled")]
+struct StoveSpec {
+    flames: Option<u8>,
+}
+
+#[tokio::test]
+async fn a_kind_is_served_by_its_type() {
+    let server = ApiServer::new().crd(Kettle::crd()).kind::<Stove>();
+    let kettles: Api<Kettle> = Api::default_namespaced(server.client());
+    let object = json!({ "apiVersion": "fake.example.com/v1", "kind": "Kettle", "metadata": { "name": "k" }, "spec": {} });
+    let apply = PatchParams::apply("test");
+    let made = kettles.patch("k", &apply, &Patch::Apply(&object)).await.unwrap();
+    assert_eq!((made.spec.size, made.metadata.generation), (2, Some(1)));
+    let big = Kettle::new("big", KettleSpec { size: 9 });
+    let status = refusal(kettles.create(&PostParams::default(), &big).await);
+    assert_eq!(
+        status.message,
+        "Kettle.fake.example.com \"big\" is invalid: spec.size: Invalid value: 9: spec.size in body should be less \
+         than or equal to 3"
+    );
+    let stoves: Api<Stove> = Api::all(server.client());
+    let stove = Stove::new("s", StoveSpec { flames: Some(4) });
+    let made = stoves.create(&PostParams::default(), &stove).await.unwrap();
+    assert_eq!(made.spec, stove.spec);
+    let status = Patch::Merge(json!({ "status": { "boils": true } }));
+    let written = stoves
+        .patch_status("s", &PatchParams::default(), &status)
+        .await
+        .unwrap();
+    assert!(written.status.unwrap().boils);
+}
+
+#[tokio::test]
+async fn objects_are_there_from_the_start() {
+    let mut kettle = Kettle::new("k", KettleSpec { size: 1 });
+    kettle.metadata.namespace = Some("default".to_owned());
+    kettle.status = Some(KettleStatus { boils: true });
+    let server = ApiServer::new().crd(Kettle::crd()).object(&kettle);
+    let kettles: Api<Kettle> = Api::default_namespaced(server.client());
+    let found = kettles.get("k").await.unwrap();
+    assert_eq!(
+        (found.spec, found.status),
+        (kettle.spec.clone(), kettle.status.clone())
+    );
+    assert!(found.metadata.uid.is_some() && found.metadata.creation_timestamp.is_some());
+    // Whoever wrote it first is no obstacle, and no owner of what is applied as it is.
+    let applied = json!({ "apiVersion": "fake.example.com/v1", "kind": "Kettle", "metadata": { "name": "k" },
+        "spec": { "size": 1 } });
+    kettles
+        .patch("k", &PatchParams::apply("me"), &Patch::Apply(&applied))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+#[should_panic(
+    expected = "the server does not know kettles.fake.example.com: add it with `.crd(…)` or `.kind(…)`"
+)]
+async fn objects_of_unknown_kinds_are_a_mistake_of_the_test() {
+    let _ = ApiServer::new().object(&Kettle::new("k", KettleSpec { size: 1 }));
+}
+
+#[tokio::test]
+async fn crds_that_are_none_are_named() {
+    let server = ApiServer::new();
+    let error = server.install_crds("tests/no/such").unwrap_err().to_string();
+    assert!(error.starts_with("cannot read tests/no/such: "), "{error}");
+    let error = server
+        .install_crds("tests/webhooks/manifests.yaml")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("no CRD in tests/webhooks/manifests.yaml: run `rbuilder manifests`"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn requests_fail_as_often_as_they_should() {
+    let (server, place) = place().await;
+    place.map("a", json!({})).await;
+    place.map("b", json!({})).await;
+    server.inject(
+        Fault::status(503)
+            .verb(Verb::Get)
+            .kind::<ConfigMap>()
+            .named("a")
+            .times(2),
+    );
+    server.inject(
+        Fault::status(409)
+            .verb(Verb::Create)
+            .kind::<ConfigMap>()
+            .named("c"),
+    );
+    let get = async |name: &str| place.maps().get(name).await;
+    assert!(get("b").await.is_ok());
+    assert!(place.api::<Secret>().get_opt("a").await.unwrap().is_none());
+    let status = refusal(get("a").await);
+    assert_eq!((status.code, status.reason.as_str()), (503, "ServiceUnavailable"));
+    assert_eq!(refusal(get("a").await).code, 503);
+    assert!(get("a").await.is_ok());
+    let create = async || {
+        place
+            .maps()
+            .create(&PostParams::default(), &map("c", json!({})))
+            .await
+    };
+    let status = refusal(create().await);
+    assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
+    create().await.unwrap();
+
+    server.inject(Fault::status(500).always());
+    for _ in 0..3 {
+        assert_eq!(refusal(get("a").await).code, 500);
+    }
+    server.heal();
+    assert!(get("a").await.is_ok());
+    server.inject(Fault::disconnect());
+    let broken = get("a").await.unwrap_err();
+    assert!(matches!(broken, kube::Error::Service(_)), "{broken:?}");
+    assert!(get("a").await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_wait_as_long_as_they_should() {
+    let (server, place) = place().await;
+    server.inject(Fault::delay(Duration::from_secs(90)).verb(Verb::List));
+    server.inject(Fault::status(429).verb(Verb::List));
+    let start = Instant::now();
+    let status = refusal(place.maps().list(&ListParams::default()).await);
+    assert_eq!((status.code, start.elapsed().as_secs()), (429, 90));
+    place.maps().list(&ListParams::default()).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 90);
+}
+
+#[tokio::test]
+async fn requests_are_noted() {
+    let (server, place) = place().await;
+    server.forget_requests();
+    place.map("a", json!({ "k": "v" })).await;
+    place.maps().get_opt("none").await.unwrap();
+    place
+        .maps()
+        .list(&ListParams::default().labels("a=b"))
+        .await
+        .unwrap();
+    let patch = Patch::Merge(json!({ "status": { "size": 1 } }));
+    let _ = place
+        .jars()
+        .patch_status("j", &PatchParams::default(), &patch)
+        .await;
+    server.inject(Fault::disconnect());
+    let _ = Api::<Namespace>::all(place.client.clone()).get("default").await;
+    let requests = server.requests();
+    let said: Vec<String> = requests
+        .iter()
+        .map(|request| format!("{request} {}", request.code))
+        .collect();
+    let namespace = &place.namespace;
+    let expected = [
+        format!("create configmaps in {namespace} 201"),
+        format!("get configmaps {namespace}/none 404"),
+        format!("list configmaps in {namespace} 200"),
+        format!("patch jars.apiserver.example.com/status {namespace}/j 404"),
+        "get namespaces default 0".to_owned(),
+    ];
+    assert_eq!(said, expected);
+    assert!(requests[0].is_of::<ConfigMap>() && !requests[0].is_of::<Secret>());
+    assert_eq!(requests[0].body["data"]["k"], "v");
+    assert_eq!(requests[2].parameters["labelSelector"], "a=b");
+}
+
+#[tokio::test]
+async fn dropped_watches_go_on_and_expired_ones_begin_anew() {
+    let (server, place) = place().await;
+    place.map("a", json!({})).await;
+    let mut events = pin!(watcher::watcher(place.maps(), watcher::Config::default()));
+    let mut next = async || timeout(SOON, events.next()).await.expect("an event").unwrap();
+    for _ in 0..3 {
+        next().await.unwrap();
+    }
+    let watches = || {
+        server
+            .requests()
+            .iter()
+            .filter(|request| request.verb == Verb::Watch)
+            .count()
+    };
+    let lists = || {
+        server
+            .requests()
+            .iter()
+            .filter(|request| request.verb == Verb::List)
+            .count()
+    };
+    place.map("b", json!({})).await;
+    assert!(matches!(next().await, Ok(watcher::Event::Apply(map)) if map.name_any() == "b"));
+    server.drop_watches();
+    place.map("c", json!({})).await;
+    assert!(matches!(next().await, Ok(watcher::Event::Apply(map)) if map.name_any() == "c"));
+    assert_eq!((lists(), watches()), (1, 2));
+
+    server.expire_watches();
+    let error = next().await.unwrap_err();
+    assert!(
+        matches!(&error, watcher::Error::WatchError(status) if status.code == 410),
+        "{error:?}"
+    );
+    assert!(matches!(next().await, Ok(watcher::Event::Init)));
+    for name in ["a", "b", "c"] {
+        assert!(matches!(next().await, Ok(watcher::Event::InitApply(map)) if map.name_any() == name));
+    }
+    assert!(matches!(next().await, Ok(watcher::Event::InitDone)));
+    assert_eq!((lists(), watches()), (2, 3));
+}
+
+/// kube-apiserver needs an etcd of a certain age for these; kube's watcher can be told to use them.
+#[tokio::test]
+async fn a_watch_can_bring_the_first_list() {
+    let (server, place) = place().await;
+    place.map("a", json!({})).await;
+    place.map("b", json!({})).await;
+    let maps = place.maps();
+    let mut events = pin!(maps.watch(&WatchParams::default(), "0").await.unwrap());
+    for name in ["a", "b"] {
+        let event = timeout(SOON, events.next()).await.unwrap().unwrap().unwrap();
+        assert!(matches!(event, WatchEvent::Added(map) if map.name_any() == name));
+    }
+    let mut events = pin!(watcher::watcher(
+        place.maps(),
+        watcher::Config::default().streaming_lists()
+    ));
+    let mut next = async || timeout(SOON, events.next()).await.unwrap().unwrap().unwrap();
+    assert!(matches!(next().await, watcher::Event::Init));
+    for name in ["a", "b"] {
+        assert!(matches!(next().await, watcher::Event::InitApply(map) if map.name_any() == name));
+    }
+    assert!(matches!(next().await, watcher::Event::InitDone));
+    place.map("c", json!({})).await;
+    assert!(matches!(next().await, watcher::Event::Apply(map) if map.name_any() == "c"));
+    let lists = server
+        .requests()
+        .iter()
+        .filter(|request| request.verb == Verb::List)
+        .count();
+    assert_eq!(lists, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_watch_sends_bookmarks() {
+    let (_, place) = place().await;
+    let maps = place.maps();
+    let version = maps
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .metadata
+        .resource_version
+        .unwrap();
+    let mut events = pin!(maps.watch(&WatchParams::default(), &version).await.unwrap());
+    let start = Instant::now();
+    place.server.namespace("other").await;
+    let Some(Ok(WatchEvent::Bookmark(mark))) = events.next().await else {
+        panic!("no bookmark");
+    };
+    assert_eq!(start.elapsed().as_secs(), 60);
+    assert!(mark.metadata.resource_version.parse::<u64>().unwrap() > version.parse().unwrap());
+}
+
+#[tokio::test]
+async fn the_end_of_a_crd_is_the_end_of_its_watches() {
+    let (_, place) = place().await;
+    place.jar("a", json!({})).await;
+    let jars = place.jars();
+    let mut events = pin!(jars.watch(&WatchParams::default(), "0").await.unwrap());
+    events.next().await.unwrap().unwrap();
+    let crds: Api<
+        k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    > = Api::all(place.client.clone());
+    crds.delete("jars.apiserver.example.com", &DeleteParams::default())
+        .await
+        .unwrap();
+    assert!(timeout(SOON, events.next()).await.unwrap().is_none());
+    assert_eq!(refusal(place.jars().get("a").await).code, 404);
+}
+
+#[tokio::test]
+async fn versions_that_a_webhook_converts_are_refused_with_the_reason() {
+    let mut crd = serde_json::to_value(Kettle::crd()).unwrap();
+    let mut second = crd["spec"]["versions"][0].clone();
+    second["name"] = "v2".into();
+    second["storage"] = false.into();
+    crd["spec"]["versions"].as_array_mut().unwrap().push(second);
+    crd["spec"]["conversion"] = json!({ "strategy": "Webhook" });
+    let server = ApiServer::new().crd(serde_json::from_value(crd).unwrap());
+    let place = Place::new(Server::Fake(server)).await;
+    let (code, text) = place
+        .raw("GET", "/apis/fake.example.com/v2/kettles", &[], "")
+        .await;
+    assert_eq!(code, 500);
+    assert!(
+        text.contains("which the fake API server does not call: ask for v1"),
+        "{text}"
+    );
+    assert_eq!(
+        place
+            .raw("GET", "/apis/fake.example.com/v1/kettles", &[], "")
+            .await
+            .0,
+        200
+    );
+}
+
+/// A map that the other one owns, and that holds its deletion up.
+async fn child(place: &Place, name: &str, owner: &ConfigMap) {
+    let mut child = map(name, json!({}));
+    child.metadata.owner_references = serde_json::from_value(json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": owner.name_any(), "uid": owner.uid(), "blockOwnerDeletion": true,
+    }]))
+    .unwrap();
+    place.maps().create(&PostParams::default(), &child).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_has_lost_its_owner_is_collected_when_asked() {
+    let server = ApiServer::new().collecting_garbage();
+    let place = Place::new(Server::Fake(server)).await;
+    let names = async || {
+        let list = place.maps().list(&ListParams::default()).await.unwrap();
+        list.items.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
+    };
+    for name in ["background", "foreground", "orphan"] {
+        let owner = place.map(name, json!({})).await;
+        child(&place, &format!("{name}-child"), &owner).await;
+        let grandchild = place.maps().get(&format!("{name}-child")).await.unwrap();
+        child(&place, &format!("{name}-grandchild"), &grandchild).await;
+    }
+    place
+        .maps()
+        .delete("background", &DeleteParams::background())
+        .await
+        .unwrap();
+    place
+        .maps()
+        .delete("foreground", &DeleteParams::foreground())
+        .await
+        .unwrap();
+    place
+        .maps()
+        .delete("orphan", &DeleteParams::orphan())
+        .await
+        .unwrap();
+    assert_eq!(names().await, ["orphan-child", "orphan-grandchild"]);
+    let orphan = place.maps().get("orphan-child").await.unwrap();
+    assert!(orphan.owner_references().is_empty());
+
+    // A dependent with a finalizer holds an owner that waits for it.
+    let owner = place.map("owner", json!({})).await;
+    child(&place, "held", &owner).await;
+    let finalizers = async |names: serde_json::Value| {
+        let patch = Patch::Merge(json!({ "metadata": { "finalizers": names } }));
+        place
+            .maps()
+            .patch("held", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    };
+    finalizers(json!(["x.example.com/y"])).await;
+    place
+        .maps()
+        .delete("owner", &DeleteParams::foreground())
+        .await
+        .unwrap();
+    assert_eq!(
+        place.maps().get("owner").await.unwrap().finalizers(),
+        ["foregroundDeletion"]
+    );
+    assert!(
+        place
+            .maps()
+            .get("held")
+            .await
+            .unwrap()
+            .metadata
+            .deletion_timestamp
+            .is_some()
+    );
+    finalizers(json!(null)).await;
+    assert_eq!(names().await, ["orphan-child", "orphan-grandchild"]);
+
+    let namespaces: Api<Namespace> = Api::all(place.client.clone());
+    namespaces
+        .delete(&place.namespace, &DeleteParams::default())
+        .await
+        .unwrap();
+    assert!(namespaces.get_opt(&place.namespace).await.unwrap().is_none());
+    assert!(names().await.is_empty());
+}
+
+#[tokio::test]
+async fn servers_have_nothing_in_common() {
+    let (first, second) = (place().await.1, place().await.1);
+    first.map("a", json!({})).await;
+    let all: Api<ConfigMap> = Api::all(second.client.clone());
+    assert!(all.list(&ListParams::default()).await.unwrap().items.is_empty());
+    assert_eq!(
+        first.namespace, second.namespace,
+        "names are the same in every run"
+    );
+    eventually(SOON, || async { first.maps().get_opt("a").await.unwrap() }).await;
+}

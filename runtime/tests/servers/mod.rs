@@ -1,0 +1,70 @@
+//! The two API servers that tests run on: the fake one, always, and the real one, where its binaries are.
+
+use std::path::Path;
+
+use kube::Client;
+use rbuilder::envtest::Environment;
+use rbuilder::fake::ApiServer;
+
+/// One of the two.
+#[derive(Clone, Debug)]
+pub(crate) enum Server {
+    Fake(ApiServer),
+    Real(Environment),
+}
+
+impl From<Environment> for Server {
+    fn from(environment: Environment) -> Self {
+        Self::Real(environment)
+    }
+}
+
+#[allow(dead_code)] // not every test program uses all of it
+impl Server {
+    pub(crate) fn fake() -> Self {
+        Self::Fake(ApiServer::new())
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        match self {
+            Self::Fake(server) => server.client(),
+            Self::Real(environment) => environment.client(),
+        }
+    }
+
+    pub(crate) async fn install_crds(&self, path: impl AsRef<Path>) {
+        match self {
+            Self::Fake(server) => server.install_crds(path).unwrap(),
+            Self::Real(environment) => environment.install_crds(path).await.unwrap(),
+        }
+    }
+
+    pub(crate) async fn namespace(&self, prefix: &str) -> String {
+        match self {
+            Self::Fake(server) => server.namespace(prefix),
+            Self::Real(environment) => environment.namespace(prefix).await.unwrap(),
+        }
+    }
+}
+
+/// Makes of each named function, which takes a [`Server`], a test on the fake one and a test on the real one. The
+/// latter is ignored where `KUBEBUILDER_ASSETS` does not say where the binaries are.
+macro_rules! on_both_servers {
+    ($($name:ident),+ $(,)?) => {
+        mod fake {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(crate::servers::Server::fake()).await;
+            })+
+        }
+
+        mod real {
+            $(#[rbuilder::envtest::test]
+            async fn $name(environment: rbuilder::envtest::Environment) {
+                super::$name(environment.into()).await;
+            })+
+        }
+    };
+}
+
+pub(crate) use on_both_servers;
