@@ -1,17 +1,23 @@
 //! `#[rbuilder::envtest::test]`: an async test against a real API server, ignored by name where there is
 //! none.
 
+use std::ffi::OsStr;
+
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, ItemFn};
 
-/// Each group is enough to find the binaries. `rbuilder::envtest` looks at the same variables when the test
+/// Each group is enough to find a cluster. `rbuilder::envtest` looks at the same variables when the test
 /// runs.
-const ASSETS: [&[&str]; 2] = [
+const ASSETS: [&[&str]; 3] = [
+    &[EXISTING_CLUSTER],
     &["KUBEBUILDER_ASSETS"],
     &["TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER"],
 ];
+
+/// Says `true` where tests are to run on a cluster that is there.
+const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
 const IGNORED: &str = "needs a control plane: set KUBEBUILDER_ASSETS";
 
@@ -20,7 +26,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     match parse(arguments, item.clone()) {
         Ok(function) => test(
             &function,
-            has_assets(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty())),
+            has_assets(|name| std::env::var_os(name).is_some_and(|value| says(name, &value))),
         ),
         Err(error) => {
             let error = error.into_compile_error();
@@ -63,6 +69,15 @@ fn parse(arguments: TokenStream, item: TokenStream) -> Result<ItemFn, Error> {
         ));
     }
     Ok(function)
+}
+
+/// Whether a variable says something with this value.
+fn says(variable: &str, value: &OsStr) -> bool {
+    if variable == EXISTING_CLUSTER {
+        value.eq_ignore_ascii_case("true")
+    } else {
+        !value.is_empty()
+    }
 }
 
 fn has_assets(is_set: impl Fn(&str) -> bool) -> bool {
@@ -156,6 +171,10 @@ mod tests {
         check(&["KUBEBUILDER_ASSETS"], true);
         check(&["TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER"], true);
         check(&["TEST_ASSET_ETCD"], false);
+        check(&["USE_EXISTING_CLUSTER"], true);
         check(&[], false);
+        assert!(says("USE_EXISTING_CLUSTER", OsStr::new("True")));
+        assert!(!says("USE_EXISTING_CLUSTER", OsStr::new("false")));
+        assert!(says("KUBEBUILDER_ASSETS", OsStr::new("/somewhere")));
     }
 }

@@ -97,7 +97,7 @@
 //! | run it | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] for why it ended |
 //! | run something beside it | [`Task`], [`Controller::on_every_replica`] |
 //! | count | [`metrics`]: what is counted, and metrics of the operator's own |
-//! | test it | [`testing`] for a manager beside a test, and for checks that need no cluster; `envtest`, behind the feature of that name, for etcd and kube-apiserver |
+//! | test it | [`testing`] for a manager beside a test, and for checks that need no cluster; behind features of their names, `fake` for an API server inside of the test, and `envtest` for etcd and kube-apiserver |
 //!
 //! # What happens when
 //! - A reconcile fails or panics: it is logged as one line, counted, and tried again after 5 ms, then 10 ms, up
@@ -227,3 +227,8 @@ pub use kube::runtime::reflector::ObjectRef;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/controllers.md")]
 struct Guide;
+
+/// Those of the guide to tests, which need what is behind features.
+#[cfg(all(doctest, feature = "envtest", feature = "fake"))]
+#[doc = include_str!("../../docs/testing.md")]
+struct TestingGuide;

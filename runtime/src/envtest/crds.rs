@@ -11,16 +11,20 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+use super::installed::Installed;
 use super::{Error, FIELD_MANAGER, POLL_INTERVAL};
 use crate::manifests::documents;
 
 /// How long the API server may take to serve a new kind.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) async fn install(client: &Client, path: &Path) -> Result<(), Error> {
+pub(super) async fn install(client: &Client, path: &Path, installed: &Installed) -> Result<(), Error> {
     let definitions = read(path)?;
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in &definitions {
+        installed
+            .note_if_absent::<CustomResourceDefinition>(client, &definition.name)
+            .await;
         apply(&api, definition).await?;
     }
     let deadline = Instant::now() + SERVED_TIMEOUT;

@@ -26,6 +26,13 @@
 //!   (default 60 s) and a stop (default 20 s) may take, as Go writes durations: `90s`, `1m30s`.
 //! - `KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true`: the servers write to the test's own output.
 //!
+//! # A cluster that runs already
+//! With `USE_EXISTING_CLUSTER=true`, or [`Builder::existing_cluster`], nothing is started: tests run on the cluster of
+//! `KUBECONFIG`, `~/.kube/config` or, in a pod, of its service account. They need the rights to make what they
+//! install. What they install stays there, unless it is taken out with [`Environment::clean_up`], or at the stop of an
+//! environment that was told so ([`Builder::cleaning_up`]). For webhooks the cluster must be able to reach this machine:
+//! see [`Builder::webhook_host`].
+//!
 //! # What is not there
 //! Only the API runs: no controllers and no kubelet. Deployments get no pods, nothing is garbage collected
 //! through owner references, and a deleted namespace stays `Terminating`; a test sets such statuses itself.
@@ -40,6 +47,8 @@ mod certificates;
 mod control_plane;
 mod crds;
 mod error;
+mod existing;
+mod installed;
 mod outage;
 mod process;
 mod settings;
@@ -72,8 +81,8 @@ pub use error::Error;
 /// ```
 ///
 /// The test runs on a tokio runtime with several threads. When the compiler sees neither
-/// `KUBEBUILDER_ASSETS` nor both of `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER`, the test is built as
-/// ignored with the reason in its name's line, so that a run without the binaries never counts it as
+/// `KUBEBUILDER_ASSETS`, nor both of `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER`, nor
+/// `USE_EXISTING_CLUSTER=true`, the test is built as ignored with the reason in its name's line, so that a run without the binaries never counts it as
 /// passed; setting the variable rebuilds it.
 pub use rbuilder_derive::envtest_test as test;
 
@@ -83,6 +92,8 @@ pub use webhooks::WebhookServer;
 
 use assets::Assets;
 use control_plane::ControlPlane;
+use existing::Existing;
+use installed::Installed;
 use settings::Settings;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -90,12 +101,23 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The name under which server-side apply records who wrote what tests install.
 const FIELD_MANAGER: &str = "rbuilder-envtest";
 
-/// A running API server with its etcd. Clones are handles to the same one; dropping the last handle kills
-/// both.
+/// A running API server with its etcd, or an existing cluster. Clones are handles to the same one; dropping the last
+/// handle kills the servers that were started.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    plane: Arc<ControlPlane>,
+    cluster: Arc<Cluster>,
+    installed: Arc<Installed>,
+    cleans_up: bool,
+    /// The name by which the API server reaches this machine.
+    webhook_host: Arc<str>,
     shared: bool,
+}
+
+/// Whose servers they are.
+#[derive(Debug)]
+enum Cluster {
+    Own(Box<ControlPlane>),
+    Existing(Box<Existing>),
 }
 
 /// What an [`Environment`] starts with.
@@ -105,6 +127,9 @@ pub struct Builder {
     crds: Vec<PathBuf>,
     etcd_args: Vec<String>,
     apiserver_args: Vec<String>,
+    existing_cluster: Option<bool>,
+    cleans_up: bool,
+    webhook_host: Option<String>,
 }
 
 impl Builder {
@@ -138,22 +163,53 @@ impl Builder {
         self
     }
 
+    /// Whether to use a cluster that runs already instead of starting one, whatever `USE_EXISTING_CLUSTER` says.
+    #[must_use]
+    pub fn existing_cluster(mut self, existing: bool) -> Self {
+        self.existing_cluster = Some(existing);
+        self
+    }
+
+    /// Lets [`Environment::stop`] do what [`Environment::clean_up`] does.
+    #[must_use]
+    pub fn cleaning_up(mut self) -> Self {
+        self.cleans_up = true;
+        self
+    }
+
+    /// The name or address by which the API server reaches this machine, for
+    /// [`Environment::install_webhooks`]. The default is `127.0.0.1`, right for servers that the test starts; an
+    /// existing cluster mostly needs another one (`host.docker.internal`, the address of a bridge).
+    #[must_use]
+    pub fn webhook_host(mut self, host: impl Into<String>) -> Self {
+        self.webhook_host = Some(host.into());
+        self
+    }
+
     /// Starts etcd and kube-apiserver on free ports of 127.0.0.1, waits until the API is ready, and
-    /// installs the CRDs.
+    /// installs the CRDs. With an existing cluster, finds that and installs the CRDs.
     ///
     /// # Errors
     /// When a binary is missing or ends early, when the API is not ready in time (the error carries the
-    /// last lines of the server's log), or when a CRD cannot be installed. Nothing keeps running then.
+    /// last lines of the server's log), when the existing cluster is not found or does not answer, or when a CRD cannot
+    /// be installed. Nothing keeps running then.
     pub async fn start(self) -> Result<Environment, Error> {
         let settings = Settings {
             etcd_args: self.etcd_args,
             apiserver_args: self.apiserver_args,
             ..Settings::from_env()?
         };
-        let assets = Assets::find(self.assets.as_deref())?;
-        let plane = ControlPlane::start(&assets, &settings).await?;
+        let cluster = if self.existing_cluster.unwrap_or(settings.existing_cluster) {
+            Cluster::Existing(Box::new(Existing::find().await?))
+        } else {
+            let assets = Assets::find(self.assets.as_deref())?;
+            Cluster::Own(Box::new(ControlPlane::start(&assets, &settings).await?))
+        };
         let environment = Environment {
-            plane: Arc::new(plane),
+            cluster: Arc::new(cluster),
+            installed: Arc::default(),
+            cleans_up: self.cleans_up,
+            webhook_host: self.webhook_host.as_deref().unwrap_or("127.0.0.1").into(),
             shared: false,
         };
         for path in &self.crds {
@@ -190,7 +246,7 @@ impl Environment {
         started.await.clone()
     }
 
-    /// A new client with the rights of `system:masters`.
+    /// A new client with the rights of `system:masters`; for an existing cluster, with those of its kubeconfig.
     ///
     /// Each call makes a client of its own, since a client belongs to the tokio runtime that made it and
     /// each test has its own runtime. It does not repeat refused requests, so that a test sees what the
@@ -206,20 +262,29 @@ impl Environment {
     /// The configuration behind [`Environment::client`].
     #[must_use]
     pub fn config(&self) -> Config {
-        self.plane.config().clone()
+        match &*self.cluster {
+            Cluster::Own(plane) => plane.config().clone(),
+            Cluster::Existing(existing) => existing.config().clone(),
+        }
     }
 
     /// The same access as a kubeconfig, for programs that the test starts.
     #[must_use]
     pub fn kubeconfig(&self) -> Kubeconfig {
-        self.plane.kubeconfig().clone()
+        match &*self.cluster {
+            Cluster::Own(plane) => plane.kubeconfig().clone(),
+            Cluster::Existing(existing) => existing.kubeconfig().clone(),
+        }
     }
 
     /// A file that holds [`Environment::kubeconfig`], for `--kubeconfig` and `KUBECONFIG`. It goes with the
     /// environment.
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
-        self.plane.kubeconfig_path()
+        match &*self.cluster {
+            Cluster::Own(plane) => plane.kubeconfig_path(),
+            Cluster::Existing(existing) => existing.kubeconfig_path(),
+        }
     }
 
     /// Installs the CRDs in a file, or in the `.yaml`, `.yml` and `.json` files of a folder, by server-side
@@ -230,7 +295,7 @@ impl Environment {
     /// When the path cannot be read or holds no CRD, when a document is not YAML, when the API server
     /// refuses a CRD, or when it does not serve one within ten seconds.
     pub async fn install_crds(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        crds::install(&self.client(), path.as_ref()).await
+        crds::install(&self.client(), path.as_ref(), &self.installed).await
     }
 
     /// Makes a namespace named `<prefix>-<something new>` and returns its name.
@@ -251,21 +316,43 @@ impl Environment {
             .await;
         let made =
             made.map_err(|err| Error::request(format!("cannot create namespace `{prefix}-…`"), &err))?;
-        Ok(made.metadata.name.unwrap_or_default())
+        let name = made.metadata.name.unwrap_or_default();
+        self.installed.note::<Namespace>(&name);
+        Ok(name)
     }
 
-    /// Stops the servers now, also for other handles, and removes their files.
+    /// Deletes the CRDs, webhook configurations and namespaces that were made through this environment and its clones,
+    /// and were not there before. For clusters that outlive the tests; with a CRD go its objects.
+    ///
+    /// It does not wait for the end of a deletion that something holds up.
     ///
     /// # Errors
-    /// When the servers do not end within the stop timeout, and for [`Environment::shared`], which other
-    /// tests use.
+    /// When the API server refuses one; the others are deleted.
+    pub async fn clean_up(&self) -> Result<(), Error> {
+        self.installed.remove(&self.client()).await
+    }
+
+    /// Stops the servers now, also for other handles, and removes their files. An existing cluster goes on.
+    ///
+    /// # Errors
+    /// When the servers do not end within the stop timeout, when something that is to be cleaned up cannot be deleted,
+    /// and for [`Environment::shared`], which other tests use.
     pub async fn stop(self) -> Result<(), Error> {
         if self.shared {
             return Err(Error::new(
                 "the shared environment cannot be stopped: it serves all tests and ends with the process",
             ));
         }
-        self.plane.stop().await
+        let cleaned = if self.cleans_up {
+            self.clean_up().await
+        } else {
+            Ok(())
+        };
+        match &*self.cluster {
+            Cluster::Own(plane) => plane.stop().await?,
+            Cluster::Existing(_) => {}
+        }
+        cleaned
     }
 }
 

@@ -204,6 +204,7 @@ mod tests {
             attach_output: false,
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
+            existing_cluster: false,
         };
         let arguments = vec!["-c".into(), script.into()];
         Process::start("server", Path::new("/bin/sh"), arguments, workspace, &settings).unwrap()

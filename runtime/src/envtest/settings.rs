@@ -6,6 +6,7 @@ use super::Error;
 
 const START_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT";
 const STOP_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT";
+const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 const ATTACH_OUTPUT: &str = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT";
 
 /// How a control plane is started and stopped.
@@ -19,6 +20,8 @@ pub(super) struct Settings {
     /// What the servers get after the arguments that are always given; of two that differ, the later counts.
     pub(super) etcd_args: Vec<String>,
     pub(super) apiserver_args: Vec<String>,
+    /// Nothing is started; there is a cluster.
+    pub(super) existing_cluster: bool,
 }
 
 impl Settings {
@@ -41,6 +44,8 @@ impl Settings {
             attach_output: var(ATTACH_OUTPUT).is_some_and(|text| is_true(&text)),
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
+            // controller-runtime wants the word, `1` is not enough.
+            existing_cluster: var(EXISTING_CLUSTER).is_some_and(|text| text.eq_ignore_ascii_case("true")),
         })
     }
 }
@@ -116,6 +121,19 @@ mod tests {
     }
 
     #[test]
+    fn an_existing_cluster_is_asked_for_by_a_word() {
+        let check = |text: &str, expected: bool| {
+            let found = Settings::from_lookup(|name| (name == EXISTING_CLUSTER).then(|| text.to_owned()));
+            assert_eq!(found.unwrap().existing_cluster, expected, "{text}");
+        };
+        check("true", true);
+        check("TRUE", true);
+        check("1", false);
+        check("false", false);
+        check("", false);
+    }
+
+    #[test]
     fn nothing_set_gives_the_defaults() {
         let found = Settings::from_lookup(|_| None).unwrap();
         let expected = Settings {
@@ -124,6 +142,7 @@ mod tests {
             attach_output: false,
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
+            existing_cluster: false,
         };
         assert_eq!(found, expected);
     }

@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
+use super::installed::Installed;
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, crds};
 use crate::ManagerArgs;
 use crate::manifests::documents;
@@ -32,6 +33,8 @@ const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub struct WebhookServer {
     client: Client,
+    installed: Arc<Installed>,
+    host: Arc<str>,
     port: u16,
     /// The authority's certificate, PEM.
     authority: String,
@@ -51,7 +54,7 @@ impl Environment {
     /// Installs the webhook configurations of a file or folder for the objects of one namespace, and names the
     /// place where the API server will look for the operator.
     ///
-    /// In each webhook, the reference to a service becomes a URL of this machine with the path that it had, with a
+    /// In each webhook, the reference to a service becomes a URL of this machine ([`Builder::webhook_host`](super::Builder::webhook_host)) with the path that it had, with a
     /// certificate authority made for the occasion; and its `namespaceSelector` is narrowed to the namespace, so that
     /// tests beside each other do not meet. Give the operator the arguments of [`WebhookServer::args`].
     ///
@@ -62,18 +65,22 @@ impl Environment {
         path: impl AsRef<Path>,
         namespace: &str,
     ) -> Result<WebhookServer, Error> {
-        let server = WebhookServer::new(self.client())?;
+        let server = WebhookServer::new(self)?;
         let path = path.as_ref();
         let mut found = false;
         for (_, mut configuration) in documents(path).map_err(Error::read)? {
             let installed = match configuration["kind"].as_str() {
                 Some("MutatingWebhookConfiguration") => {
                     server.redirect(&mut configuration, namespace);
-                    install::<MutatingWebhookConfiguration>(&server.client, &configuration).await
+                    server
+                        .install::<MutatingWebhookConfiguration>(&configuration)
+                        .await
                 }
                 Some("ValidatingWebhookConfiguration") => {
                     server.redirect(&mut configuration, namespace);
-                    install::<ValidatingWebhookConfiguration>(&server.client, &configuration).await
+                    server
+                        .install::<ValidatingWebhookConfiguration>(&configuration)
+                        .await
                 }
                 _ => continue,
             };
@@ -93,18 +100,20 @@ impl Environment {
     /// # Errors
     /// When no certificate can be made, or no port is free.
     pub fn webhook_server(&self) -> Result<WebhookServer, Error> {
-        WebhookServer::new(self.client())
+        WebhookServer::new(self)
     }
 }
 
 impl WebhookServer {
-    fn new(client: Client) -> Result<Self, Error> {
+    fn new(environment: &Environment) -> Result<Self, Error> {
         let folder = TempDir::new().map_err(|err| Error::new(format!("cannot make a folder: {err}")))?;
-        let authority = certificate(folder.path())?;
+        let authority = certificate(folder.path(), &environment.webhook_host)?;
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
         let port = port.map_err(|err| Error::new(format!("there is no free port on 127.0.0.1: {err}")))?;
         Ok(Self {
-            client,
+            client: environment.client(),
+            installed: environment.installed.clone(),
+            host: environment.webhook_host.clone(),
             port: port.port(),
             authority,
             folder: Arc::new(folder),
@@ -130,7 +139,7 @@ impl WebhookServer {
     /// The URL at which the API server asks for a path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
-        format!("https://127.0.0.1:{}{path}", self.port)
+        format!("https://{}:{}{path}", self.host, self.port)
     }
 
     /// Lets the API server ask this operator to convert between the versions of an installed CRD, such as
@@ -185,20 +194,22 @@ impl WebhookServer {
             }
         }
     }
-}
 
-async fn install<K: Resource<DynamicType = ()>>(client: &Client, configuration: &Value) -> Result<(), Error> {
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &kube::api::ApiResource::erase::<K>(&()));
-    let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
-    let params = PatchParams::apply(FIELD_MANAGER).force();
-    let applied = api.patch(name, &params, &Patch::Apply(configuration)).await;
-    applied
-        .map(drop)
-        .map_err(|err| Error::request(format!("cannot install the webhook configuration {name}"), &err))
+    async fn install<K: Resource<DynamicType = ()>>(&self, configuration: &Value) -> Result<(), Error> {
+        let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
+        self.installed.note_if_absent::<K>(&self.client, name).await;
+        let api: Api<DynamicObject> =
+            Api::all_with(self.client.clone(), &kube::api::ApiResource::erase::<K>(&()));
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let applied = api.patch(name, &params, &Patch::Apply(configuration)).await;
+        applied
+            .map(drop)
+            .map_err(|err| Error::request(format!("cannot install the webhook configuration {name}"), &err))
+    }
 }
 
 /// Writes a serving certificate for this machine into a folder; the certificate of the authority that signed it.
-fn certificate(folder: &Path) -> Result<String, Error> {
+fn certificate(folder: &Path, host: &str) -> Result<String, Error> {
     let made = || -> Result<_, rcgen::Error> {
         let mut params = CertificateParams::default();
         params
@@ -206,7 +217,8 @@ fn certificate(folder: &Path) -> Result<String, Error> {
             .push(DnType::CommonName, "envtest webhooks");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-        let mut server = CertificateParams::new(["127.0.0.1", "localhost"].map(String::from))?;
+        let names = std::collections::BTreeSet::from(["127.0.0.1", "localhost", host]);
+        let mut server = CertificateParams::new(names.into_iter().map(String::from).collect::<Vec<_>>())?;
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
         Ok((

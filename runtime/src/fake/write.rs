@@ -420,6 +420,14 @@ fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
             return Err(Failure::bad_request(message));
         }
     }
+    if definition.custom {
+        causes.extend(
+            version
+                .scale
+                .as_ref()
+                .and_then(|paths| scale::check(object, paths)),
+        );
+    }
     if causes.is_empty() {
         return Ok(());
     }
@@ -473,9 +481,8 @@ pub(super) fn is_released(object: &Value) -> bool {
         .as_i64()
         .unwrap_or_default()
         > 0;
+    // Namespaces are held from another place as well.
     let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
-    metadata.get("deletionTimestamp").is_some()
-        && !waits
-        && empty(&metadata["finalizers"])
-        && !(is_namespace && !empty(&object["spec"]["finalizers"]))
+    let is_held = !empty(&metadata["finalizers"]) || is_namespace && !empty(&object["spec"]["finalizers"]);
+    metadata.get("deletionTimestamp").is_some() && !waits && !is_held
 }

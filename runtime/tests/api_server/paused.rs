@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::PostParams;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt};
 use rbuilder::fake::{ApiServer, Fault, Verb};
 use rbuilder::testing::{eventually, run};
@@ -192,4 +192,39 @@ async fn a_second_replica_leads_once_the_first_has_been_silent() {
     eventually(MINUTE, || async { diary.count("b by second") == 1 }).await;
     assert_ne!(holder().await, Some(leader));
     second.stop().await;
+}
+
+/// The worked example of `docs/testing.md`.
+#[tokio::test(start_paused = true)]
+async fn a_lost_secret_is_back_within_the_hour() {
+    async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
+        let mut secret = Secret::default();
+        secret.metadata.name = Some(map.name_any());
+        ctx.apply_owned(&*map, secret).await?;
+        Ok(Action::requeue(HOUR))
+    }
+    let server = ApiServer::new();
+    let client = server.client();
+    let manager = Manager::with_client("keeper", client.clone(), ManagerArgs::for_tests());
+    let running = run(manager.controller(Controller::new(reconcile, ())));
+    let writes = Fault::status(503).verb(Verb::Patch).kind::<Secret>();
+    server.inject(writes.times(2));
+    create(&server, "door").await;
+    let secrets: Api<Secret> = Api::default_namespaced(client);
+    eventually(Duration::from_secs(5), || secrets.get("door")).await;
+    let requests = server.requests();
+    let writes = requests
+        .iter()
+        .filter(|request| request.verb == Verb::Patch && request.is_of::<Secret>());
+    assert_eq!(
+        writes.map(|request| request.code).collect::<Vec<_>>(),
+        [503, 503, 201]
+    );
+
+    secrets.delete("door", &DeleteParams::default()).await.unwrap();
+    sleep(Duration::from_secs(3500)).await;
+    assert!(secrets.get_opt("door").await.unwrap().is_none());
+    sleep(Duration::from_secs(200)).await;
+    assert!(secrets.get_opt("door").await.unwrap().is_some());
+    running.stop().await;
 }

@@ -6,11 +6,22 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{GroupVersionKind, ObjectMeta, PartialObjectMeta, Selector};
 use kube::{Api, ResourceExt};
-use rbuilder::envtest::{Environment, eventually};
+use rbuilder::testing::eventually;
 use rbuilder::{Action, Controller, Ctx, DynamicKind, ManagerError, ObjectRef, Result, Selection, Watch};
 use serde_json::json;
 
-use crate::support::{Memo, Operator, Place, SOON, Seen, config_map, copy, memo};
+use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, copy, memo, on_both_servers};
+
+on_both_servers!(
+    caches_are_read_by_name_label_and_index,
+    reading_what_nobody_watches_is_an_error_that_says_what_to_add,
+    a_selection_decides_what_is_reconciled_and_kept,
+    dynamic_kinds_are_reconciled_and_watched,
+    managed_fields_and_last_applied_are_dropped_unless_kept,
+    owned_kinds_are_kept_as_metadata,
+    a_crd_may_come_after_the_operator,
+    stopping_does_not_wait_for_a_cache,
+);
 
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
@@ -32,9 +43,8 @@ fn secret(name: &str, label: &str) -> Secret {
 type Read = Arc<Mutex<Vec<String>>>;
 
 /// Guarantee 14: what a controller reads through its caches is what the cluster holds, found by index and label.
-#[rbuilder::envtest::test]
-async fn caches_are_read_by_name_label_and_index(env: Environment) {
-    let place = Place::new(env).await;
+async fn caches_are_read_by_name_label_and_index(server: Server) {
+    let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
         let secrets = ctx.cached::<Secret>()?;
         let namespace = memo.namespace().unwrap_or_default();
@@ -104,9 +114,8 @@ async fn caches_are_read_by_name_label_and_index(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-#[rbuilder::envtest::test]
-async fn reading_what_nobody_watches_is_an_error_that_says_what_to_add(env: Environment) {
-    let place = Place::new(env).await;
+async fn reading_what_nobody_watches_is_an_error_that_says_what_to_add(server: Server) {
+    let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
         let said = match memo.name_any().as_str() {
             "kind" => ctx.cached::<ConfigMap>().map(|_| ()),
@@ -142,9 +151,8 @@ async fn reading_what_nobody_watches_is_an_error_that_says_what_to_add(env: Envi
 }
 
 /// Only what is selected reaches the process.
-#[rbuilder::envtest::test]
-async fn a_selection_decides_what_is_reconciled_and_kept(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_selection_decides_what_is_reconciled_and_kept(server: Server) {
+    let place = Place::new(server).await;
     let mut ours = memo("ours", "");
     ours.labels_mut().insert("shard".to_owned(), "1".to_owned());
     place.create(ours).await;
@@ -186,9 +194,8 @@ async fn a_selection_decides_what_is_reconciled_and_kept(env: Environment) {
 }
 
 /// Kinds that are known only at run time are reconciled, watched, owned and finalized like others.
-#[rbuilder::envtest::test]
-async fn dynamic_kinds_are_reconciled_and_watched(env: Environment) {
-    let place = Place::new(env).await;
+async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
+    let place = Place::new(server).await;
     let gvk = GroupVersionKind::gvk("controllers.example.com", "v1", "Memo");
     let memos = DynamicKind::discover(&place.env.client(), &gvk).await.unwrap();
     assert_eq!(memos.resource().plural, "memos");
@@ -240,9 +247,8 @@ async fn dynamic_kinds_are_reconciled_and_watched(env: Environment) {
 }
 
 /// A cache drops what is large and not needed, unless it is told to keep it.
-#[rbuilder::envtest::test]
-async fn managed_fields_and_last_applied_are_dropped_unless_kept(env: Environment) {
-    let place = Place::new(env).await;
+async fn managed_fields_and_last_applied_are_dropped_unless_kept(server: Server) {
+    let place = Place::new(server).await;
     let mut note = memo("note", "");
     let last_applied = "kubectl.kubernetes.io/last-applied-configuration";
     note.annotations_mut()
@@ -273,9 +279,8 @@ async fn managed_fields_and_last_applied_are_dropped_unless_kept(env: Environmen
 }
 
 /// Owned objects are watched by their metadata alone: what else is in them never reaches the process.
-#[rbuilder::envtest::test]
-async fn owned_kinds_are_kept_as_metadata(env: Environment) {
-    let place = Place::new(env).await;
+async fn owned_kinds_are_kept_as_metadata(server: Server) {
+    let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
         ctx.apply_owned(&*memo, config_map(&memo.name_any(), "x")).await?;
         let kept = ctx.cached::<PartialObjectMeta<ConfigMap>>()?;
@@ -295,9 +300,8 @@ async fn owned_kinds_are_kept_as_metadata(env: Environment) {
 }
 
 /// Guarantee 8: a kind that is not served yet is waited for, and the operator starts once its CRD is there.
-#[rbuilder::envtest::test]
-async fn a_crd_may_come_after_the_operator(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_crd_may_come_after_the_operator(server: Server) {
+    let place = Place::new(server).await;
     let late = DynamicKind::namespaced(ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk(&format!("{}.example.com", place.namespace), "v1", "Late"),
         "lates",
@@ -345,9 +349,8 @@ async fn a_crd_may_come_after_the_operator(env: Environment) {
 }
 
 /// A manager that is stopped while it waits for a cache stops at once.
-#[rbuilder::envtest::test]
-async fn stopping_does_not_wait_for_a_cache(env: Environment) {
-    let place = Place::new(env).await;
+async fn stopping_does_not_wait_for_a_cache(server: Server) {
+    let place = Place::new(server).await;
     let ghost = DynamicKind::namespaced(ApiResource::from_gvk(&GroupVersionKind::gvk(
         "no.example.com",
         "v1",

@@ -1,5 +1,5 @@
-//! Controllers and their manager against a real API server: each guarantee is one test. Ignored, by name,
-//! where `KUBEBUILDER_ASSETS` does not say where the servers are.
+//! Controllers and their manager: each guarantee is one test, on the fake API server and on the real one. The latter
+//! is ignored, by name, where `KUBEBUILDER_ASSETS` does not say where the servers are.
 
 mod caches;
 mod owning;

@@ -3,14 +3,18 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::PostParams;
-use rbuilder::envtest::Environment;
 use rbuilder::{Ctx, OwnershipError};
 
-use crate::support::{Place, config_map, memo};
+use crate::support::{Place, Server, config_map, memo, on_both_servers};
 
-#[rbuilder::envtest::test]
-async fn what_is_created_for_an_owner_is_created_once(env: Environment) {
-    let place = Place::new(env).await;
+on_both_servers!(
+    what_is_created_for_an_owner_is_created_once,
+    what_somebody_else_made_is_neither_adopted_nor_changed,
+    what_the_cache_shows_is_not_asked_for,
+);
+
+async fn what_is_created_for_an_owner_is_created_once(server: Server) {
+    let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
 
@@ -24,9 +28,8 @@ async fn what_is_created_for_an_owner_is_created_once(env: Environment) {
     assert_eq!(found, created, "what is there stays as it is");
 }
 
-#[rbuilder::envtest::test]
-async fn what_somebody_else_made_is_neither_adopted_nor_changed(env: Environment) {
-    let place = Place::new(env).await;
+async fn what_somebody_else_made_is_neither_adopted_nor_changed(server: Server) {
+    let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
     let other = place.create(memo("other", "2")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
@@ -60,9 +63,8 @@ async fn what_somebody_else_made_is_neither_adopted_nor_changed(env: Environment
     }
 }
 
-#[rbuilder::envtest::test]
-async fn what_the_cache_shows_is_not_asked_for(env: Environment) {
-    let place = Place::new(env).await;
+async fn what_the_cache_shows_is_not_asked_for(server: Server) {
+    let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
     let created = ctx.create_owned(&owner, config_map("gone", "1")).await.unwrap();

@@ -10,7 +10,7 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{CustomResource, ResourceExt};
-use rbuilder::envtest::{Environment, eventually};
+use rbuilder::testing::eventually;
 use rbuilder::{
     Action, Controller, Ctx, Error, Manager, ManagerArgs, ManagerError, ObjectRef, OwnershipError, Result,
     conditions,
@@ -19,12 +19,36 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{Memo, Operator, Place, SOON, Seen, config_map, copy, memo};
+use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, copy, memo, on_both_servers};
+
+on_both_servers!(
+    an_operator_keeps_what_it_owns_as_it_should_be,
+    an_operator_comes_to_rest,
+    a_panic_in_one_reconcile_leaves_the_others_alone,
+    terminal_errors_wait_for_a_change,
+    conflicts_are_retried,
+    requeue_comes_back_without_a_change,
+    a_finalizer_holds_an_object_until_its_cleanup_is_done,
+    deletions_are_delivered,
+    an_object_of_another_controller_is_left_untouched,
+    an_owner_change_reconciles_both_owners,
+    watched_objects_are_mapped,
+    workers_start_when_all_caches_are_filled,
+    one_object_is_never_reconciled_twice_at_a_time,
+    a_missing_crd_is_an_error_that_names_it,
+    stopping_lets_reconciles_end,
+    a_hanging_reconcile_is_abandoned_after_the_grace_period,
+    an_overlong_reconcile_is_abandoned_and_retried,
+    several_namespaces_are_watched_and_no_other,
+    controllers_of_one_kind_need_different_names,
+    events_are_recorded_also_at_the_very_end,
+    probes_tell_alive_from_ready,
+    a_standby_takes_over_when_the_leader_stops,
+);
 
 /// Guarantee 14: changes of the object and of what it owns are reconciled, whoever made them.
-#[rbuilder::envtest::test]
-async fn an_operator_keeps_what_it_owns_as_it_should_be(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_operator_keeps_what_it_owns_as_it_should_be(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     let made = place.create(memo("early", "1")).await;
     let operator = Operator::start(
@@ -94,9 +118,8 @@ async fn an_operator_keeps_what_it_owns_as_it_should_be(env: Environment) {
 }
 
 /// A reconcile that changes nothing causes no event, so it is not followed by another one.
-#[rbuilder::envtest::test]
-async fn an_operator_comes_to_rest(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_operator_comes_to_rest(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     place.create(memo("calm", "1")).await;
     let operator = Operator::start(
@@ -119,9 +142,8 @@ async fn an_operator_comes_to_rest(env: Environment) {
 }
 
 /// Guarantees 5 and 6: a panic is retried like an error, and takes nothing else with it.
-#[rbuilder::envtest::test]
-async fn a_panic_in_one_reconcile_leaves_the_others_alone(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_panic_in_one_reconcile_leaves_the_others_alone(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&memo.name_any());
@@ -144,9 +166,8 @@ async fn a_panic_in_one_reconcile_leaves_the_others_alone(env: Environment) {
 }
 
 /// Guarantee 5: errors back off, terminal ones are not tried again until the object changes.
-#[rbuilder::envtest::test]
-async fn terminal_errors_wait_for_a_change(env: Environment) {
-    let place = Place::new(env).await;
+async fn terminal_errors_wait_for_a_change(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&memo.name_any());
@@ -171,9 +192,8 @@ async fn terminal_errors_wait_for_a_change(env: Environment) {
 }
 
 /// An update with an old version of the object is refused, and succeeds once the cache has caught up.
-#[rbuilder::envtest::test]
-async fn conflicts_are_retried(env: Environment) {
-    let place = Place::new(env).await;
+async fn conflicts_are_retried(server: Server) {
+    let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
         let mut changed = (*memo).clone();
         if ctx.fetch_add(1, SeqCst) == 0 {
@@ -206,9 +226,8 @@ async fn conflicts_are_retried(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-#[rbuilder::envtest::test]
-async fn requeue_comes_back_without_a_change(env: Environment) {
-    let place = Place::new(env).await;
+async fn requeue_comes_back_without_a_change(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&memo.name_any());
@@ -224,10 +243,9 @@ async fn requeue_comes_back_without_a_change(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-#[rbuilder::envtest::test]
-async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(env: Environment) {
+async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
-    let place = Place::new(env).await;
+    let place = Place::new(server).await;
     /// Whether the finalizer was there when the object was reconciled, and how often the cleanup ran.
     #[derive(Clone, Default)]
     struct Life {
@@ -284,9 +302,8 @@ async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(env: Environment)
 }
 
 /// Guarantee 14: a deletion reaches the controller, with retries, and objects that never were do not.
-#[rbuilder::envtest::test]
-async fn deletions_are_delivered(env: Environment) {
-    let place = Place::new(env).await;
+async fn deletions_are_delivered(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     async fn forget(memo: ObjectRef<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&format!(
@@ -327,9 +344,8 @@ async fn deletions_are_delivered(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-#[rbuilder::envtest::test]
-async fn an_object_of_another_controller_is_left_untouched(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_object_of_another_controller_is_left_untouched(server: Server) {
+    let place = Place::new(server).await;
     let first = place.create(memo("first", "1")).await;
     let second = place.create(memo("second", "2")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
@@ -358,9 +374,8 @@ async fn an_object_of_another_controller_is_left_untouched(env: Environment) {
 }
 
 /// Guarantee 15: when an object moves from one owner to another, both are reconciled.
-#[rbuilder::envtest::test]
-async fn an_owner_change_reconciles_both_owners(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_owner_change_reconciles_both_owners(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&memo.name_any());
@@ -402,9 +417,8 @@ async fn an_owner_change_reconciles_both_owners(env: Environment) {
 }
 
 /// The mapping sees the state, and a panic in it stops nothing.
-#[rbuilder::envtest::test]
-async fn watched_objects_are_mapped(env: Environment) {
-    let place = Place::new(env).await;
+async fn watched_objects_are_mapped(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     place.create(memo("mapped", "1")).await;
     fn to_memo(secret: &Secret, ctx: &Ctx<Seen>) -> Vec<ObjectRef<Memo>> {
@@ -444,9 +458,8 @@ async fn watched_objects_are_mapped(env: Environment) {
 }
 
 /// Guarantee 4: the first reconcile finds every object of every kind in the caches.
-#[rbuilder::envtest::test]
-async fn workers_start_when_all_caches_are_filled(env: Environment) {
-    let place = Place::new(env).await;
+async fn workers_start_when_all_caches_are_filled(server: Server) {
+    let place = Place::new(server).await;
     #[derive(Clone, Default)]
     struct Watched {
         secrets: Arc<AtomicUsize>,
@@ -484,9 +497,8 @@ async fn workers_start_when_all_caches_are_filled(env: Environment) {
 }
 
 /// Guarantees 1 and 2 through the whole of a controller: many changes, many workers, never two on one object.
-#[rbuilder::envtest::test]
-async fn one_object_is_never_reconciled_twice_at_a_time(env: Environment) {
-    let place = Place::new(env).await;
+async fn one_object_is_never_reconciled_twice_at_a_time(server: Server) {
+    let place = Place::new(server).await;
     #[derive(Clone, Default)]
     struct Busy {
         now: Arc<AtomicUsize>,
@@ -518,8 +530,7 @@ async fn one_object_is_never_reconciled_twice_at_a_time(env: Environment) {
 }
 
 /// Guarantee 8: a kind that the server does not serve is tried again, and at last said by name.
-#[rbuilder::envtest::test]
-async fn a_missing_crd_is_an_error_that_names_it(env: Environment) {
+async fn a_missing_crd_is_an_error_that_names_it(server: Server) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
     #[kube(
         group = "nowhere.example.com",
@@ -532,7 +543,7 @@ async fn a_missing_crd_is_an_error_that_names_it(env: Environment) {
     async fn never(_: Arc<Ghost>, _: Ctx<()>) -> Result {
         Ok(Action::await_change())
     }
-    let place = Place::new(env).await;
+    let place = Place::new(server).await;
     let manager = place
         .manager()
         .controller(Controller::new(never, ()))
@@ -550,9 +561,8 @@ async fn a_missing_crd_is_an_error_that_names_it(env: Environment) {
 }
 
 /// Guarantee 10: a reconcile that runs when the manager is stopped may end, and nothing new is started.
-#[rbuilder::envtest::test]
-async fn stopping_lets_reconciles_end(env: Environment) {
-    let place = Place::new(env).await;
+async fn stopping_lets_reconciles_end(server: Server) {
+    let place = Place::new(server).await;
     #[derive(Clone, Default)]
     struct Slow {
         started: Arc<AtomicUsize>,
@@ -585,9 +595,8 @@ async fn stopping_lets_reconciles_end(env: Environment) {
 }
 
 /// Guarantees 10 and 11: what does not end in time is abandoned and named, and no task is left behind.
-#[rbuilder::envtest::test]
-async fn a_hanging_reconcile_is_abandoned_after_the_grace_period(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_hanging_reconcile_is_abandoned_after_the_grace_period(server: Server) {
+    let place = Place::new(server).await;
     /// Tells when the reconcile's future, and with it its task, is gone.
     #[derive(Clone, Default)]
     struct Hanging {
@@ -623,9 +632,8 @@ async fn a_hanging_reconcile_is_abandoned_after_the_grace_period(env: Environmen
     assert!(hanging.dropped.load(SeqCst));
 }
 
-#[rbuilder::envtest::test]
-async fn an_overlong_reconcile_is_abandoned_and_retried(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_overlong_reconcile_is_abandoned_and_retried(server: Server) {
+    let place = Place::new(server).await;
     let seen = Seen::default();
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&memo.name_any());
@@ -641,12 +649,11 @@ async fn an_overlong_reconcile_is_abandoned_and_retried(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-#[rbuilder::envtest::test]
-async fn several_namespaces_are_watched_and_no_other(env: Environment) {
+async fn several_namespaces_are_watched_and_no_other(server: Server) {
     let (first, second, other) = (
-        Place::new(env.clone()).await,
-        Place::new(env.clone()).await,
-        Place::new(env).await,
+        Place::new(server.clone()).await,
+        Place::new(server.clone()).await,
+        Place::new(server).await,
     );
     for place in [&first, &second, &other] {
         place.create(memo("note", "1")).await;
@@ -672,9 +679,8 @@ async fn several_namespaces_are_watched_and_no_other(env: Environment) {
 }
 
 /// Two controllers of one kind share its cache, and need two names.
-#[rbuilder::envtest::test]
-async fn controllers_of_one_kind_need_different_names(env: Environment) {
-    let place = Place::new(env).await;
+async fn controllers_of_one_kind_need_different_names(server: Server) {
+    let place = Place::new(server).await;
     place.create(memo("twice", "1")).await;
     let (one, two) = (Seen::default(), Seen::default());
     let twins = place.manager().controller(Controller::new(copy, one.clone()));
@@ -702,9 +708,8 @@ async fn controllers_of_one_kind_need_different_names(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-#[rbuilder::envtest::test]
-async fn events_are_recorded_also_at_the_very_end(env: Environment) {
-    let place = Place::new(env).await;
+async fn events_are_recorded_also_at_the_very_end(server: Server) {
+    let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicBool>>) -> Result {
         ctx.warning(
             &*memo,
@@ -766,9 +771,8 @@ async fn get(address: &str, path: &str) -> std::io::Result<String> {
 }
 
 /// Guarantee 13: a manager is alive at once, and ready when its caches are filled.
-#[rbuilder::envtest::test]
-async fn probes_tell_alive_from_ready(env: Environment) {
-    let place = Place::new(env).await;
+async fn probes_tell_alive_from_ready(server: Server) {
+    let place = Place::new(server).await;
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap().to_string();
     let args = ManagerArgs {
@@ -817,9 +821,8 @@ async fn probes_tell_alive_from_ready(env: Environment) {
 }
 
 /// Guarantee 9: one manager acts at a time, and the next one takes over as soon as the first has stopped.
-#[rbuilder::envtest::test]
-async fn a_standby_takes_over_when_the_leader_stops(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_standby_takes_over_when_the_leader_stops(server: Server) {
+    let place = Place::new(server).await;
     place.create(memo("led", "1")).await;
     let (first, second, third) = (Seen::default(), Seen::default(), Seen::default());
     let start = |seen: &Seen| {

@@ -9,12 +9,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::ObjectMeta;
 use kube::{Api, CustomResource, ResourceExt};
-use rbuilder::envtest::Environment;
 use rbuilder::{Action, Ctx, Manager, ManagerArgs, Result, conditions};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+#[path = "../servers/mod.rs"]
+mod servers;
+#[allow(unused_imports)] // not every test program that has this file runs on both
+pub(crate) use servers::{Server, on_both_servers};
 
 pub(crate) const CRDS: &str = "tests/controllers/crds";
 /// Longer than anything here should take on a busy machine.
@@ -95,14 +99,15 @@ pub(crate) fn memo(name: &str, text: &str) -> Memo {
 
 /// A namespace of one test, with a client for the kinds it uses.
 pub(crate) struct Place {
-    pub(crate) env: Environment,
+    pub(crate) env: Server,
     pub(crate) namespace: String,
 }
 
 impl Place {
-    pub(crate) async fn new(env: Environment) -> Self {
-        env.install_crds(CRDS).await.unwrap();
-        let namespace = env.namespace("controllers").await.unwrap();
+    pub(crate) async fn new(server: impl Into<Server>) -> Self {
+        let env = server.into();
+        env.install_crds(CRDS).await;
+        let namespace = env.namespace("controllers").await;
         Self { env, namespace }
     }
 

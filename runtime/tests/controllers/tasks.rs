@@ -4,10 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use kube::ResourceExt;
-use rbuilder::envtest::{Environment, eventually};
+use rbuilder::testing::eventually;
 use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result, Task};
 
-use crate::support::{Memo, Operator, Place, SOON, Seen, memo};
+use crate::support::{Memo, Operator, Place, SOON, Seen, Server, memo, on_both_servers};
+
+on_both_servers!(
+    what_runs_everywhere_does_not_wait_for_the_lease,
+    a_task_that_fails_ends_the_manager,
+);
 
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
@@ -37,9 +42,8 @@ fn noted(name: &str, seen: &Seen) -> Task {
 }
 
 /// A replica that does not lead runs what was asked for everywhere, and nothing else.
-#[rbuilder::envtest::test]
-async fn what_runs_everywhere_does_not_wait_for_the_lease(env: Environment) {
-    let place = Place::new(env).await;
+async fn what_runs_everywhere_does_not_wait_for_the_lease(server: Server) {
+    let place = Place::new(server).await;
     place.create(memo("note", "1")).await;
     let leads = Arc::new(AtomicBool::new(false));
     let leading = Arc::clone(&leads);
@@ -78,9 +82,8 @@ async fn what_runs_everywhere_does_not_wait_for_the_lease(env: Environment) {
 }
 
 /// A task that fails or panics ends the manager with an error that names it; one that is done does not.
-#[rbuilder::envtest::test]
-async fn a_task_that_fails_ends_the_manager(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_task_that_fails_ends_the_manager(server: Server) {
+    let place = Place::new(server).await;
     async fn ends_with(place: &Place, task: Task) -> String {
         let done = Task::new("done", |_| async { Ok::<_, Error>(()) });
         let manager = place.manager().task(done).task(task);

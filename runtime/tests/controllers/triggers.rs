@@ -6,12 +6,20 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
-use rbuilder::envtest::{Environment, eventually};
 use rbuilder::predicate::{Predicate, generation_changed, labels_changed};
+use rbuilder::testing::eventually;
 use rbuilder::{Action, Change, Controller, Ctx, ObjectRef, Result, Watch, trigger};
 use serde_json::json;
 
-use crate::support::{Memo, Operator, Place, SOON, Seen, config_map, memo};
+use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers};
+
+on_both_servers!(
+    a_predicate_keeps_changes_away,
+    a_watch_has_predicates_of_its_own,
+    triggers_reconcile_what_they_name,
+    a_resync_reconciles_every_object_again,
+    any_owner_can_count,
+);
 
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
@@ -28,9 +36,8 @@ async fn label(place: &Place, name: &str, value: &str) {
 }
 
 /// A predicate sees the object before and after, and decides what is reconciled.
-#[rbuilder::envtest::test]
-async fn a_predicate_keeps_changes_away(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_predicate_keeps_changes_away(server: Server) {
+    let place = Place::new(server).await;
     let (spec, either) = (Seen::default(), Seen::default());
     let manager = place
         .manager()
@@ -57,9 +64,8 @@ async fn a_predicate_keeps_changes_away(env: Environment) {
 }
 
 /// A predicate on what is watched sees both sides; should it panic, the change counts.
-#[rbuilder::envtest::test]
-async fn a_watch_has_predicates_of_its_own(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_watch_has_predicates_of_its_own(server: Server) {
+    let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&memo.name_any());
         ctx.apply_owned(&*memo, config_map(&memo.name_any(), "1")).await?;
@@ -105,9 +111,8 @@ async fn a_watch_has_predicates_of_its_own(env: Environment) {
 }
 
 /// Guarantee 15: requests from outside the cluster reconcile what they name, through a channel or any stream.
-#[rbuilder::envtest::test]
-async fn triggers_reconcile_what_they_name(env: Environment) {
-    let place = Place::new(env).await;
+async fn triggers_reconcile_what_they_name(server: Server) {
+    let place = Place::new(server).await;
     for name in ["a", "b"] {
         place.create(memo(name, "")).await;
     }
@@ -130,9 +135,8 @@ async fn triggers_reconcile_what_they_name(env: Environment) {
 }
 
 /// What does not change is looked at again when a period has passed, and only then.
-#[rbuilder::envtest::test]
-async fn a_resync_reconciles_every_object_again(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_resync_reconciles_every_object_again(server: Server) {
+    let place = Place::new(server).await;
     for name in ["a", "b"] {
         place.create(memo(name, "")).await;
     }
@@ -148,9 +152,8 @@ async fn a_resync_reconciles_every_object_again(env: Environment) {
 }
 
 /// Every owner is reconciled when asked for, not only the one that controls the object.
-#[rbuilder::envtest::test]
-async fn any_owner_can_count(env: Environment) {
-    let place = Place::new(env).await;
+async fn any_owner_can_count(server: Server) {
+    let place = Place::new(server).await;
     let owner = place.create(memo("owner", "")).await;
     let (any, controlling) = (Seen::default(), Seen::default());
     let manager = place

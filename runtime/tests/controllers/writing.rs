@@ -8,12 +8,22 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{ObjectMeta, PartialObjectMeta};
 use kube::{Resource, ResourceExt};
-use rbuilder::envtest::{Environment, eventually};
+use rbuilder::testing::eventually;
 use rbuilder::{Action, Controller, Ctx, Error, OwnershipError, Result, Written};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Memo, Operator, Place, SOON, Seen, config_map, memo};
+use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers};
+
+on_both_servers!(
+    of_two_owners_that_make_an_object_at_once_one_has_it,
+    an_object_that_is_not_the_one_in_the_cache_is_left_untouched,
+    an_object_is_created_updated_or_left_alone,
+    an_update_keeps_what_the_type_does_not_know,
+    an_owned_object_is_made_adopted_and_left_to_its_owner,
+    writers_at_once_meet_a_conflict,
+    a_controller_keeps_what_it_updates_as_it_should_be,
+);
 
 /// The metadata of an object, as a controller that owns its kind has it in its cache.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
@@ -28,9 +38,8 @@ fn is_taken(error: &Error) -> bool {
 }
 
 /// Owners that one controller reconciles share a field manager; the server alone would let the second one take over.
-#[rbuilder::envtest::test]
-async fn of_two_owners_that_make_an_object_at_once_one_has_it(env: Environment) {
-    let place = Place::new(env).await;
+async fn of_two_owners_that_make_an_object_at_once_one_has_it(server: Server) {
+    let place = Place::new(server).await;
     let (first, second) = (
         place.create(memo("first", "1")).await,
         place.create(memo("second", "2")).await,
@@ -55,9 +64,8 @@ async fn of_two_owners_that_make_an_object_at_once_one_has_it(env: Environment) 
 }
 
 /// A cache that lags behind must not let a controller take what is not its own any more.
-#[rbuilder::envtest::test]
-async fn an_object_that_is_not_the_one_in_the_cache_is_left_untouched(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_object_that_is_not_the_one_in_the_cache_is_left_untouched(server: Server) {
+    let place = Place::new(server).await;
     let (first, second) = (
         place.create(memo("first", "1")).await,
         place.create(memo("second", "2")).await,
@@ -90,9 +98,8 @@ fn set_text(text: &str) -> impl FnOnce(&mut ConfigMap) + '_ {
     }
 }
 
-#[rbuilder::envtest::test]
-async fn an_object_is_created_updated_or_left_alone(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_object_is_created_updated_or_left_alone(server: Server) {
+    let place = Place::new(server).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
     let wanted = || {
         let mut map = config_map("note", "");
@@ -129,9 +136,8 @@ struct Texts {
 }
 
 /// What the type does not know is none of its business.
-#[rbuilder::envtest::test]
-async fn an_update_keeps_what_the_type_does_not_know(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_update_keeps_what_the_type_does_not_know(server: Server) {
+    let place = Place::new(server).await;
     let mut full = config_map("note", "1");
     full.metadata.namespace = Some(place.namespace.clone());
     full.binary_data = Some([("bytes".to_owned(), ByteString(vec![1, 2]))].into());
@@ -154,9 +160,8 @@ async fn an_update_keeps_what_the_type_does_not_know(env: Environment) {
     assert_eq!(now.binary_data, made.binary_data);
 }
 
-#[rbuilder::envtest::test]
-async fn an_owned_object_is_made_adopted_and_left_to_its_owner(env: Environment) {
-    let place = Place::new(env).await;
+async fn an_owned_object_is_made_adopted_and_left_to_its_owner(server: Server) {
+    let place = Place::new(server).await;
     let (first, second) = (
         place.create(memo("first", "1")).await,
         place.create(memo("second", "2")).await,
@@ -187,9 +192,8 @@ async fn an_owned_object_is_made_adopted_and_left_to_its_owner(env: Environment)
 }
 
 /// Whoever comes second is told that it was a conflict, which a reconcile only has to return.
-#[rbuilder::envtest::test]
-async fn writers_at_once_meet_a_conflict(env: Environment) {
-    let place = Place::new(env).await;
+async fn writers_at_once_meet_a_conflict(server: Server) {
+    let place = Place::new(server).await;
     let wanted = |name: &str| {
         let mut map = config_map(name, "0");
         map.metadata.namespace = Some(place.namespace.clone());
@@ -222,9 +226,8 @@ async fn writers_at_once_meet_a_conflict(env: Environment) {
 }
 
 /// In a manager: what the cache has is not asked for, and in the end the object is as it should be.
-#[rbuilder::envtest::test]
-async fn a_controller_keeps_what_it_updates_as_it_should_be(env: Environment) {
-    let place = Place::new(env).await;
+async fn a_controller_keeps_what_it_updates_as_it_should_be(server: Server) {
+    let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let text = memo.spec.text.clone().unwrap_or_default();
         let copy = config_map(&memo.name_any(), "");

@@ -48,13 +48,13 @@ impl Server {
 }
 
 /// Makes of each named function, which takes a [`Server`], a test on the fake one and a test on the real one. The
-/// latter is ignored where `KUBEBUILDER_ASSETS` does not say where the binaries are.
+/// latter is ignored where `KUBEBUILDER_ASSETS` does not say where the binaries are. `Server` must be in scope.
 macro_rules! on_both_servers {
     ($($name:ident),+ $(,)?) => {
         mod fake {
             $(#[tokio::test]
             async fn $name() {
-                super::$name(crate::servers::Server::fake()).await;
+                super::$name(super::Server::fake()).await;
             })+
         }
 

@@ -1,0 +1,107 @@
+//! A cluster that runs already, in the place of servers that the test starts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::Error;
+
+/// Access to a cluster that is there before the test and stays after it.
+#[derive(Debug)]
+pub(super) struct Existing {
+    config: Config,
+    kubeconfig: Kubeconfig,
+    kubeconfig_path: PathBuf,
+    /// Holds the file above.
+    _folder: TempDir,
+}
+
+impl Existing {
+    /// Finds the cluster as kubectl does, or else the one that this process runs in, and asks it whether it is there.
+    pub(super) async fn find() -> Result<Self, Error> {
+        let (mut config, kubeconfig) = match Kubeconfig::read() {
+            Ok(kubeconfig) => {
+                let options = KubeConfigOptions::default();
+                let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
+                let unusable = |err| {
+                    Error::new(format!(
+                        "cannot use the kubeconfig of the existing cluster: {err}"
+                    ))
+                };
+                (config.map_err(unusable)?, kubeconfig)
+            }
+            Err(missing) => {
+                let config = Config::incluster().map_err(|err| {
+                    Error::new(format!(
+                        "there is no existing cluster to test on: {missing}; and the test does not run in one: {err}"
+                    ))
+                })?;
+                let kubeconfig = in_cluster(&config)?;
+                (config, kubeconfig)
+            }
+        };
+        config.default_retry = false;
+        let folder = TempDir::new().map_err(|err| Error::new(format!("cannot make a folder: {err}")))?;
+        let kubeconfig_path = folder.path().join("kubeconfig");
+        let text = serde_json::to_string_pretty(&kubeconfig)
+            .map_err(|err| Error::new(format!("cannot write a kubeconfig: {err}")))?;
+        fs::write(&kubeconfig_path, text)
+            .map_err(|err| Error::file("cannot write", &kubeconfig_path, err))?;
+        let existing = Self {
+            config,
+            kubeconfig,
+            kubeconfig_path,
+            _folder: folder,
+        };
+        existing.look().await?;
+        Ok(existing)
+    }
+
+    async fn look(&self) -> Result<(), Error> {
+        let client = Client::try_from(self.config.clone())
+            .map_err(|err| Error::request("cannot make a client for the existing cluster", &err))?;
+        let deed = || {
+            format!(
+                "the existing cluster at {} does not answer",
+                self.config.cluster_url
+            )
+        };
+        let version = client.apiserver_version().await;
+        version.map(drop).map_err(|err| Error::request(deed(), &err))
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(super) fn kubeconfig(&self) -> &Kubeconfig {
+        &self.kubeconfig
+    }
+
+    pub(super) fn kubeconfig_path(&self) -> &Path {
+        &self.kubeconfig_path
+    }
+}
+
+/// What a pod finds in its file system, as a kubeconfig.
+fn in_cluster(config: &Config) -> Result<Kubeconfig, Error> {
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "in-cluster",
+        "clusters": [{ "name": "in-cluster", "cluster": {
+            "server": config.cluster_url.to_string(), "certificate-authority": config.root_cert_file,
+        }}],
+        "users": [{ "name": "pod", "user": { "tokenFile": config.auth_info.token_file } }],
+        "contexts": [{ "name": "in-cluster", "context": {
+            "cluster": "in-cluster", "user": "pod", "namespace": config.default_namespace,
+        }}],
+    });
+    serde_json::from_value(kubeconfig).map_err(|err| {
+        Error::new(format!(
+            "cannot make a kubeconfig of the pod's service account: {err}"
+        ))
+    })
+}
