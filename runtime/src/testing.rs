@@ -20,7 +20,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Map, Value};
 
 pub use admission::admission_request;
-pub use eventually::{Outcome, eventually};
+pub use eventually::{Outcome, eventually, eventually_eq};
 pub use objects::RandomObjects;
 pub use round_trip::{RoundTrip, assert_round_trip};
 pub use running::{Running, run};

@@ -38,15 +38,7 @@ impl State {
             return Err(Failure::bad_request(message));
         }
         new = writer.check_object(new)?;
-        let (uid, is) = (text(&new, "/metadata/uid"), text(&old, "/metadata/uid"));
-        if !uid.is_empty() && uid != is {
-            let cause = Cause::invalid(
-                "metadata.uid",
-                format!("Invalid value: \"{uid}\": field is immutable"),
-            );
-            let name = text(&old, "/metadata/name");
-            return Err(Failure::invalid(writer.definition, name, &[cause]));
-        }
+        check_uid(writer, &old, &new)?;
         Ok((self.save(writer, Some(old), new, None)?, false))
     }
 
@@ -75,6 +67,10 @@ impl State {
         let given = wanted["metadata"]["managedFields"].as_array();
         if given.is_some_and(|entries| !entries.is_empty()) {
             return Err(Failure::bad_request("metadata.managedFields must be nil"));
+        }
+        match &old {
+            Some(old) => check_uid(writer, old, &wanted)?,
+            None => check_unknown_uid(writer, &wanted)?,
         }
         self.check_declared(writer, &wanted)?;
         let made = old.is_none();
@@ -108,6 +104,38 @@ impl State {
         );
         Err(Failure::new(500, "", message))
     }
+}
+
+/// An object stays the one it is.
+fn check_uid(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
+    let (uid, is) = (text(new, "/metadata/uid"), text(old, "/metadata/uid"));
+    if uid.is_empty() || uid == is {
+        return Ok(());
+    }
+    let cause = Cause::invalid(
+        "metadata.uid",
+        format!("Invalid value: \"{uid}\": field is immutable"),
+    );
+    Err(Failure::invalid(
+        writer.definition,
+        text(old, "/metadata/name"),
+        &[cause],
+    ))
+}
+
+/// An object that is not there has no uid that one could know.
+fn check_unknown_uid(writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
+    let uid = text(wanted, "/metadata/uid");
+    if uid.is_empty() {
+        return Ok(());
+    }
+    let why =
+        format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+    Err(Failure::conflict(
+        writer.id(),
+        text(wanted, "/metadata/name"),
+        &why,
+    ))
 }
 
 /// What a patch makes of an object.

@@ -261,12 +261,12 @@ impl ApiServer {
     /// The requests about resources so far, in the order of their arrival; reviews of access among them, discovery not.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.shared.state().requests.clone()
+        self.shared.state().requests.all()
     }
 
     /// Forgets the requests so far.
     pub fn forget_requests(&self) {
-        self.shared.state().requests.clear();
+        self.shared.state().requests.forget();
     }
 
     async fn respond(&self, request: http::Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
@@ -278,23 +278,10 @@ impl ApiServer {
         };
         let bytes = body.collect_bytes().await?;
         request.body = parse(&bytes, &headers.content_type);
-        let position = {
-            let mut state = self.shared.state();
-            state.requests.push(request.clone());
-            state.requests.len() - 1
-        };
+        let number = self.shared.state().requests.note(request.clone());
         let response = self.treat(&request, &headers).await;
         let code = response.as_ref().map_or(0, |response| response.status().as_u16());
-        // The log may have been emptied meanwhile.
-        if let Some(noted) = self
-            .shared
-            .state()
-            .requests
-            .get_mut(position)
-            .filter(|noted| noted.code == 0)
-        {
-            noted.code = code;
-        }
+        self.shared.state().requests.answered(number, code);
         response
     }
 

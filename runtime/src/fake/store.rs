@@ -42,10 +42,42 @@ pub(super) struct State {
     /// Watches of earlier epochs end.
     pub(super) epoch: u64,
     pub(super) faults: Vec<Fault>,
-    pub(super) requests: Vec<Request>,
+    pub(super) requests: Requests,
     pub(super) collects_garbage: bool,
     names: u64,
     clock: Clock,
+}
+
+/// What the server was asked.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    noted: Vec<Request>,
+    forgotten: usize,
+}
+
+impl Requests {
+    /// Notes a request; its number.
+    pub(super) fn note(&mut self, request: Request) -> usize {
+        self.noted.push(request);
+        self.forgotten + self.noted.len() - 1
+    }
+
+    /// Notes the answer to a request, unless that was forgotten meanwhile.
+    pub(super) fn answered(&mut self, number: usize, code: u16) {
+        let position = number.checked_sub(self.forgotten);
+        if let Some(request) = position.and_then(|position| self.noted.get_mut(position)) {
+            request.code = code;
+        }
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.forgotten += self.noted.len();
+        self.noted.clear();
+    }
+
+    pub(super) fn all(&self) -> Vec<Request> {
+        self.noted.clone()
+    }
 }
 
 /// The time of the wall at the start, and from there on tokio's: it can be paused and advanced.
@@ -75,7 +107,7 @@ impl State {
             compacted: 1,
             epoch: 0,
             faults: Vec::new(),
-            requests: Vec::new(),
+            requests: Requests::default(),
             collects_garbage: false,
             names: 0,
             clock: Clock {

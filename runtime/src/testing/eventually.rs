@@ -1,7 +1,8 @@
 //! Waiting for something that will be true soon.
 
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -51,6 +52,8 @@ impl<T, E: Display> Outcome for Result<T, E> {
 
 /// Calls `look` again and again until it finds what is waited for, and returns that.
 ///
+/// It goes by tokio's clock: when that is paused, the time passes at once.
+///
 /// # Panics
 /// When `timeout` has passed, with what the last look found. The message names the caller's line.
 #[track_caller]
@@ -60,6 +63,46 @@ where
     F: Future<Output = O>,
 {
     wait(timeout, look, Location::caller())
+}
+
+/// Calls `look` again and again until it finds this value. The message of a timeout has both values.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use rbuilder::testing::eventually_eq;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # let replicas = || async { Some(3) };
+/// eventually_eq(Duration::from_secs(5), Some(3), || async { replicas().await }).await;
+/// # }
+/// ```
+///
+/// # Panics
+/// When `timeout` has passed, with what was found last. The message names the caller's line.
+#[track_caller]
+pub fn eventually_eq<V, F>(
+    timeout: Duration,
+    expected: V,
+    mut look: impl FnMut() -> F,
+) -> impl Future<Output = ()>
+where
+    V: PartialEq + Debug,
+    F: Future<Output = V>,
+{
+    let caller = Location::caller();
+    let expected = Arc::new(expected);
+    let compare = move || {
+        let (found, expected) = (look(), expected.clone());
+        async move {
+            let found = found.await;
+            if found == *expected {
+                Ok(())
+            } else {
+                Err(format!("{found:?} instead of {expected:?}"))
+            }
+        }
+    };
+    wait(timeout, compare, caller)
 }
 
 async fn wait<O, F>(
@@ -115,6 +158,13 @@ mod tests {
     #[should_panic(expected = "not within 1s; when last looked at: still empty")]
     async fn a_timeout_tells_what_was_last_seen() {
         eventually(SECOND, || async { Err::<(), _>("still empty") }).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[should_panic(expected = "not within 1s; when last looked at: Some(2) instead of Some(3)")]
+    async fn a_timeout_tells_both_values() {
+        eventually_eq(SECOND, 1, || async { 1 }).await;
+        eventually_eq(SECOND, Some(3), || async { Some(2) }).await;
     }
 
     #[tokio::test(start_paused = true)]

@@ -26,6 +26,7 @@ on_both_servers!(
     a_deployment_is_merged_by_its_own_schema,
     what_is_no_apply_is_refused,
     an_apply_may_name_the_version_it_means,
+    an_apply_may_name_the_object_it_means,
 );
 
 fn jar(name: &str, spec: Value) -> Value {
@@ -495,4 +496,44 @@ async fn an_apply_may_name_the_version_it_means(server: Server) {
     apply(&place.maps(), "a", "one", at(&version, "2")).await.unwrap();
     let status = refusal(apply(&place.maps(), "a", "one", at(&version, "3")).await);
     assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
+}
+
+async fn an_apply_may_name_the_object_it_means(server: Server) {
+    let place = Place::new(server).await;
+    let with = |key: &str, value: &str| {
+        let mut object = cm(json!({ "x": "1" }));
+        object["metadata"][key] = value.into();
+        object
+    };
+    let check = async |object: Value, code: u16, reason: &str, message: &str| {
+        let status = refusal(apply(&place.maps(), "a", "one", object).await);
+        assert_eq!(
+            (status.code, status.reason.as_str()),
+            (code, reason),
+            "{}",
+            status.message
+        );
+        assert!(status.message.contains(message), "{}", status.message);
+    };
+    check(
+        with("uid", "other"),
+        409,
+        "Conflict",
+        "uid mismatch: the provided object specified uid other, and no existing object was found",
+    )
+    .await;
+    // No object has this version: it is one that is not there.
+    let absent = || with("resourceVersion", "1");
+    let made = apply(&place.maps(), "a", "one", absent()).await.unwrap();
+    check(absent(), 409, "Conflict", "the object has been modified").await;
+    check(
+        with("uid", "other"),
+        422,
+        "Invalid",
+        "metadata.uid: Invalid value: \"other\": field is immutable",
+    )
+    .await;
+    let uid = made.metadata.uid.clone().unwrap();
+    let same = apply(&place.maps(), "a", "one", with("uid", &uid)).await.unwrap();
+    assert_eq!(same, made);
 }

@@ -49,6 +49,7 @@ impl Server {
 
 /// Makes of each named function, which takes a [`Server`], a test on the fake one and a test on the real one. The
 /// latter is ignored where `KUBEBUILDER_ASSETS` does not say where the binaries are. `Server` must be in scope.
+#[allow(unused_macros)]
 macro_rules! on_both_servers {
     ($($name:ident),+ $(,)?) => {
         mod fake {
@@ -67,4 +68,5 @@ macro_rules! on_both_servers {
     };
 }
 
+#[allow(unused_imports)]
 pub(crate) use on_both_servers;
