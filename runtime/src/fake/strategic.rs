@@ -49,11 +49,12 @@ fn merge_field(fields: &mut Map<String, Value>, name: &str, change: &Value, sche
             fields.remove(name);
             return;
         }
-        Form::Map => {
+        // That a map is one field for an apply is nothing to a patch.
+        _ if change.is_object() => {
             merge(fields.entry(name).or_insert(Value::Null), change, schema);
             return;
         }
-        Form::Whole => {
+        Form::Whole | Form::Map => {
             fields.insert(name.to_owned(), change.clone());
             return;
         }
