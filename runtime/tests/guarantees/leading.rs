@@ -26,7 +26,7 @@ fn elected(place: &Place, seen: &Seen) -> Manager {
         watch_namespace: place.namespace.clone(),
         ..ManagerArgs::for_tests()
     };
-    let manager = Manager::with_config(LEASE, place.env.config(), args).unwrap();
+    let manager = Manager::with_config(LEASE, place.env.real().config(), args).unwrap();
     manager.controller(Controller::new(look, seen.clone()))
 }
 
@@ -58,7 +58,7 @@ async fn a_manager_that_does_not_lead_stops_without_electing(env: Environment) {
     let operator = Operator::start(manager);
     let reads = format!(
         "rest_client_requests_total{{code=\"200\",host=\"{}\",method=\"GET\"}}",
-        place.env.config().cluster_url.authority().unwrap()
+        place.env.real().config().cluster_url.authority().unwrap()
     );
     // It has looked at the lease when its caches are filled and a request more has been answered.
     eventually(SOON, || async { metrics.text().contains(&reads) }).await;

@@ -141,7 +141,7 @@ async fn objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_f
     );
     let seconds = place.api::<v2::Parcel>();
     seconds.create(&PostParams::default(), &second).await.unwrap();
-    let server = place.env.webhook_server().unwrap();
+    let server = place.env.real().webhook_server().unwrap();
     server.convert(name).await.unwrap();
     eventually(SOON, || async { firsts.get("second").await.is_err() }).await;
 

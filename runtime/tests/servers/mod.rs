@@ -32,6 +32,17 @@ impl Server {
         }
     }
 
+    /// The real one, for what the other cannot do.
+    #[track_caller]
+    pub(crate) fn real(&self) -> &Environment {
+        match self {
+            Self::Real(environment) => environment,
+            Self::Fake(_) => {
+                panic!("this test is for kube-apiserver: mark it with #[rbuilder::envtest::test]")
+            }
+        }
+    }
+
     pub(crate) async fn install_crds(&self, path: impl AsRef<Path>) {
         match self {
             Self::Fake(server) => server.install_crds(path).unwrap(),
