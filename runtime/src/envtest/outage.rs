@@ -1,7 +1,7 @@
 //! Outages on purpose, for tests of how an operator bears them.
 
-use super::control_plane::{API_SERVER, ETCD};
-use super::{Environment, Error};
+use super::control_plane::{API_SERVER, ControlPlane, ETCD};
+use super::{Cluster, Environment, Error};
 
 /// One of the servers of an [`Environment`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,8 @@ impl Environment {
     /// ```
     ///
     /// # Errors
-    /// When the server is not running, and for [`Environment::shared`], which other tests use.
+    /// When the server is not running, and for [`Environment::shared`], which other tests use, or
+    /// an existing cluster.
     pub fn pause(&self, server: Server) -> Result<(), Error> {
         self.signal(server, "STOP")
     }
@@ -53,10 +54,10 @@ impl Environment {
     /// Ends a server at once (SIGKILL). Its data stay; see [`Environment::restart`].
     ///
     /// # Errors
-    /// When the environment was stopped, and for [`Environment::shared`], which other tests use.
+    /// When the environment was stopped, and for [`Environment::shared`], which other tests use, or
+    /// an existing cluster.
     pub fn kill(&self, server: Server) -> Result<(), Error> {
-        self.check_own()?;
-        self.plane.with_server(server.name(), |process, workspace| {
+        self.own()?.with_server(server.name(), |process, workspace| {
             process.take_down(workspace);
             Ok(())
         })
@@ -68,22 +69,27 @@ impl Environment {
     /// # Errors
     /// As [`Environment::kill`], and when the server is not ready within the start timeout.
     pub async fn restart(&self, server: Server) -> Result<(), Error> {
-        self.check_own()?;
-        self.plane.restart(server.name()).await
+        self.own()?.restart(server.name()).await
     }
 
     fn signal(&self, server: Server, signal: &str) -> Result<(), Error> {
-        self.check_own()?;
-        self.plane
+        self.own()?
             .with_server(server.name(), |process, _| process.signal(signal))
     }
 
-    fn check_own(&self) -> Result<(), Error> {
+    /// The servers that this environment may disturb.
+    fn own(&self) -> Result<&ControlPlane, Error> {
         if self.shared {
             return Err(Error::new(
                 "the shared environment cannot be disturbed: it serves all tests; start one with `builder`",
             ));
         }
-        Ok(())
+        match &*self.cluster {
+            Cluster::Own(plane) => Ok(plane),
+            Cluster::Existing(_) => Err(Error::new(
+                "the servers of an existing cluster cannot be disturbed: build the environment with \
+                 `existing_cluster(false)`",
+            )),
+        }
     }
 }
