@@ -108,7 +108,8 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// [owned](Self::owns) or [watched](Self::watches) for it changes, after the delay it asks for with
     /// [`Action::requeue`], and after a failure with growing delays (5 ms, doubling to 1000 s, until it
     /// succeeds). It never runs twice at a time for one object. It gets the object from a cache, which may
-    /// lag behind the cluster; a conflict (409) that comes of it is retried without being logged as an error.
+    /// lag behind the cluster, though not behind what the process itself applied; a conflict (409) that comes of it is
+    /// retried without being logged as an error.
     ///
     /// Its error type can be [`Error`](crate::Error), any `std::error::Error`, or a boxed one like
     /// `anyhow::Error`. A panic counts as an error.

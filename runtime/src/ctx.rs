@@ -246,9 +246,8 @@ impl<S> Ctx<S> {
             "status": wanted,
         });
         let api = self.api::<K>(object);
-        Ok(api
-            .patch_status(&object.name_any(), &self.apply_params(), &Patch::Apply(body))
-            .await?)
+        let (name, params, body) = (object.name_any(), self.apply_params(), Patch::Apply(body));
+        Ok(self.written(api.patch_status(&name, &params, &body)).await?)
     }
 
     /// Records an event of type `Normal` about `object`.
@@ -278,8 +277,19 @@ impl<S> Ctx<S> {
 
     async fn send_apply<K: Object + Serialize>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
         let body = to_apply(object).map_err(kube::Error::SerdeError)?;
-        api.patch(&object.name_any(), &self.apply_params(), &Patch::Apply(body))
-            .await
+        let (name, params, body) = (object.name_any(), self.apply_params(), Patch::Apply(body));
+        self.written(api.patch(&name, &params, &body)).await
+    }
+
+    /// Sends a request that writes an object, and lets readers of the caches see what came of it.
+    pub(crate) async fn written<K: Object>(
+        &self,
+        request: impl Future<Output = Result<K, kube::Error>>,
+    ) -> Result<K, kube::Error> {
+        let writing = self.shared.caches.begin_write::<K>();
+        let mut object = request.await?;
+        writing.end(&mut object);
+        Ok(object)
     }
 
     fn apply_params(&self) -> PatchParams {

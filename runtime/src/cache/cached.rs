@@ -12,8 +12,9 @@ use crate::object::{Key, Watchable};
 
 /// The objects of a kind as the cache has them: what was watched last, without a request.
 ///
-/// A cache may lag behind the cluster, also behind what the reconcile itself just wrote. Objects come as they are
-/// at the moment of the call; nothing holds them there.
+/// A cache may lag behind the cluster, but not behind what the process itself wrote through a [`Ctx`](crate::Ctx): what
+/// `apply`, `apply_status` and their kin return is in the cache when they return it, except while the kind is listed
+/// anew. Objects come as they are at the moment of the call; nothing holds them there.
 pub struct Cached<K: Watchable> {
     cache: Arc<Cache<K>>,
 }

@@ -11,7 +11,8 @@ use kube::Client;
 use kube::runtime::watcher::{self, DefaultBackoff};
 use tokio::time::Instant;
 
-use super::{Cache, Lean, Trim};
+use super::objects::version;
+use super::{Cache, Lean, ScopeId, Trim};
 use crate::object::{Key, Kind, Watchable};
 
 /// The longest wait between two tries to fill a cache; controllers are waiting for it.
@@ -28,7 +29,8 @@ impl<K: Watchable> Cache<K> {
         let watch = || self.events(client.clone(), namespace.as_deref());
         let mut events = watch();
         let mut pauses = Pauses::new();
-        let mut list = List::default();
+        let scope = self.write().add_scope(namespace.clone());
+        let mut list = List::of(scope);
         let mut synced = false;
         while let Some(event) = events.next().await {
             match event {
@@ -73,24 +75,29 @@ impl<K: Watchable> Cache<K> {
     fn take(&self, event: watcher::Event<K>, namespace: Option<&str>, list: &mut List, synced: &mut bool) {
         match event {
             watcher::Event::Init => {
+                self.write().list_begins(list.scope);
                 *list = List {
-                    seen: HashSet::new(),
                     expected: self.written.expected(),
+                    ..List::of(list.scope)
                 }
             }
             watcher::Event::InitApply(object) => {
                 list.seen.insert(Key::of(&object));
-                self.apply(object, !*synced);
+                self.apply(Some(list.scope), object, !*synced);
             }
             watcher::Event::InitDone => {
-                let List { seen, expected } = std::mem::take(list);
+                let scope = list.scope;
+                let List { seen, expected, .. } = std::mem::replace(list, List::of(scope));
                 self.keep_only(namespace, &seen, expected);
+                self.write().list_ends(scope);
                 if !std::mem::replace(synced, true) {
                     self.scope_synced();
                 }
             }
-            watcher::Event::Apply(object) => self.apply(object, false),
-            watcher::Event::Delete(object) => self.delete(&Key::of(&object)),
+            watcher::Event::Apply(object) => self.apply(Some(list.scope), object, false),
+            watcher::Event::Delete(object) => {
+                self.delete(Some(list.scope), &Key::of(&object), version(&object));
+            }
         }
     }
 
@@ -114,11 +121,22 @@ fn whole<K>(event: watcher::Event<Lean<K>>) -> watcher::Event<K> {
 }
 
 /// A list of objects on its way.
-#[derive(Default)]
 struct List {
+    /// Whose list it is.
+    scope: ScopeId,
     seen: HashSet<Key>,
     /// What this process had written, and not seen, before it asked for the list.
     expected: HashSet<Key>,
+}
+
+impl List {
+    fn of(scope: ScopeId) -> Self {
+        Self {
+            scope,
+            seen: HashSet::new(),
+            expected: HashSet::new(),
+        }
+    }
 }
 
 /// The pauses between tries to watch: client-go's, 800 ms doubling to 30 s, for as long as one failure follows the

@@ -9,11 +9,15 @@ mod cached;
 mod decode;
 mod follow;
 mod index;
+mod objects;
+mod own;
 mod registry;
 mod selection;
+#[cfg(test)]
+mod tests;
 mod written;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -24,6 +28,8 @@ use crate::object::{Key, Kind, Watchable};
 pub use cached::Cached;
 pub(crate) use decode::Lean;
 pub(crate) use index::Index;
+use objects::{Objects, ScopeId};
+pub(crate) use own::Writing;
 pub(crate) use registry::{CacheId, Caches, NamedWatch};
 pub use selection::Selection;
 pub(crate) use selection::Trim;
@@ -72,22 +78,13 @@ pub(crate) struct Cache<K: Watchable> {
     last_error: Mutex<String>,
 }
 
-/// The objects and what finds them, which change together.
-struct Objects<K> {
-    by_key: HashMap<Key, Arc<K>>,
-    indexes: Vec<Index<K>>,
-}
-
 impl<K: Watchable> Cache<K> {
     pub(crate) fn new(kind: Kind<K>, selection: Selection, trim: Trim) -> Self {
         Self {
             kind,
             selection,
             trim,
-            objects: RwLock::new(Objects {
-                by_key: HashMap::new(),
-                indexes: Vec::new(),
-            }),
+            objects: RwLock::default(),
             handlers: RwLock::default(),
             written: Written::default(),
             unsynced: AtomicUsize::new(0),
@@ -143,7 +140,7 @@ impl<K: Watchable> Cache<K> {
 
     /// Holds an object as if it had been watched.
     pub(crate) fn put(&self, object: K) {
-        self.apply(object, true);
+        self.apply(None, object, true);
     }
 
     /// Remembers an object that this process wrote until the watch tells of it: should it be gone before that, its
@@ -156,11 +153,11 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    fn apply(&self, mut object: K, initial: bool) {
+    fn apply(&self, scope: Option<ScopeId>, mut object: K, initial: bool) {
         self.trim.apply(object.meta_mut());
         let (key, new) = (Key::of(&object), Arc::new(object));
         self.written.seen(&key);
-        let old = self.write().insert(key, &new);
+        let old = self.write().put(scope, key, &new);
         let unchanged = old.as_ref().is_some_and(|old| {
             old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
         });
@@ -169,9 +166,9 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    fn delete(&self, key: &Key) {
+    fn delete(&self, scope: Option<ScopeId>, key: &Key, version: Option<u64>) {
         self.written.seen(key);
-        let old = self.write().remove(key);
+        let old = self.write().delete(scope, key, version);
         if let Some(old) = old {
             self.tell(&Change::Deleted(old));
         }
@@ -187,7 +184,7 @@ impl<K: Watchable> Cache<K> {
             keys.filter(|key| !seen.contains(*key)).cloned().collect()
         };
         for key in gone {
-            self.delete(&key);
+            self.delete(None, &key, None);
         }
         let expected = expected.into_iter().filter(|key| listed(&key)).collect();
         for object in self.written.missing(expected) {
@@ -236,125 +233,5 @@ impl<K: Watchable> Cache<K> {
 
     fn write(&self) -> RwLockWriteGuard<'_, Objects<K>> {
         self.objects.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<K> Objects<K> {
-    fn insert(&mut self, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
-        for index in &mut self.indexes {
-            index.insert(&key, object);
-        }
-        self.by_key.insert(key, Arc::clone(object))
-    }
-
-    fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
-        for index in &mut self.indexes {
-            index.remove(key);
-        }
-        self.by_key.remove(key)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use k8s_openapi::api::core::v1::ConfigMap;
-
-    fn object(namespace: &str, name: &str, version: &str) -> ConfigMap {
-        let mut object = ConfigMap::default();
-        object.metadata.namespace = Some(namespace.to_owned());
-        object.metadata.name = Some(name.to_owned());
-        object.metadata.resource_version = Some(version.to_owned());
-        object.metadata.managed_fields = Some(Vec::new());
-        object
-    }
-
-    /// A cache and the changes that reached its subscriber, as text.
-    fn recorded() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
-        let cache = Cache::new(Kind::of_type(), Selection::all(), Trim::default());
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&log);
-        cache.subscribe(Box::new(move |change: &Change<ConfigMap>| {
-            let version = |object: &ConfigMap| object.metadata.resource_version.clone().unwrap_or_default();
-            let line = match change {
-                Change::Applied { old, new, initial } => {
-                    let old = old.as_deref().map_or_else(|| "-".to_owned(), version);
-                    format!(
-                        "{} {old}>{}{}",
-                        Key::of(&**new),
-                        version(new),
-                        if *initial { " initial" } else { "" }
-                    )
-                }
-                Change::Deleted(old) => format!("{} {}>-", Key::of(&**old), version(old)),
-            };
-            told.lock().unwrap().push(line);
-        }));
-        (cache, log)
-    }
-
-    #[test]
-    fn subscribers_see_old_and_new_and_no_repetition() {
-        let (cache, log) = recorded();
-        cache.apply(object("a", "x", "1"), true);
-        cache.apply(object("a", "x", "2"), false);
-        cache.apply(object("a", "x", "2"), false);
-        cache.delete(&Key::of(&object("a", "x", "3")));
-        cache.delete(&Key::of(&object("a", "x", "3")));
-        assert_eq!(*log.lock().unwrap(), ["a/x ->1 initial", "a/x 1>2", "a/x 2>-"]);
-    }
-
-    #[test]
-    fn a_new_list_deletes_what_it_lacks_in_its_own_namespace_only() {
-        let (cache, log) = recorded();
-        for (namespace, name) in [("a", "x"), ("a", "y"), ("b", "x")] {
-            cache.apply(object(namespace, name, "1"), true);
-        }
-        log.lock().unwrap().clear();
-        let seen = HashSet::from([Key::of(&object("a", "y", "1"))]);
-        cache.keep_only(Some("a"), &seen, HashSet::new());
-        assert_eq!(*log.lock().unwrap(), ["a/x 1>-"]);
-        cache.keep_only(None, &HashSet::new(), HashSet::new());
-        assert!(cache.keys().is_empty());
-    }
-
-    #[test]
-    fn what_was_written_and_is_gone_before_it_was_seen_is_told_as_deleted() {
-        let (cache, log) = recorded();
-        for name in ["gone", "listed", "watched", "elsewhere"] {
-            let namespace = if name == "elsewhere" { "b" } else { "a" };
-            cache.wrote(object(namespace, name, "1"));
-        }
-        cache.apply(object("a", "watched", "2"), false);
-        cache.delete(&Key::of(&object("a", "watched", "3")));
-        let expected = cache.written.expected();
-        // It may be missing in the list that is on its way.
-        cache.wrote(object("a", "late", "1"));
-        cache.apply(object("a", "listed", "1"), false);
-        log.lock().unwrap().clear();
-
-        let seen = HashSet::from([Key::of(&object("a", "listed", "1"))]);
-        cache.keep_only(Some("a"), &seen, expected);
-        assert_eq!(*log.lock().unwrap(), ["a/gone 1>-"]);
-        cache.keep_only(Some("a"), &seen, cache.written.expected());
-        assert_eq!(*log.lock().unwrap(), ["a/gone 1>-", "a/late 1>-"]);
-    }
-
-    #[test]
-    fn who_subscribes_late_hears_of_what_is_there() {
-        let (cache, _) = recorded();
-        cache.apply(object("a", "x", "1"), true);
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&heard);
-        cache.subscribe(Box::new(move |change: &Change<ConfigMap>| {
-            let initial = matches!(change, Change::Applied { initial: true, .. });
-            let key = Key::of(&**change.object()).to_string();
-            told.lock().unwrap().push((key, initial));
-        }));
-        cache.apply(object("a", "y", "1"), false);
-        assert_eq!(
-            *heard.lock().unwrap(),
-            [("a/x".to_owned(), true), ("a/y".to_owned(), false)]
-        );
     }
 }

@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use kube::Client;
 use tokio::sync::{mpsc, watch};
 
-use super::{Cache, Selection, Trim};
-use crate::object::{Key, Kind, Watchable};
+use super::{Cache, Selection, Trim, Writing};
+use crate::object::{Key, Kind, Object, Watchable};
 
 /// A watch that fills a cache, with a name for messages.
 pub(crate) type NamedWatch = (String, BoxFuture<'static, ()>);
@@ -167,6 +167,12 @@ impl Caches {
             .filter(|(other, _)| other.resource == id.resource);
         let all_agree = others.all(|(_, cache)| cache.version_of(key).as_ref() == version);
         all_agree.then_some(object)
+    }
+
+    /// Says that a request begins which writes an object of kind `K`.
+    pub(crate) fn begin_write<K: Object>(&self) -> Writing<K> {
+        let caches: Vec<_> = self.lock().caches.values().map(Arc::clone).collect();
+        Writing::begin(caches.into_iter().map(AnyCache::into_any))
     }
 
     /// Runs the watches of all caches, those to come included.

@@ -62,6 +62,11 @@ impl Selection {
         self.namespaces.as_deref().unwrap_or(defaults)
     }
 
+    /// Whether objects are left out by what they say.
+    pub(super) fn is_choosy(&self) -> bool {
+        self.labels.is_some() || self.fields.is_some()
+    }
+
     pub(super) fn watcher_config(&self) -> watcher::Config {
         let mut config = watcher::Config::default();
         config.label_selector.clone_from(&self.labels);
@@ -98,6 +103,10 @@ impl Trim {
             && let Some(annotations) = &mut meta.annotations
         {
             annotations.remove(LAST_APPLIED);
+        }
+        // serde makes room for four of what is mostly one, and an owner reference is large.
+        if let Some(owners) = &mut meta.owner_references {
+            owners.shrink_to_fit();
         }
     }
 }

@@ -36,7 +36,7 @@ impl<S> Ctx<S> {
             field_manager: Some(self.controller().to_owned()),
             ..PostParams::default()
         };
-        match api.create(&params, &child).await {
+        match self.written(api.create(&params, &child)).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 let present = api.get(&child.name_any()).await?;
                 Ok(owned_already(owner, present)?)

@@ -127,9 +127,9 @@ impl<S> Ctx<S> {
             field_manager: Some(self.shared.controller.clone()),
             ..PatchParams::default()
         };
-        Ok(Written::Updated(
-            api.patch(&name, &params, &Patch::Merge(changes)).await?,
-        ))
+        let changes = Patch::Merge(changes);
+        let updated = self.written(api.patch(&name, &params, &changes)).await?;
+        Ok(Written::Updated(updated))
     }
 
     /// The object of this name as it is, by a cache or by the server.
@@ -145,7 +145,7 @@ impl<S> Ctx<S> {
             field_manager: Some(self.shared.controller.clone()),
             ..PostParams::default()
         };
-        match api.create(&params, object).await {
+        match self.written(api.create(&params, object)).await {
             // It was not there a moment ago, so this is a race like any other.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Err(as_conflict(&status)),
             created => created,

@@ -35,31 +35,46 @@ impl<S> Ctx<S> {
     ) -> Result<C, Error> {
         set_controller_reference(owner, &mut child)?;
         let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
-        let known = self.cached_metadata(&child);
-        let known = known.filter(|known| is_controlled_by(known, owner));
         // The server is no help in telling owners apart: those that one controller reconciles share a field manager,
         // and an apply for the second one silently takes the reference to the first one away. So each apply names
         // what it was decided on, and meets a conflict should that have changed.
-        let is_known = known.is_some();
-        if let Some(known) = known {
-            child.meta_mut().uid = known.uid;
-        } else if let Some(present) = api.get_metadata_opt(&child.name_any()).await? {
-            refuse_foreign(owner, &child, &present.metadata)?;
-            child.meta_mut().resource_version = present.metadata.resource_version;
-        } else {
-            child.meta_mut().resource_version = Some(NOT_THERE.to_owned());
-        }
-        match self.send_apply(&api, &child).await {
-            // An object of this name, but not the one that was known.
-            Err(kube::Error::Api(status)) if is_about_uid(&status) => Err(as_conflict(&status).into()),
-            applied => {
-                let applied = applied?;
-                if !is_known {
-                    self.remember(&applied);
-                }
-                Ok(applied)
+        match self.look_up(&child) {
+            LookedUp::Found(known) if is_controlled_by(&known, owner) => {
+                child.meta_mut().uid = known.uid;
+                return match self.send_apply(&api, &child).await {
+                    // An object of this name, but not the one that was known.
+                    Err(kube::Error::Api(status)) if is_about_uid(&status) => {
+                        Err(as_conflict(&status).into())
+                    }
+                    applied => Ok(applied?),
+                };
             }
+            // Most likely it is not there, and then one request is enough.
+            LookedUp::NotThere => {
+                child.meta_mut().resource_version = Some(NOT_THERE.to_owned());
+                match self.send_apply(&api, &child).await {
+                    Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                    made => return self.remembered(made),
+                }
+            }
+            LookedUp::Found(_) | LookedUp::Unknown => {}
         }
+        let present = api.get_metadata_opt(&child.name_any()).await?;
+        child.meta_mut().resource_version = match present {
+            Some(present) => {
+                refuse_foreign(owner, &child, &present.metadata)?;
+                present.metadata.resource_version
+            }
+            None => Some(NOT_THERE.to_owned()),
+        };
+        let made = self.send_apply(&api, &child).await;
+        self.remembered(made)
+    }
+
+    fn remembered<C: Object>(&self, made: Result<C, kube::Error>) -> Result<C, Error> {
+        let made = made?;
+        self.remember(&made);
+        Ok(made)
     }
 
     /// Tells the caches of an owned object that was just made, so that its owner hears of its end even if its watch
@@ -78,17 +93,30 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// What a cache has of the metadata of an object of this kind and name.
-    fn cached_metadata<C: Object>(&self, child: &C) -> Option<ObjectMeta> {
+    /// What the caches have of the metadata of an object of this kind and name.
+    fn look_up<C: Object>(&self, child: &C) -> LookedUp {
         let (key, all) = (Key::of(child), Selection::all());
         let caches = &self.shared.caches;
         let metadata = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all);
-        let metadata = metadata.and_then(|cache| Some(cache.get(&key)?.metadata.clone()));
-        metadata.or_else(|| {
-            let whole = caches.find::<C>(&Kind::of_type(), &all)?.get(&key)?;
-            Some(whole.meta().clone())
-        })
+        let whole = caches.find::<C>(&Kind::of_type(), &all);
+        let found = metadata
+            .as_ref()
+            .and_then(|cache| Some(cache.get(&key)?.metadata.clone()));
+        let found = found.or_else(|| Some(whole.as_ref()?.get(&key)?.meta().clone()));
+        match found {
+            Some(found) => LookedUp::Found(Box::new(found)),
+            None if metadata.is_some() || whole.is_some() => LookedUp::NotThere,
+            None => LookedUp::Unknown,
+        }
     }
+}
+
+/// What the caches know of an object; they lag behind the cluster.
+enum LookedUp {
+    Found(Box<ObjectMeta>),
+    NotThere,
+    /// Nothing caches its kind.
+    Unknown,
 }
 
 fn is_about_uid(status: &Status) -> bool {

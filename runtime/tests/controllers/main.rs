@@ -4,6 +4,7 @@
 mod caches;
 mod owning;
 mod reconciling;
+mod requests;
 mod support;
 mod tasks;
 mod triggers;

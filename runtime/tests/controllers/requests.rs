@@ -1,0 +1,84 @@
+//! How many requests an object costs: those that write what is wanted, and no more.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::client::Body;
+use kube::core::PartialObjectMeta;
+use kube::{Client, ResourceExt};
+use rbuilder::envtest::eventually;
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+
+use crate::support::{
+    Memo, MemoStatus, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers,
+};
+
+on_both_servers!(a_reconcile_does_not_write_again_what_it_wrote_before);
+
+const MEMOS: usize = 40;
+
+/// Requests by method and resource.
+#[derive(Clone, Default)]
+struct Requests(Arc<Mutex<BTreeMap<String, usize>>>);
+
+impl Requests {
+    /// A client whose requests count.
+    fn client(&self, inner: Client) -> Client {
+        let Self(counts) = self.clone();
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let resource = ["configmaps", "status", "memos"]
+                .into_iter()
+                .find(|resource| request.uri().path().contains(resource));
+            let name = format!("{} {}", request.method(), resource.unwrap_or("other"));
+            *counts.lock().unwrap().entry(name).or_default() += 1;
+            let inner = inner.clone();
+            async move { inner.send(request).await }
+        });
+        Client::new(service, "default")
+    }
+
+    fn of(&self, name: &str) -> usize {
+        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
+    }
+}
+
+/// Writes what the caches lack.
+async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
+    let copies = ctx.cached::<PartialObjectMeta<ConfigMap>>()?;
+    if copies.named(&namespace, &name).is_none() {
+        ctx.apply_owned(&*memo, config_map(&name, "1")).await?;
+    }
+    if memo.status.is_none() {
+        let status = MemoStatus {
+            copied: Some("1".to_owned()),
+            ..MemoStatus::default()
+        };
+        ctx.apply_status(&*memo, status).await?;
+    }
+    ctx.note(&name);
+    Ok(Action::await_change())
+}
+
+/// The watch tells of the first write while the second is under way, so the reconcile runs again at once.
+async fn a_reconcile_does_not_write_again_what_it_wrote_before(server: Server) {
+    let place = Place::new(server).await;
+    let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
+    for name in &names {
+        place.create(memo(name, "1")).await;
+    }
+    let (requests, seen) = (Requests::default(), Seen::default());
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        ..ManagerArgs::for_tests()
+    };
+    let controller = Controller::new(fill_in, seen.clone()).owns::<ConfigMap>();
+    let manager = Manager::with_client("requests.example.com", requests.client(place.env.client()), args);
+    let operator = Operator::start(manager.controller(controller));
+    eventually(SOON, || async { names.iter().all(|name| seen.count(name) >= 2) }).await;
+    operator.stop().await.unwrap();
+    assert_eq!(requests.of("PATCH configmaps"), MEMOS);
+    assert_eq!(requests.of("PATCH status"), MEMOS);
+    assert!(requests.of("GET configmaps") <= 2, "a list and a watch");
+}
