@@ -12,6 +12,7 @@ use kube::api::{DynamicObject, GroupVersionKind, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, ResourceExt};
 use rbuilder::envtest::{Environment, eventually};
+use rbuilder::testing::eventually_eq;
 use serde_json::json;
 
 const CRDS: &str = "tests/envtest/crds";
@@ -222,9 +223,16 @@ async fn an_existing_cluster_is_used_and_cleaned_up() {
     let said = String::from_utf8_lossy(&guest.stderr);
     assert!(guest.status.success(), "{said}");
     // What the guest installed is gone, what was there before is not, and the server goes on.
-    let left = crds.list(&Default::default()).await.unwrap();
-    let left: Vec<_> = left.items.iter().map(ResourceExt::name_any).collect();
-    assert_eq!(left, ["memos.controllers.example.com"]);
+    // A CRD takes a moment to go: its objects go first.
+    eventually_eq(
+        Duration::from_secs(20),
+        vec!["memos.controllers.example.com".to_owned()],
+        async || {
+            let left = crds.list(&Default::default()).await.unwrap();
+            left.items.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
+        },
+    )
+    .await;
     let namespaces = Api::<Namespace>::all(host.client())
         .list(&Default::default())
         .await
