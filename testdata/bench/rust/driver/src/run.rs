@@ -166,9 +166,10 @@ async fn touch(cluster: &Cluster, rate: u32, seconds: u32) -> Result<()> {
         let ticks = Arc::clone(&ticks);
         async move {
             ticks.lock().await.tick().await;
-            cluster.touch(number % touched)
+            number % touched
         }
     });
+    let sent = sent.map(|number| cluster.touch(number));
     sent.buffer_unordered(256).try_collect().await
 }
 
