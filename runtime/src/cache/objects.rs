@@ -38,10 +38,10 @@ struct Scope {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScopeId(usize);
 
-/// When a write began.
+/// When a write began: after how many lists, unless one was under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Began {
-    lists: u64,
+    lists: Option<u64>,
 }
 
 impl<K> Default for Objects<K> {
@@ -117,7 +117,10 @@ impl<K: Watchable> Objects<K> {
     }
 
     pub(super) fn begin_write(&self) -> Began {
-        Began { lists: self.lists }
+        let quiet = self.scopes.iter().all(|scope| !scope.listing);
+        Began {
+            lists: quiet.then_some(self.lists),
+        }
     }
 
     /// Holds an object as this process wrote it, unless it is not sure that the watch will tell of it. Where a
@@ -130,11 +133,10 @@ impl<K: Watchable> Objects<K> {
         let covers = |scope: &&Scope| {
             scope.namespace.is_none() || scope.namespace.as_deref() == key.namespace.as_deref()
         };
-        let will_be_told = self
-            .scopes
-            .iter()
-            .find(covers)
-            .is_some_and(|scope| !scope.listing && began.lists == self.lists && version > scope.newest);
+        let will_be_told =
+            self.scopes.iter().find(covers).is_some_and(|scope| {
+                !scope.listing && began.lists == Some(self.lists) && version > scope.newest
+            });
         let present = self.by_key.get(&key);
         let is_newer =
             present.is_none_or(|present| self::version(&**present).is_some_and(|held| held < version));

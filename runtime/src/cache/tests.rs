@@ -176,11 +176,14 @@ fn a_list_decides_over_own_writes_and_over_those_under_way() {
     write(&cache, "gone", "9");
     cache.write().list_begins(scope.unwrap());
     cache.put_own(began, object("a", "late", "10"));
+    let meanwhile = cache.read().begin_write();
     cache.apply(scope, object("a", "x", "6"), false);
     let seen = HashSet::from([Key::of(&object("a", "x", ""))]);
     cache.keep_only(None, &seen, HashSet::new());
     cache.write().list_ends(scope.unwrap());
     cache.put_own(began, object("a", "late", "10"));
+    // Somebody may have deleted it again before the list was made, and the watch tells of what comes after.
+    cache.put_own(meanwhile, object("a", "late", "11"));
     assert_eq!(held(&cache, "x").as_deref(), Some("6"));
     assert_eq!((held(&cache, "gone"), held(&cache, "late")), (None, None));
     // Its owner may wait for it.
