@@ -30,6 +30,7 @@
 //! | 10 | what hangs is an error after the grace period, and named | `src/phase.rs: a_hanging_part_is_ended_after_the_grace_period_and_named`, `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
 //! | 10 | a clean stop is no error | `tests/controllers/reconciling.rs: stopping_lets_reconciles_end`, `src/phase.rs: parts_that_end_in_time_end_well` |
 //! | 11 | no reconcile is left behind | `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
+//! | 11 | no task, file, thread or connection is left behind, however the manager ends | `tests/leaks.rs: nothing_is_left_of_managers_that_have_ended` |
 //! | 12 | webhooks are served before caches fill, caches are filled before the manager is ready | `tests/guarantees/starting.rs: objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_from_starting`, `tests/webhooks.rs: versions_are_converted_and_the_operator_starts_with_what_is_stored` |
 //! | 13 | metrics are there from the start, at zero | `src/metrics/tests.rs: names_types_and_labels_are_controller_runtimes_and_begin_at_zero` |
 //! | 13 | a port in use is an error that names the address | `tests/metrics.rs: a_port_in_use_ends_the_start_with_the_address`, `src/server/tests.rs: an_address_that_cannot_be_had_is_named`, `tests/process.rs: a_manager_that_cannot_start_says_why` |
