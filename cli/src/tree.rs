@@ -80,7 +80,8 @@ impl Tree {
     pub fn read(&self, path: &str) -> Result<Option<String>> {
         let bytes = self.look(path)?;
         let held = bytes.as_deref().map(Held::of);
-        self.seen.borrow_mut().insert(path.to_owned(), held);
+        // What was read first counts: something has been decided on it, whatever a later look finds.
+        self.seen.borrow_mut().entry(path.to_owned()).or_insert(held);
         bytes
             .map(|bytes| String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{path} is not UTF-8 text")))
             .transpose()
@@ -188,4 +189,26 @@ pub(crate) fn check_relative(path: &str) -> Result<()> {
         bail!("`{path}` is not a path within the project");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changes_between_two_looks_has_changed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |text: &str| fs::write(folder.path().join("PROJECT"), text).expect("a file");
+        let tree = Tree::new(folder.path());
+        write("one");
+        assert_eq!(tree.read("PROJECT").expect("it is text").as_deref(), Some("one"));
+        assert!(tree.verify_unchanged().is_ok());
+        write("two");
+        assert_eq!(tree.read("PROJECT").expect("it is text").as_deref(), Some("two"));
+        let error = tree.verify_unchanged().expect_err("it was `one`").to_string();
+        assert!(
+            error.starts_with("PROJECT was changed while the command ran"),
+            "{error}"
+        );
+    }
 }
