@@ -439,6 +439,9 @@ fn webhooks_of_nothing_are_refused() {
             expected,
         );
     }
+    folder.write("src/webhook.rs", "// mine\n");
+    refused(&folder, WEBHOOK, "src/webhook.rs is there already");
+    folder.remove("src/webhook.rs");
     folder.write("src/main.rs", "fn main() {}\n");
     refused(&folder, WEBHOOK, "let manager = webhook::register(manager);");
     assert_eq!(

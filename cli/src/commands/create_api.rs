@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Rendered};
 
-use super::{Outcome, finish, manifests, open, scaffold};
+use super::{Outcome, finish, open, scaffold};
 use crate::edit::{Unrecognised, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
@@ -50,12 +50,7 @@ fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
 /// When a name is not sound or taken, a file is in the way, or a file is not laid out as an edit needs it.
 pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     check_flags(flags)?;
-    let Some(mut project) = scaffold::read_project(tree)? else {
-        bail!(
-            "there is no {FILE} in {}: start a project with `rbuilder init`",
-            tree.shown()
-        );
-    };
+    let mut project = scaffold::require_project(tree)?;
     let request = Request::new(&project, flags)?;
     request.check_free(&project, tree)?;
     let context = scaffold::project_context(&project, tree.root());
@@ -69,15 +64,7 @@ pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     scaffold::put(&mut plan, tree, &mut project, &files, flags.force)?;
     plan.check_conflicts()?;
     add_lines(&mut plan, tree, &files, &api)?;
-    let found = if flags.manifests {
-        let request = manifests::Request {
-            advice: "mend this first, or pass `--manifests=false` and run `rbuilder manifests` later",
-            ..manifests::Request::default()
-        };
-        manifests::add_to_plan(&mut plan, tree, &request)?
-    } else {
-        manifests::Found::default()
-    };
+    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let unbound = project.known.namespaced && api.controller && !api.namespaced;
     project.add_resource(request.resource);
     plan.edit(tree, FILE, &project.print())?;
@@ -95,7 +82,7 @@ pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
 }
 
 /// A module lives in `a.rs` or in `a/mod.rs`; Rust refuses both at once.
-fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
+pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     let Some(folder) = path.strip_suffix("/mod.rs") else {
         return Ok(());
     };

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
-use super::create_api::{ApiPlaces, add_modules, edit};
-use super::{Outcome, finish, manifests, open, scaffold};
+use super::create_api::{ApiPlaces, add_modules, check_module_place, edit};
+use super::{Outcome, finish, open, scaffold};
 use crate::edit::{Unrecognised, kustomization, rust};
 use crate::flags::WebhookFlags;
 use crate::plan::Plan;
@@ -34,12 +34,7 @@ pub(super) fn run(dir: &Path, flags: &WebhookFlags, shell: &mut Shell) -> Result
 /// When the kind or a version of it is not there, a file is in the way, or one is not laid out as an edit needs it.
 pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
     check_flags(flags)?;
-    let Some(mut project) = scaffold::read_project(tree)? else {
-        bail!(
-            "there is no {FILE} in {}: start a project with `rbuilder init`",
-            tree.shown()
-        );
-    };
+    let mut project = scaffold::require_project(tree)?;
     let request = Request::new(&project, flags)?;
     let context = scaffold::project_context(&project, tree.root());
     let api = request.api(&project);
@@ -51,6 +46,7 @@ pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
     let test = format!("tests/{}.rs", webhook.test_module);
     check_grown(tree, &project, &handlers, &request)?;
     for file in files {
+        check_module_place(tree, &file.path)?;
         let untouched = is_untouched(tree, &project, &file.path)?;
         if file.path == test && !untouched && !flags.force && tree.read(&test)?.is_some() {
             plan.keep(&test);
@@ -60,15 +56,7 @@ pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
     }
     plan.check_conflicts()?;
     add_lines(&mut plan, tree, &api, &webhook)?;
-    let found = if flags.manifests {
-        let request = manifests::Request {
-            advice: "mend this first, or pass `--manifests=false` and run `rbuilder manifests` later",
-            ..manifests::Request::default()
-        };
-        manifests::add_to_plan(&mut plan, tree, &request)?
-    } else {
-        manifests::Found::default()
-    };
+    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     project.add_resource(request.resource);
     plan.edit(tree, FILE, &project.print())?;
     Ok(found.into_outcome(plan))

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use rbuilder_templates::{OnExists, ProjectContext, Rendered};
 
+use super::manifests;
 use crate::hash::fnv1a_32;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
@@ -24,6 +25,29 @@ pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
         );
     }
     Ok(Some(project))
+}
+
+/// The project of a folder, which `create` adds to.
+pub(super) fn require_project(tree: &Tree) -> Result<Project> {
+    match read_project(tree)? {
+        Some(project) => Ok(project),
+        None => bail!(
+            "there is no {FILE} in {}: start a project with `rbuilder init`",
+            tree.shown()
+        ),
+    }
+}
+
+/// Adds the manifests of what a plan makes, where they are asked for.
+pub(super) fn add_manifests(plan: &mut Plan, tree: &Tree, asked: bool) -> Result<manifests::Found> {
+    if !asked {
+        return Ok(manifests::Found::default());
+    }
+    let request = manifests::Request {
+        advice: "mend this first, or pass `--manifests=false` and run `rbuilder manifests` later",
+        ..manifests::Request::default()
+    };
+    manifests::add_to_plan(plan, tree, &request)
 }
 
 /// A name where it is a whole YAML value.
