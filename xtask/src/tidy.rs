@@ -25,6 +25,7 @@ const RULES: &[Rule] = &[
     no_trailing_space,
     final_newline,
     template_suffix,
+    compiled_samples,
 ];
 
 /// Applies every rule to every file that git knows or would add.
@@ -126,6 +127,22 @@ fn template_suffix(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
         return vec![(None, "name the template `….tera`")];
     }
     Vec::new()
+}
+
+/// Samples are compiled or they rot; a sample that needs more than the compiler is `no_run`. CI counts an ignored one as
+/// a skipped test.
+fn compiled_samples(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
+    let is_documentation = ["md", "rs"].contains(&extension(file.path));
+    let is_ignored = |line: &str| {
+        let text = line.trim_start().trim_start_matches(['/', '!', ' ']);
+        let fence = text.strip_prefix("```").unwrap_or_default();
+        fence.split(',').any(|word| word.trim() == "ignore")
+    };
+    lines(
+        file,
+        |line| is_documentation && is_ignored(line),
+        "let the sample be compiled: `no_run` instead of `ignore`",
+    )
 }
 
 /// A complaint about each line that is wrong.
@@ -234,6 +251,10 @@ mod tests {
         check(final_newline, "a.toml", "", &[]);
         check(template_suffix, "templates/files/init/Cargo.toml", "", &[None]);
         check(template_suffix, "templates/files/init/Cargo.toml.tera", "", &[]);
+        let ignored = "//! A.\n//! ```rust,ignore\n//! b();\n//! ```\n";
+        check(compiled_samples, "cli/src/a.rs", ignored, &[Some(2)]);
+        check(compiled_samples, "docs/a.md", "```ignore\nb()\n```\n", &[Some(1)]);
+        check(compiled_samples, "docs/a.md", "```rust,no_run\nb()\n```\n", &[]);
     }
 
     #[test]
