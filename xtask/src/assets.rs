@@ -2,6 +2,9 @@
 //!
 //! kube-apiserver is built once from the Go module in tools/kube-apiserver and kept in the user's cache folder; etcd
 //! comes from the machine's packages. Only the folder goes to standard output, so that a shell can capture it.
+//!
+//! What is measured rather than tested wants the etcd that clusters run, which packages may be years behind of: that is
+//! [`current_etcd`], built from tools/etcd.
 
 use std::path::{Path, PathBuf};
 
@@ -31,12 +34,11 @@ pub(crate) fn ensure() -> Result<PathBuf> {
         }
         return Ok(folder);
     }
-    let module = repo::root().join("tools/kube-apiserver");
-    let version = kubernetes_version(&fs_err::read_to_string(module.join("go.mod"))?)?;
+    let version = required_version("kube-apiserver", "k8s.io/kubernetes")?;
     let folder = cache()?.join(format!("rbuilder/envtest/{version}-{}-{}", go_os(), go_arch()));
     fs_err::create_dir_all(&folder)?;
     if !folder.join("kube-apiserver").is_file() {
-        build_kube_apiserver(&module, &version, &folder)?;
+        build_kube_apiserver(&version, &folder.join("kube-apiserver"))?;
     }
     if !folder.join("etcd").is_file() {
         link_etcd(&folder)?;
@@ -50,25 +52,56 @@ fn is_complete(folder: &Path) -> bool {
         .all(|name| folder.join(name).is_file())
 }
 
-/// The version of Kubernetes, without the leading `v`, that a go.mod requires.
-fn kubernetes_version(go_mod: &str) -> Result<String> {
-    go_mod
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes v"))
-        .map(|version| version.split_whitespace().next().unwrap_or_default().to_owned())
-        .context("tools/kube-apiserver/go.mod does not require k8s.io/kubernetes")
+/// An etcd as clusters run it, which since 3.5 lets the API server answer lists of the present state from memory; finds
+/// or builds it.
+///
+/// # Errors
+///
+/// Go is missing, or the build failed.
+pub(crate) fn current_etcd() -> Result<PathBuf> {
+    let version = required_version("etcd", "go.etcd.io/etcd/server/v3")?;
+    let folder = cache()?.join(format!("rbuilder/etcd/{version}-{}-{}", go_os(), go_arch()));
+    let binary = folder.join("etcd");
+    if !binary.is_file() {
+        fs_err::create_dir_all(&folder)?;
+        eprintln!("building etcd {version}; this takes a minute or two, once");
+        go_build("etcd", "-s -w", &binary)?;
+    }
+    Ok(binary)
 }
 
-fn build_kube_apiserver(module: &Path, version: &str, folder: &Path) -> Result<()> {
-    if !Cmd::new("go").arg("version").succeeds() {
+/// The folder of a module that says in its go.mod what to build.
+fn module_folder(module: &str) -> PathBuf {
+    repo::root().join("tools").join(module)
+}
+
+/// The version, without the leading `v`, in which a module of tools/ requires another.
+fn required_version(module: &str, required: &str) -> Result<String> {
+    let go_mod = fs_err::read_to_string(module_folder(module).join("go.mod"))?;
+    version_in(&go_mod, required)
+        .with_context(|| format!("tools/{module}/go.mod does not require {required}"))
+}
+
+/// The version, without the leading `v`, in which a go.mod requires a module, be it in a block or on a line of its own.
+fn version_in(go_mod: &str, required: &str) -> Option<String> {
+    go_mod.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip_while(|&word| word == "require");
+        let version = words
+            .next()
+            .filter(|&path| path == required)
+            .and_then(|_| words.next())?;
+        version.strip_prefix('v').map(str::to_owned)
+    })
+}
+
+fn build_kube_apiserver(version: &str, binary: &Path) -> Result<()> {
+    if !has_go() {
         bail!(
             "kube-apiserver is built from its Go module, and `go` is not on the path: install Go 1.26 or newer, or set \
              KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (`setup-envtest use -p path` makes one)"
         );
     }
     eprintln!("building kube-apiserver {version}; this takes some minutes, once");
-    // The binary appears under its own name only when it is whole.
-    let partial = folder.join(format!(".kube-apiserver-{}", std::process::id()));
     let (major, minor) = version
         .split_once('.')
         .context("a Kubernetes version is major.minor.patch")?;
@@ -77,18 +110,29 @@ fn build_kube_apiserver(module: &Path, version: &str, folder: &Path) -> Result<(
     let flags = format!(
         "-s -w -X {package}.gitVersion=v{version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
     );
+    go_build("kube-apiserver", &flags, binary)
+}
+
+/// Whether there is a Go to build with.
+pub(crate) fn has_go() -> bool {
+    Cmd::new("go").arg("version").succeeds()
+}
+
+/// Builds the program of a module of tools/, without C. It appears under its own name only when it is whole.
+fn go_build(module: &str, linker_flags: &str, binary: &Path) -> Result<()> {
+    let partial = binary.with_file_name(format!(".{module}-{}", std::process::id()));
     let built = Cmd::new("go")
-        .args(["build", "-trimpath", "-ldflags", &flags, "-o"])
+        .args(["build", "-trimpath", "-ldflags", linker_flags, "-o"])
         .arg(&partial)
         .arg(".")
-        .dir(module)
+        .dir(&module_folder(module))
         .env("CGO_ENABLED", "0")
         .run();
     if let Err(error) = built {
         let _ = fs_err::remove_file(&partial);
         return Err(error);
     }
-    fs_err::rename(&partial, folder.join("kube-apiserver"))?;
+    fs_err::rename(&partial, binary)?;
     Ok(())
 }
 
@@ -178,21 +222,27 @@ mod tests {
     #[test]
     fn reads_the_version_that_go_mod_requires() {
         let check = |go_mod: &str, expected: Option<&str>| {
-            assert_eq!(kubernetes_version(go_mod).ok().as_deref(), expected, "{go_mod}");
+            let found = version_in(go_mod, "k8s.io/kubernetes");
+            assert_eq!(found.as_deref(), expected, "{go_mod}");
         };
         check(
             "require (\n\tk8s.io/component-base v0.36.3\n\tk8s.io/kubernetes v1.36.3\n)",
             Some("1.36.3"),
         );
         check("\tk8s.io/kubernetes v1.37.0 // pinned\n", Some("1.37.0"));
+        check("require k8s.io/kubernetes v1.37.0\n", Some("1.37.0"));
+        check("\tk8s.io/kubernetes/x v1.37.0\n", None);
         check("replace k8s.io/kubernetes => ../kubernetes\n", None);
         check("", None);
     }
 
     #[test]
-    fn the_committed_module_names_a_version() {
-        let go_mod = fs_err::read_to_string(repo::root().join("tools/kube-apiserver/go.mod")).unwrap();
-        let version = kubernetes_version(&go_mod).unwrap();
-        assert_eq!(version.split('.').count(), 3, "{version}");
+    fn the_committed_modules_name_versions() {
+        let check = |module: &str, required: &str| {
+            let version = required_version(module, required).unwrap();
+            assert_eq!(version.split('.').count(), 3, "{module}: {version}");
+        };
+        check("kube-apiserver", "k8s.io/kubernetes");
+        check("etcd", "go.etcd.io/etcd/server/v3");
     }
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask bench-operator`: what an operator costs, beside the same operator in Go on controller-runtime.
 //!
 //! Both operators are in testdata/bench, with the program that measures them: it starts etcd and kube-apiserver, makes
-//! the objects, runs the operators by turns and prints the table. This task builds the three and starts it. Nothing
-//! here is a test: a figure never fails.
+//! the objects, runs the operators by turns and prints the table. This task builds the three, and an etcd as clusters
+//! run it, and starts it. Nothing here is a test: a figure never fails.
 
 use std::path::{Path, PathBuf};
 
@@ -43,9 +43,13 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 15)]
     settle: u64,
 
-    /// Measure the Rust operator alone; without this, Go is needed
+    /// Measure the Rust operator alone
     #[arg(long)]
     no_go: bool,
+
+    /// Use the etcd of `cargo xtask assets` in place of a present one built with Go
+    #[arg(long)]
+    packaged_etcd: bool,
 
     /// File that gets a line of JSON for each run
     #[arg(long)]
@@ -74,6 +78,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .args(["--cold", &args.cold.to_string(), "--warm", &args.warm.to_string()])
         .args(["--seconds", &args.seconds.to_string()])
         .args(["--settle", &args.settle.to_string()]);
+    if !args.packaged_etcd {
+        needs_go("--packaged-etcd takes the machine's etcd")?;
+        driver = driver.env("TEST_ASSET_ETCD", assets::current_etcd()?);
+    }
     for operator in &operators {
         driver = driver.args(["--operator", operator]);
     }
@@ -105,12 +113,16 @@ fn cargo_build(target: &Path, package: &str) -> Result<()> {
         .run()
 }
 
-fn go_build(target: &Path) -> Result<PathBuf> {
-    if !Cmd::new("go").arg("version").succeeds() {
-        bail!(
-            "`go` is not on the path: install Go 1.26 or newer, or measure the Rust operator alone with --no-go"
-        );
+/// Fails where there is no Go, with what to do then.
+fn needs_go(otherwise: &str) -> Result<()> {
+    if !assets::has_go() {
+        bail!("`go` is not on the path: install Go 1.26 or newer; {otherwise}");
     }
+    Ok(())
+}
+
+fn go_build(target: &Path) -> Result<PathBuf> {
+    needs_go("--no-go measures the Rust operator alone")?;
     let binary = target.join("go-manager");
     Cmd::new("go")
         .args(["build", "-trimpath", "-ldflags", "-s -w", "-o"])
