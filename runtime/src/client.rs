@@ -1,4 +1,4 @@
-//! The client of a manager: how long it waits for an answer, and which requests it repeats.
+//! The client of a manager: how long it waits for an answer, which requests it repeats, and what it logs of answers.
 //!
 //! kube's own defaults wait for ever: a request that reached a server which then hangs, or whose connection a network
 //! drops in silence, would hold its reconcile for good, and a list its cache. And they repeat a refused request with
@@ -25,6 +25,10 @@ use tower::{BoxError, Service};
 
 use crate::metrics::Metrics;
 
+mod warnings;
+
+use warnings::Warned;
+
 /// How long the API server may be silent on a connection that is waited on. It answers ordinary requests within its
 /// own `--request-timeout` of 60 s, and watches get a bookmark every 60 s. It is longer than the 90 s for which hyper
 /// keeps idle connections: the next try must not be made on one that died in the same moment.
@@ -44,6 +48,7 @@ pub(crate) fn of_manager(mut config: Config, metrics: &Metrics) -> Result<Client
     Ok(ClientBuilder::try_from(config)?
         .with_layer(&layer_fn(Shared::new))
         .with_layer(&layer_fn(Limited))
+        .with_layer(&layer_fn(Warned::new))
         .with_layer(&counted)
         .with_layer(&repeat)
         .build())
@@ -232,6 +237,46 @@ mod tests {
         let error = maps.get("any").await.unwrap_err();
         assert!(matches!(error, kube::Error::Service(_)), "{error:?}");
         assert_given_up_since(started);
+    }
+
+    #[tokio::test]
+    async fn what_the_api_server_warns_of_is_logged_once() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"any"}}"#;
+        let says = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nwarning: 299 - \"unknown field \\\"a\\\"\"\r\n\
+             warning: 299 - \"old\"\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let maps: Api<ConfigMap> = Api::default_namespaced(client(says.leak()).await);
+        for _ in 0..2 {
+            maps.get("any").await.unwrap();
+        }
+        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let count = |text: &str| log.matches(text).count();
+        assert_eq!(count(r#"the API server warns: unknown field "a""#), 1, "{log}");
+        assert_eq!(count("the API server warns: old"), 1, "{log}");
+        assert_eq!(count("GET /api/v1/namespaces/default/configmaps/any"), 2, "{log}");
+    }
+
+    /// What was logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 
     #[tokio::test(start_paused = true)]
