@@ -132,17 +132,14 @@ async fn a_shorthand_survives_a_change_made_in_v2(env: Environment) {
         .create(&params, &first("hourly", "@hourly"))
         .await
         .unwrap();
-    let read = served.second.get("hourly").await.unwrap();
-    assert_eq!(fields(&read)["minute"], "0");
-
-    // An update of the whole object, as clients of v2 do it.
-    let mut changed = read;
-    changed.spec.starting_deadline_seconds = Some(60);
-    served
-        .second
-        .replace("hourly", &params, &changed)
-        .await
-        .unwrap();
+    // An update of the whole object, as clients of v2 do it: anew when the operator's status came in between.
+    eventually(LONG, || async {
+        let mut changed = served.second.get("hourly").await?;
+        assert_eq!(fields(&changed)["minute"], "0");
+        changed.spec.starting_deadline_seconds = Some(60);
+        served.second.replace("hourly", &params, &changed).await
+    })
+    .await;
     let kept = served.first.get("hourly").await.unwrap();
     assert_eq!(kept.spec.schedule, "@hourly");
     assert_eq!(kept.spec.starting_deadline_seconds, Some(60));
