@@ -190,6 +190,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+    use crate::logging::Kept;
 
     /// A client of a server that says this to the first request on each connection, and nothing more.
     async fn client(says: &'static str) -> Client {
@@ -241,11 +242,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_api_server_warns_of_is_logged_once() {
-        let log = Log::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_writer(move || writer.clone())
-            .finish();
+        let log = Kept::default();
+        let subscriber = tracing_subscriber::fmt().with_writer(log.writers()).finish();
         let _guard = tracing::subscriber::set_default(subscriber);
         let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"any"}}"#;
         let says = format!(
@@ -257,26 +255,11 @@ mod tests {
         for _ in 0..2 {
             maps.get("any").await.unwrap();
         }
-        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let log = log.text();
         let count = |text: &str| log.matches(text).count();
         assert_eq!(count(r#"the API server warns: unknown field "a""#), 1, "{log}");
         assert_eq!(count("the API server warns: old"), 1, "{log}");
         assert_eq!(count("GET /api/v1/namespaces/default/configmaps/any"), 2, "{log}");
-    }
-
-    /// What was logged.
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
     }
 
     #[tokio::test(start_paused = true)]

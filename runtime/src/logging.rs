@@ -94,36 +94,39 @@ fn parse(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(filter).map_err(|error| format!("{error}; {INSTEAD}"))
 }
 
+/// Keeps what is logged, for tests to read.
+#[cfg(test)]
+#[derive(Clone, Default)]
+pub(crate) struct Kept(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+#[cfg(test)]
+impl Kept {
+    /// What a subscriber's `with_writer` takes.
+    pub(crate) fn writers(&self) -> impl Fn() -> Self + Send + Sync + 'static {
+        let kept = self.clone();
+        move || kept.clone()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+#[cfg(test)]
+impl std::io::Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::sync::{Arc, Mutex};
-
-    use tracing_subscriber::fmt::MakeWriter;
-
     use super::*;
-
-    /// Keeps what is logged.
-    struct Said(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Said {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl MakeWriter<'_> for Said {
-        type Writer = Self;
-
-        fn make_writer(&self) -> Self {
-            Said(Arc::clone(&self.0))
-        }
-    }
 
     fn check(level: Option<&str>, zap_devel: bool, expected: Result<&str, &str>) {
         let args = ManagerArgs {
@@ -151,11 +154,11 @@ mod tests {
             log_level: Some(level.to_owned()),
             ..ManagerArgs::default()
         };
-        let said = Arc::new(Mutex::new(Vec::new()));
+        let log = Kept::default();
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(from_flags(&args).unwrap())
             .with_ansi(false)
-            .with_writer(Said(Arc::clone(&said)))
+            .with_writer(log.writers())
             .finish();
         tracing::subscriber::with_default(subscriber, || {
             tracing::debug!(target: "memcached_operator", "operator");
@@ -165,7 +168,7 @@ mod tests {
             tracing::debug!(target: "rustls::client::hs", "handshake");
             tracing::info!(target: "rustls::client::hs", "alert");
         });
-        let said = String::from_utf8(said.lock().unwrap().clone()).unwrap();
+        let said = log.text();
         for (text, logged) in expected {
             assert_eq!(said.contains(text), *logged, "{level}: {text} in {said}");
         }

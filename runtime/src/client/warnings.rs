@@ -51,12 +51,13 @@ where
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
         let said = Arc::clone(&self.said);
-        let request_line = format!("{} {}", request.method(), request.uri().path());
+        let (method, uri) = (request.method().clone(), request.uri().clone());
         let answered = self.inner.call(request);
         Box::pin(async move {
             let answer = answered.await?;
             for text in warnings(answer.headers()).filter(|text| said.is_new(text)) {
-                tracing::warn!(request = request_line, "the API server warns: {text}");
+                let request = format_args!("{method} {}", uri.path());
+                tracing::warn!(%request, "the API server warns: {text}");
             }
             Ok(answer)
         })
