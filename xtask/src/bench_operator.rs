@@ -59,6 +59,13 @@ pub(crate) struct Args {
 /// Builds, measures and prints a table.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let assets = assets::ensure()?;
+    let etcd = match args.packaged_etcd {
+        true => assets.join("etcd"),
+        false => {
+            needs_go("--packaged-etcd takes the machine's etcd")?;
+            assets::current_etcd()?
+        }
+    };
     let target = target();
     cargo_build(&target, "bench-operator")?;
     cargo_build(&target, "bench-driver")?;
@@ -74,14 +81,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let mut driver = Cmd::new(&target.join("release/bench-driver").to_string_lossy())
         .env("KUBEBUILDER_ASSETS", assets)
+        .env("TEST_ASSET_ETCD", etcd)
         .args(["--objects", &args.objects, "--rates", &args.rates])
         .args(["--cold", &args.cold.to_string(), "--warm", &args.warm.to_string()])
         .args(["--seconds", &args.seconds.to_string()])
         .args(["--settle", &args.settle.to_string()]);
-    if !args.packaged_etcd {
-        needs_go("--packaged-etcd takes the machine's etcd")?;
-        driver = driver.env("TEST_ASSET_ETCD", assets::current_etcd()?);
-    }
     for operator in &operators {
         driver = driver.args(["--operator", operator]);
     }
