@@ -9,7 +9,7 @@ fn group_with_version() {}
 #[rbac(groups = "", resources = "pods/*", verbs = "get")]
 fn any_subresource() {}
 
-#[rbac(groups = "", resources = "pods", resource_names = "one", verbs = "create")]
+#[rbac(groups = "", resources = "pods", resource_names = "one", verbs = "deletecollection")]
 fn create_by_name() {}
 
 #[rbac(groups = "", resources = "pods", urls = "/metrics", verbs = "get")]

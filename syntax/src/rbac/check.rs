@@ -121,16 +121,24 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
         let help = "remove `resource_names`: without it the rule is about every object";
         session.error_help(at("resource_names"), "`*` is not the name of an object", help);
     }
-    let cannot_be_limited = |verb: &String| verb == "create" || verb == "deletecollection";
-    if rule.verbs.iter().any(cannot_be_limited)
-        && !rule.resource_names.is_empty()
-        && !rule.resources.iter().any(|resource| resource.contains('/'))
-    {
+    let has = |verb: &str| rule.verbs.iter().any(|found| found == verb);
+    // The names of objects are no names of what a request to a subresource makes.
+    if rule.resource_names.is_empty() || rule.resources.iter().any(|resource| resource.contains('/')) {
+        return;
+    }
+    if has("deletecollection") {
         session.error_help(
             at("resource_names"),
-            "`create` and `deletecollection` cannot be limited by name: the request has none",
-            "put these verbs into a rule of their own without `resource_names`",
+            "`deletecollection` cannot be limited by name: the request has none",
+            "put this verb into a rule of its own without `resource_names`",
         );
+    }
+    // Server-side apply of an object that is not there yet is both verbs on its name.
+    if has("create") && !has("patch") && !has("*") {
+        let message = "`create` limited by name allows server-side apply only, which needs `patch` too";
+        let help =
+            "add `patch` to the verbs, or put `create` into a rule of its own without `resource_names`";
+        session.report(Diagnostic::warning(at("resource_names"), message).help(help));
     }
 }
 

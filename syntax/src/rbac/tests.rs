@@ -120,10 +120,15 @@ fn mistakes() {
         ),
     );
     check(
-        r#"groups = "", resources = "pods", resource_names = "a", verbs = "get;create""#,
+        r#"groups = "", resources = "pods", resource_names = "a", verbs = "get;deletecollection""#,
         Err(
-            "`create` and `deletecollection` cannot be limited by name: the request has none\nhelp: put these verbs into a rule of their own without `resource_names`",
+            "`deletecollection` cannot be limited by name: the request has none\nhelp: put this verb into a rule of its own without `resource_names`",
         ),
+    );
+    // Least privilege for server-side apply of one object.
+    check(
+        r#"groups = "", resources = "pods", resource_names = "a", verbs = "create;patch""#,
+        Ok("create,patch"),
     );
     check(
         r#"groups = "", resources = "pods", verbs = "levitate""#,
@@ -158,5 +163,26 @@ fn mistakes() {
     check(
         r#"groups = "", resources = "pods", verbs = "get", role_name = "a/b""#,
         Err("`a/b` cannot be the name of a role\nhelp: write letters, digits, `-`, `.` and `:`"),
+    );
+}
+
+#[test]
+fn create_limited_by_name() {
+    let warnings = |verbs: &str| {
+        let mut session = Session::default();
+        let tokens = format!(r#"groups = "", resources = "pods", resource_names = "a", verbs = "{verbs}""#);
+        let source = crate::token::lex(&tokens).expect("tokens");
+        let rule = parse_rbac(source.cursor(), &mut session);
+        assert!(rule.is_some(), "{verbs}");
+        let texts = session.diagnostics.into_vec();
+        texts.iter().map(crate::Diagnostic::text).collect::<Vec<_>>()
+    };
+    assert!(warnings("create;patch").is_empty());
+    assert!(warnings("get;update").is_empty());
+    assert_eq!(
+        warnings("get;create"),
+        [
+            "`create` limited by name allows server-side apply only, which needs `patch` too\nhelp: add `patch` to the verbs, or put `create` into a rule of its own without `resource_names`"
+        ]
     );
 }
