@@ -7,6 +7,7 @@
 mod args;
 mod attribute;
 pub mod cfg;
+mod client_config;
 mod constant;
 mod custom_resource;
 mod derives;

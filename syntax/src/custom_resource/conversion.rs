@@ -2,6 +2,7 @@
 
 use super::named;
 use crate::args::{Arg, ArgValue};
+use crate::client_config::{check_service_path, check_webhook_url};
 use crate::{Conversion, Session, Span, object_name, suggest};
 
 const ARGS: &[&str] = &[
@@ -69,36 +70,46 @@ fn read(arg: &Arg, made: &mut Conversion, session: &mut Session) {
         }
         "path" => {
             let Some(text) = arg.text(session) else { return };
-            if !text.starts_with('/') || text.contains("//") || text.contains(char::is_whitespace) {
-                session.error_help(at, format!("`{text}` is not a path"), "write `/convert`");
-            }
+            check_service_path(&text, at, session);
             made.path = text;
         }
         "url" => {
             let Some(text) = arg.text(session) else { return };
-            if !text.starts_with("https://") || text.contains(['?', '#', '@']) {
-                let help = "write `https://host:port/path`, without user, query or fragment";
-                session.error_help(at, format!("`{text}` cannot be called"), help);
-            }
+            check_webhook_url(&text, at, session);
             made.url = Some(text);
         }
         "ca_bundle" => made.ca_bundle = ca_bundle(arg, session),
         "review_versions" => {
             made.review_versions = arg.texts(session).unwrap_or_default();
-            if !made
-                .review_versions
-                .iter()
-                .any(|version| version == "v1" || version == "v1beta1")
-            {
-                let help = "write `review_versions = [\"v1\"]`";
-                session.error_help(
-                    at,
-                    "the API server speaks none of these versions of ConversionReview",
-                    help,
-                );
-            }
+            check_review_versions(&made.review_versions, at, session);
         }
         _ => {}
+    }
+}
+
+fn check_review_versions(versions: &[String], at: Span, session: &mut Session) {
+    let help = "write `review_versions = [\"v1\"]`";
+    for (position, version) in versions.iter().enumerate() {
+        if versions[..position].contains(version) {
+            session.error_help(
+                at,
+                format!("the version `{version}` of ConversionReview is written twice"),
+                help,
+            );
+        } else if !object_name::is_service_name(version) {
+            session.error_help(
+                at,
+                format!("`{version}` is not a version of ConversionReview"),
+                help,
+            );
+        }
+    }
+    if !versions
+        .iter()
+        .any(|version| version == "v1" || version == "v1beta1")
+    {
+        let message = "the API server speaks none of these versions of ConversionReview";
+        session.error_help(at, message, help);
     }
 }
 

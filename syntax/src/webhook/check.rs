@@ -2,6 +2,7 @@
 
 use super::{Webhook, WebhookKind, choice};
 use crate::args::Arg;
+use crate::client_config::{check_service_path, check_webhook_url};
 use crate::{Session, Span, object_name};
 
 /// Where an argument's value is; the marker for one that is not written.
@@ -136,10 +137,10 @@ fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Sessi
                 session.error_help(arg.span, message, help);
             }
         }
-        check_url(url, at("url"), session);
+        check_webhook_url(url, at("url"), session);
     }
     if let Some(path) = &webhook.path {
-        check_path(path, at("path"), session);
+        check_service_path(path, at("path"), session);
     }
     if let Some(name) = &webhook.service_name
         && !object_name::is_service_name(name)
@@ -160,34 +161,6 @@ fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Sessi
             format!("`{name}` cannot be the name of a namespace"),
             help,
         );
-    }
-}
-
-fn check_url(url: &str, at: Span, session: &mut Session) {
-    let rest = url.strip_prefix("https://");
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-    let problem = match (rest, host) {
-        (None, _) => "is no `https://` URL",
-        (_, Some("") | None) => "has no host",
-        (_, Some(host)) if host.contains('@') => "holds a user, which the API server refuses",
-        (Some(rest), _) if rest.contains(['?', '#']) => {
-            "has a query or a fragment, which the API server refuses"
-        }
-        (Some(rest), _) if rest.contains(char::is_whitespace) => "holds a space",
-        _ => return,
-    };
-    session.error_help(at, format!("`{url}` {problem}"), "write `https://host:port/path`");
-}
-
-fn check_path(path: &str, at: Span, session: &mut Session) {
-    let Some(rest) = path.strip_prefix('/') else {
-        let message = format!("the path `{path}` does not begin with `/`");
-        return session.error_help(at, message, format!("write `/{path}`"));
-    };
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    if path != "/" && !rest.split('/').all(object_name::is_subdomain) {
-        let help = "between the slashes stand lower-case letters, digits, `-` and `.`";
-        session.error_help(at, format!("the API server refuses the path `{path}`"), help);
     }
 }
 

@@ -1,0 +1,95 @@
+//! The address of a webhook, of admission or of conversion: what the API server asks of a WebhookClientConfig.
+
+use crate::{Session, Span, object_name};
+
+/// Reports a URL that the API server refuses to call.
+pub(crate) fn check_webhook_url(url: &str, at: Span, session: &mut Session) {
+    if let Some(problem) = url_problem(url) {
+        session.error_help(at, format!("`{url}` {problem}"), "write `https://host:port/path`");
+    }
+}
+
+fn url_problem(url: &str) -> Option<&'static str> {
+    let Some(rest) = url.strip_prefix("https://") else {
+        return Some("is no `https://` URL");
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => (authority, ""),
+    };
+    if host.is_empty() {
+        Some("has no host")
+    } else if authority.contains('@') {
+        Some("holds a user, which the API server refuses")
+    } else if rest.contains(['?', '#']) {
+        Some("has a query or a fragment, which the API server refuses")
+    } else if rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        Some("holds a space")
+    } else if !is_host(host) {
+        Some("has no valid host")
+    } else if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+        Some("has no valid port")
+    } else {
+        None
+    }
+}
+
+/// A name, an IPv4 address, or an IPv6 address in brackets.
+fn is_host(host: &str) -> bool {
+    match host.strip_prefix('[') {
+        Some(rest) => rest
+            .strip_suffix(']')
+            .is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok()),
+        None => host
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)),
+    }
+}
+
+/// Reports a path that the API server refuses to call on a Service.
+pub(crate) fn check_service_path(path: &str, at: Span, session: &mut Session) {
+    let Some(rest) = path.strip_prefix('/') else {
+        let message = format!("the path `{path}` does not begin with `/`");
+        return session.error_help(at, message, format!("write `/{path}`"));
+    };
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if path != "/" && !rest.split('/').all(object_name::is_subdomain) {
+        let help = "between the slashes stand lower-case letters, digits, `-` and `.`";
+        session.error_help(at, format!("the API server refuses the path `{path}`"), help);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        for (url, problem) in [
+            ("https://a", None),
+            ("https://a.b:443/c", None),
+            ("https://[::1]:9443/", None),
+            ("https://10.0.0.1/a/B_c", None),
+            ("http://a", Some("is no `https://` URL")),
+            ("https://", Some("has no host")),
+            ("https:///a", Some("has no host")),
+            ("https://:443", Some("has no host")),
+            ("https://u@a", Some("holds a user, which the API server refuses")),
+            (
+                "https://a?b",
+                Some("has a query or a fragment, which the API server refuses"),
+            ),
+            (
+                "https://a/#b",
+                Some("has a query or a fragment, which the API server refuses"),
+            ),
+            ("https://a b", Some("holds a space")),
+            ("https://a:b", Some("has no valid port")),
+            ("https://[::g]", Some("has no valid host")),
+            ("https://a{b}", Some("has no valid host")),
+        ] {
+            assert_eq!(url_problem(url), problem, "{url}");
+        }
+    }
+}
