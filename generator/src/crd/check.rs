@@ -1,8 +1,10 @@
 //! What kube's container keys say about fields, held against the schema: a path that leads nowhere makes an
 //! empty column, or an autoscaler that does nothing.
 
+use std::sync::LazyLock;
+
 use rbuilder_schema::{Breach, Schema, SchemaType, check_structural, dropped_object_meta};
-use rbuilder_syntax::{PrintColumn, Scale, Span};
+use rbuilder_syntax::{PrintColumn, Scale, Span, Step, parse_json_path};
 
 use super::Version;
 use crate::schemas::Schemas;
@@ -67,48 +69,60 @@ enum Found<'s> {
 }
 
 fn check_column(version: &Version<'_>, column: &PrintColumn, schemas: &mut Schemas<'_>) {
-    match find(&version.schema, &column.json_path) {
-        Found::Missing(segment) => {
-            let message = format!(
-                "the column `{}` will be empty: there is no field `{segment}`",
-                column.name
-            );
-            warn(
-                version,
-                column.span,
-                message,
-                "write the path with names as on the wire",
-                schemas,
-            );
-        }
-        Found::Schema(schema) if !suits(schema, column) => {
-            let message = format!(
-                "the column `{}` has the type `{}`, but the field does not",
-                column.name, column.column_type
-            );
-            warn(
-                version,
-                column.span,
-                message,
-                "the API server leaves such a column empty",
-                schemas,
-            );
-        }
-        _ => {}
-    }
+    // A path that cannot be read has been reported at its marker.
+    let Ok(steps) = parse_json_path(&column.json_path) else {
+        return;
+    };
+    let (problem, help) = match find_column(&version.schema, &steps) {
+        Found::Missing(segment) if segment.is_empty() => (
+            "will be empty: a dot is not followed by a name".to_owned(),
+            "write the path with names as on the wire",
+        ),
+        Found::Missing(segment) => (
+            format!("will be empty: there is no field `{segment}`"),
+            match column.json_path.contains("['") {
+                true => {
+                    "write the path with names as on the wire; a dot inside a name is written `\\.`, in brackets too"
+                }
+                false => "write the path with names as on the wire",
+            },
+        ),
+        Found::Schema(schema) => match unsuited(schema, column) {
+            Some(problem) => problem,
+            None => return,
+        },
+        Found::Open => return,
+    };
+    let message = format!("the column `{}` {problem}", column.name);
+    warn(version, column.span, message, help, schemas);
 }
 
-/// Whether values of the field can be shown in the column.
-fn suits(schema: &Schema, column: &PrintColumn) -> bool {
-    match (column.column_type.as_str(), schema.schema_type) {
-        ("integer", Some(found)) => found == SchemaType::Integer,
-        ("number", Some(found)) => matches!(found, SchemaType::Integer | SchemaType::Number),
-        ("boolean", Some(found)) => found == SchemaType::Boolean,
-        ("date", Some(found)) => {
-            found == SchemaType::String && matches!(schema.format.as_deref(), Some("date" | "date-time"))
-        }
+/// Why values of the field cannot be shown in the column, and what to do; as the API server converts the cells of a
+/// table.
+fn unsuited(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static str)> {
+    let found = schema.schema_type?;
+    let is_shown = match column.column_type.as_str() {
+        "integer" => matches!(found, SchemaType::Integer | SchemaType::Number),
+        "number" => matches!(found, SchemaType::Integer | SchemaType::Number),
+        "boolean" => found == SchemaType::Boolean,
+        "date" => found == SchemaType::String,
         // Everything can be shown as text.
         _ => true,
+    };
+    if !is_shown {
+        let problem = format!("has the type `{}`, but the field does not", column.column_type);
+        return Some((problem, "the API server leaves such a column empty"));
+    }
+    match column.column_type.as_str() {
+        "integer" if found == SchemaType::Number => Some((
+            "has the type `integer`, but the field is a number".into(),
+            "the API server cuts off what stands after the decimal point; write `type_ = \"number\"`",
+        )),
+        "date" if schema.format.as_deref() != Some("date-time") => Some((
+            "has the type `date`, but the field is not a `date-time`".into(),
+            "the API server shows `<invalid>` for what is not a time as in `2006-01-02T15:04:05Z`; write `type_ = \"string\"`",
+        )),
+        _ => None,
     }
 }
 
@@ -136,8 +150,14 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
         else {
             continue;
         };
-        let problem = match find(&version.schema, path) {
-            Found::Missing(segment) => format!("`{key}` leads nowhere: there is no field `{segment}`"),
+        let problem = match find_by_dots(&version.schema, path) {
+            // CRDs are published with such paths, and all but their scale subresource works.
+            Found::Missing(segment) => {
+                let message = format!("`{key}` leads nowhere: there is no field `{segment}`");
+                let help = "an autoscaler would find nothing there: write the path with names as on the wire";
+                warn(version, scale.span, message, help, schemas);
+                continue;
+            }
             Found::Schema(schema) if schema.schema_type.is_some_and(|found| found != expected) => {
                 let expected = if expected == SchemaType::Integer {
                     "an integer"
@@ -165,23 +185,29 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
 }
 
 fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>) {
-    let problem = match find(&version.schema, path) {
-        Found::Missing(segment) => format!("`{path}` cannot be selected by: there is no field `{segment}`"),
+    let is_reported =
+        !path.starts_with('.') || path.contains(['[', ']']) || path[1..].split('.').any(str::is_empty);
+    if is_reported || path == ".metadata" || path.starts_with(".metadata.") {
+        return;
+    }
+    let reason = match find_by_dots(&version.schema, path) {
+        Found::Missing(segment) => format!("there is no field `{segment}`"),
+        Found::Open => "the schema says nothing about it".to_owned(),
         Found::Schema(schema)
             if !matches!(
                 schema.schema_type,
                 Some(SchemaType::String | SchemaType::Integer | SchemaType::Boolean)
             ) =>
         {
-            format!("`{path}` cannot be selected by: it is not a string, an integer or a boolean")
+            "it is not a string, an integer or a boolean".to_owned()
         }
-        _ => return,
+        Found::Schema(_) => return,
     };
     error(
         version,
         version.place.span,
-        problem,
-        "write the path with names as on the wire",
+        format!("`{path}` is not a valid selectable field: {reason}"),
+        "write the path of such a field, with names as on the wire",
         schemas,
     );
 }
@@ -196,80 +222,111 @@ fn error(version: &Version<'_>, span: Span, message: String, help: &str, schemas
     schemas.report().error(package, version.at(span), message, help);
 }
 
-/// Follows a JSON path as printer columns use it: names and, in lists, an index or a filter.
-fn find<'s>(root: &'s Schema, path: &str) -> Found<'s> {
+/// Follows the path of a printer column.
+fn find_column<'s>(root: &'s Schema, steps: &[Step]) -> Found<'s> {
     let mut schema = root;
-    for segment in segments(path) {
-        let next = match &segment {
-            Segment::Name(name) if name == "*" => return Found::Open,
-            Segment::Name(name) => schema
-                .properties
-                .get(name.as_str())
-                .map(AsRef::as_ref)
-                .or(schema.additional_properties.as_deref()),
-            Segment::Bracket => schema
-                .items
-                .as_deref()
-                .or(schema.additional_properties.as_deref()),
+    let mut is_root = true;
+    for step in steps {
+        let next = match step {
+            Step::Any => return Found::Open,
+            Step::Field(name) if is_root && name == "metadata" => Some(object_meta()),
+            Step::Field(name) => member(schema, name),
+            Step::Elements => schema.items.as_deref(),
         };
+        is_root = false;
         schema = match next {
             Some(next) => next,
             None if is_open(schema) => return Found::Open,
-            None => match segment {
-                Segment::Name(name) => return Found::Missing(name),
-                Segment::Bracket => return Found::Missing("[…]".into()),
-            },
+            None => {
+                return Found::Missing(match step {
+                    Step::Field(name) => name.clone(),
+                    _ => "[…]".to_owned(),
+                });
+            }
         };
-        // The API server fills `metadata`, which a CRD's schema does not describe.
-        if root
-            .properties
-            .get("metadata")
-            .is_some_and(|metadata| std::ptr::eq(schema, &raw const **metadata))
-        {
-            return Found::Open;
-        }
     }
     Found::Schema(schema)
+}
+
+/// Follows a path of names with dots between, which is all that the scale subresource and field selectors know.
+fn find_by_dots<'s>(root: &'s Schema, path: &str) -> Found<'s> {
+    let mut schema = root;
+    for name in path[1..].split('.') {
+        schema = match member(schema, name) {
+            Some(next) => next,
+            None if is_open(schema) => return Found::Open,
+            None => return Found::Missing(name.to_owned()),
+        };
+    }
+    Found::Schema(schema)
+}
+
+fn member<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
+    schema
+        .properties
+        .get(name)
+        .map(AsRef::as_ref)
+        .or(schema.additional_properties.as_deref())
 }
 
 fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields
         || schema.embedded_resource
-        || schema.schema_type == Some(SchemaType::Object) && schema.properties.is_empty()
+        || schema.schema_type == Some(SchemaType::Object)
+            && schema.properties.is_empty()
+            && schema.additional_properties.is_none()
 }
 
-enum Segment {
-    Name(String),
-    Bracket,
-}
-
-fn segments(path: &str) -> Vec<Segment> {
-    let mut found = Vec::new();
-    let mut name = String::new();
-    let mut rest = path.chars();
-    let finish = |name: &mut String, found: &mut Vec<Segment>| {
-        if !name.is_empty() {
-            found.push(Segment::Name(std::mem::take(name)));
+/// The metadata of every object, which the API server fills and a CRD's schema does not describe.
+fn object_meta() -> &'static Schema {
+    static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
+        let text = |format: Option<&str>| Schema {
+            schema_type: Some(SchemaType::String),
+            format: format.map(Into::into),
+            ..Schema::default()
+        };
+        let integer = || Schema {
+            schema_type: Some(SchemaType::Integer),
+            ..Schema::default()
+        };
+        let list = |item: Schema| Schema {
+            schema_type: Some(SchemaType::Array),
+            items: Some(item.into()),
+            ..Schema::default()
+        };
+        let open = || Schema {
+            schema_type: Some(SchemaType::Object),
+            ..Schema::default()
+        };
+        let map = || Schema {
+            additional_properties: Some(text(None).into()),
+            ..open()
+        };
+        let fields = [
+            ("annotations", map()),
+            ("creationTimestamp", text(Some("date-time"))),
+            ("deletionGracePeriodSeconds", integer()),
+            ("deletionTimestamp", text(Some("date-time"))),
+            ("finalizers", list(text(None))),
+            ("generateName", text(None)),
+            ("generation", integer()),
+            ("labels", map()),
+            ("managedFields", list(open())),
+            ("name", text(None)),
+            ("namespace", text(None)),
+            ("ownerReferences", list(open())),
+            ("resourceVersion", text(None)),
+            ("selfLink", text(None)),
+            ("uid", text(None)),
+        ];
+        Schema {
+            schema_type: Some(SchemaType::Object),
+            properties: fields
+                .into_iter()
+                .map(|(name, field)| (name.into(), field.into()))
+                .collect(),
+            ..Schema::default()
         }
-    };
-    while let Some(c) = rest.next() {
-        match c {
-            '.' => finish(&mut name, &mut found),
-            '\\' => name.extend(rest.next()),
-            '[' => {
-                finish(&mut name, &mut found);
-                let inside: String = rest.by_ref().take_while(|c| *c != ']').collect();
-                match inside
-                    .strip_prefix('\'')
-                    .and_then(|inside| inside.strip_suffix('\''))
-                {
-                    Some(quoted) => found.push(Segment::Name(quoted.to_owned())),
-                    None => found.push(Segment::Bracket),
-                }
-            }
-            c => name.push(c),
-        }
-    }
-    finish(&mut name, &mut found);
-    found
+    });
+    &OBJECT_META
 }

@@ -43,6 +43,7 @@ pub(super) fn group<'a>(
         check(package, versions, report);
     }
     check_plurals(package, &kinds, report);
+    check_list_kinds(package, &kinds, report);
     kinds
 }
 
@@ -84,6 +85,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     check_storage(package, versions, report);
     check_conversion(package, versions, report);
     check_approval(package, versions, report);
+    check_annotations(package, versions, report);
 }
 
 /// A CRD has one conversion; a version may leave it to another to say which.
@@ -118,12 +120,16 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
 fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     const KEY: &str = "api-approved.kubernetes.io";
     let group = &versions[0].1.group;
-    if !group.ends_with(".k8s.io") && !group.ends_with(".kubernetes.io") {
+    let is_protected = ["k8s.io", "kubernetes.io"]
+        .iter()
+        .filter_map(|domain| group.strip_suffix(domain))
+        .any(|before| before.is_empty() || before.ends_with('.'));
+    if !is_protected {
         return;
     }
     let mut annotations = versions.iter().flat_map(|(_, resource)| &resource.annotations);
     match annotations.find(|(key, _)| key == KEY) {
-        Some((_, value)) if value.starts_with("unapproved") || value.contains("://") => {}
+        Some((_, value)) if value.starts_with("unapproved") || is_url(value) => {}
         found => {
             let message = match found {
                 Some((_, value)) => format!("`{value}` is neither a URL nor begins with `unapproved`"),
@@ -136,6 +142,45 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
             report.error(package, place(package, &versions[0]), message, &help);
         }
     }
+}
+
+/// The API server refuses an object whose annotations have more bytes, keys and values together.
+const MOST_ANNOTATIONS: usize = 256 * 1024;
+
+fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Report) {
+    let annotations: BTreeMap<&str, &str> = versions
+        .iter()
+        .flat_map(|(_, resource)| &resource.annotations)
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    let size: usize = annotations
+        .iter()
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
+    if size > MOST_ANNOTATIONS {
+        let kind = &versions[0].1.kind;
+        let message = format!(
+            "the annotations of the definition of `{kind}` have {size} bytes, expected at most {MOST_ANNOTATIONS}"
+        );
+        let help = "shorten them: the API server refuses more";
+        report.error(package, place(package, &versions[0]), message, help);
+    }
+}
+
+/// A scheme and a host, which is what the API server looks for.
+fn is_url(text: &str) -> bool {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    };
+    text.split_once("://").is_some_and(|(scheme, rest)| {
+        is_scheme(scheme)
+            && !rest.starts_with('/')
+            && !rest.is_empty()
+            && !text.contains(|c: char| c.is_control() || c == ' ')
+    })
 }
 
 fn path<'a>(package: &'a Package, (id, _): &(TypeId, &CustomResource)) -> &'a str {
@@ -212,6 +257,20 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
                 };
                 report.error(package, place(package, &versions[0]), message, &help);
             }
+        }
+    }
+}
+
+/// A kind and the kind of its list are names of one space: the second kind that claims one is never served.
+fn check_list_kinds(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
+    for ((group, kind), versions) in kinds {
+        let Some(listed) = kind.strip_suffix("List") else {
+            continue;
+        };
+        if kinds.contains_key(&(*group, listed)) {
+            let message = format!("`{kind}` is also the kind of the lists of `{listed}` in group `{group}`");
+            let help = "the API server serves only one of them: give this kind another name";
+            report.error(package, place(package, &versions[0]), message, help);
         }
     }
 }

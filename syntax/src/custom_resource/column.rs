@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{from_json, named, optional, required};
 use crate::args::{Arg, ArgValue};
-use crate::{PrintColumn, Session, suggest};
+use crate::{PrintColumn, Session, parse_json_path, suggest};
 
 /// `printcolumn` in kube's JSON form.
 #[derive(Deserialize)]
@@ -98,17 +98,23 @@ fn check_column(column: &PrintColumn, arg: &Arg, session: &mut Session) {
             suggest::help(format, COLUMN_FORMATS.iter().copied()),
         );
     }
-    if !column.json_path.starts_with('.') {
-        let message = format!("`{}` is not a JSON path", column.json_path);
-        let path = column
-            .json_path
-            .trim_start_matches('$')
-            .trim_start_matches(['{', '.']);
-        session.error_help(
-            at("json_path"),
-            message,
-            format!("write `.{}`", path.trim_end_matches('}')),
-        );
+    if let Err(reason) = parse_json_path(&column.json_path) {
+        let path = &column.json_path;
+        if path.starts_with('.') {
+            let help = "the API server would show the default columns only: write a path as in `.status.conditions[?(@.type==\"Ready\")].status`";
+            session.error_help(
+                at("json_path"),
+                format!("`{path}` is not a JSON path: {reason}"),
+                help,
+            );
+        } else {
+            let bare = path.trim_start_matches('$').trim_start_matches(['{', '.']);
+            session.error_help(
+                at("json_path"),
+                format!("`{path}` is not a JSON path"),
+                format!("write `.{}`", bare.trim_end_matches('}')),
+            );
+        }
     }
 }
 

@@ -124,18 +124,10 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "printcolumn",
         "A column for `kubectl get`.",
         |arg, draft, session| {
-            let Some(column) = column::print_column(arg, session) else {
-                return;
-            };
-            if draft
+            draft
                 .made
                 .print_columns
-                .iter()
-                .any(|earlier| earlier.name == column.name)
-            {
-                session.error(arg.span, format!("two columns are called `{}`", column.name));
-            }
-            draft.made.print_columns.push(column);
+                .extend(column::print_column(arg, session));
         },
     ),
     many(
@@ -552,15 +544,37 @@ fn deprecation(arg: &Arg, session: &mut Session) -> Option<String> {
         return None;
     }
     let warning = arg.text(session)?;
-    if warning.len() > 256 || warning.chars().any(char::is_control) {
-        let help = "write one line of at most 256 bytes";
+    let problem = if warning.is_empty() {
+        Some("is empty")
+    } else if warning.len() > 256 {
+        Some("is longer than 256 bytes")
+    } else if !warning.chars().all(is_printable) {
+        Some("holds a character that cannot be printed")
+    } else {
+        None
+    };
+    if let Some(problem) = problem {
+        let help =
+            "write one line of at most 256 bytes, or `deprecated` alone for the API server's own warning";
         session.error_help(
             arg.value_span(),
-            "the API server refuses this deprecation warning",
+            format!("the deprecation warning {problem}"),
             help,
         );
     }
     Some(warning)
+}
+
+/// Go's `unicode.IsPrint`, which the API server asks, but for characters that no version of Unicode has assigned.
+fn is_printable(c: char) -> bool {
+    let is_format = matches!(
+        c,
+        '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    let is_private = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}');
+    c == ' ' || !(c.is_control() || c.is_whitespace() || is_format || is_private)
 }
 
 fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {

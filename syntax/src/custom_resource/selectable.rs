@@ -9,6 +9,20 @@ pub(super) fn check_selectable(path: &str, at: Span, earlier: &[String], session
     if !path.starts_with('.') || path.len() < 2 {
         let help = "write a path from the object, as in `.spec.size`";
         session.error_help(at, format!("`{path}` is not a JSON path"), help);
+    } else if path.contains(['[', ']']) {
+        let help = "write the names of fields with dots between, as in `.spec.size`; elements of lists cannot be selected by";
+        session.error_help(
+            at,
+            format!("`{path}` is not a valid selectable field: brackets are not allowed"),
+            help,
+        );
+    } else if path[1..].split('.').any(str::is_empty) {
+        let help = "write the names of fields with one dot between, as in `.spec.size`";
+        session.error_help(
+            at,
+            format!("`{path}` is not a valid selectable field: a name is missing"),
+            help,
+        );
     } else if path == ".metadata" || path.starts_with(".metadata.") {
         let help = "remove it: `metadata.name` and `metadata.namespace` can be selected by always";
         session.error_help(at, "fields of `metadata` cannot be made selectable", help);

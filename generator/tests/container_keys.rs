@@ -1,0 +1,307 @@
+//! The container keys of kinds, held against what the API server does with them.
+
+mod support;
+
+use rbuilder_generator::Severity;
+use support::{PRELUDE, run};
+
+/// The messages about a kind with these container keys, an error marked by `E: ` and a warning by `W: `.
+fn said(keys: &str) -> Vec<String> {
+    said_of(&format!(
+        "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+         #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\", status = \"TestStatus\"{keys})]\n\
+         pub struct TestSpec {{\n    size: i32,\n    ratio: f64,\n    name: String,\n    \
+         labels: BTreeMap<String, String>,\n    many: Vec<Part>,\n    any: serde_json::Value,\n    \
+         #[crd(preserve_unknown_fields)]\n    part: Part,\n    when: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,\n}}\n\
+         #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\npub struct Part {{ name: String }}\n\
+         #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\npub struct TestStatus {{ replicas: i32 }}\n"
+    ))
+}
+
+fn said_of(source: &str) -> Vec<String> {
+    run(&[("src/lib.rs", source)])
+        .diagnostics
+        .iter()
+        .map(|said| {
+            let mark = match said.severity {
+                Severity::Error => "E",
+                Severity::Warning => "W",
+            };
+            format!("{mark}: {}", said.message)
+        })
+        .collect()
+}
+
+#[track_caller]
+fn check(keys: &str, expected: &[&str]) {
+    assert_eq!(said(keys), expected, "{keys}");
+}
+
+#[track_caller]
+fn check_column(path: &str, column_type: &str, expected: &[&str]) {
+    let keys = format!(r#", printcolumn(name = "C", type_ = "{column_type}", json_path = "{path}")"#);
+    check(&keys, expected);
+}
+
+#[test]
+fn paths_of_columns() {
+    for path in [
+        ".spec.size",
+        ".spec.labels.app",
+        r".spec.labels.a\\.b/c",
+        r".spec.labels['a\\.b/c']",
+        ".spec.many[0].name",
+        ".spec.many[*].name",
+        r#".spec.many[?(@.name==\"a\")].name"#,
+        ".spec.any.of[0].it",
+        ".spec.part.more",
+        ".metadata.labels.app",
+        ".metadata.ownerReferences[0].name",
+        ".metadata.name",
+    ] {
+        check_column(path, "string", &[]);
+    }
+    check_column(".metadata.creationTimestamp", "date", &[]);
+    check_column(".spec.when", "date", &[]);
+    let empty = |segment: &str| format!("W: the column `C` will be empty: there is no field `{segment}`");
+    for (path, segment) in [
+        (".spec.sise", "sise"),
+        (".metadata.nme", "nme"),
+        (".metadata.labels.app.x", "x"),
+        (".metadata.labels['a.b/c']", "b/c"),
+        (".spec.many.name", "name"),
+        (".spec.labels[0]", "[…]"),
+        (".metadata.creationTimestamp.seconds", "seconds"),
+    ] {
+        check_column(path, "string", &[&empty(segment)]);
+    }
+    check_column(
+        ".spec.many.[0].name",
+        "string",
+        &["W: the column `C` will be empty: a dot is not followed by a name"],
+    );
+    for (path, reason) in [
+        ("spec.size", ""),
+        (".spec.size }", ": found ` ` where `.` or `[` was expected"),
+        (
+            ".spec.many[name]",
+            ": expected an index, a slice, `*`, a filter or a key in single quotes in the brackets, found `name`",
+        ),
+        (".spec.many[0", ": `[` is not closed"),
+        (
+            r#".spec.many[?(@.name=\"a\")]"#,
+            ": a filter cannot compare with `=`; write `==`",
+        ),
+    ] {
+        let path_read = path.replace("\\\"", "\"");
+        check_column(
+            path,
+            "string",
+            &[&format!("E: `{path_read}` is not a JSON path{reason}")],
+        );
+    }
+}
+
+#[test]
+fn types_of_columns() {
+    check_column(".spec.ratio", "number", &[]);
+    check_column(".spec.size", "number", &[]);
+    check_column(
+        ".spec.ratio",
+        "integer",
+        &["W: the column `C` has the type `integer`, but the field is a number"],
+    );
+    check_column(
+        ".spec.name",
+        "integer",
+        &["W: the column `C` has the type `integer`, but the field does not"],
+    );
+    check_column(
+        ".spec.name",
+        "date",
+        &["W: the column `C` has the type `date`, but the field is not a `date-time`"],
+    );
+}
+
+#[test]
+fn two_columns_of_one_name_are_told_once() {
+    let column = r#", printcolumn(name = "C", type_ = "string", json_path = ".spec.name")"#;
+    check(&column.repeat(2), &["W: two columns are called `C`"]);
+}
+
+#[test]
+fn selectable_fields() {
+    for (path, reason) in [
+        (".spec.name", None),
+        (".spec.size", None),
+        (".kind", None),
+        (".spec.labels.app", None),
+        (".spec.ratio", Some("it is not a string, an integer or a boolean")),
+        (".spec.part", Some("it is not a string, an integer or a boolean")),
+        (".spec.none", Some("there is no field `none`")),
+        (".spec.any.of", Some("the schema says nothing about it")),
+        (".spec.part.more", Some("the schema says nothing about it")),
+        (".spec.labels['app']", Some("brackets are not allowed")),
+        (".spec.many[0].name", Some("brackets are not allowed")),
+        (".spec..name", Some("a name is missing")),
+        ("..name", Some("a name is missing")),
+        (".spec.", Some("a name is missing")),
+    ] {
+        let expected = reason.map(|reason| format!("E: `{path}` is not a valid selectable field: {reason}"));
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        check(&format!(r#", selectable = "{path}""#), &expected);
+    }
+}
+
+#[test]
+fn a_scale_path_that_leads_nowhere_is_a_warning() {
+    let scale = |spec: &str, status: &str| {
+        format!(r#", scale(spec_replicas_path = "{spec}", status_replicas_path = "{status}")"#)
+    };
+    check(&scale(".spec.size", ".status.replicas"), &[]);
+    check(
+        &scale(".spec.replicas", ".status.replicas"),
+        &["W: `spec_replicas_path` leads nowhere: there is no field `replicas`"],
+    );
+    // The scale subresource knows names and dots only.
+    check(
+        &scale(".spec.size", ".status.parts[0]"),
+        &["W: `status_replicas_path` leads nowhere: there is no field `parts[0]`"],
+    );
+    check(
+        &scale(".spec.name", ".status.replicas"),
+        &["E: `spec_replicas_path` leads to a field that is not an integer"],
+    );
+}
+
+#[test]
+fn deprecation_warnings() {
+    check(", deprecated", &[]);
+    check(r#", deprecated = "use v2: déjà vu""#, &[]);
+    for (warning, problem) in [
+        ("", "is empty"),
+        ("a\\nb", "holds a character that cannot be printed"),
+        ("a\\u{a0}b", "holds a character that cannot be printed"),
+        (&*"a".repeat(257), "is longer than 256 bytes"),
+    ] {
+        check(
+            &format!(r#", deprecated = "{warning}""#),
+            &[&format!("E: the deprecation warning {problem}")],
+        );
+    }
+}
+
+#[test]
+fn conversions() {
+    let said = |arguments: &str| said(&format!(")]\n#[crd(conversion({arguments})"));
+    for (arguments, expected) in [
+        (r#"path = "/a.b/c-1/""#, &[][..]),
+        (
+            r#"path = "/Convert""#,
+            &["E: the API server refuses the path `/Convert`"],
+        ),
+        (r#"path = "/a_b""#, &["E: the API server refuses the path `/a_b`"]),
+        (r#"url = "https://a.b:9443/x""#, &[]),
+        (r#"url = "https://""#, &["E: `https://` has no host"]),
+        (r#"url = "https://a:b""#, &["E: `https://a:b` has no valid port"]),
+        (r#"review_versions = ["v1", "v1beta1", "v9"]"#, &[]),
+        (
+            r#"review_versions = ["v1", "v1"]"#,
+            &["E: the version `v1` of ConversionReview is written twice"],
+        ),
+        (
+            r#"review_versions = ["v1", "V2"]"#,
+            &["E: `V2` is not a version of ConversionReview"],
+        ),
+        (
+            r#"review_versions = ["v9"]"#,
+            &["E: the API server speaks none of these versions of ConversionReview"],
+        ),
+    ] {
+        assert_eq!(said(arguments), expected, "{arguments}");
+    }
+}
+
+/// Kinds of one group, each with a spec of its own.
+fn kinds(group: &str, kinds: &[(&str, &str)]) -> String {
+    let kinds = kinds.iter().map(|(kind, more)| {
+        format!(
+            "#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+             #[kube(group = \"{group}\", version = \"v1\", kind = \"{kind}\")]\n{more}pub struct {kind}Spec {{}}\n"
+        )
+    });
+    format!("{PRELUDE}{}", kinds.collect::<String>())
+}
+
+#[test]
+fn a_kind_that_is_the_list_of_another() {
+    assert_eq!(
+        said_of(&kinds("g.example.com", &[("Foo", ""), ("FooList", "")])),
+        ["E: `FooList` is also the kind of the lists of `Foo` in group `g.example.com`"]
+    );
+    assert!(said_of(&kinds("g.example.com", &[("Foo", ""), ("BarList", "")])).is_empty());
+}
+
+#[test]
+fn groups_of_the_kubernetes_project() {
+    const KEY: &str = "api-approved.kubernetes.io";
+    let approved = |value: &str| format!("#[crd(annotation(\"{KEY}\", \"{value}\"))]\n");
+    for (group, value, expected) in [
+        (
+            "a.k8s.io",
+            None,
+            Some("E: the API server refuses kinds in `a.k8s.io` that are not approved"),
+        ),
+        (
+            "k8s.io",
+            None,
+            Some("E: the API server refuses kinds in `k8s.io` that are not approved"),
+        ),
+        (
+            "kubernetes.io",
+            None,
+            Some("E: the API server refuses kinds in `kubernetes.io` that are not approved"),
+        ),
+        ("a.x-k8s.io", None, None),
+        ("k8s.io", Some("unapproved, a sample"), None),
+        (
+            "k8s.io",
+            Some("https://github.com/kubernetes/enhancements/pull/1111"),
+            None,
+        ),
+        (
+            "k8s.io",
+            Some("yes"),
+            Some("E: `yes` is neither a URL nor begins with `unapproved`"),
+        ),
+        (
+            "k8s.io",
+            Some("see ://x"),
+            Some("E: `see ://x` is neither a URL nor begins with `unapproved`"),
+        ),
+        (
+            "k8s.io",
+            Some("https://"),
+            Some("E: `https://` is neither a URL nor begins with `unapproved`"),
+        ),
+    ] {
+        let more = value.map(approved).unwrap_or_default();
+        let expected: Vec<&str> = expected.into_iter().collect();
+        assert_eq!(
+            said_of(&kinds(group, &[("Foo", &more)])),
+            expected,
+            "{group} {value:?}"
+        );
+    }
+}
+
+#[test]
+fn annotations_that_are_too_large() {
+    let annotation = |size: usize| format!("#[crd(annotation(\"a\", \"{}\"))]\n", "x".repeat(size));
+    let most = 256 * 1024;
+    assert!(said_of(&kinds("g.example.com", &[("Foo", &annotation(most - 1))])).is_empty());
+    assert_eq!(
+        said_of(&kinds("g.example.com", &[("Foo", &annotation(most))])),
+        ["E: the annotations of the definition of `Foo` have 262145 bytes, expected at most 262144"]
+    );
+}
