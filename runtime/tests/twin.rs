@@ -23,6 +23,8 @@ mod kinds;
 mod objects;
 #[path = "twin/oracle.rs"]
 mod oracle;
+#[path = "twin/plurals.rs"]
+mod plurals;
 
 const CARGO_TOML: &str = r#"
 [package]

@@ -260,7 +260,7 @@ fn group(name: &str) -> Option<&'static Group> {
 fn plural(kind: &str) -> String {
     match kind {
         "Endpoints" => "endpoints".to_owned(),
-        _ => names::plural(kind),
+        _ => names::plural(&names::singular(kind)),
     }
 }
 

@@ -39,7 +39,9 @@ pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use item::parse_type;
 pub use json_path::{Step, parse_json_path};
 pub use marker::pattern_problem;
-pub use model::{Conversion, CustomResource, PrintColumn, RbacRule, Scale, Type, TypeKind, TypeRef};
+pub use model::{
+    Conversion, CustomResource, PrintColumn, RbacRule, Scale, SchemaMode, Type, TypeKind, TypeRef,
+};
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::{Session, SlotType};
 pub use span::Span;

@@ -2,7 +2,7 @@
 
 use rbuilder_schema::Container;
 
-use crate::Span;
+use crate::{Span, names};
 
 /// A struct or enum that derives `CrdSchema` or `CustomResource`.
 #[derive(Clone, Debug)]
@@ -86,6 +86,39 @@ pub struct CustomResource {
     pub labels: Vec<(String, String)>,
     /// `#[crd(conversion(…))]`.
     pub conversion: Option<Conversion>,
+    /// Origin of the schema in `Kind::crd()`.
+    pub schema_mode: SchemaMode,
+    /// Place of kube's key `schema`; of the item without one.
+    pub schema_span: Span,
+}
+
+/// kube's key `schema`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchemaMode {
+    /// The Rust types' own schemas.
+    #[default]
+    Derived,
+    /// An `impl JsonSchema` of the kind that is written by hand.
+    Manual,
+    /// None: the program has no schema of the kind.
+    Disabled,
+}
+
+impl CustomResource {
+    /// Returns the singular under which the program knows the resource: kube-derive's where none is written.
+    pub fn singular_name(&self) -> String {
+        self.singular
+            .clone()
+            .unwrap_or_else(|| names::singular(&self.kind))
+    }
+
+    /// Returns the plural under which the program asks the API server for the resource: kube-derive's where none is
+    /// written, which follows the singular and not the kind.
+    pub fn plural_name(&self) -> String {
+        self.plural
+            .clone()
+            .unwrap_or_else(|| names::plural(&self.singular_name()))
+    }
 }
 
 /// Who converts objects between versions.

@@ -10,7 +10,7 @@ mod size;
 use std::collections::BTreeMap;
 
 use rbuilder_schema::Schema;
-use rbuilder_syntax::{Conversion, CustomResource, Span, names};
+use rbuilder_syntax::{Conversion, CustomResource, SchemaMode, Span};
 use serde_json::{Value, json};
 
 use crate::package::{Package, Place, TypeId};
@@ -33,7 +33,7 @@ impl Version<'_> {
     }
 }
 
-/// The names of a kind, as written or derived.
+/// The names of a kind, as written or as kube derives them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Names {
     kind: String,
@@ -45,15 +45,10 @@ struct Names {
 
 impl Names {
     fn of(resource: &CustomResource) -> Names {
-        let singular = resource
-            .singular
-            .clone()
-            .unwrap_or_else(|| resource.kind.to_lowercase());
-        let derived = || names::plural(&resource.kind.to_lowercase());
         Names {
             kind: resource.kind.clone(),
-            plural: resource.plural.clone().unwrap_or_else(derived),
-            singular,
+            plural: resource.plural_name(),
+            singular: resource.singular_name(),
             short_names: resource.short_names.clone(),
             categories: resource.categories.clone(),
         }
@@ -96,6 +91,7 @@ fn version<'a>(
         file: schemas.package().item(id).file,
         span: resource.span,
     };
+    check_schema_mode(id, resource, schemas);
     let spec = schemas.item(id, place);
     let status = match &resource.status {
         Some(ty) => schemas.written(id, ty).map(Some),
@@ -113,6 +109,28 @@ fn version<'a>(
     check::check_metadata(&version, schemas);
     rules::check(&version, schemas);
     Some(version)
+}
+
+/// A schema that the program has from code cannot be written without running it.
+fn check_schema_mode(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
+    let package = schemas.package();
+    let item = package.item(id);
+    let container = item.model.as_ref().map(|model| &model.container);
+    let is_stated =
+        container.is_some_and(|container| container.markers.schema.is_some() || container.transparent);
+    if resource.schema_mode != SchemaMode::Manual || is_stated {
+        return;
+    }
+    let message = format!(
+        "`{}` takes its schema from an `impl JsonSchema` written by hand, which is not read",
+        resource.kind
+    );
+    let help = "remove `schema = \"manual\"`, or state the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`";
+    let place = Place {
+        file: item.file,
+        span: resource.schema_span,
+    };
+    schemas.report().error(package, place, message, help);
 }
 
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {

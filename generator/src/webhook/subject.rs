@@ -1,6 +1,6 @@
 //! The kind a handler is about: the first of its parameters that is one.
 
-use rbuilder_syntax::{CustomResource, TypeKind, TypeRef, names};
+use rbuilder_syntax::{TypeKind, TypeRef};
 
 use crate::package::{Handler, ModuleId, Package, TypeId};
 use crate::resolve::{Target, is_transparent, lookup};
@@ -52,18 +52,12 @@ impl Search<'_> {
     }
 
     fn custom(&self, id: TypeId) -> Option<Kind> {
-        let CustomResource {
-            group,
-            version,
-            kind,
-            plural,
-            ..
-        } = self.package.item(id).model.as_ref()?.custom_resource.as_ref()?;
+        let resource = self.package.item(id).model.as_ref()?.custom_resource.as_ref()?;
         Some(Kind {
-            group: group.clone(),
-            version: version.clone(),
-            kind: kind.clone(),
-            plural: plural.clone().unwrap_or_else(|| names::plural(kind)),
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            kind: resource.kind.clone(),
+            plural: resource.plural_name(),
         })
     }
 }

@@ -10,7 +10,8 @@ use crate::attribute::Attribute;
 use crate::expr::ExprKind;
 use crate::token::Ident;
 use crate::{
-    CustomResource, Session, Span, TypeKind, TypeRef, derives_named, marker, object_name, suggest, types,
+    CustomResource, SchemaMode, Session, Span, TypeKind, TypeRef, derives_named, marker, object_name,
+    suggest, types,
 };
 
 /// One container key: a row of the reference page and what "did you mean" chooses from.
@@ -52,7 +53,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ),
     once(
         "plural",
-        "Plural in lower case; by kube's rule without it.",
+        "Plural in lower case; without it, by kube's rule, the plural of the singular.",
         |arg, draft, session| {
             draft.made.plural = arg.text(session);
         },
@@ -78,14 +79,14 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "namespaced",
         "Objects live in namespaces; without it they are cluster-wide.",
         |arg, draft, session| {
-            draft.made.namespaced = arg.truth(session).unwrap_or_default();
+            draft.made.namespaced = kube_bool(arg, session).unwrap_or_default();
         },
     ),
     once(
         "no_spec",
         "The fields stand beside `metadata`, with no `spec` between.",
         |arg, draft, session| {
-            draft.made.no_spec = arg.truth(session).unwrap_or_default();
+            draft.made.no_spec = kube_bool(arg, session).unwrap_or_default();
         },
     ),
     once(
@@ -105,12 +106,9 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     once(
         "schema",
         "`derived`, `manual` or `disabled`: where kube's own schema comes from.",
-        |arg, _, session| {
-            if arg.text(session).as_deref() == Some("manual") {
-                let message = "the `impl JsonSchema` that kube takes the schema from is not read";
-                let help = "the manifest follows the Rust type: hold it against what the code says";
-                session.report(crate::Diagnostic::warning(arg.span, message).help(help));
-            }
+        |arg, draft, session| {
+            draft.made.schema_mode = schema_mode(arg, session);
+            draft.made.schema_span = arg.span;
         },
     ),
     once(
@@ -161,14 +159,14 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "storage",
         "Whether this version is the one stored; true without it.",
         |arg, draft, session| {
-            draft.made.storage = arg.truth(session).unwrap_or(true);
+            draft.made.storage = kube_bool(arg, session).unwrap_or(true);
         },
     ),
     once(
         "served",
         "Whether the API server serves this version; true without it.",
         |arg, draft, session| {
-            draft.made.served = arg.truth(session).unwrap_or(true);
+            draft.made.served = kube_bool(arg, session).unwrap_or(true);
         },
     ),
     once(
@@ -323,6 +321,32 @@ fn empty(span: Span) -> CustomResource {
         annotations: Vec::new(),
         labels: Vec::new(),
         conversion: None,
+        schema_mode: SchemaMode::Derived,
+        schema_span: span,
+    }
+}
+
+/// `true`, `false`, the bare name, or either word in quotes: kube takes them all.
+fn kube_bool(arg: &Arg, session: &mut Session) -> Option<bool> {
+    match arg.literal().and_then(|literal| literal.value.as_str()) {
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        _ => arg.truth(session),
+    }
+}
+
+/// `schema = "…"`.
+fn schema_mode(arg: &Arg, session: &mut Session) -> SchemaMode {
+    match arg.text(session).as_deref() {
+        Some("derived") | None => SchemaMode::Derived,
+        Some("manual") => SchemaMode::Manual,
+        Some("disabled") => SchemaMode::Disabled,
+        Some(other) => {
+            let message = format!("expected `derived`, `manual` or `disabled` for `schema`, found `{other}`");
+            let help = suggest::help(other, ["derived", "manual", "disabled"].into_iter());
+            session.error_help(arg.value_span(), message, help);
+            SchemaMode::Derived
+        }
     }
 }
 
@@ -339,7 +363,10 @@ fn read_key(arg: &Arg, draft: &mut Draft, session: &mut Session) {
 }
 
 fn unknown_key(arg: &Arg, session: &mut Session) {
-    let help = if marker::exists(arg.name) {
+    let help = if arg.name == "struct" {
+        // The key's name before kube 1.0.
+        "write `root = \"…\"`".to_owned()
+    } else if marker::exists(arg.name) {
         format!("kube takes no markers on a kind: write `#[crd({}…)]`", arg.name)
     } else {
         suggest::help(arg.name, KUBE_KEYS.iter().map(|key| key.name))
@@ -414,12 +441,37 @@ fn finish(draft: Draft, ident: Ident<'_>, session: &mut Session) -> Option<Custo
         );
     }
     made.kind_span = at("kind");
-    Some(CustomResource {
+    let resource = CustomResource {
         group,
         version,
         kind,
         ..made
-    })
+    };
+    let named_by = if resource.singular.is_some() {
+        "singular"
+    } else {
+        "kind"
+    };
+    check_derived_plural(&resource, at(named_by), session);
+    Some(resource)
+}
+
+/// kube-derive panics over a singular of the letter `y`, and does not look whether its plural can be one.
+fn check_derived_plural(resource: &CustomResource, at: Span, session: &mut Session) {
+    let singular = resource.singular_name();
+    // A wrong singular has been reported, and a kind of these lengths is one that fits.
+    if resource.plural.is_some() || !is_label(&singular, true) {
+        return;
+    }
+    let plural = resource.plural_name();
+    if singular == "y" || !is_label(&plural, true) {
+        let help = format!("write `plural = \"…\"` beside `kind = \"{}\"`", resource.kind);
+        session.error_help(
+            at,
+            format!("kube derives no usable plural from `{singular}`"),
+            help,
+        );
+    }
 }
 
 fn check_group(group: &str, at: Span, session: &mut Session) {

@@ -12,7 +12,7 @@ static ALLOCATOR: usize = 0;
 
 /// What is brewed.
 #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]
-#[kube(group = "brewery.example.com", version = "v1", kind = "Brew", namespaced, status = "BrewStatus", schema = "manual")]
+#[kube(group = "brewery.example.com", version = "v1", kind = "Brew", namespaced, status = "BrewStatus", schema = "derived")]
 #[serde(rename_all = "camelCase")]
 pub struct BrewSpec {
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z]+$"))]
