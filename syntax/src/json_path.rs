@@ -1,7 +1,7 @@
 //! JSON paths as Kubernetes' `jsonpath` package reads them: those of printer columns.
 //!
-//! A path that the package cannot parse costs more than its own column: the API server then serves the kind with its
-//! default columns. It checks no more of a path than the dot at its beginning.
+//! A path that the package cannot parse costs more than its own column: the API server leaves out the columns after it,
+//! too. When a definition is written it checks no more of a path than the dot at its beginning.
 
 /// One step of a path, from a value to values inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]

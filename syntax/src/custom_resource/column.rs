@@ -101,7 +101,7 @@ fn check_column(column: &PrintColumn, arg: &Arg, session: &mut Session) {
     if let Err(reason) = parse_json_path(&column.json_path) {
         let path = &column.json_path;
         if path.starts_with('.') {
-            let help = "the API server would show the default columns only: write a path as in `.status.conditions[?(@.type==\"Ready\")].status`";
+            let help = "the API server would leave out this column and those after it: write a path as in `.status.conditions[?(@.type==\"Ready\")].status`";
             session.error_help(
                 at("json_path"),
                 format!("`{path}` is not a JSON path: {reason}"),
