@@ -104,6 +104,12 @@ pub struct ApiContext {
     pub crd_file: String,
     /// The sample, relative to the project: `config/samples/cache_v1alpha1_cronjob.yaml`.
     pub sample_file: String,
+    /// The name of the sample's object: `cronjob-sample`.
+    pub sample_name: String,
+    /// Arguments of `#[kube(…)]` that a further version shares with the one before it: `shortname = "cj"`.
+    pub kube_arguments: Vec<String>,
+    /// Whether the group is one of Kubernetes' own, whose kinds must say who approved them.
+    pub needs_approval: bool,
 }
 
 /// `webhook` in templates: what the API server asks about a kind.

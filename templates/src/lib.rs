@@ -265,6 +265,9 @@ mod tests {
             storage: flag,
             crd_file: "config/crd/bases/batch.example.com_cronjobs.yaml".into(),
             sample_file: "config/samples/batch_v1_cronjob.yaml".into(),
+            sample_name: "cronjob-sample".into(),
+            kube_arguments: Vec::new(),
+            needs_approval: flag,
         };
         (project, api)
     }

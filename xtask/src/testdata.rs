@@ -106,8 +106,6 @@ pub(crate) const PROJECTS: &[Project] = &[
     },
     Project {
         name: "foo-operator",
-        // The group is Kubernetes' own, whose kinds must say who approved them: that is written by hand, before the
-        // manifests are generated.
         commands: &[
             &["init", "--domain", "k8s.io"],
             &[
@@ -119,7 +117,6 @@ pub(crate) const PROJECTS: &[Project] = &[
                 "v1alpha1",
                 "--kind",
                 "Foo",
-                "--manifests=false",
             ],
         ],
         kept: &[

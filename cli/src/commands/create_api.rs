@@ -1,10 +1,13 @@
 //! `rbuilder create api`: a kind, its controller, and their places in the project.
 
+mod further;
+
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Rendered};
 
+use self::further::Taken;
 use super::{Outcome, finish, open, scaffold};
 use crate::edit::{Unrecognised, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
@@ -51,24 +54,39 @@ fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
 pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     check_flags(flags)?;
     let mut project = scaffold::require_project(tree)?;
-    let request = Request::new(&project, flags)?;
+    let mut request = Request::new(&project, flags)?;
+    let taken = request.take(&project, tree, flags)?;
     request.check_free(&project, tree)?;
     let context = scaffold::project_context(&project, tree.root());
-    let api = request.context(&project);
-    let files = rbuilder_templates::api_files(&context, &api).map_err(anyhow::Error::new)?;
+    let mut api = request.context(&project);
+    api.kube_arguments.clone_from(&taken.arguments);
+    if let Some(name) = taken.sample_name() {
+        api.sample_name = name.to_owned();
+    }
+    let mut files = rbuilder_templates::api_files(&context, &api).map_err(anyhow::Error::new)?;
+    taken.replace(&mut files, &api);
 
     let mut plan = Plan::default();
     for file in &files {
         check_module_place(tree, &file.path)?;
     }
-    scaffold::put(&mut plan, tree, &mut project, &files, flags.force)?;
+    let wanted = if request.further && !flags.force {
+        further::keep(&mut plan, tree, &files, &api, request.known)?
+    } else {
+        files.clone()
+    };
+    scaffold::put(&mut plan, tree, &mut project, &wanted, flags.force)?;
     plan.check_conflicts()?;
     add_lines(&mut plan, tree, &files, &api)?;
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let unbound = project.known.namespaced && api.controller && !api.namespaced;
-    project.add_resource(request.resource);
+    project.add_resource(request.resource.clone());
     plan.edit(tree, FILE, &project.print())?;
     let mut outcome = found.into_outcome(plan);
+    taken.warn(&api, &mut outcome);
+    if request.types {
+        further::warn_unconverted(&project, &request.resource, &mut outcome);
+    }
     if unbound {
         outcome.warn(
             &format!(
@@ -107,6 +125,10 @@ struct Request {
     controller: bool,
     /// Whether another version of the kind was there first.
     further: bool,
+    /// Whether PROJECT has this version already.
+    known: bool,
+    /// The version that a further one begins as a copy of.
+    before: Option<Resource>,
     namespaced: bool,
 }
 
@@ -161,8 +183,9 @@ impl Request {
             );
         }
 
-        let recorded_plural = family
-            .iter()
+        let recorded_plural = own
+            .into_iter()
+            .chain(&family)
             .map(|other| &other.plural)
             .find(|plural| !plural.is_empty());
         resource.plural = match (&flags.plural, recorded_plural) {
@@ -175,8 +198,9 @@ impl Request {
             (None, None) => names::plural_of(&flags.kind),
         };
         scaffold::check_names([names::plural(&resource.plural)])?;
-        let recorded_scope = family
-            .iter()
+        let recorded_scope = own
+            .into_iter()
+            .chain(&family)
             .find_map(|other| other.api.as_ref())
             .map(|api| api.namespaced);
         let namespaced = match (flags.namespaced, recorded_scope) {
@@ -196,13 +220,30 @@ impl Request {
         // The version that came first is stored; asking for it again does not change that.
         let first = family.iter().find(|other| other.api.is_some());
         let further = first.is_some_and(|first| first.version != resource.version);
+        let known = own.is_some_and(|own| own.api.is_some());
+        let before = further::newest(&family, &resource.version).filter(|_| further && types);
         Ok(Request {
+            before: before.cloned(),
             resource,
             types,
             controller,
             further,
+            known,
             namespaced,
         })
+    }
+
+    /// What a further version takes from the one before it; nothing for a first one.
+    fn take(&mut self, project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Taken> {
+        let Some(before) = &self.before else {
+            return Ok(Taken::default());
+        };
+        let before = ApiPlaces::of(project, before).context();
+        let taken = Taken::read(tree, &before, &self.resource.version)?;
+        if !self.known {
+            taken.settle(self, flags);
+        }
+        Ok(taken)
     }
 
     /// Refuses names that others in the project have.
@@ -357,6 +398,9 @@ impl<'a> ApiPlaces<'a> {
             storage: !self.further,
             crd_file: format!("config/crd/bases/{qualified_group}_{plural}.yaml"),
             sample_file: format!("config/samples/{group}_{version}_{singular}.yaml"),
+            sample_name: format!("{singular}-sample"),
+            kube_arguments: Vec::new(),
+            needs_approval: names::needs_approval(&qualified_group),
             group: group.clone(),
             qualified_group_yaml: scaffold::yaml_value(&qualified_group),
             qualified_group,

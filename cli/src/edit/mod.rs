@@ -3,6 +3,7 @@
 
 pub mod kustomization;
 pub mod rust;
+pub mod version;
 
 /// A file is not laid out as an edit needs it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

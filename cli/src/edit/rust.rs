@@ -192,7 +192,11 @@ pub fn add_conversion(text: &str, spec: &str) -> Result<String, String> {
 /// Longest chain that rustfmt leaves on one line.
 const CHAIN_WIDTH: usize = 60;
 
-fn parse(text: &str) -> Result<syn::File, String> {
+/// Parses a file.
+///
+/// # Errors
+/// Says what does not parse, and the line.
+pub(super) fn parse(text: &str) -> Result<syn::File, String> {
     syn::parse_file(text).map_err(|error| {
         let start = error.span().start();
         format!("it does not parse: {error} at line {}", start.line)

@@ -92,6 +92,29 @@ pub fn version(version: &str) -> Verdict {
     ))
 }
 
+/// The place of a version in the order in which Kubernetes prefers them, the most stable last: `v1alpha1` < `v1beta1` <
+/// `v1` < `v2`.
+pub fn version_rank(version: &str) -> (u8, u64, u64) {
+    let version = version.trim_start_matches('v');
+    let number = |text: &str| text.parse().unwrap_or(u64::MAX);
+    for (stability, name) in ["alpha", "beta"].into_iter().enumerate() {
+        if let Some((major, minor)) = version.split_once(name) {
+            return (u8::from(stability > 0), number(major), number(minor));
+        }
+    }
+    (2, number(version), 0)
+}
+
+/// Whether an API group is one of the Kubernetes project's, in which the API server takes only kinds that say who
+/// approved them.
+pub fn needs_approval(group: &str) -> bool {
+    ["k8s.io", "kubernetes.io"].iter().any(|owner| {
+        group
+            .strip_suffix(owner)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    })
+}
+
 /// A kind: a Rust type in upper camel case whose lower case is a DNS-1035 label, and that no name in the
 /// scaffolded files stands for.
 pub fn kind(kind: &str) -> Verdict {
@@ -361,6 +384,31 @@ mod tests {
             &["cache", "a-b", "a.b"],
             &["type", "1a", "mod", "rbuilder", "k8s-openapi"],
         );
+    }
+
+    #[test]
+    fn versions_stand_in_the_order_of_kubernetes() {
+        let mut versions = ["v2", "v10", "v1", "v1beta2", "v1alpha1", "v2alpha1", "v1beta10"];
+        versions.sort_by_key(|version| version_rank(version));
+        assert_eq!(
+            versions,
+            ["v1alpha1", "v2alpha1", "v1beta2", "v1beta10", "v1", "v2", "v10"]
+        );
+    }
+
+    #[test]
+    fn groups_of_kubernetes_need_an_approval() {
+        for group in ["k8s.io", "a.k8s.io", "kubernetes.io", "a.b.kubernetes.io"] {
+            assert!(needs_approval(group), "{group}");
+        }
+        for group in [
+            "example.com",
+            "ak8s.io",
+            "x.notkubernetes.io",
+            "k8s.io.example.com",
+        ] {
+            assert!(!needs_approval(group), "{group}");
+        }
     }
 
     #[test]

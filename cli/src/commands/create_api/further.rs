@@ -1,0 +1,211 @@
+//! What a further version of a kind takes from the version before it: names, scope, fields and sample.
+
+use anyhow::Result;
+use rbuilder_templates::{ApiContext, Rendered};
+use serde_json::Value;
+
+use super::Request;
+use crate::commands::Outcome;
+use crate::edit::version::{Definition, copy_sample};
+use crate::plan::Plan;
+use crate::project::{Project, Resource, names};
+use crate::tree::Tree;
+
+/// Files of a further version that are made from those of the version before it.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// The text of the types, unless they cannot be copied.
+    types: Option<String>,
+    /// The text of the sample and the name of its object, unless it cannot be copied.
+    sample: Option<(String, String)>,
+    /// Arguments of `#[kube(…)]` on which versions must agree, where the types cannot be copied.
+    pub(super) arguments: Vec<String>,
+    plural: Option<String>,
+    namespaced: Option<bool>,
+    /// Where the types of the version before are, and why they cannot be copied.
+    problem: Option<(String, String)>,
+}
+
+/// The newest version of a kind beside `version`, in the order in which Kubernetes prefers them.
+pub(super) fn newest<'a>(family: &[&'a Resource], version: &str) -> Option<&'a Resource> {
+    let others = family
+        .iter()
+        .filter(|other| other.version != version && other.api.is_some());
+    others
+        .max_by_key(|other| names::version_rank(&other.version))
+        .copied()
+}
+
+impl Taken {
+    /// Reads the version before.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub(super) fn read(tree: &Tree, before: &ApiContext, version: &str) -> Result<Taken> {
+        let path = types_path(before);
+        let mut taken = Taken::default();
+        let text = tree.read(&path)?;
+        let found = match &text {
+            Some(text) => Definition::find(text, &before.kind, &before.version),
+            None => Err("it is not there".to_owned()),
+        };
+        let problem = match &found {
+            Ok(definition) => {
+                taken.plural = definition.plural().map(str::to_owned);
+                taken.namespaced = Some(definition.is_namespaced());
+                match definition.copy(version) {
+                    Ok(text) => {
+                        taken.types = Some(text);
+                        None
+                    }
+                    Err(reason) => {
+                        taken.arguments = definition.names();
+                        Some(reason)
+                    }
+                }
+            }
+            Err(reason) => {
+                taken.arguments = names_in_crd(tree, &before.crd_file)?;
+                Some(reason.clone())
+            }
+        };
+        taken.problem = problem.map(|reason| (path, reason));
+        if taken.types.is_some()
+            && let Some(sample) = tree.read(&before.sample_file)?
+        {
+            let group = &before.qualified_group;
+            let to = format!("{group}/{version}");
+            taken.sample = copy_sample(&sample, &before.kind, &before.api_version, &to).ok();
+        }
+        Ok(taken)
+    }
+
+    /// Settles in a request what nobody asked for otherwise.
+    pub(super) fn settle(&self, request: &mut Request, asked: &crate::flags::ApiFlags) {
+        if let Some(plural) = &self.plural
+            && asked.plural.is_none()
+            && names::plural(plural).is_ok()
+        {
+            request.resource.plural.clone_from(plural);
+        }
+        if let Some(namespaced) = self.namespaced
+            && asked.namespaced.is_none()
+        {
+            request.namespaced = namespaced;
+            if let Some(api) = &mut request.resource.api {
+                api.namespaced = namespaced;
+            }
+        }
+    }
+
+    /// The name of the sample's object, where it is copied.
+    pub(super) fn sample_name(&self) -> Option<&str> {
+        Some(&self.sample.as_ref()?.1)
+    }
+
+    /// Puts the copies in the place of what the templates say.
+    pub(super) fn replace(&self, files: &mut [Rendered], api: &ApiContext) {
+        let types = types_path(api);
+        for file in files {
+            if file.path == types {
+                file.text = self.types.clone().unwrap_or(std::mem::take(&mut file.text));
+            } else if file.path == api.sample_file
+                && let Some((text, _)) = &self.sample
+            {
+                file.text.clone_from(text);
+            }
+        }
+    }
+
+    /// Says what could not be taken.
+    pub(super) fn warn(&self, api: &ApiContext, outcome: &mut Outcome) {
+        let (Some((path, reason)), types) = (&self.problem, types_path(api)) else {
+            return;
+        };
+        if !outcome.plan.changes().contains_key(&types) {
+            return;
+        }
+        outcome.warn(
+            &format!(
+                "{types} begins without the fields of the version before it, for {path} cannot be copied: {reason}"
+            ),
+            "names and scope are those of the version before; copy fields, printer columns and subresources by hand, and \
+             the spec of the sample",
+        );
+    }
+}
+
+/// Leaves files that are there to their owner, and returns the others: the roles, which all versions share, and those of
+/// a version that is in PROJECT already, whatever the version before it says by now.
+pub(super) fn keep(
+    plan: &mut Plan,
+    tree: &Tree,
+    files: &[Rendered],
+    api: &ApiContext,
+    known: bool,
+) -> Result<Vec<Rendered>> {
+    let test = format!("tests/{}.rs", api.test_module);
+    let own = [types_path(api), api.sample_file.clone(), test];
+    let mut wanted = Vec::new();
+    for file in files {
+        let is_kept = file.path.starts_with("config/rbac/") || (known && own.contains(&file.path));
+        if is_kept && tree.read(&file.path)?.is_some() {
+            plan.keep(&file.path);
+        } else {
+            wanted.push(file.clone());
+        }
+    }
+    Ok(wanted)
+}
+
+/// Says that a version is not converted while its siblings are.
+pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: &mut Outcome) {
+    let hubs = project.known.resources.iter().filter(|hub| {
+        let webhooks = hub.webhooks.as_ref();
+        hub.same_kind(resource)
+            && hub.version != resource.version
+            && webhooks
+                .is_some_and(|webhooks| webhooks.conversion && !webhooks.spoke.contains(&resource.version))
+    });
+    for hub in hubs {
+        let Resource {
+            group, version, kind, ..
+        } = hub;
+        outcome.warn(
+            &format!(
+                "versions of `{kind}` are converted through `{version}`, and `{}` is not one of them yet",
+                resource.version
+            ),
+            &format!(
+                "run `rbuilder create webhook --group {group} --version {version} --kind {kind} --conversion --spoke {}`",
+                resource.version
+            ),
+        );
+    }
+}
+
+fn types_path(api: &ApiContext) -> String {
+    format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
+}
+
+/// The names of a kind in its generated CRD, as arguments of `#[kube(…)]`.
+fn names_in_crd(tree: &Tree, path: &str) -> Result<Vec<String>> {
+    let Some(text) = tree.read(path)? else {
+        return Ok(Vec::new());
+    };
+    let crd: Value = serde_saphyr::from_str(&text).unwrap_or_default();
+    let names = &crd["spec"]["names"];
+    let list = |key: &str| names[key].as_array().cloned().unwrap_or_default();
+    let mut arguments = Vec::new();
+    let kind = names["kind"].as_str().unwrap_or_default();
+    let singular = names["singular"].as_str();
+    if let Some(singular) = singular.filter(|singular| *singular != kind.to_lowercase()) {
+        arguments.push(format!("singular = {singular:?}"));
+    }
+    for (key, argument) in [("shortNames", "shortname"), ("categories", "category")] {
+        let values = list(key);
+        let values = values.iter().filter_map(Value::as_str);
+        arguments.extend(values.map(|value| format!("{argument} = {value:?}")));
+    }
+    Ok(arguments)
+}

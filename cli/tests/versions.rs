@@ -1,0 +1,301 @@
+//! `rbuilder create api` for a kind that is there in another version: the new one begins as the newest of them is.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::Folder;
+
+const INIT: &str = "init --domain example.com --project-name shop";
+const V1: &str = "create api --group cache --version v1 --kind Cup";
+const V2: &str = "create api --group cache --version v2 --kind Cup";
+
+const TYPES: &str = "src/api/v1/cup.rs";
+const NEW_TYPES: &str = "src/api/v2/cup.rs";
+const SAMPLE: &str = "config/samples/cache_v1_cup.yaml";
+const CRD: &str = "config/crd/bases/cache.example.com_cups.yaml";
+
+fn project() -> Folder {
+    let folder = Folder::new();
+    for command in [INIT, V1] {
+        folder.run(command).ok();
+    }
+    folder
+}
+
+fn change(folder: &Folder, path: &str, from: &str, to: &str) {
+    let text = folder.tree()[path].clone();
+    assert!(text.contains(from), "{path}:\n{text}");
+    folder.write(path, &text.replace(from, to));
+}
+
+/// Adds arguments of `#[kube(…)]`, and the fields that they are about.
+fn write_names(folder: &Folder) {
+    change(
+        folder,
+        TYPES,
+        "    namespaced,\n",
+        "    singular = \"acup\",\n    shortname = \"cp\",\n    shortname = \"cps\",\n    category = \"all\",\n    \
+         scale(\n        spec_replicas_path = \".spec.replicas\",\n        status_replicas_path = \".status.replicas\"\n    ),\n    \
+         printcolumn(name = \"Size\", type_ = \"integer\", json_path = \".spec.replicas\"),\n    namespaced,\n",
+    );
+    change(
+        folder,
+        TYPES,
+        "    pub foo: Option<String>,",
+        "    pub foo: Option<String>,\n\n    /// replicas is how many there are.\n    #[kube(validation(minimum = 1))]\n    pub replicas: i32,",
+    );
+    change(
+        folder,
+        TYPES,
+        "    pub conditions: Vec<Condition>,",
+        "    pub conditions: Vec<Condition>,\n\n    /// replicas is how many are ready.\n    #[serde(default)]\n    pub replicas: i32,",
+    );
+    change(
+        folder,
+        SAMPLE,
+        "foo: bar",
+        "foo: bar\n  # As many as needed.\n  replicas: 3",
+    );
+}
+
+#[test]
+fn an_untouched_kind_is_copied_as_a_template_would_write_it() {
+    let folder = project();
+    let before = folder.tree();
+    let ran = folder.run(V2).ok();
+    assert_eq!(ran.err.matches("warning").count(), 0, "{}", ran.err);
+    let tree = folder.tree();
+    let expected = before[TYPES]
+        .replace("in version v1 of", "in version v2 of")
+        .replace("\"v1\"", "\"v2\"")
+        .replace("    namespaced,\n", "    namespaced,\n    storage = false,\n");
+    assert_eq!(tree[NEW_TYPES], expected);
+    assert_eq!(tree[TYPES], before[TYPES]);
+    assert_eq!(
+        tree["config/samples/cache_v2_cup.yaml"],
+        before[SAMPLE].replace("example.com/v1", "example.com/v2")
+    );
+}
+
+#[test]
+fn names_scope_fields_and_sample_come_from_the_version_before() {
+    let folder = project();
+    write_names(&folder);
+    folder.run("manifests").ok();
+    let before = folder.tree();
+    folder.run(V2).ok();
+    let tree = folder.tree();
+    let crd = &tree[CRD];
+    assert_eq!(
+        crd.matches("    shortNames:\n    - cp\n    - cps\n").count(),
+        1,
+        "{crd}"
+    );
+    assert_eq!(crd.matches("singular: acup\n").count(), 1, "{crd}");
+    assert_eq!(
+        crd.matches("specReplicasPath: .spec.replicas\n").count(),
+        2,
+        "{crd}"
+    );
+    assert_eq!(crd.matches("jsonPath: .spec.replicas\n").count(), 2, "{crd}");
+    assert_eq!(
+        crd.matches("replicas is how many there are.\n").count(),
+        2,
+        "{crd}"
+    );
+    assert_eq!(crd.matches("storage: true").count(), 1, "{crd}");
+    let sample = &tree["config/samples/cache_v2_cup.yaml"];
+    assert_eq!(
+        *sample,
+        before[SAMPLE].replace("example.com/v1", "example.com/v2")
+    );
+    // Asking again, also after the version before has changed, changes nothing.
+    change(&folder, TYPES, "is how many there are", "is the number of cups");
+    change(&folder, SAMPLE, "replicas: 3", "replicas: 4");
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    let ran = folder.run(V2).ok();
+    assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+    assert_eq!(folder.tree(), tree);
+    // What is gone is made anew, from what the version before has become.
+    folder.remove(NEW_TYPES);
+    folder.run(V2).ok();
+    assert!(folder.tree()[NEW_TYPES].contains("is the number of cups"));
+}
+
+#[test]
+fn a_name_by_hand_is_the_name_of_every_version() {
+    let folder = project();
+    change(&folder, TYPES, "\"cups\"", "\"cuppa\"");
+    change(&folder, TYPES, "    namespaced,\n", "");
+    change(&folder, SAMPLE, "cup-sample", "my-cup");
+    folder.run("manifests").ok();
+    folder.run(V2).ok();
+    let tree = folder.tree();
+    let test = &tree["tests/cup_v2.rs"];
+    assert!(
+        test.contains("\"config/crd/bases/cache.example.com_cuppa.yaml\""),
+        "{test}"
+    );
+    assert!(test.contains("const NAME: &str = \"my-cup\";"), "{test}");
+    assert!(tree["config/crd/bases/cache.example.com_cuppa.yaml"].contains("scope: Cluster\n"));
+    let ran = folder.run(V2).ok();
+    assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+}
+
+#[test]
+fn the_newest_version_is_the_model() {
+    let folder = project();
+    for version in ["v1alpha1", "v1beta1"] {
+        folder
+            .run(&format!(
+                "create api --group cache --version {version} --kind Cup"
+            ))
+            .ok();
+        let path = format!("src/api/{version}/cup.rs");
+        change(
+            &folder,
+            &path,
+            "pub foo:",
+            &format!("/// Of {version}.\n    pub foo:"),
+        );
+    }
+    change(&folder, TYPES, "pub foo:", "/// Of v1.\n    pub foo:");
+    folder.run(V2).ok();
+    assert!(folder.tree()[NEW_TYPES].contains("/// Of v1.\n"));
+}
+
+#[test]
+fn a_version_that_is_retired_makes_a_new_one_that_is_served() {
+    let folder = project();
+    folder.run(V2).ok();
+    change(
+        &folder,
+        NEW_TYPES,
+        "    storage = false,\n",
+        "    deprecated = \"use v3\",\n",
+    );
+    change(
+        &folder,
+        TYPES,
+        "    namespaced,\n",
+        "    namespaced,\n    storage = false,\n    served = false,\n",
+    );
+    folder
+        .run("create api --group cache --version v3 --kind Cup")
+        .ok();
+    let tree = folder.tree();
+    let made = &tree["src/api/v3/cup.rs"];
+    assert!(
+        made.contains("storage = false") && !made.contains("deprecated"),
+        "{made}"
+    );
+    let crd = &tree[CRD];
+    assert_eq!(crd.matches("storage: true").count(), 1, "{crd}");
+    assert_eq!(crd.matches("deprecated: true").count(), 1, "{crd}");
+}
+
+/// Names and scope are taken even so, from the file or from the CRD, and the command says what is not.
+#[test]
+fn types_that_cannot_be_copied_leave_their_names() {
+    let shared = "use super::shared::Size;\n";
+    for (reason, spoil) in [
+        (
+            "it names things of the module above it with `super::`",
+            Box::new(|folder: &Folder| {
+                change(
+                    folder,
+                    TYPES,
+                    "use kube::CustomResource;\n",
+                    &format!("use kube::CustomResource;\n{shared}"),
+                );
+            }) as Box<dyn Fn(&Folder)>,
+        ),
+        (
+            "it is not there",
+            Box::new(|folder: &Folder| {
+                folder.write("src/api/v1/moved.rs", &folder.tree()[TYPES]);
+                folder.remove(TYPES);
+                change(
+                    folder,
+                    "src/api/v1/mod.rs",
+                    "mod cup;\n\npub use cup::*;",
+                    "mod moved;\n\npub use moved::*;",
+                );
+            }),
+        ),
+    ] {
+        let folder = project();
+        write_names(&folder);
+        folder.run("manifests").ok();
+        spoil(&folder);
+        let ran = folder.run(V2).ok();
+        assert!(
+            ran.err
+                .contains("warning: src/api/v2/cup.rs begins without the fields")
+                && ran.err.contains(reason),
+            "{}",
+            ran.err
+        );
+        let crd = &folder.tree()[CRD];
+        assert_eq!(
+            crd.matches("    shortNames:\n    - cp\n    - cps\n").count(),
+            1,
+            "{crd}"
+        );
+        assert_eq!(crd.matches("storage: false").count(), 1, "{crd}");
+        let ran = folder.run(V2).ok();
+        assert!(
+            ran.out.starts_with("unchanged") && ran.err.is_empty(),
+            "{}{}",
+            ran.out,
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn a_version_that_nothing_converts_is_told_of() {
+    let folder = project();
+    folder.run(V2).ok();
+    folder
+        .run("create webhook --group cache --version v1 --kind Cup --conversion --spoke v2")
+        .ok();
+    let ran = folder
+        .run("create api --group cache --version v3 --kind Cup")
+        .ok();
+    let command = "create webhook --group cache --version v1 --kind Cup --conversion --spoke v3";
+    assert!(ran.err.contains(command), "{}", ran.err);
+    assert!(!folder.tree()["src/api/v3/cup.rs"].contains("conversion"));
+    folder.run(command).ok();
+    let ran = folder
+        .run("create api --group cache --version v3 --kind Cup")
+        .ok();
+    assert!(!ran.err.contains("--spoke"), "{}", ran.err);
+}
+
+#[test]
+fn kinds_in_groups_of_kubernetes_say_that_nobody_approved_them() {
+    for domain in ["k8s.io", "x-k8s.io", "sigs.k8s.io", "kubernetes.io"] {
+        let folder = Folder::new();
+        folder
+            .run(&format!("init --domain {domain} --project-name shop"))
+            .ok();
+        folder.run(V1).ok();
+        folder.run(V2).ok();
+        let tree = folder.tree();
+        let is_protected = domain != "x-k8s.io";
+        for path in [TYPES, NEW_TYPES] {
+            let said = "#[crd(annotation(\"api-approved.kubernetes.io\", \"unapproved, ";
+            assert_eq!(
+                tree[path].contains(said),
+                is_protected,
+                "{domain}: {}",
+                tree[path]
+            );
+        }
+        let crd = &tree[&format!("config/crd/bases/cache.{domain}_cups.yaml")];
+        let said = crd.matches("api-approved.kubernetes.io: unapproved, ").count();
+        assert_eq!(said, usize::from(is_protected), "{crd}");
+    }
+}
