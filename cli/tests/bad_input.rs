@@ -94,6 +94,23 @@ fn a_kind_in_no_module() {
     assert!(ran.err.contains("warning: "), "{}", ran.err);
 }
 
+/// A file of the tests, or of a feature that is off, is in a module: nobody is told to delete it.
+#[test]
+fn a_kind_in_a_module_of_another_build() {
+    for attribute in [
+        "#[cfg(test)]",
+        "#[cfg(feature = \"extra\")]",
+        "#[cfg(test)] #[path = \"lost.rs\"]",
+        "#[cfg(windows)] mod outer { #[cfg(test)] #[path = \"../lost.rs\"]",
+    ] {
+        let end = if attribute.contains('{') { "}" } else { "" };
+        let folder = package(&format!("{attribute} mod lost; {end}"));
+        folder.write("src/lost.rs", &KIND.replace("Good", "Lost"));
+        let ran = folder.run("manifests").ok();
+        assert_eq!(ran.err, "", "{attribute}");
+    }
+}
+
 #[test]
 fn circles() {
     let cases = [

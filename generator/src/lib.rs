@@ -15,6 +15,7 @@ mod report;
 mod resolve;
 mod schemas;
 mod sources;
+mod survey;
 mod webhook;
 pub mod yaml;
 
@@ -22,7 +23,9 @@ use std::ops::Range;
 
 pub use rbuilder_catalogue::Minor;
 pub use rbuilder_syntax::Severity;
+pub use rbuilder_syntax::token::MarkKind;
 pub use sources::{SourceSet, Sources};
+pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};
 
 use kubernetes_types::KubernetesTypes;
 use report::Report;
@@ -154,15 +157,19 @@ fn manifests(
         return;
     };
     let kubernetes = KubernetesTypes::choose(&manifests.k8s_openapi, options.kubernetes);
-    let mut package = collect::collect(sources, manifests.packages, kubernetes, report);
-    origin::name_files(&mut package);
+    let build = collect::Build::Asked;
+    let mut collected = collect::collect(sources, manifests.packages, kubernetes, build, report);
+    collect::warn_of_orphans(sources, options, &collected, report);
+    let package = &mut collected.package;
+    origin::name_files(package);
+    let package = &*package;
     for product in &options.products {
         match product {
-            Product::Crds => crd::crd_files(&package, options, report, each),
+            Product::Crds => crd::crd_files(package, options, report, each),
             Product::Roles => rbac::roles_file(&package.rules, &options.role_name)
                 .into_iter()
                 .for_each(&mut *each),
-            Product::Webhooks => webhook::manifests_file(&package, report)
+            Product::Webhooks => webhook::manifests_file(package, report)
                 .into_iter()
                 .for_each(&mut *each),
         }

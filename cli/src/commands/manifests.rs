@@ -1,11 +1,13 @@
 //! `rbuilder manifests`: source text → CRDs and roles, through the generator.
 
 mod layout;
+mod loss;
+mod permissions;
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_generator::{Options, OutputFile, Product, Severity, Sources, generate_each};
+use rbuilder_generator::{Diagnostic, Options, OutputFile, Product, Severity, Sources, generate_each};
 use serde_json::{Value, json};
 
 use super::{Outcome, finish, kubernetes, open};
@@ -16,11 +18,14 @@ use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
 
 use layout::{Layout, Made};
+use loss::find_losses;
 
 /// What is asked of the generator.
 pub(super) struct Request {
     pub(super) layout: Layout,
     pub(super) options: Options,
+    /// Whether the manifests may lose what still stands in the source.
+    pub(super) prunes_standing: bool,
     /// How mistakes are told.
     pub(super) messages: MessageFormat,
     /// Whether mistakes are shown in colour.
@@ -37,6 +42,7 @@ impl Default for Request {
                 version: Some(env!("CARGO_PKG_VERSION").into()),
                 ..Options::default()
             },
+            prunes_standing: false,
             messages: MessageFormat::Human,
             color: false,
             advice: "mend this first",
@@ -48,6 +54,7 @@ impl Request {
     fn new(flags: &ManifestsFlags, shell: &Shell) -> Result<Request> {
         let mut request = Request {
             layout: Layout::new(&flags.target)?,
+            prunes_standing: flags.target.prune,
             messages: flags.message_format,
             color: shell.color(),
             advice: "",
@@ -72,8 +79,7 @@ impl Request {
         if target.no_version_annotation {
             options.version = None;
         }
-        // What is left out by choice is not stale.
-        request.layout.prunes &= source.packages.is_empty() && source.examples.is_empty();
+        request.layout.is_partial = !source.packages.is_empty() || !source.examples.is_empty();
         Ok(request)
     }
 
@@ -149,17 +155,35 @@ fn print(files: &[OutputFile], found: &Found, output: Output, shell: &mut Shell)
 /// When the source has mistakes: all of them, each with its place.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<Found> {
     let sources = sources(plan, tree)?;
+    let options = options(&sources, request)?;
     // Each manifest is compared as it is made, and kept only where it differs.
     let mut made = Ok(Made::default());
-    let found = read(&sources, request, &mut |file| {
+    let mut diagnostics = generate_each(&sources, &options, &mut |file| {
         if let Ok(list) = &mut made
             && let Err(error) = list.put(plan, tree, request, &file)
         {
             made = Err(error);
         }
-    })?;
-    made?.settle(plan, tree, request)?;
-    Ok(found)
+    });
+    if !has_errors(&diagnostics) {
+        made?.settle(plan, tree, request)?;
+        if !request.prunes_standing {
+            add_losses(
+                &mut diagnostics,
+                find_losses(plan, &request.layout, &sources, &options),
+            );
+        }
+    }
+    tell(&diagnostics, &sources, request)
+}
+
+/// What would be lost at a place says more than the warning that stands there already.
+fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
+    diagnostics.retain(|said| {
+        let is_same_file = |loss: &Diagnostic| loss.path == said.path && said.severity != Severity::Error;
+        !losses.iter().any(is_same_file)
+    });
+    diagnostics.extend(losses);
 }
 
 /// What the generator said.
@@ -184,11 +208,30 @@ impl Found {
 const MOST_TOLD: usize = 2000;
 
 fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFile)) -> Result<Found> {
+    let options = options(sources, request)?;
+    tell(&generate_each(sources, &options, each), sources, request)
+}
+
+/// The options, with what Cargo's configuration adds to them.
+fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
         options.kubernetes = kubernetes::configured(sources)?;
     }
-    let diagnostics = generate_each(sources, &options, each);
+    Ok(options)
+}
+
+fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity == Severity::Error)
+}
+
+/// Writes out what was said.
+///
+/// # Errors
+/// When an error is among it.
+fn tell(diagnostics: &[Diagnostic], sources: &TreeSources, request: &Request) -> Result<Found> {
     let told = &diagnostics[..diagnostics.len().min(MOST_TOLD)];
     let text: Vec<String> = told
         .iter()

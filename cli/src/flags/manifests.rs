@@ -105,6 +105,9 @@ pub struct TargetFlags {
     /// Keep CRDs that an earlier run wrote and no kind stands for any more
     #[arg(long)]
     pub no_prune: bool,
+    /// Drop from the manifests also what still stands in the source, in a file or behind a `cfg` that is not read
+    #[arg(long, conflicts_with = "no_prune")]
+    pub prune: bool,
 }
 
 /// A sort of manifest.

@@ -36,7 +36,7 @@ impl<'t> Account<'t> {
 }
 
 /// Where a mark is.
-pub(super) fn place(mark: &Mark) -> Span {
+pub(crate) fn place_of_mark(mark: &Mark) -> Span {
     let length = u32::try_from(mark.kind.word().len()).unwrap_or_default();
     Span {
         start: mark.at,
@@ -69,6 +69,6 @@ fn unaccounted(mark: &Mark) -> Diagnostic {
     };
     Diagnostic {
         severity,
-        ..Diagnostic::error(place(mark), message).help(help)
+        ..Diagnostic::error(place_of_mark(mark), message).help(help)
     }
 }

@@ -7,6 +7,7 @@ mod file;
 mod handler;
 mod imports;
 mod include;
+mod orphan;
 mod path;
 mod reach;
 
@@ -16,7 +17,6 @@ use std::sync::Arc;
 
 use rbuilder_syntax::Severity;
 use rbuilder_syntax::cfg::Cfg;
-use rbuilder_syntax::token::{MarkKind, lex};
 
 use crate::Diagnostic;
 use crate::cargo::Manifest;
@@ -24,6 +24,9 @@ use crate::kubernetes_types::KubernetesTypes;
 use crate::package::{Member, Module, ModuleId, Package, PackageId, Place};
 use crate::report::Report;
 use crate::sources::Sources;
+
+pub(crate) use account::place_of_mark;
+pub(crate) use orphan::warn_of_orphans;
 
 /// More modules than any package has: `#[path]` can name one file in many places.
 const MAX_MODULES: usize = 20_000;
@@ -34,10 +37,12 @@ pub(crate) fn collect(
     sources: &dyn Sources,
     manifests: Vec<Manifest>,
     kubernetes: KubernetesTypes,
+    build: Build,
     report: &mut Report,
-) -> Package {
+) -> Collected {
     let mut collector = Collector {
         sources,
+        build,
         cfgs: Vec::new(),
         package: Package {
             kubernetes,
@@ -60,14 +65,34 @@ pub(crate) fn collect(
         collector.read_module(module);
     }
     collector.reach();
-    for folder in folders {
-        collector.warn_of_orphans(&folder);
+    Collected {
+        package: collector.package,
+        files: collector.seen,
+        folders,
     }
-    collector.package
+}
+
+/// The builds whose source is collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// The one that the options ask for.
+    Asked,
+    /// Every build at once: no `cfg` leaves anything out.
+    Every,
+}
+
+/// What was collected, and from where.
+pub(crate) struct Collected {
+    pub(crate) package: Package,
+    /// The files that were read.
+    pub(crate) files: BTreeSet<String>,
+    /// The folders of the packages that are asked for.
+    pub(crate) folders: Vec<String>,
 }
 
 struct Collector<'a> {
     sources: &'a dyn Sources,
+    build: Build,
     /// What is on in each package.
     cfgs: Vec<Rc<Cfg>>,
     package: Package,
@@ -122,7 +147,10 @@ impl Collector<'_> {
     /// Adds a package and the roots of its targets.
     fn add_package(&mut self, manifest: Manifest) {
         let id = PackageId(self.package.members.len());
-        self.cfgs.push(Rc::new(Cfg::with_features(manifest.features)));
+        self.cfgs.push(Rc::new(match self.build {
+            Build::Asked => Cfg::with_features(manifest.features),
+            Build::Every => Cfg::everything(),
+        }));
         self.package.members.push(Member {
             folder: manifest.folder.clone(),
             library: None,
@@ -253,42 +281,6 @@ impl Collector<'_> {
                     help: None,
                 });
                 None
-            }
-        }
-    }
-
-    /// rustc ignores a file that no `mod` names; a marker in it is most likely meant.
-    fn warn_of_orphans(&mut self, package: &str) {
-        let files = self.sources.rust_files(&path::join(package, "src"));
-        // A folder that cannot be read holds no module, or there was an error about the module.
-        for path in files.unwrap_or_default() {
-            if self.seen.contains(&path) {
-                continue;
-            }
-            let Ok(Some(text)) = self.sources.text(&path) else {
-                continue;
-            };
-            if !["CustomResource", "rbac", "webhook"]
-                .iter()
-                .any(|word| text.contains(word))
-            {
-                continue;
-            }
-            // What no module leads to need not be Rust.
-            let Ok(tokens) = lex(&text) else { continue };
-            if let Some(mark) = tokens.marks().iter().find(|mark| !mark.in_body) {
-                let what = match mark.kind {
-                    MarkKind::Kind => "this kind",
-                    MarkKind::Rbac | MarkKind::Webhook => "this marker",
-                };
-                let range = account::place(mark).range();
-                self.report.push(Diagnostic {
-                    path,
-                    range,
-                    severity: Severity::Warning,
-                    message: format!("{what} is ignored: no `mod` leads to the file"),
-                    help: Some("add the `mod` line, or delete the file".into()),
-                });
             }
         }
     }

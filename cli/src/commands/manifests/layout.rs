@@ -21,6 +21,8 @@ pub(in crate::commands) struct Layout {
     webhooks: String,
     /// Whether CRDs that no kind stands for any more are removed.
     pub(super) prunes: bool,
+    /// Whether some packages or targets are left out by choice: what only they ask for is not stale.
+    pub(super) is_partial: bool,
 }
 
 impl Default for Layout {
@@ -37,6 +39,7 @@ impl Layout {
             roles: format!("{config}/rbac"),
             webhooks: format!("{config}/webhook"),
             prunes: true,
+            is_partial: false,
         }
     }
 
@@ -68,6 +71,24 @@ impl Layout {
             }
         }
         format!("{}/{manifest}", self.config)
+    }
+
+    /// Whether a CRD may be at a path.
+    pub(super) fn holds_crd(&self, path: &str) -> bool {
+        let name = path
+            .strip_prefix(&self.crds)
+            .and_then(|rest| rest.strip_prefix('/'));
+        name.is_some_and(|name| !name.contains('/') && name.ends_with(".yaml") && !self.is_role(path))
+    }
+
+    /// Whether the roles are at a path.
+    pub(super) fn is_role(&self, path: &str) -> bool {
+        path == self.path("rbac/role.yaml")
+    }
+
+    /// Whether the webhook configurations are at a path.
+    pub(super) fn is_webhooks(&self, path: &str) -> bool {
+        path == self.path("webhook/manifests.yaml")
     }
 
     /// A CRD as the kustomization beside its folder names it.
@@ -131,17 +152,20 @@ impl Made {
     pub(super) fn settle(&self, plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
         let layout = &request.layout;
         if request.makes(Product::Crds) {
-            let stale = if layout.prunes {
+            let stale = if layout.prunes && !layout.is_partial {
                 prune(plan, tree, layout, &self.crds)?
             } else {
                 Vec::new()
             };
             wire(plan, tree, layout, &self.crds, &stale)?;
         }
-        if request.makes(Product::Webhooks) && layout.webhooks == format!("{}/webhook", layout.config) {
+        if request.makes(Product::Webhooks)
+            && (self.webhooks || !layout.is_partial)
+            && layout.webhooks == format!("{}/webhook", layout.config)
+        {
             webhooks::keep_in_step(plan, tree, &layout.config, self.webhooks)?;
         }
-        if request.makes(Product::Roles) && !self.roles {
+        if request.makes(Product::Roles) && !self.roles && !layout.is_partial {
             empty_role(plan, tree, request)?;
         }
         Ok(())

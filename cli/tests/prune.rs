@@ -1,0 +1,292 @@
+//! What manifests may lose: without a word what was deleted, and only with `--prune` what still stands in the source.
+
+// The test's own files are what it is about.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::{Folder, Ran};
+
+const CRD: &str = "config/crd/bases/x.io_cups.yaml";
+const ROLE: &str = "config/rbac/role.yaml";
+const WEBHOOKS: &str = "config/webhook/manifests.yaml";
+
+fn kind(kind: &str, version: &str) -> String {
+    let storage = version == "v1";
+    format!(
+        "#[derive(kube::CustomResource, rbuilder::CrdSchema)]\n\
+         #[kube(group = \"x.io\", version = \"{version}\", kind = \"{kind}\", namespaced, storage = {storage})]\n\
+         pub struct {kind}Spec {{\n    pub size: i32,\n}}\n"
+    )
+}
+
+fn rule(resource: &str) -> String {
+    format!(
+        "#[rbuilder::rbac(groups = \"apps\", resources = \"{resource}\", verbs = \"get;list\")]\npub fn f() {{}}\n"
+    )
+}
+
+const WEBHOOK: &str =
+    "#[rbuilder::webhook(validating)]\npub async fn check(cup: &crate::cup::Cup) -> Result<(), Denied> {}\n";
+
+/// An operator whose parts are in modules of their own, with its manifests.
+fn operator() -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"operator\"\nedition = \"2024\"\n[features]\ndefault = [\"new\"]\nnew = []\n",
+    );
+    folder.write(
+        "src/lib.rs",
+        "pub mod cup;\npub mod old;\npub mod deploy;\npub mod hook;\npub mod pods;\n",
+    );
+    folder.write("src/cup.rs", &kind("Cup", "v1"));
+    folder.write("src/old.rs", &kind("Cup", "v1beta1"));
+    folder.write("src/deploy.rs", &rule("deployments"));
+    folder.write("src/pods.rs", &rule("statefulsets"));
+    folder.write("src/hook.rs", WEBHOOK);
+    folder.write(
+        "PROJECT",
+        "version: \"3\"\nprojectName: operator\ndomain: x.io\nlayout: [rust.rbuilder.dev/v1]\n",
+    );
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    [CRD, ROLE, WEBHOOKS]
+        .iter()
+        .for_each(|path| assert!(tree.contains_key(*path), "{path}"));
+    folder
+}
+
+/// The command fails with all of this, and leaves the manifests as they are.
+#[track_caller]
+fn refused(folder: &Folder, line: &str, parts: &[&str]) -> Ran {
+    let before = folder.tree();
+    let ran = folder.run(line);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    for part in parts {
+        assert!(ran.err.contains(part), "{part:?} is missing in\n{}", ran.err);
+    }
+    assert_eq!(before, folder.tree());
+    ran
+}
+
+fn without(folder: &Folder, module: &str) {
+    let text = folder.tree()["src/lib.rs"].replace(&format!("pub mod {module};\n"), "");
+    folder.write("src/lib.rs", &text);
+}
+
+#[test]
+fn a_lost_mod_line_deletes_no_crd() {
+    let folder = operator();
+    folder.write("src/lib.rs", "pub mod deploy;\npub mod pods;\n");
+    let said = [
+        "`config/crd/bases/x.io_cups.yaml` would be deleted, and the kind is still in the source: no `mod` leads to the file",
+        "--> src/cup.rs:3:12",
+        "--> src/old.rs:3:12",
+        "`config/webhook/manifests.yaml` would lose the webhook `vcup-v1.kb.io`",
+        "add the `mod` line, or delete the file; `rbuilder manifests --prune` drops it all the same",
+        "nothing was written",
+    ];
+    let ran = refused(&folder, "manifests", &said);
+    assert!(!ran.err.contains("is ignored"), "said twice: {}", ran.err);
+    refused(&folder, "manifests --check", &said);
+    refused(&folder, "manifests --dry-run", &said);
+    // What asks is not what --no-prune keeps.
+    folder.run("manifests --no-prune --only crd").ok();
+    assert!(folder.tree().contains_key(CRD));
+    folder.run("manifests --prune").ok();
+    assert!(!folder.tree().contains_key(CRD));
+    assert!(!folder.tree().contains_key(WEBHOOKS));
+    assert!(folder.run("manifests").ok().err.contains("is ignored"));
+}
+
+#[test]
+fn a_lost_mod_line_loses_no_version() {
+    let folder = operator();
+    without(&folder, "old");
+    let said =
+        "`config/crd/bases/x.io_cups.yaml` would lose the version `v1beta1`, which is still in the source";
+    refused(&folder, "manifests", &[said, "--> src/old.rs:3:12"]);
+    folder.run("manifests --prune").ok();
+    assert!(!folder.tree()[CRD].contains("v1beta1"));
+}
+
+#[test]
+fn a_lost_mod_line_loses_no_permission() {
+    let said = "`config/rbac/role.yaml` would lose permissions that this marker asks for";
+    // Some of them, and then all.
+    let folder = operator();
+    without(&folder, "deploy");
+    refused(&folder, "manifests", &[said, "--> src/deploy.rs:1:1"]);
+    without(&folder, "pods");
+    refused(
+        &folder,
+        "manifests",
+        &[said, "--> src/deploy.rs:1:1", "--> src/pods.rs:1:1"],
+    );
+    folder.run("manifests --prune").ok();
+    assert!(folder.tree()[ROLE].contains("rules: []"));
+}
+
+/// A marker that has been in no module for long stands in nobody's way.
+#[test]
+fn what_was_never_made_is_not_missed() {
+    let folder = operator();
+    folder.write(
+        "src/lost.rs",
+        &format!("{}{}", kind("Plate", "v1"), rule("daemonsets")),
+    );
+    folder.run("manifests").ok();
+    folder.write("src/deploy.rs", "");
+    folder.run("manifests").ok();
+    assert!(!folder.tree()[ROLE].contains("deployments"));
+    // Another marker still allows it.
+    folder.write("src/lost.rs", &rule("statefulsets"));
+    folder.write("src/pods.rs", &rule("statefulsets;replicasets"));
+    folder.run("manifests").ok();
+}
+
+#[test]
+fn what_is_deleted_goes_without_a_flag() {
+    let folder = operator();
+    for module in ["cup", "old", "deploy", "hook"] {
+        without(&folder, module);
+        folder.remove(&format!("src/{module}.rs"));
+    }
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    assert!(!tree.contains_key(CRD));
+    assert!(!tree.contains_key(WEBHOOKS));
+    assert!(!tree[ROLE].contains("deployments"));
+    assert!(tree[ROLE].contains("statefulsets"));
+}
+
+/// A kind whose name changed has another manifest, made from the same file.
+#[test]
+fn what_is_renamed_goes_without_a_flag() {
+    let folder = operator();
+    for (module, version) in [("cup", "v1"), ("old", "v1beta1")] {
+        folder.write(&format!("src/{module}.rs"), &kind("Mug", version));
+    }
+    folder.write("src/hook.rs", &WEBHOOK.replace("Cup", "Mug"));
+    folder.run("manifests").ok();
+    assert!(!folder.tree().contains_key(CRD));
+    assert!(folder.tree().contains_key("config/crd/bases/x.io_mugs.yaml"));
+}
+
+#[test]
+fn what_a_feature_leaves_out_stays() {
+    let folder = operator();
+    let modules =
+        folder.tree()["src/lib.rs"].replace("pub mod old;", "#[cfg(feature = \"new\")]\npub mod old;");
+    folder.write("src/lib.rs", &modules);
+    let inline = format!("#[cfg(feature = \"new\")]\n{}", rule("deployments"));
+    folder.write("src/deploy.rs", &inline);
+    folder.run("manifests --check").ok();
+    refused(
+        &folder,
+        "manifests --no-default-features",
+        &[
+            "would lose the version `v1beta1`, which is still in the source: a `cfg` leaves it out",
+            "--> src/deploy.rs:2:1",
+            "turn it on with `--features`",
+        ],
+    );
+    folder.run("manifests --no-default-features --prune").ok();
+    assert!(!folder.tree()[CRD].contains("v1beta1"));
+}
+
+#[test]
+fn a_kind_of_a_package_that_is_no_longer_listed_stays() {
+    let folder = Folder::new();
+    folder.write("Cargo.toml", "[workspace]\nmembers = [\"a\", \"libs/b\"]\n");
+    for (name, text) in [("a", rule("deployments")), ("libs/b", kind("Cup", "v1"))] {
+        let last = name.trim_start_matches("libs/");
+        folder.write(
+            &format!("{name}/Cargo.toml"),
+            &format!("[package]\nname = \"{last}\"\nedition = \"2024\"\n"),
+        );
+        folder.write(&format!("{name}/src/lib.rs"), &text);
+    }
+    folder.run("manifests").ok();
+    folder.write("Cargo.toml", "[workspace]\nmembers = [\"a\"]\n");
+    refused(
+        &folder,
+        "manifests",
+        &["this run does not read the file", "--> libs/b/src/lib.rs:3:12"],
+    );
+}
+
+/// What `-p` leaves out is not stale, and a role is one file for all packages.
+#[test]
+fn a_run_over_one_package_empties_nothing() {
+    let folder = Folder::new();
+    folder.write("Cargo.toml", "[workspace]\nmembers = [\"a\", \"b\", \"c\"]\n");
+    folder.write("PROJECT", "version: \"3\"\nprojectName: operator\ndomain: x.io\n");
+    let hook =
+        "#[rbuilder::webhook(validating)]\npub async fn check(pod: &k8s_openapi::api::core::v1::Pod) {}\n";
+    for (name, text) in [
+        ("a", format!("{}{hook}", rule("deployments"))),
+        ("b", kind("Cup", "v1")),
+        ("c", rule("statefulsets")),
+    ] {
+        folder.write(
+            &format!("{name}/Cargo.toml"),
+            &format!(
+                "[package]\nname = \"{name}\"\nedition = \"2024\"\n[dependencies]\nk8s-openapi = \"0.29\"\n"
+            ),
+        );
+        folder.write(&format!("{name}/src/lib.rs"), &text);
+    }
+    folder.run("manifests").ok();
+    let before = folder.tree();
+    assert!(before.contains_key(WEBHOOKS));
+    folder.run("manifests -p b").ok();
+    assert_eq!(before, folder.tree());
+    refused(
+        &folder,
+        "manifests -p a",
+        &[
+            "would lose permissions",
+            "--> c/src/lib.rs:1:1",
+            "this run does not read the file",
+        ],
+    );
+}
+
+/// A file that is not Rust any more, or hides its kind in a macro, still counts.
+#[test]
+fn what_cannot_be_read_is_known_by_its_words() {
+    for text in [
+        format!("{} }}", kind("Cup", "v1")),
+        format!("kinds! {{ {} }}", kind("Cup", "v1")),
+    ] {
+        let folder = operator();
+        without(&folder, "cup");
+        without(&folder, "hook");
+        folder.remove("src/hook.rs");
+        folder.write("src/cup.rs", &text);
+        without(&folder, "old");
+        folder.remove("src/old.rs");
+        refused(&folder, "manifests", &["would be deleted", "--> src/cup.rs:"]);
+    }
+}
+
+/// What a command writes on the way is held to the same.
+#[test]
+fn create_loses_nothing_either() {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    folder.run("create api --group shop --version v1 --kind Cup").ok();
+    let api = folder.tree()["src/api/v1/mod.rs"].replace("mod cup;\n", "");
+    folder.write("src/api/v1/mod.rs", &api.replace("pub use cup::*;\n", ""));
+    refused(
+        &folder,
+        "create api --group shop --version v1 --kind Plate",
+        &[
+            "config/crd/bases/shop.example.com_cups.yaml` would be deleted",
+            "--> src/api/v1/cup.rs:",
+        ],
+    );
+}
