@@ -26,6 +26,7 @@ mod object;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub mod private;
+mod re2;
 mod refused;
 mod rework;
 mod schema;
@@ -48,6 +49,7 @@ pub use number::compare_numbers;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub use private as __private;
+pub use re2::Pattern;
 pub use refused::{ESCAPE, refused};
 pub use rework::{dropped_object_meta, embedded_object_meta, keep_object_meta, shorten_descriptions};
 pub use schema::{Schema, SchemaType};

@@ -11,6 +11,7 @@ mod catalogue;
 mod controller_gen;
 mod docs;
 mod oracle;
+mod patterns;
 mod repo;
 mod scaffold;
 mod sh;
@@ -44,6 +45,8 @@ enum Task {
     Docs(docs::Args),
     /// Records what controller-gen makes of the Go half of the oracle
     Oracle(oracle::Args),
+    /// Records which patterns Go's regexp compiles, and what they match (needs Go)
+    Patterns(patterns::Args),
     /// Scaffolds projects outside the tree and builds, lints and tests them as their users would
     Scaffold(scaffold::Args),
     /// Makes the projects in testdata/ again with the real command
@@ -72,6 +75,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Catalogue(args) => catalogue::run(args),
         Task::Docs(args) => docs::run(args),
         Task::Oracle(args) => oracle::run(args),
+        Task::Patterns(args) => patterns::run(args),
         Task::Scaffold(args) => scaffold::run(args),
         Task::Testdata(args) => testdata::run(args),
         Task::Tidy => tidy::run(),

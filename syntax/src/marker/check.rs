@@ -1,10 +1,10 @@
 //! Checks on the markers of one place, as far as they need nothing but the place itself.
 
-use rbuilder_schema::{FORMATS, ListType, Markers, Validation};
+use rbuilder_schema::{FORMATS, ListType, Markers, Pattern, Validation};
 use serde_json::{Number, Value};
 
 use super::constraint::{CONSTRAINTS, Subject};
-use super::{Kind, Reading, pattern};
+use super::{Kind, Reading};
 use crate::{Diagnostic, Session, suggest};
 
 /// Checks everything that one place says.
@@ -185,7 +185,7 @@ fn whole_numbers(reading: &Reading, session: &mut Session) {
 fn texts(reading: &Reading, session: &mut Session) {
     if let Some(text) = &reading.markers.validation.pattern
         && !session.is_good_pattern(text)
-        && let Err(reason) = pattern::check(text).map(|()| session.keep_good_pattern(text))
+        && let Err(reason) = Pattern::parse(text).map(|_| session.keep_good_pattern(text))
     {
         let help = "patterns are Go's RE2: https://github.com/google/re2/wiki/Syntax";
         session.error_help(

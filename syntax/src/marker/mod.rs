@@ -11,7 +11,6 @@ mod kind;
 mod nested;
 mod one_of;
 mod override_type;
-mod pattern;
 mod presence;
 mod raw;
 mod schemars;
@@ -19,7 +18,7 @@ mod topology;
 mod value;
 mod x_kube;
 
-use rbuilder_schema::Markers;
+use rbuilder_schema::{Markers, Pattern};
 
 use crate::args::{self, Arg};
 use crate::attribute::Attribute;
@@ -33,7 +32,7 @@ pub(crate) use schemars::description;
 
 /// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.
 pub fn pattern_problem(text: &str) -> Option<String> {
-    pattern::check(text).err()
+    Pattern::parse(text).err()
 }
 
 /// Where a marker stands.

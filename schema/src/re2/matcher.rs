@@ -1,0 +1,136 @@
+//! All ways through a program at once, one character after the other.
+
+use super::program::{Inst, Look};
+
+/// Returns whether a part of the text matches; `None` if that hangs on a character nothing is known of.
+pub(super) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
+    let mut run = Run::new(program, false);
+    if run.is_match(text) {
+        return Some(true);
+    }
+    if !run.met_unknown {
+        return Some(false);
+    }
+    // More characters in classes never make fewer texts match: if it does not match with all of the unknown, it never does.
+    let may_match = Run::new(program, true).is_match(text);
+    (!may_match).then_some(false)
+}
+
+struct Run<'a> {
+    program: &'a [Inst<'a>],
+    /// What is taken for true of characters nothing is known of.
+    unknown: bool,
+    met_unknown: bool,
+    /// The instructions that wait for the next character.
+    waiting: Vec<usize>,
+    /// For each instruction, the last place of the text where it was reached, plus one.
+    reached: Vec<usize>,
+    stack: Vec<usize>,
+}
+
+/// A place in the text.
+#[derive(Clone, Copy)]
+struct Spot {
+    /// How many characters are before it.
+    position: usize,
+    before: Option<char>,
+    after: Option<char>,
+}
+
+impl<'a> Run<'a> {
+    fn new(program: &'a [Inst<'a>], unknown: bool) -> Self {
+        Run {
+            program,
+            unknown,
+            met_unknown: false,
+            waiting: Vec::new(),
+            reached: vec![0; program.len()],
+            stack: Vec::new(),
+        }
+    }
+
+    fn is_match(&mut self, text: &str) -> bool {
+        let mut characters = text.chars();
+        let mut spot = Spot {
+            position: 0,
+            before: None,
+            after: characters.next(),
+        };
+        loop {
+            // A match may begin anywhere.
+            if self.follow(0, spot) {
+                return true;
+            }
+            let Some(character) = spot.after else {
+                return false;
+            };
+            spot = Spot {
+                position: spot.position + 1,
+                before: Some(character),
+                after: characters.next(),
+            };
+            if self.step(character, spot) {
+                return true;
+            }
+        }
+    }
+
+    /// Takes a character wherever one is waited for; true if that completes a match.
+    fn step(&mut self, character: char, spot: Spot) -> bool {
+        for at in std::mem::take(&mut self.waiting) {
+            let Some(Inst::Take(class)) = self.program.get(at) else {
+                continue;
+            };
+            let is_in = class.contains(character);
+            self.met_unknown |= is_in.is_none();
+            if is_in.unwrap_or(self.unknown) && self.follow(at + 1, spot) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Goes from an instruction to all that wait for a character; true if the program's end is among them.
+    fn follow(&mut self, start: usize, spot: Spot) -> bool {
+        self.stack.push(start);
+        while let Some(at) = self.stack.pop() {
+            let Some(inst) = self.program.get(at) else {
+                self.stack.clear();
+                return true;
+            };
+            if self.reached[at] == spot.position + 1 {
+                continue;
+            }
+            self.reached[at] = spot.position + 1;
+            match inst {
+                Inst::Take(_) => self.waiting.push(at),
+                Inst::Look(look) if spot.holds(*look) => self.stack.push(at + 1),
+                Inst::Look(_) => {}
+                Inst::Jump(offset) => self.stack.push(at.wrapping_add_signed(*offset)),
+                Inst::Split(one, other) => {
+                    self.stack.push(at.wrapping_add_signed(*one));
+                    self.stack.push(at.wrapping_add_signed(*other));
+                }
+            }
+        }
+        false
+    }
+}
+
+impl Spot {
+    fn holds(self, look: Look) -> bool {
+        let is_boundary = is_word(self.before) != is_word(self.after);
+        match look {
+            Look::TextStart => self.before.is_none(),
+            Look::TextEnd => self.after.is_none(),
+            Look::LineStart => matches!(self.before, None | Some('\n')),
+            Look::LineEnd => matches!(self.after, None | Some('\n')),
+            Look::WordBoundary => is_boundary,
+            Look::NoWordBoundary => !is_boundary,
+        }
+    }
+}
+
+fn is_word(character: Option<char>) -> bool {
+    character.is_some_and(|character| character.is_ascii_alphanumeric() || character == '_')
+}

@@ -1,0 +1,221 @@
+//! The sizes by which Go's `regexp` refuses an expression.
+//!
+//! They are those of its tree before it is simplified: how deep it is, how many instructions it would compile to, and how
+//! often its innermost repetition is repeated in all.
+
+/// The deepest tree.
+const MAX_HEIGHT: u32 = 1000;
+/// The most instructions: 128 MiB of 40 bytes each.
+const MAX_SIZE: u64 = (128 << 20) / 40;
+/// The most bounds of classes: 128 MiB of 4 bytes each.
+const MAX_RUNES: u64 = (128 << 20) / 4;
+/// The most copies that repetitions make together.
+const MAX_COPIES: u32 = 1000;
+
+/// What a part of an expression is, as far as it decides how it is joined with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Literal characters, all with or without regard to case.
+    Literal { fold: bool },
+    /// One character of several.
+    Class,
+    /// A sequence, which becomes a part of the sequence around it.
+    Concat,
+    /// Alternatives, which become alternatives of those around them.
+    Alternate,
+    /// Anything else.
+    Other,
+}
+
+/// The sizes of a part of an expression.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measure {
+    pub(super) shape: Shape,
+    height: u32,
+    size: u64,
+    copies: u32,
+    /// How often a counted repetition repeats at most; nothing else has this.
+    times: Option<u32>,
+}
+
+impl Measure {
+    /// A part that holds no other.
+    pub(super) fn leaf(shape: Shape) -> Self {
+        Measure {
+            shape,
+            height: 1,
+            size: 1,
+            copies: 1,
+            times: None,
+        }
+    }
+
+    /// Adds a literal to another of its kind; false if they cannot be one.
+    pub(super) fn absorb(&mut self, other: &Measure) -> bool {
+        let is_one = matches!(self.shape, Shape::Literal { .. }) && self.shape == other.shape;
+        if is_one {
+            self.size += other.size;
+        }
+        is_one
+    }
+
+    /// A group that captures.
+    pub(super) fn captured(self) -> Self {
+        Measure {
+            shape: Shape::Other,
+            height: self.height + 1,
+            size: self.size + 2,
+            copies: self.copies,
+            times: None,
+        }
+    }
+
+    /// A repetition; `most` is `None` if it has no upper bound.
+    pub(super) fn repeated(self, least: u32, most: Option<u32>, is_counted: bool) -> Self {
+        let size = match (least, most) {
+            (0, None) => self.size + 2,
+            (least, None) => 1 + u64::from(least) * self.size,
+            (0, Some(1)) if !is_counted => self.size + 1,
+            (least, Some(most)) => u64::from(most) * self.size + u64::from(most - least),
+        };
+        let copies = match (is_counted, most.unwrap_or(least)) {
+            (true, 0) if most.is_some() => 0,
+            (true, times @ 1..) => self.copies.saturating_mul(times),
+            _ => self.copies,
+        };
+        Measure {
+            shape: Shape::Other,
+            height: self.height + 1,
+            size: size.max(1),
+            copies,
+            times: is_counted.then(|| most.unwrap_or(least)),
+        }
+    }
+
+    /// A sequence of parts.
+    pub(super) fn concat(parts: &[Measure]) -> Self {
+        Measure::joined(parts, Shape::Concat)
+    }
+
+    /// Alternatives; single characters become a class.
+    pub(super) fn alternate(parts: &[Measure]) -> Self {
+        if parts.len() > 1 && parts.iter().all(Measure::is_character) {
+            return Measure::leaf(Shape::Class);
+        }
+        let mut joined = Measure::joined(parts, Shape::Alternate);
+        if parts.len() > 1 {
+            joined.size += parts.len() as u64 - 1;
+        }
+        joined
+    }
+
+    fn is_character(&self) -> bool {
+        match self.shape {
+            Shape::Literal { .. } => self.size == 1,
+            Shape::Class => true,
+            _ => false,
+        }
+    }
+
+    fn joined(parts: &[Measure], shape: Shape) -> Self {
+        match parts {
+            [] => Measure::leaf(Shape::Other),
+            [only] => *only,
+            parts => Measure {
+                shape,
+                // A sequence in a sequence is no level of its own.
+                height: 1 + parts
+                    .iter()
+                    .map(|part| part.height - u32::from(part.shape == shape))
+                    .max()
+                    .unwrap_or(0),
+                size: parts
+                    .iter()
+                    .map(|part| part.size)
+                    .fold(0, u64::saturating_add)
+                    .max(1),
+                copies: parts.iter().map(|part| part.copies).max().unwrap_or(1),
+                times: None,
+            },
+        }
+    }
+}
+
+/// What has been built so far, against the limits.
+#[derive(Debug)]
+pub(super) struct Budget {
+    /// The parts built.
+    parts: u64,
+    /// The product of all repetitions, wherever they stand.
+    repeats: u64,
+    /// Sizes matter only once this many parts, repeated this often, could be too large.
+    is_tracked: bool,
+    runes: u64,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Budget {
+            parts: 0,
+            repeats: 1,
+            is_tracked: false,
+            runes: 0,
+        }
+    }
+
+    /// Notes that a part was built.
+    pub(super) fn add_part(&mut self) {
+        self.parts += 1;
+    }
+
+    /// Notes that a part became one with another.
+    pub(super) fn remove_part(&mut self) {
+        self.parts -= 1;
+    }
+
+    /// Notes the bounds that a class is made of.
+    pub(super) fn add_runes(&mut self, runes: u64) {
+        self.runes += runes;
+    }
+
+    /// Checks a part that was just built; `others` are those that wait to be joined.
+    pub(super) fn check<'a>(
+        &mut self,
+        part: &Measure,
+        others: impl Iterator<Item = &'a Measure>,
+    ) -> Result<(), String> {
+        if self.runes > MAX_RUNES {
+            return Err("it is too large: its classes have too many ranges".to_owned());
+        }
+        if part.height > MAX_HEIGHT {
+            return Err(format!("it nests more than {MAX_HEIGHT} levels deep"));
+        }
+        if let Some(times) = part.times {
+            self.add_repeat(times);
+        }
+        let mut size = part.size;
+        if !self.is_tracked && self.parts >= MAX_SIZE / self.repeats {
+            self.is_tracked = true;
+            size = others.map(|other| other.size).fold(size, u64::max);
+        }
+        if self.is_tracked && size > MAX_SIZE {
+            return Err("it is too large when its repetitions are written out".to_owned());
+        }
+        if part.copies > MAX_COPIES {
+            return Err(format!(
+                "nested repetitions repeat a part more than {MAX_COPIES} times in all"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Notes a counted repetition: once when it is built, and again when it is all there is in what is around it.
+    fn add_repeat(&mut self, times: u32) {
+        let times = u64::from(times.max(1));
+        self.repeats = if times > MAX_SIZE / self.repeats {
+            MAX_SIZE
+        } else {
+            self.repeats * times
+        };
+    }
+}

@@ -1,0 +1,206 @@
+//! `cargo xtask patterns`: what Go's regexp, which kube-apiserver runs, says of patterns.
+//!
+//! Records the verdicts on the table of patterns here, which `schema/tests/re2.rs` holds the parser and the matcher of
+//! `rbuilder-schema` to, and writes the names of Unicode's classes that the parser knows.
+
+mod random;
+mod table;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use anyhow::{Context, Result, bail, ensure};
+use rbuilder_schema::Pattern;
+use serde_json::{Value, json};
+
+use crate::repo;
+use crate::sh::Cmd;
+
+const RECORDED: &str = "schema/tests/re2/recorded.jsonl";
+const TABLES: &str = "schema/src/re2/tables.rs";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing; fail when a committed file is stale
+    #[arg(long)]
+    check: bool,
+    /// Change nothing; compare this many random patterns, and random texts for each, with the parser and the matcher
+    #[arg(long, conflicts_with = "check")]
+    random: Option<u64>,
+    /// Where the random patterns begin
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// A pattern and the texts it is held against.
+struct Question {
+    pattern: String,
+    texts: Vec<String>,
+}
+
+/// What Go's regexp says.
+struct Answer {
+    /// The code of the error, where it does not compile.
+    error: Option<String>,
+    /// For each text, whether it matches.
+    matches: Vec<bool>,
+}
+
+/// Asks Go's regexp; writes its verdicts or compares them.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    if let Some(count) = args.random {
+        return compare_random(args.seed, count);
+    }
+    write_or_compare(TABLES, &tables()?, args.check)?;
+    write_or_compare(RECORDED, &verdicts()?, args.check)
+}
+
+fn write_or_compare(path: &str, text: &str, is_check: bool) -> Result<()> {
+    let full = repo::root().join(path);
+    if fs_err::read_to_string(&full).is_ok_and(|old| old == text) {
+        println!("{path} is up to date");
+    } else if is_check {
+        bail!("{path} is stale; run `cargo xtask patterns` and read the diff");
+    } else {
+        fs_err::write(full, text)?;
+        println!("{path} was brought up to date");
+    }
+    Ok(())
+}
+
+fn go(arguments: &[&str]) -> Result<String> {
+    let program = repo::root().join("xtask/src/patterns/main.go");
+    Cmd::new("go").arg("run").arg(program).args(arguments).read()
+}
+
+/// The Rust source of the names of Unicode's classes.
+fn tables() -> Result<String> {
+    let mut text = String::from(
+        "//! Unicode's categories and scripts by the names that Go's `regexp` knows.
+//!
+//! Made by `cargo xtask patterns` from Go 1.26, with which kube-apiserver 1.36 is built. Do not edit.
+
+/// A category or script.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// Its name in lower case, without what does not count.
+    pub(super) name: &'static str,
+    /// How many bounds its ranges have.
+    pub(super) bounds: u32,
+    /// The characters of ASCII in it, a bit each.
+    pub(super) ascii: u128,
+    /// Whether it has more letters when case does not count.
+    pub(super) folds: bool,
+}
+
+const fn table(name: &'static str, bounds: u32, ascii: u128, folds: bool) -> Table {
+    Table {
+        name,
+        bounds,
+        ascii,
+        folds,
+    }
+}
+
+/// Every category and script, sorted by name.
+pub(super) static TABLES: &[Table] = &[\n",
+    );
+    for line in go(&["tables"])?.lines() {
+        let row: Value = serde_json::from_str(line)?;
+        let ascii = row["ascii"].as_str().context("a table has no characters")?;
+        let ascii = match ascii.trim_start_matches('0') {
+            "" => "0".to_owned(),
+            digits => format!("0x{digits}"),
+        };
+        writeln!(
+            text,
+            "    table({}, {}, {ascii}, {}),",
+            row["name"], row["bounds"], row["folds"]
+        )?;
+    }
+    text.push_str("];\n");
+    Ok(text)
+}
+
+/// The lines of the recorded file.
+fn verdicts() -> Result<String> {
+    let questions = table::questions();
+    let answers = ask(&questions)?;
+    let mut text = String::new();
+    for (question, answer) in questions.iter().zip(answers) {
+        let mut line = json!({"pattern": question.pattern});
+        match answer.error {
+            Some(error) => line["error"] = error.into(),
+            None => {
+                let texts = question.texts.iter().zip(&answer.matches);
+                let (yes, no): (Vec<_>, Vec<_>) = texts.partition(|(_, matches)| **matches);
+                for (name, texts) in [("matches", yes), ("differs", no)] {
+                    line[name] = texts.into_iter().map(|(text, _)| text.as_str()).collect();
+                }
+            }
+        }
+        writeln!(text, "{line}")?;
+    }
+    Ok(text)
+}
+
+fn ask(questions: &[Question]) -> Result<Vec<Answer>> {
+    let mut file = tempfile::NamedTempFile::new().context("no file for the questions")?;
+    for question in questions {
+        let line = json!({"pattern": question.pattern, "texts": question.texts});
+        writeln!(file, "{line}")?;
+    }
+    file.flush()?;
+    let answers = go(&["judge", &file.path().to_string_lossy()])?
+        .lines()
+        .map(answer)
+        .collect::<Result<Vec<_>>>()?;
+    ensure!(answers.len() == questions.len(), "Go left questions unanswered");
+    Ok(answers)
+}
+
+fn answer(line: &str) -> Result<Answer> {
+    let read: Value = serde_json::from_str(line)?;
+    let matches = read["matches"].as_array().context("an answer has no matches")?;
+    Ok(Answer {
+        error: read["error"].as_str().map(str::to_owned),
+        matches: matches.iter().map(|value| value == true).collect(),
+    })
+}
+
+/// Compares random patterns; fails with those that differ.
+fn compare_random(seed: u64, count: u64) -> Result<()> {
+    let questions: Vec<Question> = (seed..seed + count).map(random::question).collect();
+    let answers = ask(&questions)?;
+    let (mut valid, mut held, mut undecided) = (0, 0, 0);
+    let mut differences = 0;
+    for (question, answer) in questions.iter().zip(&answers) {
+        let parsed = Pattern::parse(&question.pattern);
+        if parsed.is_ok() != answer.error.is_none() {
+            differences += 1;
+            println!(
+                "{:?}: Go {:?}, here {:?}",
+                question.pattern,
+                answer.error,
+                parsed.err()
+            );
+            continue;
+        }
+        let Ok(pattern) = parsed else { continue };
+        valid += 1;
+        for (text, matches) in question.texts.iter().zip(&answer.matches) {
+            held += 1;
+            match pattern.is_match(text) {
+                None => undecided += 1,
+                Some(here) if here != *matches => {
+                    differences += 1;
+                    println!("{:?} on {text:?}: Go {matches}, here {here}", question.pattern);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    println!("{count} patterns, {valid} of them valid; {held} texts, {undecided} of them undecided");
+    ensure!(differences == 0, "{differences} verdicts differ from Go's");
+    Ok(())
+}
