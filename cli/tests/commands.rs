@@ -361,7 +361,7 @@ fn webhooks_are_scaffolded_and_wired() {
 }
 
 #[test]
-fn webhooks_grow_while_nobody_has_written_in_them() {
+fn webhooks_grow_also_when_somebody_has_written_in_them() {
     let folder = with_api();
     folder.run(WEBHOOK).ok();
     let path = "src/webhook/v1alpha1/memcached.rs";
@@ -379,9 +379,20 @@ fn webhooks_grow_while_nobody_has_written_in_them() {
     let folder = with_api();
     folder.run(WEBHOOK).ok();
     folder.write(path, &folder.tree()[path].replace("\"defaulting\"", "\"mine\""));
-    refused(&folder, &more, ".validator(validate), and a function `validate`");
-    folder.run(WEBHOOK).ok();
-    assert!(folder.tree()[path].contains("\"mine\""));
+    folder.run(&more).ok();
+    let tree = folder.tree();
+    for expected in [
+        "\"mine\"",
+        "Webhook::new().defaulter(default).validator(validate)",
+        "#[webhook(validating)]\nfn validate(\n",
+    ] {
+        assert!(tree[path].contains(expected), "{expected}:\n{}", tree[path]);
+    }
+    assert!(tree["config/webhook/manifests.yaml"].contains("ValidatingWebhookConfiguration"));
+    for command in [WEBHOOK, &more] {
+        folder.run(command).ok();
+        assert_eq!(folder.tree(), tree, "{command}");
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Rendered};
 
 use self::further::Taken;
-use super::{Outcome, finish, open, scaffold};
-use crate::edit::{Unrecognised, kustomization, rust};
+use super::{Outcome, finish, open, owners, scaffold};
+use crate::edit::{Obstacle, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
 use crate::project::{Api, FILE, Project, Resource, names};
@@ -70,6 +70,7 @@ pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     for file in &files {
         check_module_place(tree, &file.path)?;
     }
+    owners::check(&project, tree, &request.resource, &files)?;
     let wanted = if request.further && !flags.force {
         further::keep(&mut plan, tree, &files, &api, request.known)?
     } else {
@@ -260,6 +261,7 @@ impl Request {
                 wanted.group
             );
         }
+        owners::check_group(known, &wanted.group)?;
         let module = names::module(&wanted.kind);
         for other in known
             .resources
@@ -362,6 +364,15 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
+    /// The same with everything that PROJECT says is there.
+    pub(super) fn with_all(self) -> Self {
+        ApiPlaces {
+            types: self.resource.api.is_some(),
+            controller: self.resource.controller,
+            ..self
+        }
+    }
+
     /// The same for templates.
     pub(super) fn context(&self) -> ApiContext {
         let Resource {
@@ -425,7 +436,7 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
             plan,
             tree,
             &version,
-            &format!("mod {0};\n  pub use {0}::*;", api.module),
+            &format!("mod {0};\npub use {0}::*;", api.module),
             |text| rust::add_reexport(&rust::add_module(text, &api.module, false)?, &api.module),
         )?;
         for file in files {
@@ -433,7 +444,7 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
                 continue;
             };
             let list = format!("{folder}/kustomization.yaml");
-            edit(plan, tree, &list, &format!("resources:\n  - {name}"), |text| {
+            edit(plan, tree, &list, &format!("resources:\n- {name}"), |text| {
                 kustomization::add(text, name)
             })?;
         }
@@ -441,7 +452,7 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
             plan,
             tree,
             "config/default/kustomization.yaml",
-            "resources:\n  - ../crd",
+            "resources:\n- ../crd",
             |text| kustomization::add(text, "../crd"),
         )?;
     }
@@ -473,25 +484,18 @@ pub(super) fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Resul
 }
 
 /// Edits one file, or stops with the lines to add.
-pub(super) fn edit(
+pub(super) fn edit<E: Into<Obstacle>>(
     plan: &mut Plan,
     tree: &Tree,
     path: &str,
     lines: &str,
-    change: impl Fn(&str) -> Result<String, String>,
+    change: impl Fn(&str) -> Result<String, E>,
 ) -> Result<()> {
-    let unrecognised = |reason: String| {
-        anyhow!(Unrecognised {
-            path: path.to_owned(),
-            reason,
-            deed: "add these lines",
-            lines: format!("  {lines}")
-        })
-    };
+    let unrecognised = |obstacle: Obstacle| anyhow!(obstacle.in_file(path, lines));
     let Some(text) = plan.read(tree, path)? else {
         return Err(unrecognised("it is not there".into()));
     };
-    let edited = change(&text).map_err(unrecognised)?;
+    let edited = change(&text).map_err(|obstacle| unrecognised(obstacle.into()))?;
     if edited == text {
         plan.keep(path);
         return Ok(());

@@ -2,20 +2,17 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
 use super::create_api::{ApiPlaces, add_modules, check_module_place, edit};
-use super::{Outcome, finish, open, scaffold};
-use crate::edit::{Unrecognised, kustomization, rust};
+use super::{Outcome, finish, open, owners, scaffold};
+use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, Resource, Webhooks, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
-
-/// Longest chain of calls that rustfmt leaves on one line.
-const CHAIN_WIDTH: usize = 60;
 
 pub(super) fn run(dir: &Path, flags: &WebhookFlags, shell: &mut Shell) -> Result<u8> {
     check_flags(flags)?;
@@ -38,28 +35,76 @@ pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
     let request = Request::new(&project, flags)?;
     let context = scaffold::project_context(&project, tree.root());
     let api = request.api(&project);
-    let webhook = request.context(&project, &api);
+    let webhook = request.context(&project, &request.webhooks, &api);
     let files = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
+    owners::check(&project, tree, &request.resource, &files)?;
 
     let mut plan = Plan::default();
     let handlers = format!("src/{}/{}.rs", webhook.folder, api.module);
-    let test = format!("tests/{}.rs", webhook.test_module);
-    check_grown(tree, &project, &handlers, &request)?;
+    let mut grows = None;
     for file in files {
         check_module_place(tree, &file.path)?;
-        let untouched = is_untouched(tree, &project, &file.path)?;
-        if file.path == test && !untouched && !flags.force && tree.read(&test)?.is_some() {
-            plan.keep(&test);
-            continue;
+        let there = tree.read(&file.path)?;
+        let untouched = there
+            .as_ref()
+            .is_some_and(|text| project.recorded(&file.path, text));
+        let is_theirs = there.is_some() && !untouched && !flags.force;
+        if is_theirs && file.path == handlers {
+            grows = Some(file);
+        } else if is_theirs && is_settled(&file.path, &webhook, there.as_deref()) {
+            plan.keep(&file.path);
+        } else {
+            scaffold::put(&mut plan, tree, &mut project, &[file], flags.force || untouched)?;
         }
-        scaffold::put(&mut plan, tree, &mut project, &[file], flags.force || untouched)?;
     }
     plan.check_conflicts()?;
+    if grows.is_some() {
+        let webhook = request.context(&project, &request.asked, &api);
+        let made = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
+        let scaffold = made.iter().find(|file| file.path == handlers);
+        let scaffold = scaffold.map_or("", |file| file.text.as_str());
+        add_handlers(&mut plan, tree, &handlers, scaffold, (&api, &webhook))?;
+    }
     add_lines(&mut plan, tree, &api, &webhook)?;
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     project.add_resource(request.resource);
     plan.edit(tree, FILE, &project.print())?;
     Ok(found.into_outcome(plan))
+}
+
+/// Whether a file that somebody has written, or written in, serves as it is: a test of the webhooks is theirs, and a
+/// conversion is one when it converts.
+fn is_settled(path: &str, webhook: &WebhookContext, text: Option<&str>) -> bool {
+    if path == format!("tests/{}.rs", webhook.test_module) {
+        return true;
+    }
+    path.ends_with("_conversion.rs") && text.is_some_and(rust::has_conversion)
+}
+
+/// Adds to a file of handlers that somebody has written in.
+fn add_handlers(
+    plan: &mut Plan,
+    tree: &Tree,
+    path: &str,
+    scaffold: &str,
+    (api, webhook): (&ApiContext, &WebhookContext),
+) -> Result<()> {
+    let module: Vec<&str> = webhook.path.split("::").collect();
+    let spokes: Vec<String> = webhook
+        .spokes
+        .iter()
+        .map(|spoke| format!("crate::{}::{}", spoke.api_path, api.kind))
+        .collect();
+    let wanted = rust::Handlers {
+        scaffold,
+        kind: &api.kind,
+        variable: &api.module,
+        module: &module,
+        defaulting: webhook.defaulting,
+        validation: webhook.validation,
+        spokes: &spokes,
+    };
+    edit(plan, tree, path, "", |text| rust::add_handlers(text, &wanted))
 }
 
 /// Rules that need no project.
@@ -87,8 +132,8 @@ struct Request {
     resource: Resource,
     /// What it has afterwards.
     webhooks: Webhooks,
-    /// What PROJECT says it has.
-    before: Webhooks,
+    /// What this command was asked for.
+    asked: Webhooks,
 }
 
 impl Request {
@@ -144,12 +189,12 @@ impl Request {
             conversion: flags.conversion,
             spoke: flags.spoke.clone(),
         };
-        let webhooks = before.clone().with(asked);
+        let webhooks = before.with(asked.clone());
         resource.webhooks = Some(webhooks.clone());
         Ok(Request {
             resource,
             webhooks,
-            before,
+            asked,
         })
     }
 
@@ -157,52 +202,61 @@ impl Request {
         ApiPlaces::of(project, &self.resource).context()
     }
 
-    fn context(&self, project: &Project, api: &ApiContext) -> WebhookContext {
-        let Webhooks {
-            defaulting,
-            validation,
-            ..
-        } = self.webhooks;
-        let spokes: Vec<SpokeContext> = self
-            .webhooks
-            .spoke
-            .iter()
-            .map(|version| {
-                let resource = Resource {
-                    version: version.clone(),
-                    ..self.resource.clone()
-                };
-                let spoke = ApiPlaces::of(project, &resource).context();
-                SpokeContext {
-                    version: version.clone(),
-                    api_path: spoke.api_path,
-                    sample_file: spoke.sample_file,
-                }
-            })
-            .collect();
-        let abouts = [
-            (defaulting, "defaults"),
-            (validation, "validation"),
-            (!spokes.is_empty(), "conversion"),
-        ];
-        let abouts: Vec<&str> = abouts
-            .iter()
-            .filter(|(is, _)| *is)
-            .map(|(_, about)| *about)
-            .collect();
-        let path = api.api_path.replacen("api::", "webhook::", 1);
-        let prefix = api.test_module.strip_suffix(&format!("_{}", api.version));
-        WebhookContext {
-            defaulting,
-            validation,
-            admission: defaulting || validation,
-            about: abouts.join(", "),
-            chain: chain(defaulting, validation, &spokes, &api.kind),
-            folder: path.replace("::", "/"),
-            path: format!("{path}::{}", api.module),
-            test_module: format!("{}_{}_webhook", prefix.unwrap_or(&api.test_module), api.version),
-            spokes,
-        }
+    fn context(&self, project: &Project, webhooks: &Webhooks, api: &ApiContext) -> WebhookContext {
+        context(project, &self.resource, webhooks, api)
+    }
+}
+
+/// Webhooks of a kind, and the places of what serves them, for templates.
+pub(super) fn context(
+    project: &Project,
+    resource: &Resource,
+    webhooks: &Webhooks,
+    api: &ApiContext,
+) -> WebhookContext {
+    let Webhooks {
+        defaulting,
+        validation,
+        ..
+    } = *webhooks;
+    let spokes: Vec<SpokeContext> = webhooks
+        .spoke
+        .iter()
+        .map(|version| {
+            let other = Resource {
+                version: version.clone(),
+                ..resource.clone()
+            };
+            let spoke = ApiPlaces::of(project, &other).context();
+            SpokeContext {
+                version: version.clone(),
+                api_path: spoke.api_path,
+                sample_file: spoke.sample_file,
+            }
+        })
+        .collect();
+    let abouts = [
+        (defaulting, "defaults"),
+        (validation, "validation"),
+        (!spokes.is_empty(), "conversion"),
+    ];
+    let abouts: Vec<&str> = abouts
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, about)| *about)
+        .collect();
+    let path = api.api_path.replacen("api::", "webhook::", 1);
+    let prefix = api.test_module.strip_suffix(&format!("_{}", api.version));
+    WebhookContext {
+        defaulting,
+        validation,
+        admission: defaulting || validation,
+        about: abouts.join(", "),
+        chain: chain(defaulting, validation, &spokes, &api.kind),
+        folder: path.replace("::", "/"),
+        path: format!("{path}::{}", api.module),
+        test_module: format!("{}_{}_webhook", prefix.unwrap_or(&api.test_module), api.version),
+        spokes,
     }
 }
 
@@ -221,42 +275,10 @@ fn chain(defaulting: bool, validation: bool, spokes: &[SpokeContext], kind: &str
             .map(|spoke| format!(".spoke::<crate::{}::{kind}>()", spoke.api_path)),
     );
     let line = format!("Webhook::new(){}", calls.concat());
-    if line.len() <= CHAIN_WIDTH {
+    if line.len() <= rust::CHAIN_WIDTH {
         return line;
     }
     format!("Webhook::new()\n        {}", calls.join("\n        "))
-}
-
-/// Whether a file is as a command left it.
-fn is_untouched(tree: &Tree, project: &Project, path: &str) -> Result<bool> {
-    let text = tree.read(path)?;
-    Ok(text.is_some_and(|text| project.recorded(path, &text)))
-}
-
-/// Handlers that somebody has filled in cannot be written anew with one more beside them.
-fn check_grown(tree: &Tree, project: &Project, path: &str, request: &Request) -> Result<()> {
-    let grown = request.webhooks != request.before && request.before != Webhooks::default();
-    if !grown || tree.read(path)?.is_none() || is_untouched(tree, project, path)? {
-        return Ok(());
-    }
-    let mut lines = Vec::new();
-    if request.webhooks.defaulting && !request.before.defaulting {
-        lines.push(".defaulter(default), and a function `default` with `#[webhook(mutating)]`".to_owned());
-    }
-    if request.webhooks.validation && !request.before.validation {
-        lines
-            .push(".validator(validate), and a function `validate` with `#[webhook(validating)]`".to_owned());
-    }
-    let new = |version: &&String| !request.before.spoke.contains(version);
-    for version in request.webhooks.spoke.iter().filter(new) {
-        lines.push(format!(".spoke::<…::{version}::{}>()", request.resource.kind));
-    }
-    Err(anyhow!(Unrecognised {
-        path: path.to_owned(),
-        reason: "it has been written in since".into(),
-        deed: "add to its `webhook()`",
-        lines: format!("  {}", lines.join("\n  ")),
-    }))
 }
 
 /// Makes the new files known to the ones that list them.
@@ -293,10 +315,9 @@ fn add_lines(plan: &mut Plan, tree: &Tree, api: &ApiContext, webhook: &WebhookCo
         )?;
     }
     if !webhook.spokes.is_empty() {
-        let spec = format!("{}Spec", api.kind);
         let types = format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module);
         edit(plan, tree, &types, "#[crd(conversion)]", |text| {
-            rust::add_conversion(text, &spec)
+            rust::add_conversion(text, &api.kind)
         })?;
     }
     let policies = "config/network-policy/kustomization.yaml";
@@ -304,11 +325,11 @@ fn add_lines(plan: &mut Plan, tree: &Tree, api: &ApiContext, webhook: &WebhookCo
         plan,
         tree,
         policies,
-        "resources:\n  - allow-webhook-traffic.yaml",
+        "resources:\n- allow-webhook-traffic.yaml",
         |text| kustomization::add(text, "allow-webhook-traffic.yaml"),
     )?;
     let default = "config/default/kustomization.yaml";
-    edit(plan, tree, default, "components:\n  - ../webhook", |text| {
+    edit(plan, tree, default, "components:\n- ../webhook", |text| {
         kustomization::add_component(text, "../webhook")
     })
 }

@@ -7,6 +7,7 @@ mod init;
 mod kubernetes;
 mod man;
 mod manifests;
+mod owners;
 mod scaffold;
 mod version;
 mod webhooks;

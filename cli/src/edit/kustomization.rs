@@ -3,6 +3,8 @@
 //! YAML has many ways to write a list; the ones people use in these files are known here by structure: a block
 //! list, a flow list on one or more lines, an empty value, no key at all. Comments, order and line ends stay.
 
+use serde_json::{Map, Value};
+
 /// The list that most edits are about.
 const RESOURCES: &str = "resources";
 
@@ -23,47 +25,46 @@ pub fn add_component(text: &str, entry: &str) -> Result<String, String> {
 }
 
 fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
-    let list = find(text, key)?;
-    if list.entries.iter().any(|known| known.name == entry) {
+    let (mark, body) = split_mark(text);
+    let list = match find(body, key) {
+        Ok(list) => list,
+        // Written in a way not known here: what a reader of YAML finds in it counts.
+        Err(_) if is_listed(body, key, entry) => return Ok(text.to_owned()),
+        Err(reason) => return Err(reason),
+    };
+    let is_there = list.entries.iter().any(|known| known.name == entry);
+    if is_there && (is_plain(body) || is_listed(body, key, entry)) {
         return Ok(text.to_owned());
     }
-    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let (at, addition) = match &list.form {
-        Form::Missing => {
-            let gap = if text.is_empty() || text.ends_with('\n') {
-                ""
-            } else {
-                end
-            };
-            (text.len()..text.len(), format!("{gap}{key}:{end}- {entry}{end}"))
-        }
+    let insert = |at: usize, make: &dyn Fn(&str, &str) -> String| {
+        let end = line_end(body, at);
+        let gap = if at == 0 || body[..at].ends_with('\n') {
+            ""
+        } else {
+            end
+        };
+        let mut edited = body.to_owned();
+        edited.insert_str(at, &make(gap, end));
+        edited
+    };
+    let edited = match &list.form {
+        Form::Missing => insert(body.len(), &|gap, end| format!("{gap}{key}:{end}- {entry}{end}")),
         Form::Empty(value, after) => {
-            let gap = if text[..after.start].ends_with('\n') {
-                ""
-            } else {
-                end
-            };
-            let mut edited = text.to_owned();
-            edited.insert_str(after.start, &format!("{gap}- {entry}{end}"));
+            let mut edited = insert(after.start, &|gap, end| format!("{gap}- {entry}{end}"));
             edited.replace_range(value.clone(), "");
-            return verified(edited, key, entry);
+            edited
         }
-        Form::Flow(close) => (
-            *close..*close,
+        Form::Flow(close) => insert(*close, &|_, _| {
             if list.trailing_comma {
                 format!(" {entry}")
             } else {
                 format!(", {entry}")
-            },
-        ),
-        Form::Block(indent, after) => {
-            let gap = if text[..*after].ends_with('\n') { "" } else { end };
-            (*after..*after, format!("{gap}{indent}- {entry}{end}"))
-        }
+            }
+        }),
+        Form::Block(indent, after) => insert(*after, &|gap, end| format!("{gap}{indent}- {entry}{end}")),
     };
-    let mut edited = text.to_owned();
-    edited.replace_range(at, &addition);
-    verified(edited, key, entry)
+    check_change(body, &edited, key, |list| list.push(entry.into()))?;
+    Ok(format!("{mark}{edited}"))
 }
 
 /// Removes an entry of a block list; the same text when it is not there.
@@ -71,20 +72,101 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
 /// # Errors
 /// Says what about `resources` is not understood.
 pub fn remove(text: &str, entry: &str) -> Result<String, String> {
-    let list = find(text, RESOURCES)?;
+    let (mark, body) = split_mark(text);
+    let list = match find(body, RESOURCES) {
+        Ok(list) => list,
+        Err(_) if read(body).is_ok() && !is_listed(body, RESOURCES, entry) => return Ok(text.to_owned()),
+        Err(reason) => return Err(reason),
+    };
     let Some(known) = list.entries.iter().find(|known| known.name == entry) else {
         return Ok(text.to_owned());
     };
     let Form::Block(..) = list.form else {
         return Err("`resources` is a list in brackets".into());
     };
-    let mut edited = text.to_owned();
+    let mut edited = body.to_owned();
     edited.replace_range(known.line.clone(), "");
     if list.entries.len() == 1 {
         // A key without a value is null, which kustomize refuses less clearly than an empty list.
         edited.insert_str(list.key_end, " []");
     }
-    Ok(edited)
+    check_change(body, &edited, RESOURCES, |list| {
+        if let Some(at) = list.iter().position(|name| is_entry(name, entry)) {
+            list.remove(at);
+        }
+    })?;
+    Ok(format!("{mark}{edited}"))
+}
+
+/// A byte order mark, and the rest.
+fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    })
+}
+
+/// The line end in use before a place, or else after it: a file may have both.
+fn line_end(text: &str, at: usize) -> &'static str {
+    let before = text[..at].rfind('\n');
+    match before.or_else(|| text[at..].find('\n').map(|end| at + end)) {
+        Some(end) if text[..end].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+fn read(text: &str) -> Result<Value, String> {
+    serde_saphyr::from_str::<Value>(text).map_err(|_| "it is not one well-formed YAML document".into())
+}
+
+/// Whether a list has an entry, as YAML readers see it.
+fn is_listed(text: &str, key: &str, entry: &str) -> bool {
+    let list = read(text).map(|file| file[key].clone());
+    list.is_ok_and(|list| {
+        list.as_array()
+            .is_some_and(|list| list.iter().any(|name| is_entry(name, entry)))
+    })
+}
+
+fn is_entry(name: &Value, entry: &str) -> bool {
+    name.as_str()
+        .is_some_and(|name| name.strip_prefix("./").unwrap_or(name) == entry)
+}
+
+/// Whether lines mean what they seem to: without block scalars, quotes, anchors, further documents and the like, in
+/// which a line that looks like an entry may be none.
+fn is_plain(text: &str) -> bool {
+    !text.contains(['|', '>', '"', '\'', '&', '*', '!', '%', '\t', '{', '?']) && !text.contains("\n---")
+}
+
+/// Checks that an edit changed one list as meant, and nothing else: a file can be written in ways not known here.
+fn check_change(
+    before: &str,
+    after: &str,
+    key: &str,
+    change: impl FnOnce(&mut Vec<Value>),
+) -> Result<(), String> {
+    let unusual = || format!("`{key}` is written in an unusual way");
+    let mut expected = if before.trim().is_empty() {
+        Value::Null
+    } else {
+        read(before)?
+    };
+    if expected.is_null() {
+        expected = Value::Object(Map::default());
+    }
+    let file = expected.as_object_mut().ok_or_else(unusual)?;
+    let list = file.entry(key).or_insert(Value::Null);
+    if list.is_null() {
+        *list = Value::Array(Vec::new());
+    }
+    change(list.as_array_mut().ok_or_else(unusual)?);
+    if read(after).is_ok_and(|file| file == expected) {
+        Ok(())
+    } else {
+        Err(unusual())
+    }
 }
 
 struct List {
@@ -114,15 +196,17 @@ enum Form {
 fn find(text: &str, key: &str) -> Result<List, String> {
     let head = format!("{key}:");
     let Some((start, line)) = lines(text).find(|(_, line)| line.starts_with(&head)) else {
-        return if serde_saphyr::from_str::<serde_json::Value>(text).is_ok() {
+        // The key may be there in another form, with quotes or in braces.
+        let is_there = !text.trim().is_empty() && !read(text)?[key].is_null();
+        return if is_there {
+            Err(format!("`{key}` is written in an unusual way"))
+        } else {
             Ok(List {
                 form: Form::Missing,
                 entries: Vec::new(),
                 trailing_comma: false,
                 key_end: text.len(),
             })
-        } else {
-            Err("it is not well-formed YAML".into())
         };
     };
     let key_end = start + head.len();
@@ -241,20 +325,6 @@ fn without_comment(text: &str) -> &str {
 fn plain(text: &str) -> String {
     let text = without_comment(text).trim().trim_matches(['"', '\'']);
     text.strip_prefix("./").unwrap_or(text).to_owned()
-}
-
-/// The edited text, unless the list did not become what was meant: a file can be written in ways not known here.
-fn verified(edited: String, key: &str, entry: &str) -> Result<String, String> {
-    let read = serde_saphyr::from_str::<serde_json::Value>(&edited);
-    let listed = read.is_ok_and(|file| {
-        let list = file[key].as_array();
-        list.is_some_and(|list| list.iter().any(|name| name == entry))
-    });
-    if listed {
-        Ok(edited)
-    } else {
-        Err(format!("`{key}` is written in an unusual way"))
-    }
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 pub use show::{diff, json, summary};
 
+use crate::edit::verify;
 use crate::tree::{Tree, check_relative};
 
 /// One file's change.
@@ -140,8 +141,14 @@ impl Plan {
     /// Puts the new text of a file that its owner keeps and the command only adds to.
     ///
     /// # Errors
-    /// As [`Tree::read`].
+    /// As [`Tree::read`]; when the new text is not what the file's name says, or has lost something.
     pub fn edit(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
+        let before = self.read(tree, path)?.unwrap_or_default();
+        if before != text {
+            verify(path, &before, text).map_err(|reason| {
+                anyhow!("{path} would be broken by the edit ({reason}); nothing was written")
+            })?;
+        }
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 

@@ -1,0 +1,445 @@
+//! Further webhooks in a file of handlers that somebody has written in.
+
+use std::ops::Range;
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::{Item, ItemFn, Stmt};
+
+use super::CHAIN_WIDTH;
+use super::calls::{Call, Imports, find_calls, functions, has_ident, is_for_tests, reachable, unraw};
+use super::registration::Chain;
+use super::source::{Addition, Source, line_starts, range};
+use crate::edit::Obstacle;
+
+/// Webhooks that a file is to have, beside those that it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Handlers<'a> {
+    /// The file as it would be scaffolded for these webhooks alone: what is missing is taken from here.
+    pub scaffold: &'a str,
+    /// The kind: `CronJob`.
+    pub kind: &'a str,
+    /// The kind as a Rust variable: `cron_job`.
+    pub variable: &'a str,
+    /// Path of the file's module from the crate: `webhook`, `v1`, `cron_job`.
+    pub module: &'a [&'a str],
+    /// Whether there must be a defaulter.
+    pub defaulting: bool,
+    /// Whether there must be a validator.
+    pub validation: bool,
+    /// Types to convert from and to: `crate::api::v2::CronJob`.
+    pub spokes: &'a [String],
+}
+
+/// A method of `Webhook`, and the marker of the function that it takes.
+struct Role {
+    method: &'static str,
+    marker: &'static str,
+}
+
+const DEFAULTER: Role = Role {
+    method: "defaulter",
+    marker: "mutating",
+};
+
+const VALIDATOR: Role = Role {
+    method: "validator",
+    marker: "validating",
+};
+
+/// What a file lacks.
+#[derive(Default)]
+struct Missing {
+    /// Calls for the end of what `webhook` returns.
+    calls: Vec<String>,
+    /// Functions of the scaffold, with the names that they get.
+    functions: Vec<(&'static str, String)>,
+    /// Markers for functions that are there.
+    markers: Vec<Addition>,
+}
+
+impl Missing {
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.functions.is_empty() && self.markers.is_empty()
+    }
+}
+
+/// Adds handlers, and the calls that serve them, to a file with a function `webhook`; the same text when they are
+/// there. A file without this function gets one.
+///
+/// # Errors
+/// When the file does not parse, has several functions `webhook`, or one that does not end in calls on a `Webhook`.
+pub fn add_handlers(text: &str, wanted: &Handlers<'_>) -> Result<String, Obstacle> {
+    let scaffold = Source::parse(wanted.scaffold)?;
+    let source = match Source::parse(text) {
+        Ok(source) => source,
+        Err(reason) => {
+            let empty = Source::parse("")?;
+            let missing = Edit::new(&empty, &scaffold, wanted).find_missing(&[])?;
+            return Err(Edit::new(&empty, &scaffold, wanted).stop(reason, &missing));
+        }
+    };
+    let edit = Edit::new(&source, &scaffold, wanted);
+    let webhooks = functions(&source.file, "webhook");
+    let missing = edit.find_missing(&webhooks)?;
+    if missing.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let mut additions = Vec::new();
+    let mut functions = edit.function_texts(&missing);
+    match webhooks.as_slice() {
+        _ if missing.calls.is_empty() => {}
+        [] => functions.insert(0, edit.webhook_text(&missing)?),
+        [webhook] => additions.extend(edit.extend(webhook, &missing)?),
+        _ => return Err(edit.stop("it has several functions `webhook`".into(), &missing)),
+    }
+    if !missing.functions.is_empty() {
+        additions.extend(edit.traits().map(|line| edit.import(&line)));
+    }
+    if !functions.is_empty() {
+        additions.push(edit.at_end(&format!("\n{}\n", functions.join("\n\n"))));
+    }
+    additions.extend(missing.markers);
+    Ok(source.with(additions))
+}
+
+struct Edit<'e> {
+    source: &'e Source<'e>,
+    scaffold: &'e Source<'e>,
+    wanted: &'e Handlers<'e>,
+    imports: Imports,
+}
+
+impl<'e> Edit<'e> {
+    fn new(source: &'e Source<'e>, scaffold: &'e Source<'e>, wanted: &'e Handlers<'e>) -> Edit<'e> {
+        Edit {
+            source,
+            scaffold,
+            wanted,
+            imports: Imports::of(&source.file),
+        }
+    }
+
+    fn find_missing(&self, webhooks: &[&ItemFn]) -> Result<Missing, Obstacle> {
+        let calls: Vec<Call> = webhooks
+            .iter()
+            .flat_map(|webhook| find_calls(&reachable(&self.source.file, webhook)))
+            .collect();
+        let mut missing = Missing::default();
+        for (is_wanted, role) in [
+            (self.wanted.defaulting, DEFAULTER),
+            (self.wanted.validation, VALIDATOR),
+        ] {
+            if is_wanted {
+                self.look_for(&role, &calls, &mut missing)?;
+            }
+        }
+        for spoke in self.wanted.spokes {
+            let is_it =
+                |call: &Call| call.is_method && call.name() == "spoke" && self.is_type(&call.generics, spoke);
+            if !calls.iter().any(is_it) {
+                missing.calls.push(format!(".spoke::<{spoke}>()"));
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Looks for the call of a handler, for the handler, and for its marker.
+    fn look_for(&self, role: &Role, calls: &[Call], missing: &mut Missing) -> Result<(), Obstacle> {
+        let waits = format!("{}_async", role.method);
+        let call = calls
+            .iter()
+            .find(|call| call.is_method && (call.name() == role.method || call.name() == waits));
+        if let Some(call) = call {
+            // A closure, or a function of another file: its marker is where it is.
+            let Some(name) = call.variable() else {
+                return Ok(());
+            };
+            let handlers = functions(&self.source.file, &name);
+            if let [handler] = handlers.as_slice()
+                && !has_marker(handler, role.marker)
+            {
+                missing.markers.push(self.marker(handler, role.marker));
+            }
+            return Ok(());
+        }
+        let marked: Vec<&ItemFn> = self
+            .source
+            .file
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Fn(function) if !is_for_tests(&function.attrs) && self.handles(function, role) => {
+                    Some(function)
+                }
+                _ => None,
+            })
+            .collect();
+        let name = match marked.as_slice() {
+            [] => self.new_function(role, missing)?,
+            [handler] if handler.sig.asyncness.is_some() => {
+                missing.calls.push(format!(".{waits}({})", handler.sig.ident));
+                return Ok(());
+            }
+            [handler] => handler.sig.ident.to_string(),
+            several => {
+                return Err(Obstacle::new(format!(
+                    "it has {} functions with `#[webhook({})]` for `{}`",
+                    several.len(),
+                    role.marker,
+                    self.wanted.kind
+                ))
+                .with_lines(
+                    "add one of them to what `webhook` returns",
+                    format!(".{}({})", role.method, several[0].sig.ident),
+                ));
+            }
+        };
+        missing.calls.push(format!(".{}({name})", role.method));
+        Ok(())
+    }
+
+    /// Whether a function has the marker, and takes the kind.
+    fn handles(&self, function: &ItemFn, role: &Role) -> bool {
+        let inputs = function.sig.inputs.to_token_stream();
+        let is_kind = |name: &str| {
+            let path = self.imports.get(name);
+            name == self.wanted.kind
+                || path
+                    .and_then(|path| path.last())
+                    .is_some_and(|last| last == self.wanted.kind)
+        };
+        let names = self.imports.iter().map(|(name, _)| name);
+        let takes = names
+            .chain([self.wanted.kind])
+            .any(|name| is_kind(name) && has_ident(&inputs, name));
+        takes && has_marker(function, role.marker)
+    }
+
+    /// Plans a function of the scaffold, under a name that is free.
+    fn new_function(&self, role: &Role, missing: &mut Missing) -> Result<String, Obstacle> {
+        let scaffolded = self.scaffolded(role.marker)?;
+        let usual = scaffolded.sig.ident.to_string();
+        let is_free = |name: &&String| {
+            let is_named = |item: &Item| matches!(item, Item::Fn(function) if function.sig.ident == *name);
+            self.imports.get(name).is_none() && !self.source.file.items.iter().any(is_named)
+        };
+        let names = [usual.clone(), format!("{usual}_{}", self.wanted.variable)];
+        let name = names.iter().find(is_free);
+        let name = name
+            .ok_or_else(|| format!("the name `{usual}` is taken"))?
+            .clone();
+        missing.functions.push((role.marker, name.clone()));
+        Ok(name)
+    }
+
+    fn scaffolded(&self, marker: &str) -> Result<&'e ItemFn, Obstacle> {
+        let function = self.scaffold.file.items.iter().find_map(|item| match item {
+            Item::Fn(function) if has_marker(function, marker) => Some(function),
+            _ => None,
+        });
+        function.ok_or_else(|| format!("the scaffold has no handler that is {marker}").into())
+    }
+
+    /// Puts a marker on a function.
+    fn marker(&self, function: &ItemFn, marker: &str) -> Addition {
+        let text = self.source.text;
+        let whole = range(function.span()).start;
+        let above = function.attrs.last().map_or(whole, |last| range(last.span()).end);
+        let visibility = range(function.vis.span());
+        let start = if visibility.is_empty() {
+            range(function.sig.span()).start
+        } else {
+            visibility.start
+        };
+        let indent = self.source.indent_at(start);
+        match line_starts(text, above..start).last() {
+            Some(line) => Addition::new(*line, format!("{indent}#[rbuilder::webhook({marker})]\n")),
+            None => Addition::new(start, format!("#[rbuilder::webhook({marker})]\n{indent}")),
+        }
+    }
+
+    /// Whether the type between `::<` and `>` is this one.
+    fn is_type(&self, generics: &[TokenTree], wanted: &str) -> bool {
+        let split = |path: &str| -> Vec<String> { path.split("::").map(unraw).collect() };
+        let path = |tokens: TokenStream| split(&tokens.to_string().replace(' ', ""));
+        let mut written = path(generics.iter().cloned().collect());
+        let alias = self.source.file.items.iter().find_map(|item| match item {
+            Item::Type(alias) if written.len() == 1 && alias.ident == written[0] => Some(&alias.ty),
+            _ => None,
+        });
+        if let Some(alias) = alias {
+            written = path(alias.to_token_stream());
+        }
+        self.imports.absolute(&written, self.wanted.module)
+            == self.imports.absolute(&split(wanted), self.wanted.module)
+    }
+
+    /// Adds the missing calls to what a function returns.
+    fn extend(&self, webhook: &ItemFn, missing: &Missing) -> Result<Vec<Addition>, Obstacle> {
+        let stop = || self.stop("`webhook` does not end in calls on a `Webhook`".into(), missing);
+        let Some(Stmt::Expr(tail, None)) = webhook.block.stmts.last() else {
+            return Err(stop());
+        };
+        let chain = Chain::of(tail).ok_or_else(stop)?;
+        if matches!(chain.root, syn::Expr::Path(_)) && !chain.starts_with_variable_of(webhook) {
+            return Err(stop());
+        }
+        let close = range(webhook.block.brace_token.span.close()).start;
+        Ok(chain.extended(self.source, &missing.calls, close))
+    }
+
+    /// The function `webhook` for a file that has none.
+    fn webhook_text(&self, missing: &Missing) -> Result<String, Obstacle> {
+        let scaffolded = functions(&self.scaffold.file, "webhook");
+        let function = scaffolded
+            .first()
+            .ok_or("the scaffold has no function `webhook`")?;
+        let head = range(function.span()).start..range(function.block.span()).start;
+        let head = self.adapted(head, &function.to_token_stream(), None);
+        let new = self.adapted_name("Webhook");
+        let line = format!("{new}::new(){}", missing.calls.concat());
+        let body = if line.len() <= CHAIN_WIDTH {
+            line
+        } else {
+            format!("{new}::new()\n        {}", missing.calls.join("\n        "))
+        };
+        Ok(format!("{head}{{\n    {body}\n}}"))
+    }
+
+    /// The missing functions as they will stand in the file.
+    fn function_texts(&self, missing: &Missing) -> Vec<String> {
+        let functions = missing.functions.iter();
+        let text = |(marker, name): &(&'static str, String)| {
+            let function = self.scaffolded(marker).ok()?;
+            let rename = (range(function.sig.ident.span()), name.as_str());
+            Some(self.adapted(range(function.span()), &function.to_token_stream(), Some(rename)))
+        };
+        functions.filter_map(text).collect()
+    }
+
+    /// Imports of traits: names that the scaffold imports and does not mention.
+    fn traits(&self) -> impl Iterator<Item = String> {
+        let mut code = TokenStream::new();
+        for item in &self.scaffold.file.items {
+            if !matches!(item, Item::Use(_)) {
+                item.to_tokens(&mut code);
+            }
+        }
+        let imports = Imports::of(&self.scaffold.file);
+        let lines: Vec<String> = imports
+            .iter()
+            .filter(|(name, path)| !mentions(&code, name) && !self.imports.has(path))
+            .map(|(_, path)| format!("use {} as _;\n", path.join("::")))
+            .collect();
+        lines.into_iter()
+    }
+
+    fn import(&self, line: &str) -> Addition {
+        let items = &self.source.file.items;
+        if items.is_empty() {
+            return self.source.lines_at_end(line);
+        }
+        match items.iter().rposition(|item| matches!(item, Item::Use(_))) {
+            Some(last) => self.source.lines_after(last, line),
+            None => self.source.lines_before(0, &format!("{line}\n")),
+        }
+    }
+
+    /// Adds lines after the last item that is not for tests.
+    fn at_end(&self, lines: &str) -> Addition {
+        let is_code = |item: &Item| !matches!(item, Item::Mod(module) if is_for_tests(&module.attrs));
+        match self.source.file.items.iter().rposition(is_code) {
+            Some(last) => self.source.lines_after(last, lines),
+            None => self.source.lines_at_end(lines),
+        }
+    }
+
+    /// A part of the scaffold with whole paths for the names that the file does not import.
+    fn adapted(
+        &self,
+        part: Range<usize>,
+        tokens: &TokenStream,
+        rename: Option<(Range<usize>, &str)>,
+    ) -> String {
+        let mut changes: Vec<(Range<usize>, String)> = rename
+            .into_iter()
+            .map(|(place, name)| (place, name.to_owned()))
+            .collect();
+        find_names(tokens, &mut |place, name| {
+            let new = self.adapted_name(name);
+            if new != name && !changes.iter().any(|(known, _)| *known == place) {
+                changes.push((place, new));
+            }
+        });
+        changes.retain(|(place, _)| part.contains(&place.start));
+        changes.sort_by_key(|(place, _)| place.start);
+        let mut text = String::new();
+        let mut done = part.start;
+        for (place, new) in changes {
+            text.push_str(&self.scaffold.text[done..place.start]);
+            text.push_str(&new);
+            done = place.end;
+        }
+        text + &self.scaffold.text[done..part.end]
+    }
+
+    /// A name of the scaffold as the file can write it.
+    fn adapted_name(&self, name: &str) -> String {
+        let imports = Imports::of(&self.scaffold.file);
+        match imports.get(name) {
+            Some(path) if self.imports.get(name) != Some(path) => path.join("::"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// The obstacle, with everything that a person must write.
+    fn stop(&self, reason: String, missing: &Missing) -> Obstacle {
+        let mut parts = Vec::new();
+        if !missing.calls.is_empty() {
+            parts.push("// at the end of what `webhook()` returns:".to_owned());
+            parts.extend(missing.calls.iter().cloned());
+        }
+        if !missing.functions.is_empty() {
+            parts.push("// beside `webhook()`:".to_owned());
+            parts.extend(self.traits().map(|line| line.trim_end().to_owned()));
+            parts.push(self.function_texts(missing).join("\n\n"));
+        }
+        Obstacle::new(reason).with_lines("add this", parts.join("\n"))
+    }
+}
+
+/// Whether a function has `#[webhook(marker)]`, however the path of the attribute is written.
+fn has_marker(function: &ItemFn, marker: &str) -> bool {
+    function.attrs.iter().any(|attribute| {
+        let is_webhook = attribute
+            .path()
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "webhook");
+        let list = attribute.meta.require_list();
+        is_webhook && list.is_ok_and(|list| has_ident(&list.tokens, marker))
+    })
+}
+
+/// Calls back for each name that does not follow `.` or `::`, attributes included.
+fn find_names(tokens: &TokenStream, found: &mut dyn FnMut(Range<usize>, &str)) {
+    let (mut colons, mut is_part) = (0, false);
+    for token in tokens.clone() {
+        match &token {
+            TokenTree::Ident(name) if !is_part => found(range(name.span()), &name.to_string()),
+            TokenTree::Group(group) => find_names(&group.stream(), found),
+            _ => {}
+        }
+        let is = |wanted: char| matches!(&token, TokenTree::Punct(punct) if punct.as_char() == wanted);
+        colons = if is(':') { colons + 1 } else { 0 };
+        is_part = is('.') || colons == 2;
+    }
+}
+
+fn mentions(tokens: &TokenStream, wanted: &str) -> bool {
+    let mut is_there = false;
+    find_names(tokens, &mut |_, name| is_there |= name == wanted);
+    is_there
+}

@@ -1,0 +1,154 @@
+//! The call of `webhook::register` in `main`.
+
+use std::ops::Range;
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use syn::parse::Parser;
+use syn::spanned::Spanned;
+use syn::{Block, Item, Stmt, UseTree};
+
+use super::calls::{Call, Imports, code, find_calls};
+use super::source::{Addition, Source, line_starts, range};
+use crate::edit::Obstacle;
+
+/// Hands the manager of `main` to `webhook::register` before it goes to `controller::register`; the same text when it
+/// does so already.
+///
+/// # Errors
+/// When the file does not parse, imports `controller` in an unknown way, or does not call its `register` once, with a
+/// variable.
+pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let imports = Imports::of(&source.file);
+    let code = code(&source.file);
+    let calls = find_calls(&code);
+    let named = |call: &Call, module: &str| {
+        !call.is_method
+            && imports
+                .absolute(&call.path, &[])
+                .ends_with(&[module.to_owned(), "register".to_owned()])
+    };
+    let mut additions: Vec<Addition> = Vec::new();
+    if let Some(call) = calls.iter().find(|call| named(call, "webhook")) {
+        if call.path.len() == 2 && imports.get("webhook").is_none() && !declares(&source.file, "webhook") {
+            additions.extend(import_webhook(&source.file).unwrap_or_default());
+        }
+        return Ok(source.with(additions));
+    }
+    let found: Vec<&Call> = calls.iter().filter(|call| named(call, "controller")).collect();
+    let (call, manager) = match found.as_slice() {
+        [call] => (call, call.variable()),
+        _ => return Err("it does not call `controller::register(manager)` once".into()),
+    };
+    let manager = manager.ok_or("it calls `controller::register` with something else than a variable")?;
+    let path = imports.absolute(&call.path, &[]);
+    let sibling = [&path[..path.len() - 2], &["webhook".to_owned()]].concat();
+    let is_short = call.path.len() == 2 && call.path[0] == "controller";
+    let name = match imports.get("webhook") {
+        Some(known) if known == sibling => "webhook".to_owned(),
+        None if is_short => {
+            let import = import_webhook(&source.file).ok_or("it does not import `controller` by name")?;
+            additions.extend(import);
+            "webhook".to_owned()
+        }
+        // The name stands for something else here, or the call is made by a whole path.
+        _ => sibling.join("::"),
+    };
+    let statement = format!("let {manager} = {name}::register({manager});");
+    additions.push(
+        before_statement(&source, &code, call.start, &statement)
+            .ok_or("its call of `controller::register` is not in a function")?,
+    );
+    Ok(source.with(additions))
+}
+
+fn declares(file: &syn::File, name: &str) -> bool {
+    file.items
+        .iter()
+        .any(|item| matches!(item, Item::Mod(module) if module.ident == name))
+}
+
+/// Puts a statement before the one that a place is in.
+fn before_statement(
+    source: &Source<'_>,
+    code: &TokenStream,
+    place: usize,
+    statement: &str,
+) -> Option<Addition> {
+    let mut blocks = blocks_around(code, place);
+    blocks.reverse();
+    for block in blocks {
+        let Ok(statements) = Block::parse_within.parse2(block.stream()) else {
+            continue; // the arms of a `match`, the fields of a struct
+        };
+        let holds = |statement: &Stmt| range(statement.span()).contains(&place);
+        let Some(index) = statements.iter().position(holds) else {
+            continue;
+        };
+        let start = range(statements[index].span()).start;
+        let end_before = match index.checked_sub(1) {
+            Some(before) => range(statements[before].span()).end,
+            None => range(block.span_open()).end,
+        };
+        let indent = source.indent_at(start);
+        return Some(match line_starts(source.text, end_before..start).last() {
+            Some(line) => Addition::new(*line, format!("{indent}{statement}\n")),
+            None => Addition::new(start, format!("{statement} ")),
+        });
+    }
+    None
+}
+
+/// The braces around a place, outermost first.
+fn blocks_around(tokens: &TokenStream, place: usize) -> Vec<Group> {
+    let mut blocks = Vec::new();
+    let mut level = tokens.clone();
+    loop {
+        let inner = level.into_iter().find_map(|token| match token {
+            TokenTree::Group(group) if range(group.span()).contains(&place) => Some(group),
+            _ => None,
+        });
+        let Some(group) = inner else { return blocks };
+        level = group.stream();
+        if group.delimiter() == Delimiter::Brace {
+            blocks.push(group);
+        }
+    }
+}
+
+/// Imports `webhook` beside `controller`; nothing when that is not imported by name.
+fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
+    let name = file.items.iter().find_map(|item| match item {
+        Item::Use(import) => imported(&import.tree, "controller"),
+        _ => None,
+    })?;
+    Some(match name {
+        Imported::Alone(name) => vec![
+            Addition::new(name.start, "{"),
+            Addition::new(name.end, ", webhook}"),
+        ],
+        Imported::InGroup(name) => vec![Addition::new(name.end, ", webhook")],
+    })
+}
+
+/// The place where a name is imported.
+enum Imported {
+    /// At the end of a path.
+    Alone(Range<usize>),
+    /// In braces.
+    InGroup(Range<usize>),
+}
+
+fn imported(tree: &UseTree, name: &str) -> Option<Imported> {
+    match tree {
+        UseTree::Path(path) => match &*path.tree {
+            UseTree::Name(last) if last.ident == name => Some(Imported::Alone(range(last.span()))),
+            inner => imported(inner, name),
+        },
+        UseTree::Group(group) => group.items.iter().find_map(|tree| match tree {
+            UseTree::Name(last) if last.ident == name => Some(Imported::InGroup(range(last.span()))),
+            inner => imported(inner, name),
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,167 @@
+//! `mod` and `pub use` items, in the order of their names.
+
+use std::cmp::Ordering;
+
+use syn::{Expr, Item, ItemMod, Lit, Meta, UseTree, Visibility};
+
+use super::calls::{is_for_tests, unraw};
+use super::source::Source;
+use crate::edit::Obstacle;
+
+/// Adds `mod name;` among the modules in order, with `pub` when asked; the same text when it is there.
+///
+/// # Errors
+/// When the file does not parse, or has a module of this name that is not the file beside it.
+pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let same = |item: &&ItemMod| unraw(&item.ident.to_string()) == unraw(name);
+    let there: Vec<&ItemMod> = modules(&source.file).filter(same).collect();
+    if let Some(reason) = there.iter().find_map(|module| wrong_place(module, name)) {
+        return Err(reason.into());
+    }
+    if there.iter().any(|module| !is_for_tests(&module.attrs)) {
+        return Ok(text.to_owned());
+    }
+    if !there.is_empty() {
+        return Err(format!("`mod {name}` is compiled for tests only").into());
+    }
+    let declared = |item: &Item| match item {
+        Item::Mod(module) if module.content.is_none() => Some(unraw(&module.ident.to_string())),
+        _ => None,
+    };
+    let line = format!("{}mod {name};\n", if public { "pub " } else { "" });
+    if let Some(edited) = insert_in_order(&source, declared, name, &line) {
+        return Ok(edited);
+    }
+    let addition = if source.file.items.is_empty() {
+        let gap = if text.trim().is_empty() { "" } else { "\n" };
+        source.lines_at_end(&format!("{gap}{line}"))
+    } else {
+        source.lines_before(0, &format!("{line}\n"))
+    };
+    Ok(source.with(vec![addition]))
+}
+
+/// The reason why a module's content is not in the file that goes with its name.
+fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
+    if module.content.is_some() {
+        return Some(format!(
+            "`mod {name} {{ … }}` has its content here, and new files go into the folder `{name}/`: move the content \
+             to {name}/mod.rs and declare `mod {name};`"
+        ));
+    }
+    let path = module.attrs.iter().find_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            Expr::Lit(literal) => match &literal.lit {
+                Lit::Str(path) => Some(path.value()),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    })?;
+    let own = [format!("{name}.rs"), format!("{name}/mod.rs")];
+    (!own.contains(&path)).then(|| format!("`mod {name}` is the file `{path}`, by its attribute `path`"))
+}
+
+/// Adds `pub use name::*;` among the re-exports in order; the same text when it, or one name of the module, is there.
+///
+/// # Errors
+/// When the file does not parse.
+pub fn add_reexport(text: &str, name: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let exported = |item: &Item| match item {
+        Item::Use(import) if matches!(import.vis, Visibility::Public(_)) && !is_for_tests(&import.attrs) => {
+            Some(first_segments(&import.tree))
+        }
+        _ => None,
+    };
+    if source
+        .file
+        .items
+        .iter()
+        .filter_map(exported)
+        .flatten()
+        .any(|known| known == unraw(name))
+    {
+        return Ok(text.to_owned());
+    }
+    let line = format!("pub use {name}::*;\n");
+    let single = |item: &Item| exported(item).and_then(|names| names.into_iter().next());
+    if let Some(edited) = insert_in_order(&source, single, name, &line) {
+        return Ok(edited);
+    }
+    // The first one stands below the modules, an empty line between.
+    let is_module = |item: &Item| matches!(item, Item::Mod(module) if module.content.is_none());
+    let addition = match source.file.items.iter().rposition(is_module) {
+        Some(last) => source.lines_after(last, &format!("\n{line}")),
+        None => source.lines_at_end(&format!("\n{line}")),
+    };
+    Ok(source.with(vec![addition]))
+}
+
+/// Inserts a line after the item whose name comes before, or else before the item whose name comes after; nothing when
+/// no item has a name.
+fn insert_in_order(
+    source: &Source<'_>,
+    name_of: impl Fn(&Item) -> Option<String>,
+    name: &str,
+    line: &str,
+) -> Option<String> {
+    let items = source.file.items.iter().enumerate();
+    let known: Vec<(usize, String)> = items
+        .filter_map(|(at, item)| Some((at, name_of(item)?)))
+        .collect();
+    let next = known
+        .iter()
+        .position(|(_, other)| compare(&unraw(name), other) == Ordering::Less);
+    let addition = match (next, known.first()) {
+        (Some(0), Some((first, _))) => source.lines_before(*first, line),
+        (Some(next), _) => source.lines_after(known[next - 1].0, line),
+        (None, _) => source.lines_after(known.last()?.0, line),
+    };
+    Some(source.with(vec![addition]))
+}
+
+fn modules(file: &syn::File) -> impl Iterator<Item = &ItemMod> {
+    file.items.iter().filter_map(|item| match item {
+        Item::Mod(module) => Some(module),
+        _ => None,
+    })
+}
+
+/// The modules that names are exported from.
+fn first_segments(tree: &UseTree) -> Vec<String> {
+    match tree {
+        UseTree::Path(path) if path.ident == "self" => first_segments(&path.tree),
+        UseTree::Path(path) => vec![unraw(&path.ident.to_string())],
+        UseTree::Name(name) => vec![unraw(&name.ident.to_string())],
+        UseTree::Group(group) => group.items.iter().flat_map(first_segments).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// As rustfmt orders names: numbers by their value, so that `v2` stands before `v10`.
+fn compare(left: &str, right: &str) -> Ordering {
+    let key = |text: &str| {
+        let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
+        let mut digits = false;
+        for c in text.chars() {
+            if c.is_ascii_digit() {
+                let number = &mut parts.last_mut().expect("one part from the start").1;
+                *number = number
+                    .saturating_mul(10)
+                    .saturating_add(u64::from(c as u8 - b'0'));
+                digits = true;
+            } else {
+                if digits {
+                    parts.push((String::new(), 0));
+                    digits = false;
+                }
+                parts.last_mut().expect("one part from the start").0.push(c);
+            }
+        }
+        parts
+    };
+    key(left).cmp(&key(right)).then_with(|| left.cmp(right))
+}

@@ -1,0 +1,190 @@
+//! Calls on the manager in a function `register`.
+
+use std::ops::Range;
+
+use syn::spanned::Spanned;
+use syn::{Expr, FnArg, ItemFn, Pat, PatIdent, Stmt};
+
+use super::CHAIN_WIDTH;
+use super::calls::{Imports, find_calls, find_variables, functions, has_ident, reachable};
+use super::source::{Addition, Source, line_starts, range};
+use crate::edit::Obstacle;
+
+/// Adds `.controller(call)`, or another method's call, to what `register` returns; the same text when `register`, or a
+/// function of the file that it calls, makes this call already. The file is the module named as the method.
+///
+/// # Errors
+/// When the file does not parse, or does not have one such function, or the function ends in something else than its
+/// manager and calls on it.
+pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let registers = functions(&source.file, "register");
+    if registers
+        .iter()
+        .any(|register| is_registered(&source.file, register, method, call))
+    {
+        return Ok(text.to_owned());
+    }
+    let added = format!(".{method}({call})");
+    let register = match registers.as_slice() {
+        [] => {
+            let lines = format!(
+                "pub fn register(manager: rbuilder::Manager) -> rbuilder::Manager {{\n    manager{added}\n}}"
+            );
+            return Err(Obstacle::new("it has no function `register`").with_lines("add these lines", lines));
+        }
+        [register] => register,
+        several => {
+            let (count, line) = (several.len(), by_hand(several[0], &added));
+            return Err(Obstacle::new(format!("it has {count} functions `register`"))
+                .with_lines("add this line at the start of each that needs it", line));
+        }
+    };
+    let stop = |reason: &str| {
+        Obstacle::new(reason).with_lines(
+            "add this line at the start of `register`",
+            by_hand(register, &added),
+        )
+    };
+    let Some(Stmt::Expr(tail, None)) = register.block.stmts.last() else {
+        return Err(stop("`register` does not end in the manager"));
+    };
+    let chain =
+        Chain::of(tail).ok_or_else(|| stop("`register` does not end in the manager and calls on it"))?;
+    if !chain.starts_with_variable_of(register) {
+        return Err(stop("`register` does not end in the manager and calls on it"));
+    }
+    let close = range(register.block.brace_token.span.close()).start;
+    Ok(source.with(chain.extended(&source, &[added], close)))
+}
+
+/// The line that registers when it stands first in `register`.
+fn by_hand(register: &ItemFn, added: &str) -> String {
+    match parameter(register) {
+        Some(pattern) => {
+            let mutable = if pattern.mutability.is_some() { "mut " } else { "" };
+            format!("let {mutable}{0} = {0}{added};", pattern.ident)
+        }
+        None => format!("let manager = manager{added};"),
+    }
+}
+
+fn parameter(function: &ItemFn) -> Option<&PatIdent> {
+    match function.sig.inputs.first()? {
+        FnArg::Typed(parameter) => match &*parameter.pat {
+            Pat::Ident(name) => Some(name),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    }
+}
+
+fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) -> bool {
+    let imports = Imports::of(file);
+    let called = call.split_once('(').map_or(call, |(path, _)| path);
+    let wanted: Vec<String> = std::iter::once(method)
+        .chain(called.split("::"))
+        .map(super::calls::unraw)
+        .collect();
+    let is_wanted =
+        |call: &super::calls::Call| !call.is_method && imports.absolute(&call.path, &[method]) == wanted;
+    let bodies = reachable(file, register);
+    let variables = find_variables(&bodies, is_wanted);
+    find_calls(&bodies)
+        .iter()
+        .filter(|call| call.name() == method)
+        .any(|call| {
+            let arguments = call.arguments.stream();
+            find_calls(&arguments).iter().any(is_wanted)
+                || variables.iter().any(|variable| has_ident(&arguments, variable))
+        })
+}
+
+/// An expression `a.b().c()`.
+pub(super) struct Chain<'e> {
+    /// What the first call is made on.
+    pub(super) root: &'e Expr,
+    /// The byte of each call's dot.
+    dots: Vec<usize>,
+    whole: Range<usize>,
+}
+
+impl<'e> Chain<'e> {
+    /// The calls of an expression; nothing when the first receiver is neither a name nor a function's result.
+    pub(super) fn of(expr: &'e Expr) -> Option<Chain<'e>> {
+        let mut dots = Vec::new();
+        let mut root = expr;
+        while let Expr::MethodCall(call) = root {
+            dots.insert(0, range(call.dot_token.span()).start);
+            root = &call.receiver;
+        }
+        let is_path = |expr: &Expr| matches!(expr, Expr::Path(_));
+        let is_known = is_path(root) || matches!(root, Expr::Call(call) if is_path(&call.func));
+        is_known.then(|| Chain {
+            root,
+            dots,
+            whole: range(expr.span()),
+        })
+    }
+
+    /// Whether the first receiver is a parameter, or a variable of the function's own block.
+    pub(super) fn starts_with_variable_of(&self, function: &ItemFn) -> bool {
+        let Expr::Path(path) = self.root else { return false };
+        let Some(name) = path.path.get_ident() else {
+            return false;
+        };
+        let is_bound = |statement: &Stmt| match statement {
+            Stmt::Local(local) => {
+                let pattern = match &local.pat {
+                    Pat::Type(typed) => &*typed.pat,
+                    pattern => pattern,
+                };
+                matches!(pattern, Pat::Ident(bound) if bound.ident == *name)
+            }
+            _ => false,
+        };
+        let is_parameter = parameter(function).is_some_and(|parameter| parameter.ident == *name);
+        is_parameter || function.block.stmts.iter().any(is_bound)
+    }
+
+    /// The additions that make further calls at the end. A comment that ends the last line stays with its call; `close`
+    /// is where the block ends.
+    pub(super) fn extended(&self, source: &Source<'_>, calls: &[String], close: usize) -> Vec<Addition> {
+        let current = &source.text[self.whole.clone()];
+        let indent = source.indent_at(self.whole.start);
+        let is_broken = current.contains('\n');
+        let added = calls.concat();
+        if !is_broken && current.len() + added.len() <= CHAIN_WIDTH {
+            return vec![Addition::new(self.whole.end, added)];
+        }
+        let step = if indent.starts_with('\t') { "\t" } else { "    " };
+        let mut inner = format!("{indent}{step}");
+        let mut additions = Vec::new();
+        if !is_broken {
+            // A chain is broken before each call or before none.
+            let broken = self
+                .dots
+                .iter()
+                .map(|dot| Addition::new(*dot, format!("\n{inner}")));
+            additions.extend(broken);
+        } else if let Some(dot) = self.dots.last() {
+            let line = source.text[..*dot].rfind('\n').map_or(0, |end| end + 1);
+            if source.text[line..*dot].trim().is_empty() && line > self.whole.start {
+                source.text[line..*dot].clone_into(&mut inner);
+            }
+        }
+        let next = line_starts(source.text, self.whole.end..close).first().copied();
+        let comment = next.filter(|next| !source.text[self.whole.end..*next].trim().is_empty());
+        match comment {
+            Some(next) => {
+                let lines: String = calls.iter().map(|call| format!("{inner}{call}\n")).collect();
+                additions.push(Addition::new(next, lines));
+            }
+            None => {
+                let lines: String = calls.iter().map(|call| format!("\n{inner}{call}")).collect();
+                additions.push(Addition::new(self.whole.end, lines));
+            }
+        }
+        additions
+    }
+}

@@ -1,0 +1,275 @@
+//! A Rust file as text and as syntax, and the lines between its items.
+
+use std::ops::Range;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::spanned::Spanned;
+
+/// Deepest nesting that is read: syn recurses, and a file of brackets alone would exhaust the stack.
+const DEEPEST: usize = 200;
+
+const BOM: &str = "\u{feff}";
+
+/// A Rust file as text and as syntax, with the same byte offsets in both.
+pub(super) struct Source<'t> {
+    pub(super) text: &'t str,
+    pub(super) file: syn::File,
+    /// End of the byte order mark and the `#!` line, above which nothing can be inserted.
+    head: usize,
+}
+
+/// Text to insert at a byte offset. Line ends are `\n` here and become the file's own.
+pub(super) struct Addition {
+    at: usize,
+    lines: String,
+}
+
+impl Addition {
+    pub(super) fn new(at: usize, lines: impl Into<String>) -> Addition {
+        Addition {
+            at,
+            lines: lines.into(),
+        }
+    }
+}
+
+impl<'t> Source<'t> {
+    /// Parses a file.
+    ///
+    /// syn and proc-macro2 drop a byte order mark and a `#!` line before they count bytes, so every span would be too
+    /// small by their length. Blanks of the same length in their place keep the spans true.
+    ///
+    /// # Errors
+    /// When the file is not Rust, with the line.
+    pub(super) fn parse(text: &'t str) -> Result<Source<'t>, String> {
+        let head = head_length(text);
+        let blank: String = text[..head]
+            .bytes()
+            .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
+            .collect();
+        let failed = |message: String, span: proc_macro2::Span| {
+            format!("it does not parse: {message} at line {}", span.start().line)
+        };
+        let tokens: TokenStream = (blank + &text[head..])
+            .parse()
+            .map_err(|error: proc_macro2::LexError| failed(error.to_string(), error.span()))?;
+        if is_too_deep(tokens.clone()) {
+            return Err(format!("it nests more than {DEEPEST} levels deep"));
+        }
+        let file =
+            syn::parse2(tokens).map_err(|error: syn::Error| failed(error.to_string(), error.span()))?;
+        Ok(Source { text, file, head })
+    }
+
+    /// The text with additions, which are given in any order; those at one place stay in theirs.
+    pub(super) fn with(&self, mut additions: Vec<Addition>) -> String {
+        additions.sort_by_key(|addition| addition.at);
+        let mut edited = String::with_capacity(self.text.len() + 256);
+        let mut done = 0;
+        for Addition { at, lines } in additions {
+            edited.push_str(&self.text[done..at]);
+            edited.push_str(&lines.replace('\n', self.line_end(at)));
+            done = at;
+        }
+        edited.push_str(&self.text[done..]);
+        edited
+    }
+
+    /// The line end in use around a place: a file may have both.
+    fn line_end(&self, at: usize) -> &'static str {
+        let before = self.text[..at].rfind('\n');
+        let nearest = before.or_else(|| self.text[at..].find('\n').map(|end| at + end));
+        match nearest {
+            Some(end) if self.text[..end].ends_with('\r') => "\r\n",
+            _ => "\n",
+        }
+    }
+
+    /// The blanks that a line begins with.
+    pub(super) fn indent_at(&self, at: usize) -> &'t str {
+        let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let rest = self.text[line..].trim_start_matches(BOM);
+        &rest[..rest.len() - rest.trim_start_matches([' ', '\t']).len()]
+    }
+
+    /// Adds whole lines after an item, at the first line start that no item and no comment covers.
+    pub(super) fn lines_after(&self, item: usize, lines: &str) -> Addition {
+        let parts = self.parts();
+        let index = self.file.attrs.len() + item;
+        for part in index..parts.len() {
+            let end = parts.get(part + 1).map_or(self.text.len(), |next| next.start);
+            if let Some(at) = line_starts(self.text, parts[part].end..end).first() {
+                return Addition::new(*at, lines);
+            }
+        }
+        self.lines_at_end(lines)
+    }
+
+    /// Adds whole lines at the end of the file.
+    pub(super) fn lines_at_end(&self, lines: &str) -> Addition {
+        let is_open = self.text.len() > self.head && !self.text.ends_with('\n');
+        let gap = if is_open { "\n" } else { "" };
+        Addition::new(self.text.len(), format!("{gap}{lines}"))
+    }
+
+    /// Adds whole lines before an item and the comments that stand directly above it, or after the item when it shares
+    /// its line with what must stay first.
+    pub(super) fn lines_before(&self, item: usize, lines: &str) -> Addition {
+        let parts = self.parts();
+        let (attributes, index) = (self.file.attrs.len(), self.file.attrs.len() + item);
+        for part in (attributes..=index).rev() {
+            let start = match part.checked_sub(1) {
+                Some(before) => parts[before].end,
+                None => self.head,
+            };
+            if let Some(at) = self.above_comments(start..parts[part].start, part == 0) {
+                return Addition::new(at, lines);
+            }
+        }
+        self.lines_after(item, lines)
+    }
+
+    /// The line start in a gap before which the comments of the next item begin. Comments that begin the file are its
+    /// heading and stay above.
+    fn above_comments(&self, gap: Range<usize>, is_first: bool) -> Option<usize> {
+        let mut starts = line_starts(self.text, gap.clone());
+        if is_first {
+            starts.insert(0, gap.start);
+        }
+        let last = *starts.last()?;
+        let mut at = last;
+        for start in starts.iter().rev().skip(1) {
+            if self.text[*start..at].trim().is_empty() {
+                return Some(at);
+            }
+            at = *start;
+        }
+        Some(if is_first { last } else { at })
+    }
+
+    /// What the file is made of, in order: its inner attributes, then its items.
+    fn parts(&self) -> Vec<Range<usize>> {
+        let attributes = self.file.attrs.iter().map(|attribute| range(attribute.span()));
+        let items = self.file.items.iter().map(|item| range(item.span()));
+        attributes.chain(items).collect()
+    }
+}
+
+/// The bytes of a span.
+pub(super) fn range(span: proc_macro2::Span) -> Range<usize> {
+    span.byte_range()
+}
+
+/// Where lines begin among blanks and comments, other than within a comment.
+pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut at = gap.start;
+    while at < gap.end {
+        let rest = &text[at..gap.end];
+        if rest.starts_with("//") {
+            at += rest.find('\n').unwrap_or(rest.len());
+        } else if rest.starts_with("/*") {
+            at += comment_length(rest);
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+            if rest.starts_with('\n') {
+                starts.push(at);
+            }
+        }
+    }
+    starts
+}
+
+/// Length of the block comment that a text begins with; block comments nest.
+fn comment_length(text: &str) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < text.len() {
+        let rest = &text.as_bytes()[at..];
+        if rest.starts_with(b"/*") {
+            depth += 1;
+            at += 2;
+        } else if rest.starts_with(b"*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    text.len()
+}
+
+/// Length of a byte order mark and a `#!` line. `#![…]` is an attribute, also with blanks and comments within.
+fn head_length(text: &str) -> usize {
+    let mark = if text.starts_with(BOM) { BOM.len() } else { 0 };
+    let Some(mut rest) = text[mark..].strip_prefix("#!") else {
+        return mark;
+    };
+    loop {
+        rest = rest.trim_start();
+        if rest.starts_with("//") {
+            rest = &rest[rest.find('\n').unwrap_or(rest.len())..];
+        } else if rest.starts_with("/*") {
+            rest = &rest[comment_length(rest)..];
+        } else {
+            break;
+        }
+    }
+    if rest.starts_with('[') {
+        return mark;
+    }
+    text[mark..].find('\n').map_or(text.len(), |end| mark + end + 1)
+}
+
+/// Whether brackets, or operators in a row, nest deeper than the parser's stack is safe for.
+fn is_too_deep(tokens: TokenStream) -> bool {
+    let mut open = vec![tokens.into_iter()];
+    let mut operators = 0;
+    while let Some(level) = open.last_mut() {
+        match level.next() {
+            None => {
+                open.pop();
+            }
+            Some(TokenTree::Group(group)) => {
+                operators = 0;
+                open.push(group.stream().into_iter());
+            }
+            Some(TokenTree::Punct(_)) => operators += 1,
+            Some(_) => operators = 0,
+        }
+        if open.len() > DEEPEST || operators > DEEPEST {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_places_in_the_text_as_it_is() {
+        for head in [
+            "",
+            "\u{feff}",
+            "#!/usr/bin/env x\n",
+            "\u{feff}#!/bin/x\r\n",
+            "#! /* a */ [allow(x)]\n",
+        ] {
+            let text = format!("{head}// ä\nmod a;\n");
+            let source = Source::parse(&text).expect(&text);
+            assert_eq!(&text[range(source.file.items[0].span())], "mod a;", "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nests_without_end_is_refused() {
+        for text in ["(".repeat(5000) + &")".repeat(5000), "!".repeat(5000)] {
+            let text = format!("const A: bool = {text};");
+            assert!(Source::parse(&text).is_err());
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Texts before and after each edit.
+
+use super::*;
+use crate::edit::Obstacle;
+
+fn check(edit: impl Fn(&str) -> Result<String, Obstacle>, before: &str, after: &str) {
+    let edited = edit(before).expect(before);
+    assert_eq!(edited, after, "editing\n{before}");
+    assert_eq!(edit(&edited).expect(after), after, "editing twice\n{before}");
+}
+
+#[test]
+fn a_module_stands_among_the_others() {
+    let edit = |text: &str| add_module(text, "v2", true);
+    check(edit, "//! Docs.\n", "//! Docs.\n\npub mod v2;\n");
+    check(edit, "", "pub mod v2;\n");
+    check(edit, "//! Docs.", "//! Docs.\n\npub mod v2;\n");
+    check(
+        edit,
+        "pub mod v1;\npub mod v10;\n",
+        "pub mod v1;\npub mod v2;\npub mod v10;\n",
+    );
+    check(
+        edit,
+        "pub mod v1;\n\n// after\n",
+        "pub mod v1;\npub mod v2;\n\n// after\n",
+    );
+    check(
+        edit,
+        "/// Third.\npub mod v3;\n",
+        "pub mod v2;\n/// Third.\npub mod v3;\n",
+    );
+    check(
+        edit,
+        "//! Docs.\n\nuse a::b;\n\nfn f() {}\n",
+        "//! Docs.\n\npub mod v2;\n\nuse a::b;\n\nfn f() {}\n",
+    );
+    check(
+        edit,
+        "pub mod v1; // old\r\n",
+        "pub mod v1; // old\r\npub mod v2;\r\n",
+    );
+}
+
+#[test]
+fn a_reexport_stands_among_the_others() {
+    let edit = |text: &str| add_reexport(text, "mug");
+    check(edit, "mod mug;\n", "mod mug;\n\npub use mug::*;\n");
+    check(
+        edit,
+        "mod cup;\nmod mug;\n\npub use cup::*;\n",
+        "mod cup;\nmod mug;\n\npub use cup::*;\npub use mug::*;\n",
+    );
+    check(
+        edit,
+        "mod mug;\npub use self::mug::Mug;\n",
+        "mod mug;\npub use self::mug::Mug;\n",
+    );
+}
+
+#[test]
+fn a_controller_is_registered() {
+    let edit = |text: &str| add_registration(text, "controller", "mug::controller()");
+    check(
+        edit,
+        "pub fn register(manager: Manager) -> Manager {\n    manager\n}\n",
+        "pub fn register(manager: Manager) -> Manager {\n    manager.controller(mug::controller())\n}\n",
+    );
+    check(
+        edit,
+        "fn register(m: Manager) -> Manager {\n    m.controller(a_kind_with_a_name::controller())\n}\n",
+        "fn register(m: Manager) -> Manager {\n    m\n        .controller(a_kind_with_a_name::controller())\n        .controller(mug::controller())\n}\n",
+    );
+    check(
+        edit,
+        "fn register(m: Manager) -> Manager {\n    let m = other(m);\n    m\n        // The first.\n        .controller(a::controller())\n}\n",
+        "fn register(m: Manager) -> Manager {\n    let m = other(m);\n    m\n        // The first.\n        .controller(a::controller())\n        .controller(mug::controller())\n}\n",
+    );
+}
+
+#[test]
+fn webhooks_are_registered_beside_controllers() {
+    let main =
+        |import: &str, calls: &str| format!("use {import};\n\nfn main() {{\n    let m = f();\n{calls}}}\n");
+    let controllers = "    controller::register(m).start()\n";
+    let both = "    let m = webhook::register(m);\n    controller::register(m).start()\n";
+    check(
+        register_webhooks,
+        &main("shop::controller", controllers),
+        &main("shop::{controller, webhook}", both),
+    );
+    check(
+        register_webhooks,
+        &main("shop::{api, controller}", controllers),
+        &main("shop::{api, controller, webhook}", both),
+    );
+    for text in [
+        main("shop::controller", "    other(m)\n"),
+        main("shop::*", controllers),
+        main("shop::controller", "    controller::register(f(m))\n"),
+        main("shop::controller", &format!("{controllers}{controllers}")),
+    ] {
+        assert!(register_webhooks(&text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_conversion_is_written_on_the_kind() {
+    let edit = |text: &str| add_conversion(text, "Mug");
+    let before = "/// A mug.\n#[derive(CustomResource)]\n#[kube(\n    kind = \"Mug\"\n)]\n#[serde(x)]\nstruct MugSpec {}\n";
+    let after = before.replace(")]\n#[serde", ")]\n#[crd(conversion)]\n#[serde");
+    check(edit, before, &after);
+    let own = "#[kube(kind = \"Mug\")]\n#[crd(conversion(path = \"/c\"))]\nstruct MugSpec {}\n";
+    check(edit, own, own);
+    assert!(edit("struct CupSpec {}").is_err());
+    assert!(edit("struct MugSpec {}").is_err());
+}
+
+#[test]
+fn what_is_not_understood_is_refused() {
+    for text in [
+        "fn register( {",
+        "fn start() {}",
+        "fn register(m: M) -> M { return m; }",
+        "fn register(m: M) -> M { if a { m } else { m } }",
+    ] {
+        assert!(
+            add_registration(text, "controller", "mug::controller()").is_err(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_mark_and_a_line_for_a_shell_shift_nothing() {
+    let register = "pub fn register(manager: Manager) -> Manager {\n    manager\n}\n";
+    for head in [
+        "\u{feff}",
+        "#!/usr/bin/env rust\n",
+        "\u{feff}#!/x\n",
+        "#![allow(unused)]\n",
+    ] {
+        check(
+            |text| add_registration(text, "controller", "mug::controller()"),
+            &format!("{head}{register}"),
+            &format!(
+                "{head}{}",
+                register.replace("    manager\n", "    manager.controller(mug::controller())\n")
+            ),
+        );
+        check(
+            |text| add_module(text, "b", true),
+            &format!("{head}mod a;\n"),
+            &format!("{head}mod a;\npub mod b;\n"),
+        );
+        check(
+            |text| add_module(text, "a", true),
+            &format!("{head}mod b;\n"),
+            &format!("{head}{}pub mod a;\nmod b;\n", ""),
+        );
+        check(
+            |text| add_conversion(text, "Mug"),
+            &format!("{head}#[kube(kind = \"Mug\")]\nstruct MugSpec;\n"),
+            &format!("{head}#[kube(kind = \"Mug\")]\n#[crd(conversion)]\nstruct MugSpec;\n"),
+        );
+    }
+}
+
+#[test]
+fn a_module_stands_on_a_line_of_its_own() {
+    let edit = |text: &str| add_module(text, "b", false);
+    for (before, after) in [
+        (
+            "mod a; /* x\ny */\nmod c;\n",
+            "mod a; /* x\ny */\nmod b;\nmod c;\n",
+        ),
+        (
+            "mod a; /* x\n/* n */ y */ // z\n",
+            "mod a; /* x\n/* n */ y */ // z\nmod b;\n",
+        ),
+        ("mod a; mod c;\nfn f() {}\n", "mod a; mod c;\nmod b;\nfn f() {}\n"),
+        (
+            "mod a; fn f() {\n}\nmod d;\n",
+            "mod a; fn f() {\n}\nmod b;\nmod d;\n",
+        ),
+        ("#![allow(x)] mod c;\n", "#![allow(x)] mod c;\nmod b;\n"),
+        (
+            "#![allow(x)]\n#[cfg(x)] mod c;\n",
+            "#![allow(x)]\nmod b;\n#[cfg(x)] mod c;\n",
+        ),
+        ("/* head\n */ mod c;\n", "mod b;\n/* head\n */ mod c;\n"),
+        (
+            "// Head.\n\n// Of c.\nmod c;\n",
+            "// Head.\n\nmod b;\n// Of c.\nmod c;\n",
+        ),
+        ("// Head.\nmod c;\n", "// Head.\nmod b;\nmod c;\n"),
+        ("mod a;\n// Of c.\nmod c;\n", "mod a;\nmod b;\n// Of c.\nmod c;\n"),
+        ("mod a; // mod b;", "mod a; // mod b;\nmod b;\n"),
+        ("// mod b;\n/* mod b; */\n", "// mod b;\n/* mod b; */\n\nmod b;\n"),
+        (
+            "const A: &str = \"\nmod b;\n\";\n",
+            "mod b;\n\nconst A: &str = \"\nmod b;\n\";\n",
+        ),
+        ("m! { mod b; }\n", "mod b;\n\nm! { mod b; }\n"),
+        ("mod a;\r\nmod c;\n", "mod a;\r\nmod b;\r\nmod c;\n"),
+        ("mod a;\nmod c;\r\n", "mod a;\nmod b;\nmod c;\r\n"),
+        (
+            "mod a;\n\n#[cfg(test)]\nmod tests {\n}\n",
+            "mod a;\nmod b;\n\n#[cfg(test)]\nmod tests {\n}\n",
+        ),
+        (
+            "#[path = \"b/mod.rs\"]\nmod b;\n",
+            "#[path = \"b/mod.rs\"]\nmod b;\n",
+        ),
+        ("mod r#b;\n", "mod r#b;\n"),
+    ] {
+        check(edit, before, after);
+    }
+    for text in [
+        "mod b {}\n",
+        "#[path = \"x.rs\"] mod b;\n",
+        "#[cfg(test)]\nmod b;\n",
+        "mod b\n",
+        "mod b; */",
+    ] {
+        assert!(edit(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_registration_is_a_call() {
+    let edit = |text: &str| add_registration(text, "controller", "mug::controller()");
+    let file = |body: &str| {
+        format!("use crate::controller::mug::controller as other;\nfn register(m: M) -> M {{\n{body}}}\n")
+    };
+    for body in [
+        "    m.controller(mug::controller())\n",
+        "    m\n        .controller( // x\n            mug :: controller ( ),\n        )\n",
+        "    let m = m.controller(self::mug::controller());\n    m\n",
+        "    if x { m.controller(crate::controller::mug::controller()) } else { m }\n",
+        "    m.controller(mug::controller().workers(3)).then()\n",
+        "    let mug = wrap(mug::controller());\n    return m.controller(mug);\n",
+        "    m.controller(other())\n",
+        "    M::controller(m, mug::controller())\n",
+        "    chained!(m.controller(mug::controller()))\n",
+        "    more(m)\n}\nfn more(m: M) -> M {\n    m.controller(mug::controller())\n",
+    ] {
+        check(edit, &file(body), &file(body));
+    }
+    for (before, after) in [
+        (
+            "    // .controller(mug::controller())\n    m\n",
+            "    // .controller(mug::controller())\n    m.controller(mug::controller())\n",
+        ),
+        (
+            "    say(\".controller(mug::controller())\");\n    m\n",
+            "    say(\".controller(mug::controller())\");\n    m.controller(mug::controller())\n",
+        ),
+        (
+            "    drop(mug::controller());\n    m\n",
+            "    drop(mug::controller());\n    m.controller(mug::controller())\n",
+        ),
+        (
+            "    m.controller(tall::mug::controller())\n",
+            "    m\n        .controller(tall::mug::controller())\n        .controller(mug::controller())\n",
+        ),
+        (
+            "    m // .controller(mug::controller())\n",
+            "    m.controller(mug::controller()) // .controller(mug::controller())\n",
+        ),
+        (
+            "    m\n        .controller(a::controller()) // first\n    // last\n",
+            "    m\n        .controller(a::controller()) // first\n        .controller(mug::controller())\n    // last\n",
+        ),
+        (
+            "\tm\n\t\t.a()\n",
+            "\tm\n\t\t.a()\n\t\t.controller(mug::controller())\n",
+        ),
+        (
+            "    m }\n#[cfg(test)]\nfn more(m: M) -> M { m.controller(mug::controller()) ",
+            "    m.controller(mug::controller()) }\n#[cfg(test)]\nfn more(m: M) -> M { m.controller(mug::controller()) ",
+        ),
+    ] {
+        check(edit, &file(before), &file(after));
+    }
+    check(
+        edit,
+        "fn register(m: M) -> M {\r\n    m.controller(a_kind_with_a_long_name::controller())\r\n}\r\n",
+        "fn register(m: M) -> M {\r\n    m\r\n        .controller(a_kind_with_a_long_name::controller())\r\n        .controller(mug::controller())\r\n}\r\n",
+    );
+    for text in [
+        "#[cfg(a)]\nfn register(m: M) -> M { m }\n#[cfg(not(a))]\nfn register(m: M) -> M { m }\n",
+        "fn register(m: M) -> M { other.a() }",
+        "mod inner { fn register(m: M) -> M { m } }",
+        "// fn register(m: M) -> M { m }",
+    ] {
+        assert!(edit(text).is_err(), "{text}");
+    }
+    let both = "#[cfg(a)]\nfn register(m: M) -> M { m }\n#[cfg(not(a))]\nfn register(m: M) -> M { m.controller(mug::controller()) }\n";
+    check(edit, both, both);
+}
+
+#[test]
+fn webhooks_are_registered_where_controllers_are() {
+    let file = |import: &str, body: &str| format!("use {import};\nfn main() {{\n{body}}}\n");
+    let call = "    controller::register(m).start()\n";
+    let both = format!("    let m = webhook::register(m);\n{call}");
+    for (before, after) in [
+        (
+            file(
+                "shop::controller",
+                &format!("    // webhook::register(m)\n{call}"),
+            ),
+            file(
+                "shop::{controller, webhook}",
+                &format!("    // webhook::register(m)\n{both}"),
+            ),
+        ),
+        (
+            file(
+                "shop::controller",
+                "    let running =\n        controller::register(m)\n            .start();\n",
+            ),
+            file(
+                "shop::{controller, webhook}",
+                "    let m = webhook::register(m);\n    let running =\n        controller::register(m)\n            .start();\n",
+            ),
+        ),
+        (
+            file(
+                "shop::controller",
+                "    let x = match y { _ => controller::register(m) };\n",
+            ),
+            file(
+                "shop::{controller, webhook}",
+                "    let m = webhook::register(m);\n    let x = match y { _ => controller::register(m) };\n",
+            ),
+        ),
+        (
+            file("clap::Parser", "    f(); shop::controller::register(m);\n"),
+            file(
+                "clap::Parser",
+                "    f(); let m = shop::webhook::register(m); shop::controller::register(m);\n",
+            ),
+        ),
+        (
+            file("shop::controller;\nuse rbuilder::webhook", call),
+            file(
+                "shop::controller;\nuse rbuilder::webhook",
+                "    let m = shop::webhook::register(m);\n    controller::register(m).start()\n",
+            ),
+        ),
+        (
+            file("shop::controller;\nuse shop::webhook", call),
+            file("shop::controller;\nuse shop::webhook", &both),
+        ),
+        (
+            file("shop::controller", &both),
+            file("shop::{controller, webhook}", &both),
+        ),
+    ] {
+        check(register_webhooks, &before, &after);
+    }
+    for text in [
+        file("shop::controller", "    // controller::register(m)\n"),
+        file("shop::controller", "    let x = \"controller::register(m)\";\n"),
+    ] {
+        assert!(register_webhooks(&text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_conversion_is_an_argument() {
+    let edit = |text: &str| add_conversion(text, "Mug");
+    for (before, after) in [
+        (
+            "#[kube(kind = \"Mug\")] pub struct Mug1 {}\n",
+            "#[kube(kind = \"Mug\")] #[crd(conversion)] pub struct Mug1 {}\n",
+        ),
+        (
+            "#[kube(kind = \"Mug\")] /* x\n*/\n#[crd(title = \"conversion\")]\nstruct M;\n",
+            "#[kube(kind = \"Mug\")] /* x\n*/\n#[crd(conversion)]\n#[crd(title = \"conversion\")]\nstruct M;\n",
+        ),
+        (
+            "#[kube(kind = \"Mug\")] // x\r\nstruct M;\r\n",
+            "#[kube(kind = \"Mug\")] // x\r\n#[crd(conversion)]\r\nstruct M;\r\n",
+        ),
+        (
+            "mod a {\n    #[kube(kind = \"Mug\")]\n    struct M;\n}\n",
+            "mod a {\n    #[kube(kind = \"Mug\")]\n    #[crd(conversion)]\n    struct M;\n}\n",
+        ),
+    ] {
+        check(edit, before, after);
+    }
+    for text in [
+        "#[kube(kind = \"Cup\")] struct MugSpec {}",
+        "#[cfg(a)] #[kube(kind = \"Mug\")] struct A; #[cfg(b)] #[kube(kind = \"Mug\")] struct B;",
+        "#[kube(kind = \"Mug\")] #[crd(conversion(strategy = \"None\"))] struct A;",
+        "// #[kube(kind = \"Mug\")]\nstruct MugSpec;",
+    ] {
+        assert!(edit(text).is_err(), "{text}");
+    }
+}
