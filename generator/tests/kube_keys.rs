@@ -16,8 +16,11 @@ fn source(keys: &str, attributes: &str) -> String {
     )
 }
 
+/// An error: its message and its help.
+type Said = (String, Option<String>);
+
 /// The files of a package with this source, and the errors.
-fn generated(source: &str) -> (Vec<(String, Value)>, Vec<(String, Option<String>)>) {
+fn generated(source: &str) -> (Vec<(String, Value)>, Vec<Said>) {
     let generated = run(&[("src/main.rs", source)]);
     let files = generated.files.into_iter();
     let read = |text: &str| serde_saphyr::from_str(text).expect("YAML");
@@ -31,7 +34,7 @@ fn generated(source: &str) -> (Vec<(String, Value)>, Vec<(String, Option<String>
     )
 }
 
-fn only_error(source: &str) -> (String, Option<String>) {
+fn only_error(source: &str) -> Said {
     match generated(source).1.as_slice() {
         [only] => only.clone(),
         several => panic!("{} errors: {several:?}", several.len()),

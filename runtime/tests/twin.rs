@@ -40,7 +40,7 @@ serde = "1"
 serde_json = "1"
 "#;
 
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 9] = [
     ("src/lib.rs", include_str!("twin/kinds.rs")),
     ("src/docs.rs", include_str!("twin/docs.rs")),
     ("src/kubernetes.rs", include_str!("twin/kubernetes.rs")),
@@ -48,6 +48,7 @@ const SOURCES: [(&str, &str); 8] = [
     ("src/leaves.rs", include_str!("twin/leaves.rs")),
     ("src/markers.rs", include_str!("twin/markers.rs")),
     ("src/names.rs", include_str!("twin/names.rs")),
+    ("src/presence.rs", include_str!("twin/presence.rs")),
     ("src/shapes.rs", include_str!("twin/shapes.rs")),
 ];
 
@@ -75,6 +76,7 @@ fn compiled_kinds() -> Vec<CustomResourceDefinition> {
         kinds::leaves::Leaf::crd(),
         kinds::markers::Marked::crd(),
         kinds::names::Naming::crd(),
+        kinds::presence::Absence::crd(),
         kinds::shapes::Shape::crd(),
         kinds::shapes::roots::Sum::crd(),
         kinds::shapes::roots::Thin::crd(),

@@ -68,6 +68,9 @@ pub struct Field {
     pub flatten: bool,
     /// What serde says about absence; markers can still override it.
     pub presence: Presence,
+    /// Whether a marker or a function of the program, and not the Rust type, says what is on the wire.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stated: bool,
     /// Markers on the field.
     #[serde(default)]
     pub markers: Markers,

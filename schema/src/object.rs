@@ -27,11 +27,38 @@ pub(crate) fn object(fields: &[Field], slots: &[Slot], complaints: &mut Vec<Fiel
 
 /// Whether an object may be without the field.
 pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
-    field.markers.optional.unwrap_or(match field.presence {
+    field
+        .markers
+        .optional
+        .unwrap_or_else(|| reads_without(field, slot))
+}
+
+/// Whether serde reads an object without the field, whatever markers say.
+fn reads_without(field: &Field, slot: &Slot) -> bool {
+    match field.presence {
         Presence::ByType => slot.optional,
         Presence::Defaulted => true,
         Presence::Required => false,
-    })
+    }
+}
+
+/// A marker cannot make serde read what it does not: objects that the API server takes would break the program.
+fn check_readable(field: &Field, slot: &Slot, property: &Schema, complaints: &mut Vec<Complaint>) {
+    let is_certain = field.presence == Presence::Required || !field.stated;
+    if field.markers.optional == Some(true)
+        && is_certain
+        && !reads_without(field, slot)
+        && property.default.is_none()
+    {
+        let complaint =
+            Complaint::new("serde reads no object without this field, so it cannot be `optional`");
+        complaints.push(complaint.help("make it an `Option`, or add `default` to `#[serde(…)]`"));
+    }
+    let is_typed = property.schema_type.is_some() && !property.preserve_unknown_fields;
+    if field.markers.nullable && is_typed && !field.stated && !slot.optional && !slot.schema.nullable {
+        let complaint = Complaint::new("serde reads no `null` here, so the field cannot be `nullable`");
+        complaints.push(complaint.help("make it an `Option`"));
+    }
 }
 
 fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
@@ -47,6 +74,7 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Com
         apply(&field.markers, Arc::make_mut(&mut property), complaints);
     }
     let optional = is_optional(field, slot);
+    check_readable(field, slot, &property, complaints);
     if field.markers.immutable {
         let rule = "self == oldSelf".into();
         Arc::make_mut(&mut property).validations.push(Cel {
@@ -117,6 +145,7 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec
         return;
     }
     let optional = is_optional(field, slot);
+    check_readable(field, slot, &Schema::default(), complaints);
     hoist(inner, optional, schema, complaints);
 }
 

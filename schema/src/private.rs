@@ -66,7 +66,7 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
 /// Says the same in a form that kube's own rewriting (5.0) leaves whole.
 ///
 /// It moves the `properties` of the members of `oneOf` and `anyOf` up, and panics where two of them say
-/// something else about one field, as the tag of an enum must; it does not look into `allOf`. And it takes
+/// something else about one field, as the tag of an enum must; of a member of `allOf` it moves nothing. And it takes
 /// the `type` off the members that spell out `x-kubernetes-int-or-string`, which is complete without them.
 fn shield(schema: &mut Schema) {
     if schema.int_or_string {
@@ -78,6 +78,9 @@ fn shield(schema: &mut Schema) {
             member.all_of = vec![whole];
         }
     }
+    // Members have alternatives of their own: those of two enums flattened side by side, or of an enum in a variant.
+    let members = schema.all_of.iter_mut().chain(&mut schema.one_of);
+    members.chain(&mut schema.any_of).for_each(shield);
     let inner = schema.properties.values_mut().chain(&mut schema.items);
     inner
         .chain(&mut schema.additional_properties)

@@ -6,10 +6,12 @@ use crate::attribute::Attribute;
 use crate::grammar::{Body, FieldItem, Fields, Generic, Generics, TypeItem, VariantItem};
 use crate::marker::{self, Kind, Place};
 use crate::names::Case;
-use crate::serde_attrs::{ContainerAttrs, Directions, FieldAttrs};
+use crate::serde_attrs::{ContainerAttrs, Directions, FieldAttrs, Foreign};
 use crate::session::SlotType;
+use crate::token::Ident;
 use crate::{
-    Diagnostic, Session, Span, Type, TypeKind, TypeRef, custom_resource, docs, serde_attrs, suggest, types,
+    Diagnostic, Session, Span, Type, TypeKind, TypeRef, custom_resource, derives_named, docs, serde_attrs,
+    suggest, types,
 };
 
 /// What the type certainly is on the wire.
@@ -33,11 +35,16 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     let span = ident.span;
     let mut reader = Reader {
         session,
+        attrs,
         slots: Vec::new(),
         sites: Vec::new(),
         variant_sites: Vec::new(),
     };
     let serde = serde_attrs::container(attrs, reader.session);
+    reader.check_foreign(&serde.foreign);
+    if let Some(at) = serde.shown_default {
+        report_shown_default(at, reader.session);
+    }
     let custom_resource = custom_resource::parse(attrs, ident, reader.session);
     let is_root = custom_resource::is_kind(attrs);
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
@@ -82,8 +89,10 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
 }
 
 /// Reads fields into slots; holds what grows while it goes.
-struct Reader<'s> {
+struct Reader<'s, 'a> {
     session: &'s mut Session,
+    /// The attributes of the item.
+    attrs: &'s [Attribute<'a>],
     slots: Vec<TypeRef>,
     sites: Vec<Span>,
     variant_sites: Vec<Vec<Span>>,
@@ -95,7 +104,7 @@ struct FieldRules {
     all_default: bool,
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     fn shape(
         &mut self,
         body: Body<'_>,
@@ -184,11 +193,17 @@ impl Reader<'_> {
 
     fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, Span)> {
         let attrs = serde_attrs::field(&field.attrs, self.session);
-        if attrs.skip {
-            return None;
-        }
         let place = field.ident?;
         let ident = place.text.to_owned();
+        // A default of the whole is no help to a flattened field either: serde reads it from what is there.
+        let has_default = (attrs.default || rules.all_default) && !attrs.flatten;
+        if let Some(at) = attrs.foreign.skip {
+            self.check_hidden(at, &attrs, has_default, &field.ty);
+        }
+        if attrs.skip || attrs.foreign.skip.is_some() {
+            return None;
+        }
+        self.check_foreign_field(&attrs, &ident, rules);
         let name = serde_attrs::name(
             &ident,
             &attrs.rename,
@@ -196,14 +211,23 @@ impl Reader<'_> {
             Case::field,
             self.session,
         );
-        let read = marker::parse_field(&field.attrs, &field.ty, Place::Field, self.session);
+        let mut read = marker::parse_field(&field.attrs, &field.ty, Place::Field, self.session);
         let description = described(&field.attrs, self.session);
-        let has_default = attrs.default || rules.all_default;
-        self.check_skipped(&attrs, has_default, &field.ty);
+        if has_default && marker::is_required_elsewhere(&field.attrs) {
+            read.markers.optional = None;
+        }
+        if let Some(at) = attrs.shown_default
+            && !has_default
+            && read.markers.default.is_none()
+        {
+            report_shown_default(at, self.session);
+        }
+        self.check_written(&attrs, has_default, &field.ty, &read.markers);
+        let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
         let slot = self.slot(field.ty, &attrs, &read);
         let presence = match &attrs {
-            _ if has_default || attrs.output_only || attrs.skip_if.is_some() => Presence::Defaulted,
-            FieldAttrs { opaque: Some(_), .. } => Presence::Required,
+            _ if has_default || attrs.output_only => Presence::Defaulted,
+            _ if attrs.read_by_function => Presence::Required,
             _ => Presence::ByType,
         };
         let flatten = attrs.flatten;
@@ -215,22 +239,82 @@ impl Reader<'_> {
                 slot,
                 flatten,
                 presence,
+                stated: stated || attrs.opaque.is_some(),
                 markers: read.markers,
             },
             place.span,
         ))
     }
 
-    /// What serde leaves out and cannot do without breaks the next read.
-    fn check_skipped(&mut self, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef) {
+    /// Warns of a field that serde can leave out and cannot do without, so that what the program writes is refused: by the
+    /// API server, or at the next read.
+    fn check_written(&mut self, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef, markers: &Markers) {
         // An alias of `Option` shows in the function's name only.
         let is_option = |path: &str| marker::is_option(ty) || path.ends_with("is_none");
         if let Some((path, at)) = &attrs.skip_if
-            && !(has_default || attrs.output_only || is_option(path))
+            && !(has_default || attrs.output_only || attrs.flatten)
+            && (attrs.read_by_function || !is_option(path))
         {
             let message = "serde can leave this field out, and cannot read it back without";
             let help = "add `default` to `#[serde(…)]`";
             self.session.report(Diagnostic::warning(*at, message).help(help));
+        }
+        let is_needed = !has_default && (attrs.read_by_function || !marker::is_option(ty));
+        if let Some(at) = attrs.input_only
+            && markers.optional.map_or(is_needed, |optional| !optional)
+            && markers.default.is_none()
+            && !attrs.flatten
+        {
+            let message = "serde never writes this field, and the schema requires it: the API server refuses every \
+                           object that the program writes whole";
+            let help = "add `default` to `#[serde(…)]`, or write the object by patches of other fields only";
+            self.session.report(Diagnostic::warning(at, message).help(help));
+        }
+    }
+
+    /// A field that schemars is told to skip has no place in the schema, so that the API server drops it.
+    fn check_hidden(&mut self, at: Span, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef) {
+        let is_needed = attrs.read_by_function || !(marker::is_option(ty) || attrs.output_only);
+        if is_needed && !has_default && self.reads_by_derive() {
+            let message = "the schema is without this field, and serde reads no object without it";
+            let help = "write `#[serde(skip)]`, or add `default` to `#[serde(…)]`";
+            self.session.error_help(at, message, help);
+        }
+    }
+
+    /// Whether serde's derive reads the item. The compiler hides the derives of an item from each other, so that this is
+    /// seen in source text only.
+    fn reads_by_derive(&self) -> bool {
+        derives_named(self.attrs, "Deserialize")
+    }
+
+    fn check_foreign(&mut self, foreign: &Foreign) {
+        if !foreign.keys.is_empty() && self.reads_by_derive() {
+            serde_attrs::check_foreign(foreign, self.session);
+        }
+    }
+
+    fn check_foreign_field(&mut self, attrs: &FieldAttrs, ident: &str, rules: &FieldRules) {
+        self.check_foreign(&attrs.foreign);
+        self.check_foreign_name(
+            &attrs.foreign,
+            &attrs.rename,
+            ident,
+            &rules.rename_all,
+            Case::field,
+        );
+    }
+
+    fn check_foreign_name(
+        &mut self,
+        foreign: &Foreign,
+        shown: &Directions<String>,
+        ident: &str,
+        rename_all: &Directions<Case>,
+        by_case: fn(Case, &str) -> String,
+    ) {
+        if foreign.is_renamed() && self.reads_by_derive() {
+            serde_attrs::check_foreign_name(foreign, shown, ident, rename_all, by_case, self.session);
         }
     }
 
@@ -279,6 +363,21 @@ impl Reader<'_> {
             if attrs.skip {
                 continue;
             }
+            if let Some(at) = attrs.output_only {
+                report_unread_variant(variant.ident, at, self.session);
+                continue;
+            }
+            if let Some(at) = attrs.input_only {
+                report_unwritten_variant(variant.ident, at, self.session);
+            }
+            self.check_foreign(&attrs.foreign);
+            self.check_foreign_name(
+                &attrs.foreign,
+                &attrs.rename,
+                variant.ident.text,
+                &serde.rename_all,
+                Case::variant,
+            );
             self.sites.push(variant.ident.span);
             read.push(self.variant(variant, &attrs, serde)?);
         }
@@ -357,6 +456,30 @@ impl Reader<'_> {
             untagged: attrs.untagged,
         })
     }
+}
+
+/// What schemars would write for a default is what a function returns.
+fn report_shown_default(at: Span, session: &mut Session) {
+    let message = "the default that schemars writes into the schema cannot be known without running it";
+    let help = "write the value: `#[kube(default = …)]`; or write `default` in `#[serde(…)]`, so that serde fills it in";
+    session.error_help(at, message, help);
+}
+
+/// A variant that serde writes and does not read has no place in a schema: the program could not read its own object.
+fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
+    let message = format!(
+        "serde writes `{}` and never reads it, so the schema is without it",
+        ident.text
+    );
+    let help = "the API server refuses an object that has it: remove `skip_deserializing`, or write `#[serde(skip)]`";
+    session.report(Diagnostic::warning(at, message).help(help));
+}
+
+/// Whoever reads an object with such a variant cannot write it again.
+fn report_unwritten_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
+    let message = format!("serde reads `{}` and fails to write it", ident.text);
+    let help = "an object that has it can be written by patches of other fields only";
+    session.report(Diagnostic::warning(at, message).help(help));
 }
 
 /// `PhantomData` is nothing to serde where one field stands for the whole struct.

@@ -41,6 +41,10 @@ pub(crate) struct ContainerAttrs {
     untagged: bool,
     /// `from`, `try_from` or `into`: the type that is on the wire in place of this one.
     pub(crate) stands_for: Option<(String, Span)>,
+    /// schemars' own `default`, where serde has none.
+    pub(crate) shown_default: Option<Span>,
+    /// What schemars is told and serde is not.
+    pub(crate) foreign: Foreign,
 }
 
 impl ContainerAttrs {
@@ -66,14 +70,63 @@ impl ContainerAttrs {
 pub(crate) struct FieldAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) default: bool,
+    /// schemars' own `default`, where serde has none: serde reads no object without the field.
+    pub(crate) shown_default: Option<Span>,
     pub(crate) skip: bool,
     /// `skip_deserializing`: written, never read.
     pub(crate) output_only: bool,
+    /// `skip_serializing`: read, never written.
+    pub(crate) input_only: Option<Span>,
     /// `skip_serializing_if`: left out where this function says so.
     pub(crate) skip_if: Option<(String, Span)>,
     pub(crate) flatten: bool,
     /// `with`, `serialize_with` or `deserialize_with`: the Rust type does not say what is on the wire.
     pub(crate) opaque: Option<Span>,
+    /// `with` or `deserialize_with`: serde asks the function also where the type is an `Option`, and only of a field that
+    /// is there.
+    pub(crate) read_by_function: bool,
+    /// What schemars is told and serde is not.
+    pub(crate) foreign: Foreign,
+}
+
+/// What `#[schemars(…)]` says of the form on the wire that `#[serde(…)]` does not say: a form that serde does not have.
+#[derive(Default)]
+pub(crate) struct Foreign {
+    /// The name that serde has.
+    rename: Option<Directions<String>>,
+    /// `skip`: the schema is without it.
+    pub(crate) skip: Option<Span>,
+    /// Each other key, and where it is.
+    pub(crate) keys: Vec<(String, Span)>,
+}
+
+impl Foreign {
+    /// Whether schemars has a name of its own.
+    pub(crate) fn is_renamed(&self) -> bool {
+        self.rename.is_some()
+    }
+
+    /// Takes note of a key of schemars' that is none of serde's.
+    fn note(&mut self, arg: &Arg<'_>, serde: &[Arg<'_>]) {
+        const KEYS: &[&str] = &[
+            "content",
+            "flatten",
+            "from",
+            "into",
+            "other",
+            "rename_all",
+            "rename_all_fields",
+            "tag",
+            "transparent",
+            "try_from",
+            "untagged",
+        ];
+        let value = |arg: &Arg<'_>| arg.literal().map(|literal| literal.value.clone());
+        let is_known = |known: &Arg<'_>| known.name == arg.name && value(known) == value(arg);
+        if KEYS.contains(&arg.name) && !serde.iter().any(is_known) {
+            self.keys.push((arg.name.to_owned(), arg.span));
+        }
+    }
 }
 
 /// What `#[serde(…)]` on a variant says.
@@ -82,21 +135,30 @@ pub(crate) struct VariantAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) rename_all: Directions<Case>,
     pub(crate) skip: bool,
+    /// `skip_deserializing`: written, never read.
+    pub(crate) output_only: Option<Span>,
+    /// `skip_serializing`: read, never written.
+    pub(crate) input_only: Option<Span>,
     pub(crate) other: bool,
     pub(crate) untagged: bool,
     pub(crate) opaque: Option<Span>,
+    /// What schemars is told and serde is not.
+    pub(crate) foreign: Foreign,
 }
 
 /// Reads the attributes of a container.
 pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> ContainerAttrs {
     let mut read = ContainerAttrs::default();
     let mut into = None;
-    for arg in serde_args(attrs, session) {
+    let serde = own_args(attrs, session);
+    let schemars = schemars_args(attrs);
+    for (arg, is_serde) in both(&serde, &schemars) {
         match arg.name {
-            "rename" => read.rename = names(&arg, session),
-            "rename_all" => read.rename_all = cases(&arg, session),
-            "rename_all_fields" => read.rename_all_fields = cases(&arg, session),
-            "default" => read.default = true,
+            "rename" => read.rename = names(arg, session),
+            "rename_all" => read.rename_all = cases(arg, session),
+            "rename_all_fields" => read.rename_all_fields = cases(arg, session),
+            "default" if is_serde => read.default = true,
+            "default" => read.shown_default = Some(arg.span),
             "transparent" => read.transparent = true,
             "tag" => read.tag = arg.text(session),
             "content" => read.content = arg.text(session),
@@ -105,7 +167,11 @@ pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> Conta
             "into" => into = arg.text(session).map(|ty| (ty, arg.value_span())),
             _ => {}
         }
+        if !is_serde {
+            read.foreign.note(arg, &serde);
+        }
     }
+    read.shown_default = read.shown_default.filter(|_| !read.default);
     if let (Some((from, _)), Some((into, at))) = (&read.stands_for, &into)
         && plain(from) != plain(into)
     {
@@ -133,60 +199,93 @@ fn plain(text: &str) -> String {
 /// Reads the attributes of a field.
 pub(crate) fn field(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttrs {
     let mut read = FieldAttrs::default();
-    let mut skip_serializing = false;
-    for arg in serde_args(attrs, session) {
+    let serde = own_args(attrs, session);
+    let schemars = schemars_args(attrs);
+    for (arg, is_serde) in both(&serde, &schemars) {
         match arg.name {
-            "rename" => read.rename = names(&arg, session),
-            "default" => read.default = true,
-            "skip" => read.skip = true,
-            "skip_serializing" => skip_serializing = true,
+            "rename" if is_serde => read.rename = names(arg, session),
+            "rename" => {
+                let shown = names(arg, session);
+                let own = std::mem::replace(&mut read.rename, shown);
+                read.foreign.rename.get_or_insert(own);
+            }
+            "default" if is_serde => read.default = true,
+            "default" => read.shown_default = Some(arg.span),
+            "skip" if is_serde => read.skip = true,
+            "skip" => read.foreign.skip = Some(arg.span),
+            "skip_serializing" => read.input_only = Some(arg.span),
             "skip_deserializing" => read.output_only = true,
             "skip_serializing_if" => read.skip_if = arg.text(session).map(|path| (path, arg.span)),
             "flatten" => read.flatten = true,
-            "with" | "serialize_with" | "deserialize_with" => read.opaque = Some(arg.span),
+            "with" | "deserialize_with" => (read.opaque, read.read_by_function) = (Some(arg.span), true),
+            "serialize_with" => read.opaque = Some(arg.span),
             _ => {}
         }
+        if !is_serde {
+            read.foreign.note(arg, &serde);
+        }
     }
-    // serde_with's macro makes a `with` of it.
+    // serde_with's macro makes a `with` of it, and a `default` where the type is an `Option`.
     let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
     read.opaque = read.opaque.or(converted.map(Attribute::span));
-    read.skip |= skip_serializing && read.output_only;
+    read.skip |= read.input_only.is_some() && read.output_only;
+    read.foreign.skip = read.foreign.skip.filter(|_| !read.skip);
+    if read.default || read.skip {
+        read.shown_default = None;
+    }
     read
 }
 
 /// Reads the attributes of a variant.
 pub(crate) fn variant(attrs: &[Attribute<'_>], session: &mut Session) -> VariantAttrs {
     let mut read = VariantAttrs::default();
-    let mut halves = 0;
-    for arg in serde_args(attrs, session) {
+    let serde = own_args(attrs, session);
+    let schemars = schemars_args(attrs);
+    for (arg, is_serde) in both(&serde, &schemars) {
         match arg.name {
-            "rename" => read.rename = names(&arg, session),
-            "rename_all" => read.rename_all = cases(&arg, session),
+            "rename" if is_serde => read.rename = names(arg, session),
+            "rename" => {
+                let shown = names(arg, session);
+                let own = std::mem::replace(&mut read.rename, shown);
+                read.foreign.rename.get_or_insert(own);
+            }
+            "rename_all" => read.rename_all = cases(arg, session),
             "skip" => read.skip = true,
-            "skip_serializing" | "skip_deserializing" => halves += 1,
+            "skip_serializing" => read.input_only = Some(arg.span),
+            "skip_deserializing" => read.output_only = Some(arg.span),
             "other" => read.other = true,
             "untagged" => read.untagged = true,
             "with" | "serialize_with" | "deserialize_with" => read.opaque = Some(arg.span),
             _ => {}
         }
+        if !is_serde {
+            read.foreign.note(arg, &serde);
+        }
     }
-    read.skip |= halves > 1;
+    read.skip |= read.output_only.is_some() && read.input_only.is_some();
     read
 }
 
-fn serde_args<'a>(attrs: &[Attribute<'a>], session: &mut Session) -> Vec<Arg<'a>> {
+/// The arguments of `#[serde(…)]`.
+fn own_args<'a>(attrs: &[Attribute<'a>], session: &mut Session) -> Vec<Arg<'a>> {
     let serde = attrs.iter().filter(|attr| attr.is("serde"));
-    let mut read: Vec<Arg<'a>> = serde.flat_map(|attr| args::of_attribute(attr, session)).collect();
-    // schemars takes serde's keys as well, and what it is told counts for the schema. What is wrong with its
-    // attributes is said where the rest of them is read.
-    for attr in attrs.iter().filter(|attr| attr.is("schemars")) {
-        let args = args::of_attribute(attr, &mut Session::default());
-        read.extend(
-            args.into_iter()
-                .filter(|arg| !matches!(arg.name, "with" | "serialize_with")),
-        );
-    }
-    read
+    serde.flat_map(|attr| args::of_attribute(attr, session)).collect()
+}
+
+/// The arguments of `#[schemars(…)]` that serde knows as well, and what schemars is told counts for the schema. What is
+/// wrong with them is said where the rest of them is read.
+fn schemars_args<'a>(attrs: &[Attribute<'a>]) -> Vec<Arg<'a>> {
+    let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
+    schemars
+        .flat_map(|attr| args::of_attribute(attr, &mut Session::default()))
+        .filter(|arg| !matches!(arg.name, "with" | "serialize_with"))
+        .collect()
+}
+
+/// serde's arguments and then schemars', each with whether it is serde's.
+fn both<'t, 'a>(serde: &'t [Arg<'a>], schemars: &'t [Arg<'a>]) -> impl Iterator<Item = (&'t Arg<'a>, bool)> {
+    let own = serde.iter().map(|arg| (arg, true));
+    own.chain(schemars.iter().map(|arg| (arg, false)))
 }
 
 /// `rename = "x"`, or `rename(serialize = "x", deserialize = "y")`.
@@ -240,13 +339,8 @@ pub(crate) fn name(
     by_case: fn(Case, &str) -> String,
     session: &mut Session,
 ) -> String {
-    let pick = |name: &Option<String>, case: Option<Case>| match (name, case) {
-        (Some(name), _) => name.clone(),
-        (None, Some(case)) => by_case(case, ident),
-        (None, None) => ident.to_owned(),
-    };
-    let read = pick(&rename.read, rename_all.read);
-    let written = pick(&rename.written, rename_all.written);
+    let read = pick(&rename.read, rename_all.read, ident, by_case);
+    let written = pick(&rename.written, rename_all.written, ident, by_case);
     if read != written
         && let Some(span) = rename.span.or(rename_all.span)
     {
@@ -255,4 +349,45 @@ pub(crate) fn name(
         session.report(Diagnostic::warning(span, message).help(help));
     }
     read
+}
+
+/// An error for each thing on the wire of which schemars is told another form than serde has: for a type whose reading
+/// serde derives.
+pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
+    for (key, at) in &foreign.keys {
+        let message = format!("`{key}` tells schemars of a form that serde does not read");
+        let help = format!("write `{key}` in `#[serde(…)]`: schemars reads that as well");
+        session.error_help(*at, message, help);
+    }
+}
+
+/// The same for the name of a field or variant, which is `shown` to schemars.
+pub(crate) fn check_foreign_name(
+    foreign: &Foreign,
+    shown: &Directions<String>,
+    ident: &str,
+    rename_all: &Directions<Case>,
+    by_case: fn(Case, &str) -> String,
+    session: &mut Session,
+) {
+    let (Some(own), Some(at)) = (&foreign.rename, shown.span) else {
+        return;
+    };
+    let (own, shown) = (
+        pick(&own.read, rename_all.read, ident, by_case),
+        shown.read.as_deref().unwrap_or(ident),
+    );
+    if own != shown {
+        let message = format!("the schema has the name `{shown}`, and serde reads `{own}`");
+        let help = format!("write `#[serde(rename = \"{shown}\")]`: schemars reads that as well");
+        session.error_help(at, message, help);
+    }
+}
+
+fn pick(name: &Option<String>, case: Option<Case>, ident: &str, by_case: fn(Case, &str) -> String) -> String {
+    match (name, case) {
+        (Some(name), _) => name.clone(),
+        (None, Some(case)) => by_case(case, ident),
+        (None, None) => ident.to_owned(),
+    }
 }

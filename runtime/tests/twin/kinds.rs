@@ -10,6 +10,7 @@ pub mod kubernetes;
 pub mod leaves;
 pub mod markers;
 pub mod names;
+pub mod presence;
 pub mod shapes;
 
 use kube::CustomResource;

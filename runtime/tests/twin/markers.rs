@@ -229,6 +229,7 @@ pub struct WholePart {
 #[serde(rename_all = "camelCase")]
 pub struct PresenceOf {
     #[kube(optional)]
+    #[serde(default)]
     pub may_be_absent: i32,
     #[kube(required)]
     pub must_be_present: Option<i32>,

@@ -28,7 +28,7 @@ use crate::{Session, Span, TypeRef, suggest};
 pub(crate) use cel::rule as cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option};
-pub(crate) use schemars::description;
+pub(crate) use schemars::{description, is_required_elsewhere};
 
 /// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.
 pub fn pattern_problem(text: &str) -> Option<String> {

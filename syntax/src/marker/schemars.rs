@@ -128,6 +128,17 @@ pub(crate) fn description(attrs: &[Attribute<'_>]) -> Option<String> {
     }
 }
 
+/// Whether `required` stands in their attributes only: there it is about an `Option`, and without effect on a field that
+/// has a default.
+pub(crate) fn is_required_elsewhere(attrs: &[Attribute<'_>]) -> bool {
+    let says = |names: &[&str]| {
+        let here = attrs.iter().filter(|attr| names.iter().any(|name| attr.is(name)));
+        let mut args = here.flat_map(|attr| args::of_attribute(attr, &mut Session::default()));
+        args.any(|arg| arg.name == "required")
+    };
+    says(&["schemars", "validate", "garde"]) && !says(&["kube", "crd"])
+}
+
 /// One key of theirs as keys of ours.
 fn translate<'a>(
     arg: Arg<'a>,

@@ -32,6 +32,7 @@ pub struct BrewSpec {
     pub label: Label,
     #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
     pub extra: Option<serde_json::Map<String, serde_json::Value>>,
+    #[serde(default)]
     #[schemars(skip)]
     pub internal: Grams,
     pub steps: Vec<Step>,
@@ -64,7 +65,7 @@ pub struct Tool {
 #[serde(rename_all = "lowercase")]
 pub enum Kettle {
     Copper,
-    #[schemars(rename = "inox")]
+    #[serde(rename = "inox")]
     Steel,
     #[serde(skip)]
     Broken,

@@ -10,6 +10,7 @@ pub struct ShopSpec {
     pub address: Address,
     pub opening: Price,
     #[kube(optional)]
+    #[serde(default)]
     pub hours: Vec<shop_types::Hours>,
 }
 
