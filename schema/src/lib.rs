@@ -49,7 +49,7 @@ pub use number::compare_numbers;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub use private as __private;
-pub use re2::Pattern;
+pub use re2::{Choice, Pattern};
 pub use refused::{ESCAPE, refused};
 pub use rework::{dropped_object_meta, embedded_object_meta, keep_object_meta, shorten_descriptions};
 pub use schema::{Schema, SchemaType};

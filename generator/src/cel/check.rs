@@ -476,16 +476,23 @@ impl Checker {
 
     /// Texts that are read when the rule is, not when it runs.
     fn literals(&mut self, function: &str, args: &[Expr]) {
+        // `findAll` may say after the pattern how many are wanted.
+        let read = match function {
+            "find" | "findAll" => args.first(),
+            _ => args.last(),
+        };
         let Some(Expr {
             kind: Kind::Literal(Literal::String(text)),
             at,
             ..
-        }) = args.last()
+        }) = read
         else {
             return;
         };
         let problem = match function {
-            "matches" => pattern_problem(text).map(|reason| format!("the pattern cannot be used: {reason}")),
+            "matches" | "find" | "findAll" => {
+                pattern_problem(text).map(|reason| format!("the pattern cannot be used: {reason}"))
+            }
             "duration" if !is_duration(text) => Some(format!("`{text}` is not a duration, such as `1h30m`")),
             _ => None,
         };

@@ -12,9 +12,11 @@ mod matcher;
 mod measure;
 mod parse;
 mod program;
+mod sample;
 mod tables;
 
 use program::Op;
+pub use sample::Choice;
 
 /// A regular expression that the API server accepts.
 #[derive(Clone, Debug)]
@@ -41,5 +43,13 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> Option<bool> {
         let program = program::compile(&self.ops)?;
         matcher::is_match(&program, text)
+    }
+
+    /// Makes a text of the expression; which one, a function chooses.
+    ///
+    /// `None` where no character of a class is known, or the choices lead on for ever. An anchor or `\b` that stands
+    /// between characters is passed over, so whoever needs certainty asks [`Pattern::is_match`].
+    pub fn sample(&self, mut choose: impl FnMut(Choice<'_>) -> usize) -> Option<String> {
+        sample::sample(&self.ops, &mut choose)
     }
 }
