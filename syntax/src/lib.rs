@@ -23,6 +23,7 @@ mod model;
 pub mod names;
 mod object_name;
 mod rbac;
+pub mod resources;
 mod serde_attrs;
 mod session;
 mod span;

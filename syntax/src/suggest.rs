@@ -12,6 +12,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// Whether two words differ by one slip: a letter too many, too few or another, or two that changed places.
+pub fn is_one_slip(word: &str, other: &str) -> bool {
+    distance(&normal(word), &normal(other)) == 1
+}
+
 /// `did you mean …?` when something is near, else the whole list.
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(word, candidates.clone()) {

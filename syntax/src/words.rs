@@ -25,5 +25,29 @@ pub(crate) fn words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>>
             help,
         );
     }
+    is_right &= check_separators(&words, arg, session);
     is_right.then_some(words)
+}
+
+/// Words with a comma or a space in them are several, where neither can be a part of one.
+fn check_separators(words: &[String], arg: &Arg<'_>, session: &mut Session) -> bool {
+    const FREE: &[&str] = &["urls", "resource_names"];
+    let is_several = |word: &&String| word.contains([',', ' ', '\t', '\n']);
+    let Some(several) = words
+        .iter()
+        .find(is_several)
+        .filter(|_| !FREE.contains(&arg.name))
+    else {
+        return true;
+    };
+    let parts: Vec<&str> = several
+        .split([',', ' ', '\t', '\n'])
+        .filter(|part| !part.is_empty())
+        .collect();
+    session.error_help(
+        arg.value_span(),
+        format!("`{several}` is taken for one word"),
+        format!("separate words by `;`: `{} = \"{}\"`", arg.name, parts.join(";")),
+    );
+    false
 }

@@ -2,7 +2,7 @@
 
 use super::Draft;
 use crate::args::Arg;
-use crate::{Diagnostic, RbacRule, Session, Span, kubernetes, object_name, suggest};
+use crate::{Diagnostic, RbacRule, Session, Span, kubernetes, object_name, resources, suggest};
 
 /// The verbs Kubernetes knows. RBAC itself takes any word; another one is nearly always a mistake.
 const VERBS: &[&str] = &[
@@ -31,6 +31,9 @@ const VERBS: &[&str] = &[
     "request-serviceaccounts-token-audience",
 ];
 
+/// The verbs of requests to URLs that are no resources: the methods of HTTP.
+const URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options"];
+
 /// Where an argument's value is; the marker for one that is not written.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
@@ -48,6 +51,7 @@ pub(super) fn check(draft: &Draft, args: &[Arg<'_>], session: &mut Session) {
         check_names(rule, &at, session);
     } else {
         check_urls(rule, at("urls"), session);
+        check_url_verbs(draft, at("verbs"), session);
     }
     check_role(rule, &at, session);
 }
@@ -88,7 +92,13 @@ fn check_resources(rule: &RbacRule, at: At<'_>, session: &mut Session) {
 }
 
 fn check_group(group: &str, at: Span, session: &mut Session) {
-    if group.is_empty() || group == "*" || object_name::is_subdomain(group) {
+    if group.is_empty() || group == "*" {
+        return;
+    }
+    if object_name::is_subdomain(group) {
+        if let Some((message, help)) = resources::explain_group(group) {
+            session.report(Diagnostic::warning(at, message).help(help));
+        }
         return;
     }
     let help = match group.split_once('/') {
@@ -105,6 +115,12 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
     if resource.chars().any(char::is_uppercase) {
         let help = "resources are named by their plural in lower case, as in `deployments`";
         session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+    } else if let Some(plain) = plain_path(resource) {
+        let help = match plain.as_str() {
+            "" => "name a resource by its plural, as in `deployments`".to_owned(),
+            plain => format!("write `{plain}`"),
+        };
+        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
     } else if part == Some("*") {
         let help = "name the subresources, as in `pods/log`; `*` stands for every resource with all of its subresources";
         session.error_help(at, format!("`{resource}` allows nothing"), help);
@@ -112,6 +128,44 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
         let help = format!("write `groups = \"{group}\", resources = \"{plural}\"`");
         session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
     } else if let Some((message, help)) = kubernetes::slip(&rule.groups, resource) {
+        session.report(Diagnostic::warning(at, message).help(help));
+    } else {
+        check_known_resource(rule, (whole, part), at, session);
+    }
+}
+
+/// The name with neither a slash too many nor a second subresource; nothing if it has none of these.
+fn plain_path(resource: &str) -> Option<String> {
+    let parts: Vec<&str> = resource.split('/').collect();
+    // The name of an extra field, which may have slashes of its own, is the subresource in impersonation.
+    if parts[0] == "userextras" || (parts.len() <= 2 && !parts.contains(&"")) {
+        return None;
+    }
+    let named = parts.into_iter().filter(|part| !part.is_empty()).take(2);
+    Some(named.collect::<Vec<_>>().join("/"))
+}
+
+/// Checks a rule about a resource of Kubernetes; only where no other group could have a resource of this name.
+fn check_known_resource(
+    rule: &RbacRule,
+    (whole, part): (&str, Option<&str>),
+    at: Span,
+    session: &mut Session,
+) {
+    let found: Option<Vec<_>> = rule
+        .groups
+        .iter()
+        .map(|group| resources::find_resource(group, whole))
+        .collect();
+    let Some([resource]) = found.as_deref() else {
+        return;
+    };
+    // A Role's `namespaces` is the namespace it is in.
+    if rule.namespace.is_some() && !resource.is_namespaced && whole != "namespaces" {
+        let message = format!("`{whole}` are in no namespace, so a Role allows nothing of them");
+        let help = "remove `namespace`: only a ClusterRole can allow them";
+        session.error_help(at, message, help);
+    } else if let Some((message, help)) = resource.explain_rule(part, &rule.verbs) {
         session.report(Diagnostic::warning(at, message).help(help));
     }
 }
@@ -162,10 +216,32 @@ fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
                 format!("`{url}` is not a URL path"),
                 format!("write `/{url}`"),
             );
+        } else if url.contains(['?', '#']) {
+            let help = "write the path alone: the query of a request is not looked at";
+            session.error_help(at, format!("`{url}` allows nothing"), help);
         } else if url.find('*').is_some_and(|star| star + 1 < url.len()) {
             let help = "`*` stands for the rest of a path, at its end only: `/healthz/*`";
             session.error_help(at, format!("`{url}` allows nothing"), help);
         }
+    }
+}
+
+/// A request to a URL has the verb of its method; `list` and `watch` are those of resources.
+fn check_url_verbs(draft: &Draft, at: Span, session: &mut Session) {
+    let is_known = |verb: &String| verb == "*" || URL_VERBS.contains(&verb.as_str());
+    let verbs = &draft.rule.verbs;
+    let Some(unknown) = verbs.iter().find(|verb| !is_known(verb)) else {
+        return;
+    };
+    let help = format!(
+        "the verbs of URLs are {}",
+        suggest::list(URL_VERBS.iter().copied())
+    );
+    let message = format!("no request to a URL has the verb `{unknown}`");
+    if draft.custom_verbs.is_empty() && !verbs.iter().any(is_known) {
+        session.error_help(at, message, help);
+    } else {
+        session.report(Diagnostic::warning(at, message).help(help));
     }
 }
 

@@ -186,3 +186,141 @@ fn create_limited_by_name() {
         ]
     );
 }
+
+#[test]
+fn words_are_separated_by_semicolons() {
+    check(
+        r#"groups = "", resources = "pods", verbs = "get,list""#,
+        Err("`get,list` is taken for one word\nhelp: separate words by `;`: `verbs = \"get;list\"`"),
+    );
+    check(
+        r#"groups = "apps", resources = "deployments, statefulsets", verbs = "get""#,
+        Err(
+            "`deployments, statefulsets` is taken for one word\nhelp: separate words by `;`: `resources = \"deployments;statefulsets\"`",
+        ),
+    );
+    check(
+        r#"groups = ["apps batch"], resources = "jobs", verbs = "get""#,
+        Err("`apps batch` is taken for one word\nhelp: separate words by `;`: `groups = \"apps;batch\"`"),
+    );
+    check(
+        r#"groups = "example.com", resources = "cups", custom_verbs = "fill,break""#,
+        Err(
+            "`fill,break` is taken for one word\nhelp: separate words by `;`: `custom_verbs = \"fill;break\"`",
+        ),
+    );
+    // Commas may stand in paths.
+    check(r#"urls = "/a,b", verbs = "get""#, Ok("get"));
+}
+
+#[test]
+fn paths_of_resources() {
+    for (resource, help) in [
+        ("pods/", "write `pods`"),
+        ("/pods", "write `pods`"),
+        ("pods//log", "write `pods/log`"),
+        ("pods/log/tail", "write `pods/log`"),
+        ("/", "name a resource by its plural, as in `deployments`"),
+    ] {
+        check(
+            &format!(r#"groups = "", resources = "{resource}", verbs = "get""#),
+            Err(&format!(
+                "`{resource}` is not the name of a resource\nhelp: {help}"
+            )),
+        );
+    }
+    check(
+        r#"groups = "authentication.k8s.io", resources = "userextras/example.com/team", verbs = "impersonate""#,
+        Ok("impersonate"),
+    );
+}
+
+#[test]
+fn rules_that_a_role_of_a_namespace_cannot_hold() {
+    check(
+        r#"groups = "", resources = "pods;nodes", verbs = "get", namespace = "n""#,
+        Err(
+            "`nodes` are in no namespace, so a Role allows nothing of them\nhelp: remove `namespace`: only a ClusterRole can allow them",
+        ),
+    );
+    check(
+        r#"groups = "storage.k8s.io", resources = "storageclasses", verbs = "get", namespace = "n""#,
+        Err(
+            "`storageclasses` are in no namespace, so a Role allows nothing of them\nhelp: remove `namespace`: only a ClusterRole can allow them",
+        ),
+    );
+    // The Role's own namespace.
+    check(
+        r#"groups = "", resources = "namespaces", verbs = "get", namespace = "n""#,
+        Ok("get"),
+    );
+    // Of the one group or of the other.
+    check(
+        r#"groups = ["", "example.com"], resources = "nodes", verbs = "get", namespace = "n""#,
+        Ok("get"),
+    );
+}
+
+#[test]
+fn verbs_of_urls() {
+    check(
+        r#"urls = "/metrics", verbs = "list;watch""#,
+        Err(
+            "no request to a URL has the verb `list`\nhelp: the verbs of URLs are `get`, `post`, `put`, `patch`, `delete`, `head`, `options`",
+        ),
+    );
+    check(
+        r#"urls = "/metrics?all", verbs = "get""#,
+        Err(
+            "`/metrics?all` allows nothing\nhelp: write the path alone: the query of a request is not looked at",
+        ),
+    );
+    check(r#"urls = "/metrics", verbs = "*""#, Ok("*"));
+    check(
+        r#"urls = "/metrics", verbs = "get;post;put;patch;delete;head;options""#,
+        Ok("get,post,put,patch,delete,head,options"),
+    );
+}
+
+#[test]
+fn doubts() {
+    let said = |tokens: &str| {
+        let mut session = Session::default();
+        let source = crate::token::lex(tokens).expect("tokens");
+        let rule = parse_rbac(source.cursor(), &mut session);
+        assert!(rule.is_some(), "{tokens}");
+        let said: Vec<_> = session
+            .diagnostics
+            .into_vec()
+            .iter()
+            .map(crate::Diagnostic::text)
+            .collect();
+        said.join("; ")
+    };
+    for (tokens, expected) in [
+        (
+            r#"groups = "app", resources = "deployments", verbs = "get""#,
+            "Kubernetes has no API group `app`\nhelp: did you mean `apps`?",
+        ),
+        (
+            r#"groups = "", resources = "pods/logs", verbs = "get""#,
+            "`pods` has no subresource `logs`\nhelp: did you mean `log`?",
+        ),
+        (
+            r#"groups = "", resources = "pods/exec", verbs = "list;watch""#,
+            "`pods/exec` knows none of these verbs, so nothing of it is allowed\nhelp: it knows `create`, `get`",
+        ),
+        (
+            r#"urls = "/metrics", verbs = "get;list""#,
+            "no request to a URL has the verb `list`\nhelp: the verbs of URLs are `get`, `post`, `put`, `patch`, `delete`, `head`, `options`",
+        ),
+        (
+            r#"groups = "apps", resources = "deployments/finalizers", verbs = "update""#,
+            "",
+        ),
+        (r#"groups = "", resources = "nodes/metrics", verbs = "get""#, ""),
+        (r#"groups = "*", resources = "*/scale", verbs = "get;update""#, ""),
+    ] {
+        assert_eq!(said(tokens), expected, "{tokens}");
+    }
+}
