@@ -15,6 +15,7 @@ pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: boo
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.range);
@@ -138,6 +139,7 @@ fn level(diagnostic: &Diagnostic) -> &'static str {
     match diagnostic.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
+        Severity::Note => "note",
     }
 }
 

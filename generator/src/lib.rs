@@ -14,6 +14,7 @@ pub mod rbac;
 mod report;
 mod resolve;
 mod schemas;
+mod selection;
 mod sources;
 mod survey;
 mod webhook;
@@ -24,6 +25,7 @@ use std::ops::Range;
 pub use rbuilder_catalogue::Minor;
 pub use rbuilder_syntax::Severity;
 pub use rbuilder_syntax::token::MarkKind;
+pub use selection::ProjectKinds;
 pub use sources::{SourceSet, Sources};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};
 
@@ -53,6 +55,13 @@ pub struct Options {
     pub packages: Vec<String>,
     /// Examples to read, by name, in place of the library and the binaries.
     pub examples: Vec<String>,
+    /// The kinds whose CRDs are written, as `Kind`, `Kind.group` or `*.group`; when empty, those that `Cargo.toml` and
+    /// PROJECT leave.
+    pub kinds: Vec<String>,
+    /// Kinds whose CRDs are not written.
+    pub skip_kinds: Vec<String>,
+    /// What PROJECT says about whose kinds are whose, where there is one.
+    pub project: Option<ProjectKinds>,
     /// Cargo features that count as on when `cfg(feature = "…")` is evaluated, beside the default ones:
     /// `feature`, or `package/feature`.
     pub features: Vec<String>,
@@ -80,6 +89,9 @@ impl Default for Options {
             role_name: "manager-role".into(),
             packages: Vec::new(),
             examples: Vec::new(),
+            kinds: Vec::new(),
+            skip_kinds: Vec::new(),
+            project: None,
             features: Vec::new(),
             all_features: false,
             no_default_features: false,
@@ -158,11 +170,14 @@ fn manifests(
     };
     let kubernetes = KubernetesTypes::choose(&manifests.k8s_openapi, options.kubernetes);
     let build = collect::Build::Asked;
-    let mut collected = collect::collect(sources, manifests.packages, kubernetes, build, report);
+    let mut collected = collect::collect(sources, manifests.packages, kubernetes, build, options, report);
     collect::warn_of_orphans(sources, options, &collected, report);
     let package = &mut collected.package;
     origin::name_files(package);
     let package = &*package;
+    if options.products.contains(&Product::Crds) {
+        collected.selector.report(package, sources, options, report);
+    }
     for product in &options.products {
         match product {
             Product::Crds => crd::crd_files(package, options, report, each),

@@ -8,6 +8,7 @@ use rbuilder_syntax::{RbacRule, Span, Type, TypeRef, Webhook};
 
 use crate::cargo::Dependency;
 use crate::kubernetes_types::KubernetesTypes;
+use crate::selection::Skipped;
 
 /// Declares a number that indexes one of the package's lists.
 macro_rules! id {
@@ -119,6 +120,8 @@ pub(crate) struct TypeItem {
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
     /// What is derived of serde.
     pub(crate) serde: SerdeDerives,
+    /// Why no CRD is written for it, where it is a kind.
+    pub(crate) skipped: Option<Skipped>,
 }
 
 /// Which of serde's traits a type derives.

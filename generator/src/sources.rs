@@ -94,6 +94,11 @@ fn within<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
     path.strip_prefix(folder)?.strip_prefix('/')
 }
 
+/// Whether a path leads into a folder.
+pub(crate) fn is_within(folder: &str, path: &str) -> bool {
+    within(folder, path).is_some()
+}
+
 /// `folder/name`, without `.` and, where something stands before it, without `..`.
 pub(crate) fn join(folder: &str, name: &str) -> String {
     if name.starts_with('/') || folder.is_empty() {

@@ -12,16 +12,17 @@ use rbuilder_syntax::cfg::Cfg;
 use rbuilder_syntax::grammar::{Function, Implementation, ItemKind, Items, Parameter};
 use rbuilder_syntax::token::{Cursor, Mark, MarkKind, Tokens, lex};
 use rbuilder_syntax::{
-    Attribute, RbacRule, Session, Span, TypeKind, TypeRef, Webhook, derives_named, names,
-    parse_rbac_attribute, parse_type, parse_webhook_attribute, rbac_attributes, webhook_attributes,
+    Attribute, RbacRule, Session, Span, TypeKind, TypeRef, Webhook, derives_named, parse_rbac_attribute,
+    parse_type, parse_webhook_attribute, rbac_attributes, webhook_attributes,
 };
 
 use crate::Options;
 use crate::cargo;
 use crate::collect::{Build, Collected, collect, place_of_mark};
 use crate::kubernetes_types::KubernetesTypes;
+use crate::package::Package;
 use crate::report::Report;
-use crate::sources::{Sources, join};
+use crate::sources::{Sources, is_within, join};
 
 /// Folders looked into for source text at the most.
 const MAX_FOLDERS: usize = 20_000;
@@ -49,6 +50,8 @@ pub enum StandingMarker {
     Kind {
         /// The API group.
         group: String,
+        /// The kind.
+        kind: String,
         /// The plural, as written or derived.
         plural: String,
         /// The version.
@@ -71,6 +74,8 @@ pub enum LeftOut {
     Cfg,
     /// The file belongs to no package whose kinds are read.
     NotRead,
+    /// The kind is not among those to write.
+    Skipped,
 }
 
 /// Every marker in the source text of the folder that the command runs in and of the packages that are read,
@@ -85,7 +90,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
         } else if every
             .folders
             .iter()
-            .any(|folder| is_below(&join(folder, "src"), &path))
+            .any(|folder| is_within(&join(folder, "src"), &path))
         {
             LeftOut::NoModule
         } else {
@@ -98,7 +103,24 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
             read_file(&path, &text, reason, &mut found);
         }
     }
+    let skipped = skipped_kinds(&asked.package);
+    for standing in &mut found {
+        if skipped.contains(&(standing.path.as_str(), standing.range.start)) {
+            standing.reason = LeftOut::Skipped;
+        }
+    }
     found
+}
+
+/// Where the kinds are that are read and not written: the file, and the first byte of the struct's name.
+fn skipped_kinds(package: &Package) -> BTreeSet<(&str, usize)> {
+    let skipped = package.types.iter().filter(|item| item.skipped.is_some());
+    skipped
+        .filter_map(|item| {
+            let start = item.model.as_ref()?.custom_resource.as_ref()?.span.start;
+            Some((package.files[item.file.0].path.as_str(), start as usize))
+        })
+        .collect()
 }
 
 /// The files that some build of the packages reads.
@@ -117,7 +139,8 @@ fn files_of(sources: &dyn Sources, options: &Options, build: Build) -> Collected
     // The run itself says what is wrong with the source.
     let mut unsaid = Report::default();
     let packages = cargo::read(sources, options, &mut unsaid).map_or_else(Vec::new, |read| read.packages);
-    collect(sources, packages, KubernetesTypes::default(), build, &mut unsaid)
+    let kubernetes = KubernetesTypes::default();
+    collect(sources, packages, kubernetes, build, options, &mut unsaid)
 }
 
 /// The Rust files here and in the packages that are read, with those that builds read.
@@ -146,11 +169,6 @@ fn rust_files(sources: &dyn Sources, options: &Options, read: &BTreeSet<String>)
         }
     }
     files
-}
-
-fn is_below(folder: &str, path: &str) -> bool {
-    path.strip_prefix(folder)
-        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn read_file(path: &str, text: &Arc<str>, reason: LeftOut, found: &mut Vec<Standing>) {
@@ -224,10 +242,10 @@ impl Reader<'_> {
                 ItemKind::Type(ty) if derives_named(&attrs, "CustomResource") => {
                     let model = parse_type(&attrs, ty, &mut session);
                     if let Some(resource) = model.and_then(|model| model.custom_resource) {
-                        let plural = resource.plural;
                         let marker = StandingMarker::Kind {
-                            plural: plural.unwrap_or_else(|| names::plural(&resource.kind.to_lowercase())),
+                            plural: resource.plural_name(),
                             group: resource.group,
+                            kind: resource.kind,
                             version: resource.version,
                         };
                         self.add(resource.span, marker);

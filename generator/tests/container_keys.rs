@@ -26,6 +26,7 @@ fn said_of(source: &str) -> Vec<String> {
             let mark = match said.severity {
                 Severity::Error => "E",
                 Severity::Warning => "W",
+                Severity::Note => "N",
             };
             format!("{mark}: {}", said.message)
         })

@@ -9,6 +9,8 @@ pub enum Severity {
     Error,
     /// The output is written all the same.
     Warning,
+    /// Nothing is wrong, and the output is not all that one may expect.
+    Note,
 }
 
 /// One complaint about one place.

@@ -7,12 +7,16 @@ mod permissions;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_generator::{Diagnostic, Options, OutputFile, Product, Severity, Sources, generate_each};
+use rbuilder_generator::{
+    Diagnostic, Options, OutputFile, Product, ProjectKinds, Severity, Sources, generate_each,
+};
 use serde_json::{Value, json};
 
 use super::{Outcome, finish, kubernetes, open};
 use crate::flags::{ManifestsFlags, MessageFormat, Only, Output};
+use crate::plan::apply::JOURNAL;
 use crate::plan::{Plan, diff};
+use crate::project::{FILE, Project, Resource};
 use crate::report;
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
@@ -69,6 +73,8 @@ impl Request {
         }
         options.packages.clone_from(&source.packages);
         options.examples.clone_from(&source.examples);
+        options.kinds.clone_from(&source.kinds);
+        options.skip_kinds.clone_from(&source.skip_kinds);
         options.features.clone_from(&source.features);
         options.all_features = source.all_features;
         options.no_default_features = source.no_default_features;
@@ -79,6 +85,8 @@ impl Request {
         if target.no_version_annotation {
             options.version = None;
         }
+        // What is left out by choice is not stale.
+        request.layout.prunes &= source.kinds.is_empty() && source.skip_kinds.is_empty();
         request.layout.is_partial = !source.packages.is_empty() || !source.examples.is_empty();
         Ok(request)
     }
@@ -168,13 +176,26 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     if !has_errors(&diagnostics) {
         made?.settle(plan, tree, request)?;
         if !request.prunes_standing {
-            add_losses(
-                &mut diagnostics,
-                find_losses(plan, &request.layout, &sources, &options),
-            );
+            let losses = find_losses(plan, &request.layout, &sources, &options);
+            if !losses.is_empty() {
+                verify_still(tree, &sources)?;
+            }
+            add_losses(&mut diagnostics, losses);
         }
     }
     tell(&diagnostics, &sources, request)
+}
+
+/// Fails when another command is writing, or has written: of a tree that is half old and half new nothing can be said.
+fn verify_still(tree: &Tree, sources: &TreeSources) -> Result<()> {
+    if tree.read(JOURNAL)?.is_some() {
+        bail!(
+            "another rbuilder command is at work in {}: try again when it is done",
+            tree.shown()
+        );
+    }
+    tree.verify_unchanged()?;
+    sources.verify_unchanged()
 }
 
 /// What would be lost at a place says more than the warning that stands there already.
@@ -218,7 +239,29 @@ fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     if options.kubernetes.is_none() {
         options.kubernetes = kubernetes::configured(sources)?;
     }
+    options.project = project_kinds(sources);
     Ok(options)
+}
+
+/// What PROJECT says about whose kinds are whose. One that cannot be read says nothing: the commands that need it
+/// complain.
+fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
+    let text = sources.text(FILE).ok()??;
+    let known = Project::parse(&text).ok()?.known;
+    let own = known.resources.iter().filter(|resource| resource.api.is_some());
+    Some(ProjectKinds {
+        own: own
+            .map(|resource| (api_group(resource), resource.kind.clone()))
+            .collect(),
+        domain: known.domain,
+    })
+}
+
+/// The API group of a resource in PROJECT, where either part may be missing.
+fn api_group(resource: &Resource) -> String {
+    let parts = [resource.group.as_str(), resource.domain.as_str()];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(".")
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {

@@ -47,6 +47,12 @@ pub struct SourceFlags {
     /// Example to read in place of the library and the binaries
     #[arg(long = "example", value_name = "NAME")]
     pub examples: Vec<String>,
+    /// Kind whose CRD to write: `Kind`, `Kind.group` or `*.group` [default: the project's own]
+    #[arg(long = "kind", value_delimiter = ',', value_name = "KIND")]
+    pub kinds: Vec<String>,
+    /// Kind whose CRD not to write
+    #[arg(long = "skip-kind", value_delimiter = ',', value_name = "KIND")]
+    pub skip_kinds: Vec<String>,
     /// Cargo features that count as on, beside the default ones
     #[arg(short = 'F', long, value_delimiter = ',', value_name = "FEATURE")]
     pub features: Vec<String>,

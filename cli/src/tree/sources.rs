@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use anyhow::{Result, bail};
 use fs_err as fs;
 use rbuilder_generator::Sources;
 use walkdir::WalkDir;
@@ -16,7 +17,7 @@ use super::Tree;
 #[derive(Debug)]
 pub struct TreeSources {
     root: PathBuf,
-    /// Rust files that are to be there.
+    /// Files whose text is that of the plan.
     planned: Vec<String>,
     texts: Mutex<BTreeMap<String, Text>>,
 }
@@ -33,13 +34,25 @@ impl Tree {
             .collect();
         TreeSources {
             root: self.root.clone(),
-            planned: texts
-                .keys()
-                .filter(|path| path.ends_with(".rs"))
-                .cloned()
-                .collect(),
+            planned: texts.keys().cloned().collect(),
             texts: Mutex::new(texts),
         }
+    }
+}
+
+impl TreeSources {
+    /// Fails when a file that was read holds something else by now.
+    ///
+    /// # Errors
+    /// When one does.
+    pub(crate) fn verify_unchanged(&self) -> Result<()> {
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, text) in texts.iter().filter(|(path, _)| !self.planned.contains(path)) {
+            if read(&self.root.join(path)) != *text {
+                bail!("{path} was changed while the command ran; nothing was written: run it again");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -83,7 +96,8 @@ impl Sources for TreeSources {
             }
         }
         let prefix = joined(folder, "");
-        let planned = self.planned.iter().filter(|path| path.starts_with(&prefix));
+        let is_below = |path: &&String| path.starts_with(&prefix) && path.ends_with(".rs");
+        let planned = self.planned.iter().filter(is_below);
         found.extend(planned.cloned());
         found.sort();
         found.dedup();

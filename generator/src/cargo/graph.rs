@@ -13,7 +13,7 @@ use toml_edit::{Item, TableLike};
 
 use super::file::{File, Files, table, text, texts, truth};
 use super::workspace;
-use super::{Dependency, Manifest, targets};
+use super::{Dependency, Manifest, Selection, targets};
 use crate::Diagnostic;
 use crate::report::Report;
 use crate::resolve;
@@ -274,6 +274,7 @@ impl<'a> Graph<'a> {
                     features: node.features,
                     roots: Vec::new(),
                     selected: false,
+                    selection: Selection::default(),
                 }
             })
             .collect()

@@ -5,6 +5,7 @@
 
 mod file;
 mod graph;
+mod metadata;
 mod targets;
 mod workspace;
 
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use file::{File, text};
 pub(crate) use graph::Asked;
 use graph::{Graph, Index};
+pub(crate) use metadata::{NamedKind, Selection};
 pub(crate) use targets::Library;
 
 use crate::report::Report;
@@ -36,6 +38,8 @@ pub(crate) struct Manifest {
     pub(crate) dependencies: BTreeMap<String, Dependency>,
     /// Whether the edition is 2015.
     pub(crate) is_2015: bool,
+    /// Which kinds are written, where the package is asked for.
+    pub(crate) selection: Selection,
 }
 
 /// All manifests of a run.
@@ -76,7 +80,9 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
     let selected = choose(&here, members, options, &graph)?;
     turn_on(&here, &selected, options, &mut graph)?;
     let mut roots = Vec::new();
+    let mut selections = Vec::new();
     for index in &selected {
+        selections.push(metadata::read(graph.file(*index))?);
         roots.push(match options.examples.as_slice() {
             [] => targets::binaries(graph.file(*index), sources)?,
             _ => targets::examples(graph.file(*index), sources)?
@@ -88,8 +94,9 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
     }
     let k8s_openapi = graph.k8s_openapi();
     let mut manifests = graph.finish();
-    for (index, roots) in selected.iter().zip(roots) {
+    for ((index, roots), selection) in selected.iter().zip(roots).zip(selections) {
         manifests[*index].roots = roots;
+        manifests[*index].selection = selection;
         manifests[*index].selected = options.examples.is_empty();
     }
     check_targets(&here, &manifests, &selected, options)?;

@@ -6,8 +6,9 @@ use rbuilder_syntax::grammar::{
 };
 use rbuilder_syntax::token::{Cursor, Ident, Malformed, Tokens, lex};
 use rbuilder_syntax::{
-    Attribute, Diagnostic, Diagnostics, RbacRule, Session, Span, derives_named, misplaced_webhook,
-    parse_rbac_attribute, parse_type, parse_webhook_attribute, rbac_attributes, webhook_attributes,
+    Attribute, Diagnostic, Diagnostics, RbacRule, SchemaMode, Session, Span, Type, derives_named,
+    misplaced_webhook, parse_rbac_attribute, parse_type, parse_webhook_attribute, rbac_attributes,
+    webhook_attributes,
 };
 
 use super::account::Account;
@@ -19,6 +20,7 @@ use crate::cargo::Dependency;
 use crate::package::{
     Alias, AliasId, ByHand, Direction, File, FileId, ModuleId, Name, Place, TypeId, TypeItem as PackageType,
 };
+use crate::selection::{SchemaAsked, Skipped};
 
 fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
     second
@@ -284,8 +286,10 @@ impl<'c> FileReader<'c, '_> {
         self.say_doubts();
         let model = parse_type(attrs, item, &mut self.session);
         let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
-        // A type with schemars' derive alone may have nothing to do with an API.
-        let (now, reserved) = if ours && !self.is_foreign {
+        let skipped = self.skipped(model.as_ref(), attrs, module);
+        // A type with schemars' derive alone may have nothing to do with an API, and of a kind that is not written
+        // only what others use has to be right.
+        let (now, reserved) = if ours && !self.is_foreign && skipped.is_none() {
             (said, Vec::new())
         } else {
             (Vec::new(), said)
@@ -306,8 +310,24 @@ impl<'c> FileReader<'c, '_> {
             model,
             reserved,
             serde: attributes::serde_derives(attrs),
+            skipped,
         });
         self.name(module, ident, Name::Type(id));
+    }
+
+    /// Why no CRD is written for a type that is a kind of the package.
+    fn skipped(&self, model: Option<&Type>, attrs: &[Attribute<'_>], module: ModuleId) -> Option<Skipped> {
+        let resource = model?.custom_resource.as_ref().filter(|_| !self.is_foreign)?;
+        let has_derive = std::iter::once(&"CrdSchema")
+            .chain(THEIRS)
+            .any(|name| derives_named(attrs, name));
+        let schema = if resource.schema_mode == SchemaMode::Disabled && !has_derive {
+            SchemaAsked::No
+        } else {
+            SchemaAsked::Yes
+        };
+        let package = self.collector.package.module(module).package;
+        self.collector.selector.skips(package, resource, schema)
     }
 
     /// An attribute macro above the derive may change what the derive sees; one on a module around it, too.

@@ -18,12 +18,13 @@ use std::sync::Arc;
 use rbuilder_syntax::Severity;
 use rbuilder_syntax::cfg::Cfg;
 
-use crate::Diagnostic;
 use crate::cargo::Manifest;
 use crate::kubernetes_types::KubernetesTypes;
 use crate::package::{Member, Module, ModuleId, Package, PackageId, Place};
 use crate::report::Report;
+use crate::selection::Selector;
 use crate::sources::Sources;
+use crate::{Diagnostic, Options};
 
 pub(crate) use account::place_of_mark;
 pub(crate) use orphan::warn_of_orphans;
@@ -38,11 +39,13 @@ pub(crate) fn collect(
     manifests: Vec<Manifest>,
     kubernetes: KubernetesTypes,
     build: Build,
+    options: &Options,
     report: &mut Report,
 ) -> Collected {
     let mut collector = Collector {
         sources,
         build,
+        selector: Selector::new(options),
         cfgs: Vec::new(),
         package: Package {
             kubernetes,
@@ -67,6 +70,7 @@ pub(crate) fn collect(
     collector.reach();
     Collected {
         package: collector.package,
+        selector: collector.selector,
         files: collector.seen,
         folders,
     }
@@ -84,6 +88,7 @@ pub(crate) enum Build {
 /// What was collected, and from where.
 pub(crate) struct Collected {
     pub(crate) package: Package,
+    pub(crate) selector: Selector,
     /// The files that were read.
     pub(crate) files: BTreeSet<String>,
     /// The folders of the packages that are asked for.
@@ -93,6 +98,7 @@ pub(crate) struct Collected {
 struct Collector<'a> {
     sources: &'a dyn Sources,
     build: Build,
+    selector: Selector,
     /// What is on in each package.
     cfgs: Vec<Rc<Cfg>>,
     package: Package,
@@ -151,6 +157,7 @@ impl Collector<'_> {
             Build::Asked => Cfg::with_features(manifest.features),
             Build::Every => Cfg::everything(),
         }));
+        self.selector.add_package(manifest.selection);
         self.package.members.push(Member {
             folder: manifest.folder.clone(),
             library: None,

@@ -26,7 +26,7 @@ pub(super) fn group<'a>(
             continue;
         };
         // A kind of a package that is not asked for is that package's to write.
-        if package.module(item.module).is_foreign {
+        if package.module(item.module).is_foreign || item.skipped.is_some() {
             continue;
         }
         let versions = kinds.entry((&resource.group, &resource.kind)).or_default();

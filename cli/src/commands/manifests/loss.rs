@@ -202,6 +202,7 @@ impl Lost {
                     group: its_group,
                     plural: its_plural,
                     version: its_version,
+                    ..
                 },
             ) => (group, plural, version) == (its_group, its_plural, its_version),
             (What::Permissions(permissions), StandingMarker::Rule(rule)) => {
@@ -268,6 +269,10 @@ fn complaint(standing: &Standing, loss: &Lost) -> Diagnostic {
         LeftOut::Cfg => (
             "a `cfg` leaves it out",
             "turn it on with `--features`, or delete it",
+        ),
+        LeftOut::Skipped => (
+            "it is not among the kinds to write",
+            "list it under `only` in `[package.metadata.rbuilder]` of Cargo.toml, or pass `--kind`",
         ),
         LeftOut::NotRead => (
             "this run does not read the file",

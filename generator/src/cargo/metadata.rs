@@ -1,0 +1,86 @@
+//! `[package.metadata.rbuilder]`: which kinds of a package are written.
+
+use rbuilder_syntax::suggestion;
+use toml_edit::{Item, TableLike};
+
+use super::file::{File, table};
+use crate::Diagnostic;
+use std::ops::Range;
+
+/// The keys of the table.
+const KEYS: &[&str] = &["only", "skip"];
+
+/// The kinds that a manifest selects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    /// Those that are written; all where there is no list.
+    pub(crate) only: Option<Vec<NamedKind>>,
+    /// Those that are not.
+    pub(crate) skip: Vec<NamedKind>,
+}
+
+/// A kind as a manifest names it: `Kind`, `Kind.group` or `*.group`.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedKind {
+    pub(crate) name: String,
+    path: String,
+    range: Range<usize>,
+}
+
+impl NamedKind {
+    /// The complaint that there is no such kind.
+    pub(crate) fn problem(&self) -> Diagnostic {
+        let message = format!("the package has no kind `{}`", self.name);
+        super::file::error(&self.path, self.range.clone(), message)
+    }
+}
+
+/// Reads the table of a package.
+pub(super) fn read(file: &File) -> Result<Selection, Diagnostic> {
+    let Some(item) = file
+        .table("package")
+        .and_then(|package| table(package, "metadata"))
+        .and_then(|metadata| metadata.get("rbuilder"))
+    else {
+        return Ok(Selection::default());
+    };
+    let Some(own) = item.as_table_like() else {
+        let help = "write `[package.metadata.rbuilder]` with `only = […]` or `skip = […]` below it";
+        return Err(file.error(Some(item), "expected a table for `rbuilder`", help));
+    };
+    if let Some((key, item)) = own.iter().find(|(key, _)| !KEYS.contains(key)) {
+        let help = suggestion(key, KEYS.iter().copied());
+        let message = format!("unknown key `{key}` in `[package.metadata.rbuilder]`");
+        return Err(file.error(Some(item), message, &help));
+    }
+    let only = own.get("only").map(|_| names(own, "only", file)).transpose()?;
+    let skip = names(own, "skip", file)?;
+    let twice = skip
+        .iter()
+        .find(|skipped| only.iter().flatten().any(|named| named.name == skipped.name));
+    if let Some(NamedKind { name, path, range }) = twice {
+        let message = format!("`{name}` is in `only` and in `skip`");
+        return Err(super::file::error(path, range.clone(), message));
+    }
+    Ok(Selection { only, skip })
+}
+
+fn names(own: &dyn TableLike, key: &str, file: &File) -> Result<Vec<NamedKind>, Diagnostic> {
+    let Some(item) = own.get(key) else {
+        return Ok(Vec::new());
+    };
+    let problem = |item: &Item| {
+        let message = format!("expected a list of kinds for `{key}`");
+        file.error(Some(item), message, &format!("write `{key} = [\"Memcached\"]`"))
+    };
+    let list = item.as_array().ok_or_else(|| problem(item))?;
+    list.iter()
+        .map(|value| {
+            Ok(NamedKind {
+                name: value.as_str().ok_or_else(|| problem(item))?.to_owned(),
+                path: file.path.clone(),
+                range: value.span().unwrap_or(0..0),
+            })
+        })
+        .collect()
+}
