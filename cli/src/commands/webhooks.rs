@@ -1,6 +1,7 @@
 //! `config/webhook` of a project: the generated configurations, and the list that names them.
 
 use anyhow::Result;
+use serde_json::Value;
 
 use crate::edit::{Unrecognised, kustomization};
 use crate::plan::Plan;
@@ -47,13 +48,19 @@ pub(super) fn keep_in_step(plan: &mut Plan, tree: &Tree, config: &str, is_made: 
     Ok(())
 }
 
-/// Whether the file holds webhook configurations and nothing else.
+/// Whether the file holds webhook configurations, as the generator prints them, and nothing else. What somebody wrote in
+/// another form, or added a comment to, is theirs.
 fn is_generated(text: &str) -> bool {
-    let mut kinds = text.lines().filter_map(|line| line.strip_prefix("kind: "));
-    kinds.all(|kind| {
+    let Ok(documents) = serde_saphyr::from_multiple::<Value>(text) else {
+        return false;
+    };
+    let is_configuration = |document: &Value| {
         matches!(
-            kind.trim(),
-            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration"
+            document["kind"].as_str(),
+            Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration")
         )
-    })
+    };
+    let print = |document| format!("---\n{}", rbuilder_generator::yaml::to_string(document));
+    let printed: String = documents.iter().map(print).collect();
+    !documents.is_empty() && documents.iter().all(is_configuration) && printed == text
 }

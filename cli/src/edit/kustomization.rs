@@ -32,8 +32,12 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
         Err(_) if is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
-    let is_there = list.entries.iter().any(|known| known.name == entry);
-    if is_there && (is_plain(body) || is_listed(body, key, entry)) {
+    let is_there = if is_plain(body) {
+        list.entries.iter().any(|known| known.name == entry)
+    } else {
+        is_listed(body, key, entry)
+    };
+    if is_there {
         return Ok(text.to_owned());
     }
     let insert = |at: usize, make: &dyn Fn(&str, &str) -> String| {
@@ -404,6 +408,70 @@ mod tests {
         check("resources:\n- \"new.yaml\"\n", "resources:\n- \"new.yaml\"\n");
         let listed = "resources:\n- ./new.yaml\n";
         assert_eq!(add(listed, "new.yaml").as_deref(), Ok(listed));
+    }
+
+    #[test]
+    fn only_the_list_changes() {
+        check(
+            "\u{feff}resources:\n- a.yaml\n",
+            "\u{feff}resources:\n- a.yaml\n- new.yaml\n",
+        );
+        check(
+            "# resources:\n# - new.yaml\nresources:\n- a.yaml\n",
+            "# resources:\n# - new.yaml\nresources:\n- a.yaml\n- new.yaml\n",
+        );
+        check(
+            "a: 1\nresources:\r\n- a.yaml\r\nb: 1\n",
+            "a: 1\nresources:\r\n- a.yaml\r\n- new.yaml\r\nb: 1\n",
+        );
+        check(
+            "---\nresources:\n- a.yaml\n",
+            "---\nresources:\n- a.yaml\n- new.yaml\n",
+        );
+        check(
+            "x: |\n  resources:\n  - new.yaml\nresources:\n- a.yaml\n",
+            "x: |\n  resources:\n  - new.yaml\nresources:\n- a.yaml\n- new.yaml\n",
+        );
+        check(
+            "x: &a [b]\nresources:\n- \"a # b.yaml\"\ny: *a\n",
+            "x: &a [b]\nresources:\n- \"a # b.yaml\"\n- new.yaml\ny: *a\n",
+        );
+    }
+
+    #[test]
+    fn an_entry_that_readers_find_is_there() {
+        for text in [
+            "\"resources\":\n- new.yaml\n",
+            "resources : [a.yaml, ./new.yaml]\n",
+            "{resources: [new.yaml]}\n",
+            "resources: &all\n- new.yaml\n",
+            "resources:\n- >-\n  new.yaml\n",
+            "resources: [a.yaml, # x\n new.yaml]\n",
+        ] {
+            assert_eq!(add(text, "new.yaml").as_deref(), Ok(text), "{text}");
+        }
+        // What only looks like an entry is none.
+        for text in [
+            "resources:\n- |\n  a\n- \"a\n- new.yaml\n\"\n",
+            "resources:\n- a.yaml\nresources:\n- b.yaml\n",
+            "a: 1\n---\nb: 1\n",
+            "resources:\n\t- a.yaml\n",
+            "resources:\n- a.yaml\n...\n",
+            "- a\n",
+        ] {
+            match add(text, "new.yaml") {
+                Err(_) => {}
+                Ok(edited) => {
+                    let list = read(&edited).expect(&edited)["resources"].clone();
+                    let names = list.as_array().expect(&edited);
+                    assert_eq!(
+                        names.iter().filter(|name| *name == "new.yaml").count(),
+                        1,
+                        "{edited}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -164,6 +164,12 @@ impl<'e> Edit<'e> {
             }
             return Ok(());
         }
+        let is_served = |function: &ItemFn| {
+            let serves = |call: &Call| {
+                call.is_method && call.variable().is_some_and(|name| function.sig.ident == name)
+            };
+            calls.iter().any(serves)
+        };
         let marked: Vec<&ItemFn> = self
             .source
             .file
@@ -175,6 +181,7 @@ impl<'e> Edit<'e> {
                 }
                 _ => None,
             })
+            .filter(|function| !is_served(function))
             .collect();
         let name = match marked.as_slice() {
             [] => self.new_function(role, missing)?,
@@ -423,7 +430,7 @@ fn has_marker(function: &ItemFn, marker: &str) -> bool {
     })
 }
 
-/// Calls back for each name that does not follow `.` or `::`, attributes included.
+/// Calls back for each name that does not follow `.`, `::` or `fn`, attributes included.
 fn find_names(tokens: &TokenStream, found: &mut dyn FnMut(Range<usize>, &str)) {
     let (mut colons, mut is_part) = (0, false);
     for token in tokens.clone() {
@@ -434,7 +441,8 @@ fn find_names(tokens: &TokenStream, found: &mut dyn FnMut(Range<usize>, &str)) {
         }
         let is = |wanted: char| matches!(&token, TokenTree::Punct(punct) if punct.as_char() == wanted);
         colons = if is(':') { colons + 1 } else { 0 };
-        is_part = is('.') || colons == 2;
+        let is_definition = matches!(&token, TokenTree::Ident(word) if word == "fn");
+        is_part = is('.') || colons == 2 || is_definition;
     }
 }
 

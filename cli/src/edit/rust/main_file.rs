@@ -7,7 +7,7 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Block, Item, Stmt, UseTree};
 
-use super::calls::{Call, Imports, code, find_calls};
+use super::calls::{Call, Imports, code, find_calls, is_for_tests};
 use super::source::{Addition, Source, line_starts, range};
 use crate::edit::Obstacle;
 
@@ -30,7 +30,8 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     };
     let mut additions: Vec<Addition> = Vec::new();
     if let Some(call) = calls.iter().find(|call| named(call, "webhook")) {
-        if call.path.len() == 2 && imports.get("webhook").is_none() && !declares(&source.file, "webhook") {
+        if is_short(call, "webhook") && imports.get("webhook").is_none() && !declares(&source.file, "webhook")
+        {
             additions.extend(import_webhook(&source.file).unwrap_or_default());
         }
         return Ok(source.with(additions));
@@ -43,10 +44,9 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     let manager = manager.ok_or("it calls `controller::register` with something else than a variable")?;
     let path = imports.absolute(&call.path, &[]);
     let sibling = [&path[..path.len() - 2], &["webhook".to_owned()]].concat();
-    let is_short = call.path.len() == 2 && call.path[0] == "controller";
     let name = match imports.get("webhook") {
         Some(known) if known == sibling => "webhook".to_owned(),
-        None if is_short => {
+        None if is_short(call, "controller") => {
             let import = import_webhook(&source.file).ok_or("it does not import `controller` by name")?;
             additions.extend(import);
             "webhook".to_owned()
@@ -60,6 +60,15 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
             .ok_or("its call of `controller::register` is not in a function")?,
     );
     Ok(source.with(additions))
+}
+
+/// Whether a call is written `module::register`, by the name that the module has in this file.
+fn is_short(call: &Call, module: &str) -> bool {
+    let path = match call.path.split_first() {
+        Some((first, rest)) if first == "self" => rest,
+        _ => &call.path,
+    };
+    path.len() == 2 && path[0] == module
 }
 
 fn declares(file: &syn::File, name: &str) -> bool {
@@ -119,7 +128,7 @@ fn blocks_around(tokens: &TokenStream, place: usize) -> Vec<Group> {
 /// Imports `webhook` beside `controller`; nothing when that is not imported by name.
 fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
     let name = file.items.iter().find_map(|item| match item {
-        Item::Use(import) => imported(&import.tree, "controller"),
+        Item::Use(import) if !is_for_tests(&import.attrs) => imported(&import.tree, "controller"),
         _ => None,
     })?;
     Some(match name {

@@ -1,0 +1,308 @@
+//! Files edited at random as people do, and a command on top of them: what comes out has one of everything that was
+//! asked for and every byte that was there, or the command stops and nothing changes.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::sync::LazyLock;
+
+use proc_macro2::{TokenStream, TokenTree};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use support::Folder;
+
+/// Something that a person does to a file.
+#[derive(Clone, Debug)]
+enum HandEdit {
+    /// Saves with a byte order mark.
+    Mark,
+    /// Puts a `#!` line first.
+    Shell,
+    /// Saves with Windows line ends.
+    Windows,
+    /// Leaves one line with a Windows line end.
+    WindowsLine(Index),
+    /// Removes the last line end.
+    Open,
+    /// Writes a line between two others.
+    Line(Index, &'static str),
+    /// Writes at the end of a line.
+    Trailing(Index, &'static str),
+    /// Joins a line with the one after it.
+    Join(Index),
+    /// Moves a line to another place.
+    Move(Index, Index),
+    /// Replaces what stands there.
+    Replace(&'static str, &'static str),
+}
+
+/// Lines that look like code which commands write or look for.
+const LINES: &[&str] = &[
+    "// pub mod mug;",
+    "// manager.controller(mug::controller())",
+    "/* pub mod mug;",
+    "*/",
+    "/* pub mod mug;\n   .controller(mug::controller())\n*/",
+    "/// let manager = webhook::register(manager);",
+    "//! pub use mug::*;",
+    "const A: &str = \"\npub mod mug;\n.controller(mug::controller()) webhook::register(manager)\n\";",
+    "const B: &str = r#\"manager\"/*\"#;",
+    "#[cfg(unix)]",
+    "#[cfg(test)]",
+    "#[cfg(test)]\nmod tests {\n    pub mod mug {}\n}",
+    "pub(crate) mod apple {} mod zebra {}",
+    "macro_rules! m { () => { mod mug; } }",
+    "use std::fmt as mug_format;",
+    "fn helper(manager: Manager) -> Manager { manager }",
+    "let manager = helper(manager);",
+    "let note = \".controller(mug::controller())\"; // .validator(validate)",
+    "#[webhook(validating)]",
+    "drop(1);",
+    "}",
+    "",
+];
+
+const TRAILS: &[&str] = &[
+    " // .controller(mug::controller())",
+    " /* pub mod mug; */",
+    " /* one\n   pub mod mug;\n   two */",
+    " /* manager",
+    " // \u{e4}\u{1f600}",
+    "\t",
+];
+
+const REPLACEMENTS: &[(&str, &str)] = &[
+    ("manager", "m"),
+    ("    ", "\t"),
+    (".", "\n        ."),
+    (".", "."),
+    ("pub mod", "mod"),
+    ("pub fn", "#[inline]\npub fn"),
+    ("controller::", "self::controller::"),
+    ("use shop::controller;", "use shop::{api as _, controller};"),
+    ("{\n", "{ "),
+    ("::", " :: "),
+    ("default)", "default) // more\n        "),
+];
+
+fn hand_edit() -> impl Strategy<Value = HandEdit> {
+    let line = || any::<Index>();
+    prop_oneof![
+        1 => Just(HandEdit::Mark),
+        1 => Just(HandEdit::Shell),
+        1 => Just(HandEdit::Windows),
+        1 => line().prop_map(HandEdit::WindowsLine),
+        1 => Just(HandEdit::Open),
+        6 => (line(), select(LINES)).prop_map(|(at, text)| HandEdit::Line(at, text)),
+        3 => (line(), select(TRAILS)).prop_map(|(at, text)| HandEdit::Trailing(at, text)),
+        1 => line().prop_map(HandEdit::Join),
+        1 => (line(), line()).prop_map(|(from, to)| HandEdit::Move(from, to)),
+        2 => select(REPLACEMENTS).prop_map(|(from, to)| HandEdit::Replace(from, to)),
+    ]
+}
+
+fn apply(text: &str, edit: &HandEdit) -> String {
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    let place = |at: &Index| at.index(lines.len().max(1));
+    match edit {
+        HandEdit::Mark => return format!("\u{feff}{}", text.trim_start_matches('\u{feff}')),
+        HandEdit::Shell => return format!("#!/usr/bin/env rust\n{text}"),
+        HandEdit::Windows => return text.replace("\r\n", "\n").replace('\n', "\r\n"),
+        HandEdit::Open => return text.trim_end().to_owned(),
+        HandEdit::Replace(from, to) => return text.replace(from, to),
+        HandEdit::WindowsLine(at) => {
+            let at = place(at);
+            if let Some(line) = lines.get_mut(at) {
+                *line = line.replace("\r\n", "\n").replace('\n', "\r\n");
+            }
+        }
+        HandEdit::Line(at, new) => lines.insert(place(at), format!("{new}\n")),
+        HandEdit::Trailing(at, new) => {
+            let at = place(at);
+            if let Some(line) = lines.get_mut(at) {
+                *line = line.replacen('\n', &format!("{new}\n"), 1);
+            }
+        }
+        HandEdit::Join(at) => {
+            let at = place(at);
+            if let Some(line) = lines.get_mut(at) {
+                *line = line.trim_end().to_owned();
+            }
+        }
+        HandEdit::Move(from, to) => {
+            let (from, to) = (place(from), place(to));
+            if from < lines.len() {
+                let line = lines.remove(from);
+                lines.insert(to.min(lines.len()), line);
+            }
+        }
+    }
+    lines.concat()
+}
+
+/// The code of a file in one line, without comments and with `_` for literals.
+fn code(text: &str) -> String {
+    fn plain(tokens: TokenStream) -> TokenStream {
+        let each = |token| match token {
+            TokenTree::Literal(_) => {
+                TokenTree::Ident(proc_macro2::Ident::new("_x", proc_macro2::Span::call_site()))
+            }
+            TokenTree::Group(group) => {
+                proc_macro2::Group::new(group.delimiter(), plain(group.stream())).into()
+            }
+            token => token,
+        };
+        tokens.into_iter().map(each).collect()
+    }
+    let mut file = syn::parse_file(text).unwrap_or_else(|error| panic!("{error} in\n{text}"));
+    // What a macro would make is not there yet.
+    file.items.retain(|item| !matches!(item, syn::Item::Macro(_)));
+    let tokens: TokenStream = quote::quote!(#file);
+    plain(tokens).to_string().replace(' ', "")
+}
+
+fn is_kept(before: &str, after: &str) -> bool {
+    let mut left = after.bytes();
+    before.bytes().all(|byte| left.any(|other| other == byte))
+}
+
+/// A project with the kind `Cup`, and handlers of it.
+static PROJECT: LazyLock<Folder> = LazyLock::new(|| {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    folder
+        .run("create api --group cache --version v1 --kind Cup")
+        .ok();
+    folder
+});
+
+static WITH_WEBHOOK: LazyLock<Folder> = LazyLock::new(|| {
+    let folder = PROJECT.copy();
+    folder
+        .run("create webhook --group cache --version v1 --kind Cup --defaulting")
+        .ok();
+    folder
+});
+
+/// Runs a command on a project with one file edited by hand, and looks at that file.
+fn check(
+    project: &Folder,
+    path: &str,
+    edits: &[HandEdit],
+    command: &str,
+    once: &[&str],
+) -> Result<bool, TestCaseError> {
+    let folder = project.copy();
+    let mut text = folder.tree()[path].clone();
+    for edit in edits {
+        text = apply(&text, edit);
+    }
+    folder.write(path, &text);
+    let before = folder.tree();
+    let ran = folder.run(command);
+    let after = folder.tree();
+    if ran.code != 0 {
+        prop_assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        prop_assert!(before == after, "{}", ran.err);
+        return Ok(false);
+    }
+    let made = &after[path];
+    prop_assert!(is_kept(&text, made), "{}\nbecame\n{}", text, made);
+    let code = code(made);
+    for part in once {
+        prop_assert_eq!(
+            code.matches(part).count(),
+            1,
+            "{} in\n{}\nbecame\n{}",
+            part,
+            &text,
+            made
+        );
+    }
+    if text.replace("\r\n", "").contains('\n') == text.contains("\r\n") {
+        // Line ends were mixed before.
+    } else {
+        let mixed = made.replace("\r\n", "").contains('\n') && made.contains("\r\n");
+        prop_assert!(!mixed, "{:?}\nbecame\n{:?}", text, made);
+    }
+    let again = folder.run(command);
+    prop_assert_eq!(again.code, 0, "{}", again.err);
+    for (path, text) in folder.tree() {
+        prop_assert_eq!(
+            Some(&text),
+            after.get(&path),
+            "{} again, {:?}",
+            path,
+            before.get(&path)
+        );
+    }
+    Ok(true)
+}
+
+/// Runs many cases; some of them must have come through.
+fn check_all(project: &Folder, path: &str, command: &str, once: &[&str]) {
+    let cases = std::env::var("HAND_EDITS")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(48);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let edits = proptest::collection::vec(hand_edit(), 1..4);
+    let done = std::cell::Cell::new(0);
+    let ran = runner.run(&edits, |edits| {
+        done.set(done.get() + u32::from(check(project, path, &edits, command, once)?));
+        Ok(())
+    });
+    if let Err(error) = ran {
+        panic!("{path}: {error}");
+    }
+    assert!(
+        done.get() > cases / 8,
+        "{path}: the command went through in {} of {cases} cases",
+        done.get()
+    );
+}
+
+const MUG: &str = "create api --group cache --version v1 --kind Mug";
+
+#[test]
+fn controllers_are_registered_once() {
+    check_all(
+        &PROJECT,
+        "src/controller/mod.rs",
+        MUG,
+        &["pubmodmug;", ".controller(mug::controller())"],
+    );
+}
+
+#[test]
+fn kinds_are_listed_once() {
+    check_all(&PROJECT, "src/api/v1/mod.rs", MUG, &["modmug;", "pubusemug::*;"]);
+}
+
+#[test]
+fn versions_are_listed_once() {
+    let command = "create api --group cache --version v2 --kind Mug";
+    check_all(&PROJECT, "src/api/mod.rs", command, &["pubmodv2;"]);
+}
+
+#[test]
+fn webhooks_are_registered_once() {
+    let command = "create webhook --group cache --version v1 --kind Cup --defaulting";
+    check_all(&PROJECT, "src/main.rs", command, &["webhook::register("]);
+    check_all(&PROJECT, "src/lib.rs", command, &["pubmodwebhook;"]);
+}
+
+#[test]
+fn handlers_are_added_once() {
+    let command = "create webhook --group cache --version v1 --kind Cup --programmatic-validation";
+    check_all(
+        &WITH_WEBHOOK,
+        "src/webhook/v1/cup.rs",
+        command,
+        &[".validator(validate)", "fnvalidate("],
+    );
+}
