@@ -181,7 +181,7 @@ fn manifests(
     for product in &options.products {
         match product {
             Product::Crds => crd::crd_files(package, options, report, each),
-            Product::Roles => rbac::roles_file(&package.rules, &options.role_name)
+            Product::Roles => rbac::roles_file(package, &options.role_name, report)
                 .into_iter()
                 .for_each(&mut *each),
             Product::Webhooks => webhook::manifests_file(package, report)

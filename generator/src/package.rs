@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rbuilder_syntax::{RbacRule, Span, Type, TypeRef, Webhook};
+use rbuilder_syntax::{CustomResource, RbacRule, Span, Type, TypeRef, Webhook};
 
 use crate::cargo::Dependency;
 use crate::kubernetes_types::KubernetesTypes;
@@ -54,7 +54,7 @@ pub(crate) struct Package {
     pub(crate) modules: Vec<Module>,
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
-    pub(crate) rules: Vec<RbacRule>,
+    pub(crate) rules: Vec<PlacedRule>,
     pub(crate) handlers: Vec<Handler>,
     /// Implementations of `Serialize` and `Deserialize` that are no derives.
     pub(crate) by_hand: Vec<ByHand>,
@@ -156,6 +156,13 @@ pub(crate) struct Alias {
     pub(crate) target: TypeRef,
 }
 
+/// A rule and the file it is in.
+#[derive(Debug)]
+pub(crate) struct PlacedRule {
+    pub(crate) file: FileId,
+    pub(crate) rule: RbacRule,
+}
+
 /// A function that a webhook calls.
 #[derive(Debug)]
 pub(crate) struct Handler {
@@ -178,6 +185,12 @@ impl Package {
     /// The package that a module is of.
     pub(crate) fn member(&self, id: ModuleId) -> &Member {
         &self.members[self.module(id).package.0]
+    }
+
+    /// The kinds of the packages and of the path crates that have been read.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &CustomResource> {
+        let models = self.types.iter().filter_map(|item| item.model.as_ref());
+        models.filter_map(|model| model.custom_resource.as_ref())
     }
 
     pub(crate) fn item(&self, id: TypeId) -> &TypeItem {

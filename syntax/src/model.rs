@@ -167,7 +167,11 @@ pub struct PrintColumn {
 pub struct RbacRule {
     pub span: Span,
     pub groups: Vec<String>,
+    /// Where the groups are.
+    pub groups_span: Span,
     pub resources: Vec<String>,
+    /// Where the resources are.
+    pub resources_span: Span,
     pub resource_names: Vec<String>,
     pub verbs: Vec<String>,
     pub urls: Vec<String>,

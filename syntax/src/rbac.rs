@@ -35,12 +35,18 @@ pub const RBAC_ARGS: &[RbacArg] = &[
     RbacArg {
         name: "groups",
         doc: "API groups of the resources; `\"\"` is the core group.",
-        read: |arg, draft, session| draft.rule.groups = words(arg, session).unwrap_or_default(),
+        read: |arg, draft, session| {
+            draft.rule.groups = words(arg, session).unwrap_or_default();
+            draft.rule.groups_span = arg.value_span();
+        },
     },
     RbacArg {
         name: "resources",
         doc: "Resources by plural, `pods/status` for a subresource.",
-        read: |arg, draft, session| draft.rule.resources = words(arg, session).unwrap_or_default(),
+        read: |arg, draft, session| {
+            draft.rule.resources = words(arg, session).unwrap_or_default();
+            draft.rule.resources_span = arg.value_span();
+        },
     },
     RbacArg {
         name: "resource_names",

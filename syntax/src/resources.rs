@@ -135,6 +135,29 @@ pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
         .find(|resource| resource.group == group && resource.plural == plural)
 }
 
+/// Says what to write in place of a name with a slash too many or a second subresource; nothing if it has neither.
+pub(crate) fn explain_path(resource: &str) -> Option<String> {
+    let parts: Vec<&str> = resource.split('/').collect();
+    // The name of an extra field, which may have slashes of its own, is the subresource in impersonation.
+    if parts[0] == "userextras" || (parts.len() <= 2 && !parts.contains(&"")) {
+        return None;
+    }
+    let named: Vec<&str> = parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .take(2)
+        .collect();
+    Some(match named.is_empty() {
+        true => "name a resource by its plural, as in `deployments`".to_owned(),
+        false => format!("write `{}`", named.join("/")),
+    })
+}
+
+/// Returns whether Kubernetes has an API group of this name.
+pub fn is_kubernetes_group(group: &str) -> bool {
+    group == "core" || RESOURCES.iter().any(|resource| resource.group == group)
+}
+
 impl Resource {
     /// The subresources and their verbs.
     fn subresources(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -171,13 +194,10 @@ impl Resource {
         subresource: Option<&str>,
         verbs: &[String],
     ) -> Option<(String, String)> {
-        let whole = self.plural;
-        if let Some(name) = subresource
-            && !self.has_subresource(name)
-        {
-            let message = format!("`{whole}` has no subresource `{name}`");
-            return Some((message, self.suggest_subresource(name)));
+        if let Some(said) = subresource.and_then(|name| self.explain_subresource(name)) {
+            return Some(said);
         }
+        let whole = self.plural;
         let known = self.verbs(subresource)?;
         if verbs.is_empty()
             || verbs
@@ -192,12 +212,17 @@ impl Resource {
         Some((message, format!("it knows {}", suggest::list(verbs))))
     }
 
-    fn suggest_subresource(&self, name: &str) -> String {
+    /// Explains that there is no such subresource, and what to write.
+    pub(crate) fn explain_subresource(&self, name: &str) -> Option<(String, String)> {
+        if self.has_subresource(name) {
+            return None;
+        }
         let known: Vec<&str> = self.subresources().map(|(known, _)| known).collect();
-        match known.is_empty() {
+        let help = match known.is_empty() {
             true => format!("write `{}`", self.plural),
             false => suggest::help(name, known),
-        }
+        };
+        Some((format!("`{}` has no subresource `{name}`", self.plural), help))
     }
 
     /// The admission operations on a subresource, or on the resource itself; `None` if it is not known.

@@ -18,7 +18,8 @@ use super::path::{self, Location};
 use super::{Collector, Content, Declared, MAX_MODULES, OpenFile, attributes, handler};
 use crate::cargo::Dependency;
 use crate::package::{
-    Alias, AliasId, ByHand, Direction, File, FileId, ModuleId, Name, Place, TypeId, TypeItem as PackageType,
+    Alias, AliasId, ByHand, Direction, File, FileId, ModuleId, Name, Place, PlacedRule, TypeId,
+    TypeItem as PackageType,
 };
 use crate::selection::{SchemaAsked, Skipped};
 
@@ -536,7 +537,9 @@ impl<'c> FileReader<'c, '_> {
         }
         for attr in rules {
             let rule: Option<RbacRule> = parse_rbac_attribute(attr, &mut self.session);
-            self.collector.package.rules.extend(rule);
+            let file = self.id;
+            let placed = rule.map(|rule| PlacedRule { file, rule });
+            self.collector.package.rules.extend(placed);
         }
     }
     /// The webhooks that call a function.

@@ -3,6 +3,7 @@
 //! Reading a marker and judging it by itself is `rbuilder-syntax`; here the markers of a whole package become
 //! one ClusterRole, and one Role for every namespace that a marker names.
 
+mod check;
 mod normalize;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::collections::BTreeMap;
 use rbuilder_syntax::RbacRule;
 use serde_json::{Map, Value, json};
 
+use crate::package::{Package, PlacedRule};
+use crate::report::Report;
 use crate::{OutputFile, yaml};
 
 pub use normalize::{PolicyRule, normalize};
@@ -22,9 +25,10 @@ struct RoleKey<'a> {
 }
 
 /// The file of all roles, or nothing when there is no marker.
-pub(crate) fn roles_file(rules: &[RbacRule], role_name: &str) -> Option<OutputFile> {
+pub(crate) fn roles_file(package: &Package, role_name: &str, report: &mut Report) -> Option<OutputFile> {
+    check::check_rules(package, report);
     let mut roles: BTreeMap<RoleKey<'_>, Vec<&RbacRule>> = BTreeMap::new();
-    for rule in rules {
+    for PlacedRule { rule, .. } in &package.rules {
         let key = RoleKey {
             namespace: rule.namespace.as_deref(),
             name: rule.role_name.as_deref().unwrap_or(role_name),

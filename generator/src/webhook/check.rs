@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rbuilder_syntax::{Span, WebhookKind};
 
-use super::Entry;
+use super::{Entry, reach};
 use crate::cel;
 use crate::package::Package;
 use crate::report::Report;
@@ -35,6 +35,7 @@ pub(super) fn check(package: &Package, entries: &[Entry<'_>], report: &mut Repor
     check_names(package, entries, report);
     check_paths(package, entries, report);
     check_conditions(package, entries, report);
+    reach::check_reach(package, entries, report);
 }
 
 /// The API server refuses a configuration with an expression that it cannot compile.

@@ -5,6 +5,7 @@
 
 mod check;
 mod manifest;
+mod reach;
 mod subject;
 
 use rbuilder_syntax::{Span, Webhook, WebhookKind};
@@ -23,6 +24,8 @@ struct Entry<'a> {
     groups: Vec<String>,
     versions: Vec<String>,
     resources: Vec<String>,
+    /// The kind that the handler reads, where it is known.
+    kind: Option<Kind>,
     /// Nothing where a URL is called.
     path: Option<String>,
 }
@@ -110,6 +113,7 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
             (None, Some(path), _) => Some(path.clone()),
             (None, None, kind) => kind.as_ref().map(|kind| path(webhook.kind, kind)),
         },
+        kind,
     })
 }
 

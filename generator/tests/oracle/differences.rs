@@ -201,7 +201,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("webhook:*/webhooks/*/objectSelector", ANY, ABSENT),
             ("webhook:*/webhooks/*/namespaceSelector", ANY, ABSENT),
             ("webhook:*/webhooks/*/matchConditions", ANY, ABSENT),
-            ("webhook:*/webhooks/*/rules/0/scope", r#""Namespaced""#, ABSENT),
+            ("webhook:*/webhooks/*/rules/0/scope", r#""Cluster""#, ABSENT),
         ],
     },
     // Kubernetes' own types.

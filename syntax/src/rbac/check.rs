@@ -115,11 +115,7 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
     if resource.chars().any(char::is_uppercase) {
         let help = "resources are named by their plural in lower case, as in `deployments`";
         session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
-    } else if let Some(plain) = plain_path(resource) {
-        let help = match plain.as_str() {
-            "" => "name a resource by its plural, as in `deployments`".to_owned(),
-            plain => format!("write `{plain}`"),
-        };
+    } else if let Some(help) = resources::explain_path(resource) {
         session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
     } else if part == Some("*") {
         let help = "name the subresources, as in `pods/log`; `*` stands for every resource with all of its subresources";
@@ -132,17 +128,6 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
     } else {
         check_known_resource(rule, (whole, part), at, session);
     }
-}
-
-/// The name with neither a slash too many nor a second subresource; nothing if it has none of these.
-fn plain_path(resource: &str) -> Option<String> {
-    let parts: Vec<&str> = resource.split('/').collect();
-    // The name of an extra field, which may have slashes of its own, is the subresource in impersonation.
-    if parts[0] == "userextras" || (parts.len() <= 2 && !parts.contains(&"")) {
-        return None;
-    }
-    let named = parts.into_iter().filter(|part| !part.is_empty()).take(2);
-    Some(named.collect::<Vec<_>>().join("/"))
 }
 
 /// Checks a rule about a resource of Kubernetes; only where no other group could have a resource of this name.

@@ -3,7 +3,7 @@
 use super::{Webhook, WebhookKind, choice};
 use crate::args::Arg;
 use crate::client_config::{check_service_path, check_webhook_url};
-use crate::{Session, Span, object_name};
+use crate::{Diagnostic, Session, Span, kubernetes, object_name, resources};
 
 /// Where an argument's value is; the marker for one that is not written.
 type At<'a> = &'a dyn Fn(&str) -> Span;
@@ -85,11 +85,38 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
     for resource in webhook.resources.iter().flatten() {
         check_resource(resource, webhook, at("resources"), session);
+        check_known_resource(resource, webhook, at("resources"), session);
+    }
+}
+
+/// Checks the name of a resource of Kubernetes; only where the groups are written too.
+fn check_known_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
+    let groups = webhook.groups.as_deref().unwrap_or_default();
+    let (whole, part) = match resource.split_once('/') {
+        Some((whole, part)) => (whole, Some(part).filter(|part| *part != "*")),
+        None => (resource, None),
+    };
+    let known = match groups {
+        [group] => resources::find_resource(group, whole),
+        _ => None,
+    };
+    let said = match (known, part) {
+        (Some(known), Some(part)) => known.explain_subresource(part),
+        _ => kubernetes::slip(groups, resource),
+    };
+    if let Some((message, help)) = said {
+        session.report(Diagnostic::warning(at, message).help(help));
     }
 }
 
 fn check_group(group: &str, at: Span, session: &mut Session) {
-    if group.is_empty() || group == "*" || object_name::is_subdomain(group) {
+    if group.is_empty() || group == "*" {
+        return;
+    }
+    if object_name::is_subdomain(group) {
+        if let Some((message, help)) = resources::explain_group(group) {
+            session.report(Diagnostic::warning(at, message).help(help));
+        }
         return;
     }
     let help = match group.split_once('/') {
@@ -103,6 +130,9 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
 fn check_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     if resource.chars().any(char::is_uppercase) {
         let help = "resources are named by their plural in lower case, as in `deployments`";
+        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+    }
+    if let Some(help) = resources::explain_path(resource) {
         session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
     }
     let others = || {

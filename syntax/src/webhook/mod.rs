@@ -42,10 +42,16 @@ pub struct Webhook {
     pub name_span: Span,
     /// From the handler's type when nothing is written, as `versions`, `resources` and `path`.
     pub groups: Option<Vec<String>>,
+    /// Where the groups are; the marker where none are written. The other places are alike.
+    pub groups_span: Span,
     pub versions: Option<Vec<String>>,
+    pub versions_span: Span,
     pub resources: Option<Vec<String>>,
+    pub resources_span: Span,
     pub operations: Vec<&'static str>,
+    pub operations_span: Span,
     pub scope: Option<&'static str>,
+    pub scope_span: Span,
     pub path: Option<String>,
     /// Where the path is; the marker where it has none.
     pub path_span: Span,
@@ -74,10 +80,15 @@ impl Webhook {
             name: None,
             name_span: span,
             groups: None,
+            groups_span: span,
             versions: None,
+            versions_span: span,
             resources: None,
+            resources_span: span,
             operations: vec!["CREATE", "UPDATE"],
+            operations_span: span,
             scope: None,
+            scope_span: span,
             path: None,
             path_span: span,
             url: None,
@@ -144,27 +155,42 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     one(
         "operations",
         "What the API server asks about: `create;update;delete;connect`, or `*`; `create;update` without it.",
-        |arg, webhook, session| webhook.operations = choices(arg, OPERATIONS, session),
+        |arg, webhook, session| {
+            webhook.operations = choices(arg, OPERATIONS, session);
+            webhook.operations_span = arg.value_span();
+        },
     ),
     one(
         "groups",
         "API groups of the objects, in place of the handler's type's; `core` or `\"\"` is the core group.",
-        |arg, webhook, session| webhook.groups = words(arg, session),
+        |arg, webhook, session| {
+            webhook.groups = words(arg, session);
+            webhook.groups_span = arg.value_span();
+        },
     ),
     one(
         "versions",
         "API versions of the objects, in place of the handler's type's.",
-        |arg, webhook, session| webhook.versions = words(arg, session),
+        |arg, webhook, session| {
+            webhook.versions = words(arg, session);
+            webhook.versions_span = arg.value_span();
+        },
     ),
     one(
         "resources",
         "Resources by plural, in place of the handler's type's; `pods/status` for a subresource.",
-        |arg, webhook, session| webhook.resources = words(arg, session),
+        |arg, webhook, session| {
+            webhook.resources = words(arg, session);
+            webhook.resources_span = arg.value_span();
+        },
     ),
     one(
         "scope",
         "`Namespaced` or `Cluster`: only such objects; both without it.",
-        |arg, webhook, session| webhook.scope = choice(arg, SCOPES, session),
+        |arg, webhook, session| {
+            webhook.scope = choice(arg, SCOPES, session);
+            webhook.scope_span = arg.value_span();
+        },
     ),
     one(
         "name",

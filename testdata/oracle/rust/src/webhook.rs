@@ -113,7 +113,7 @@ pub mod selectors {
         name = "conditions.oracle.example.com",
         path = "/conditions",
         operations = "create",
-        scope = "Namespaced",
+        scope = "Cluster",
         match_condition(name = "not-kube", expression = "!object.metadata.name.startsWith('kube-')")
     )]
     pub fn conditions(_: &Full) {}

@@ -85,7 +85,7 @@ impl Memcached {
     #[webhook(validating, name = "absent.example.com")]
     pub fn absent(&self) {}
 
-    #[cfg_attr(unix, webhook(validating, name = "second.example.com", path = "/second", operations = "connect"))]
+    #[cfg_attr(unix, webhook(validating, name = "second.example.com", path = "/second", operations = "delete"))]
     #[cfg_attr(unix, webhook(validating, name = "third.example.com", path = "/second", operations = "delete"))]
     pub fn several(&self) {}
 }

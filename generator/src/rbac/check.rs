@@ -1,0 +1,136 @@
+//! Rules held against the package's own kinds.
+
+use rbuilder_syntax::{CustomResource, RbacRule, Severity, Span, resources, suggest};
+
+use crate::package::{Package, Place, PlacedRule};
+use crate::report::Report;
+
+/// What is said of a rule.
+struct Finding {
+    span: Span,
+    severity: Severity,
+    message: String,
+    help: String,
+}
+
+/// Checks every rule that could be about a kind of the package.
+pub(super) fn check_rules(package: &Package, report: &mut Report) {
+    let kinds: Vec<&CustomResource> = package.kinds().collect();
+    if kinds.is_empty() {
+        return;
+    }
+    for PlacedRule { file, rule } in &package.rules {
+        if rule.groups.iter().any(|group| group == "*") {
+            continue;
+        }
+        for resource in rule
+            .resources
+            .iter()
+            .filter(|resource| !resource.starts_with('*'))
+        {
+            if let Some(found) = judge(&kinds, rule, resource) {
+                let place = Place {
+                    file: *file,
+                    span: found.span,
+                };
+                report.say(package, place, found.severity, found.message, Some(found.help));
+            }
+        }
+    }
+}
+
+fn judge(kinds: &[&CustomResource], rule: &RbacRule, resource: &str) -> Option<Finding> {
+    let (plural, part) = match resource.split_once('/') {
+        Some((plural, part)) => (plural, Some(part)),
+        None => (resource, None),
+    };
+    let of_groups: Vec<&CustomResource> = kinds
+        .iter()
+        .copied()
+        .filter(|kind| rule.groups.contains(&kind.group))
+        .collect();
+    let named: Vec<&CustomResource> = of_groups
+        .iter()
+        .copied()
+        .filter(|kind| kind.plural_name() == plural)
+        .collect();
+    if named.is_empty() {
+        return judge_plural(&of_groups, rule, plural).or_else(|| judge_group(kinds, rule, plural));
+    }
+    let is_alone = rule.groups.len() == 1;
+    if is_alone && rule.namespace.is_some() && named.iter().all(|kind| !kind.namespaced) {
+        return Some(Finding {
+            span: rule.resources_span,
+            severity: Severity::Error,
+            message: format!("`{plural}` are in no namespace, so a Role allows nothing of them"),
+            help: "remove `namespace`: only a ClusterRole can allow them".to_owned(),
+        });
+    }
+    judge_subresource(&named, rule, plural, part?)
+}
+
+/// A subresource that no version of the kind has.
+fn judge_subresource(
+    versions: &[&CustomResource],
+    rule: &RbacRule,
+    plural: &str,
+    part: &str,
+) -> Option<Finding> {
+    let has_status = versions.iter().any(|kind| kind.status.is_some());
+    let has_scale = versions.iter().any(|kind| kind.scale.is_some());
+    // `finalizers` is authorization's: who may make others wait for the deletion of an object.
+    let known: Vec<&str> = [("status", has_status), ("scale", has_scale), ("finalizers", true)]
+        .into_iter()
+        .filter_map(|(name, is_there)| is_there.then_some(name))
+        .collect();
+    if known.contains(&part) {
+        return None;
+    }
+    Some(Finding {
+        span: rule.resources_span,
+        severity: Severity::Warning,
+        message: format!("`{plural}` has no subresource `{part}`"),
+        help: suggest::help(part, known),
+    })
+}
+
+/// A name that is nearly the plural of a kind of the group.
+fn judge_plural(of_groups: &[&CustomResource], rule: &RbacRule, plural: &str) -> Option<Finding> {
+    let plurals: Vec<String> = of_groups.iter().map(|kind| kind.plural_name()).collect();
+    let other_name = of_groups.iter().position(|kind| {
+        kind.singular_name() == plural
+            || kind.kind.to_lowercase() == plural
+            || kind.short_names.iter().any(|name| name == plural)
+    });
+    let near = match other_name {
+        Some(position) => &plurals[position],
+        None => suggest::nearest(plural, plurals.iter().map(String::as_str))?,
+    };
+    Some(Finding {
+        span: rule.resources_span,
+        severity: Severity::Warning,
+        message: format!("no kind of this project has the plural `{plural}` in this group"),
+        help: format!("did you mean `{near}`?"),
+    })
+}
+
+/// The plural of a kind, in a group that is nearly its own or that cannot have it.
+fn judge_group(kinds: &[&CustomResource], rule: &RbacRule, plural: &str) -> Option<Finding> {
+    let kind = kinds.iter().find(|kind| kind.plural_name() == plural)?;
+    let own = &kind.group;
+    let is_meant = |group: &String| {
+        let is_within = own.ends_with(&format!(".{group}")) || group.ends_with(&format!(".{own}"));
+        let is_foreign = resources::is_kubernetes_group(group);
+        is_within || is_foreign || suggest::nearest(group, [own.as_str()]).is_some()
+    };
+    let has = |group: &String| resources::find_resource(group, plural).is_some();
+    if !rule.groups.iter().all(is_meant) || rule.groups.iter().any(has) {
+        return None;
+    }
+    Some(Finding {
+        span: rule.groups_span,
+        severity: Severity::Warning,
+        message: format!("the kind of this project with the plural `{plural}` is not in this group"),
+        help: format!("write `groups = \"{own}\"`"),
+    })
+}
