@@ -380,3 +380,25 @@ fn configurations_that_somebody_wrote_are_not_removed() {
         assert_eq!(text(&folder, path), own);
     }
 }
+
+#[test]
+fn objects_of_others_are_not_replaced_by_manifests() {
+    let folder = project();
+    for (path, own, part) in [
+        (
+            "config/crd/bases/cache.example.com_cups.yaml",
+            "kind: ConfigMap\nmetadata:\n  name: mine\n",
+            "the `ConfigMap` `mine`",
+        ),
+        (
+            "config/rbac/role.yaml",
+            "kind: Role\n---\nkind: RoleBinding\n",
+            "a `RoleBinding`",
+        ),
+    ] {
+        let made = text(&folder, path);
+        folder.write(path, own);
+        refused(&folder, "manifests", &[path, part]);
+        folder.write(path, &made);
+    }
+}

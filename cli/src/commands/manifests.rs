@@ -3,6 +3,7 @@
 mod layout;
 mod loss;
 mod permissions;
+mod replaced;
 
 use std::path::Path;
 

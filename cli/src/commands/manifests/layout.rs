@@ -5,6 +5,7 @@ use rbuilder_generator::{OutputFile, Product};
 use serde_json::json;
 
 use super::Request;
+use super::replaced::check_replaced;
 use crate::commands::webhooks;
 use crate::edit::{Unrecognised, kustomization};
 use crate::flags::TargetFlags;
@@ -137,13 +138,15 @@ impl Made {
         if !file.path.starts_with("crd/") {
             self.roles |= file.path == "rbac/role.yaml";
             self.webhooks |= file.path == "webhook/manifests.yaml";
-            return plan.replace(tree, &path, &file.text);
+            plan.replace(tree, &path, &file.text)?;
+            return check_replaced(plan, &path, &file.path);
         }
         if request.options.version.is_some() {
             plan.replace(tree, &path, &file.text)?;
         } else {
             plan.replace(tree, &path, &format!("{HEADER}{}", file.text))?;
         }
+        check_replaced(plan, &path, &file.path)?;
         self.crds.push(path);
         Ok(())
     }
@@ -188,7 +191,7 @@ fn prune(plan: &mut Plan, tree: &Tree, layout: &Layout, crds: &[String]) -> Resu
 }
 
 /// Whether the generator wrote this CRD.
-fn is_ours(text: &str) -> bool {
+pub(super) fn is_ours(text: &str) -> bool {
     text.starts_with(HEADER)
         || text
             .lines()
