@@ -111,6 +111,74 @@ fn a_kind_in_a_module_of_another_build() {
     }
 }
 
+/// Nothing to do is said, with what was looked through: it may not be what was meant.
+#[test]
+fn no_kind_at_all() {
+    let folder = package("");
+    folder.write("src/lib.rs", "pub mod a;\n");
+    folder.write("src/a.rs", "pub struct A;\n");
+    for line in [
+        "manifests",
+        "manifests --check",
+        "manifests --stdout",
+        "manifests --only crd",
+    ] {
+        let ran = folder.run(line).ok();
+        let said =
+            "note: found no kind and no marker in the 2 Rust files of the library and the binaries here";
+        assert!(ran.err.contains(said), "{line}: {}", ran.err);
+        assert!(
+            ran.err.contains("#[derive(CustomResource)]"),
+            "{line}: {}",
+            ran.err
+        );
+    }
+    folder.write(
+        "src/a.rs",
+        "#[rbuilder::rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\nfn f() {}\n",
+    );
+    assert_eq!(folder.run("manifests").ok().err, "");
+}
+
+#[test]
+fn role_names() {
+    for name in ["", ".", "..", "a/b", "a%b"] {
+        let ran = package("").run(&format!("manifests --role-name={name}"));
+        assert_ne!(ran.code, 0, "{name}");
+        assert!(ran.err.contains("a role's name is of letters"), "{}", ran.err);
+    }
+    package("").run("manifests --role-name=system:my-role.v1").ok();
+}
+
+/// Types within each other have no end only where one contains itself.
+#[test]
+fn deep_types() {
+    let chain = |depth: usize| -> String {
+        (0..depth)
+            .map(|at| format!("#[derive(CrdSchema)] pub struct T{at} {{ a: T{} }}\n", at + 1))
+            .chain([format!("#[derive(CrdSchema)] pub struct T{depth} {{ a: i32 }}\n")])
+            .collect()
+    };
+    let folder = |depth| {
+        let folder = package("");
+        folder.write(
+            "src/lib.rs",
+            &format!("{}{}", KIND.replace("i32", "T0"), chain(depth)),
+        );
+        folder
+    };
+    accepted(&folder(50));
+    let ran = refused(
+        &folder(100),
+        &[
+            "types are nested more than 64 deep here",
+            "from `GoodSpec` down to `T63`",
+            "schemaless",
+        ],
+    );
+    assert!(!ran.err.contains("contains itself"), "{}", ran.err);
+}
+
 #[test]
 fn circles() {
     let cases = [

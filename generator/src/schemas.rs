@@ -175,8 +175,11 @@ impl<'a> Schemas<'a> {
         if let Some(made) = self.made.get(instance) {
             return made.clone();
         }
-        if self.open.contains(instance) || self.open.len() >= MAX_DEPTH {
+        if self.open.contains(instance) {
             return self.refuse_recursion(instance, place);
+        }
+        if self.open.len() >= MAX_DEPTH {
+            return self.refuse_depth(instance, place);
         }
         self.open.push(instance.clone());
         let made = self.make(instance);
@@ -267,6 +270,22 @@ impl<'a> Schemas<'a> {
         let message = format!("the type contains itself: {}", shown.join(" → "));
         let help = "a CRD's schema is a finite tree: cut the circle with \
                     `#[kube(schemaless, preserve_unknown_fields)]` on this field";
+        self.error(place, message, help)
+    }
+
+    /// Too many types within each other: one of them on every round with a larger argument, or all of them others.
+    fn refuse_depth(&mut self, instance: &Instance, place: Place) -> Option<Slot> {
+        if self.open.iter().any(|(open, _)| *open == instance.0) {
+            return self.refuse_recursion(instance, place);
+        }
+        let outermost = self.name(self.open[0].0);
+        let message = format!(
+            "types are nested more than {MAX_DEPTH} deep here, and no deeper ones are read: from `{outermost}` down \
+             to `{}`",
+            self.name(instance.0)
+        );
+        let help = "flatten some of them, or end the nesting with `#[kube(schemaless, preserve_unknown_fields)]` on \
+                    this field";
         self.error(place, message, help)
     }
 

@@ -290,6 +290,12 @@ fn what_a_crd_cannot_hold() {
     );
     refused("a: <T as X>::Y", "", "no schema that can be read", "schema_type");
     refused(
+        "a: Grow<i32>",
+        &item("", "struct Grow<T> { value: T, next: Option<Box<Grow<Vec<T>>>> }"),
+        "contains itself: Grow → Grow",
+        "#[kube(schemaless, preserve_unknown_fields)]",
+    );
+    refused(
         "a: Node",
         &item("", "struct Node { next: Option<Box<Node>> }"),
         "contains itself: Node → Node",

@@ -25,12 +25,15 @@ enum Wire {
     OneOf(&'static [&'static str]),
     Number,
     AnyObject,
+    /// An object of texts, all of them required.
+    Texts(&'static [&'static str]),
     Any,
 }
 
 const DATE_TIME: Wire = Wire::Text(Some("date-time"));
 const DATE: Wire = Wire::Text(Some("date"));
 const PLAIN: Wire = Wire::Text(None);
+const TYPE_META: Wire = Wire::Texts(&["apiVersion", "kind"]);
 
 /// Local times and zones in brackets are no `date-time` to the API server, which wants an offset and nothing after it; and
 /// its `duration` has no years and months.
@@ -60,6 +63,8 @@ const LEAVES: &[Leaf] = &[
     Leaf { path: "serde_json::Number", wire: Wire::Number, source: "serde_json 1: itself" },
     Leaf { path: "kube::core::Duration", wire: PLAIN, source: "kube 5, core::Duration: Display, as Go writes durations" },
     Leaf { path: "kube::core::DynamicObject", wire: Wire::AnyObject, source: "kube 5: the object" },
+    Leaf { path: "kube::core::TypeMeta", wire: TYPE_META, source: "kube 5, core::TypeMeta: serde's derive" },
+    Leaf { path: "kube::api::TypeMeta", wire: TYPE_META, source: "kube 5, re-exported" },
     Leaf { path: "kube::api::DynamicObject", wire: Wire::AnyObject, source: "kube 5: the object" },
 ];
 
@@ -89,6 +94,14 @@ pub(crate) fn leaf(path: &str) -> Option<Schema> {
         },
         Wire::Number => of_type(SchemaType::Number),
         Wire::AnyObject => any_object(),
+        Wire::Texts(names) => Schema {
+            properties: names
+                .iter()
+                .map(|name| ((*name).into(), of_type(SchemaType::String).into()))
+                .collect(),
+            required: names.iter().map(|name| (*name).into()).collect(),
+            ..of_type(SchemaType::Object)
+        },
         Wire::Any => any(),
     })
 }

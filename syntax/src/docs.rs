@@ -10,7 +10,7 @@ use crate::{Diagnostic, Session};
 /// The description that doc comments make, and a `Deprecated:` paragraph from `#[deprecated]`.
 ///
 /// Lines that start with `TODO` are dropped, a line that starts with `---` ends the text, and neither counts
-/// inside a code fence. Line breaks and blank lines are kept, blank ends are not. The `#` of a heading on the
+/// inside a code fence, nor where the line is indented. Line breaks and blank lines are kept, blank ends are not. The `#` of a heading on the
 /// first line is dropped, since no reader of a CRD renders Markdown.
 /// A text that `concat!` makes of literals is read; any other macro's is not known here, which is a warning.
 pub(crate) fn description(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
@@ -100,9 +100,9 @@ impl Lines {
         let start = line.trim_start();
         if start.starts_with("```") || start.starts_with("~~~") {
             self.fenced = !self.fenced;
-        } else if !self.fenced && start.starts_with("---") {
+        } else if !self.fenced && line.starts_with("---") {
             self.ended = true;
-        } else if !self.fenced && start.starts_with("TODO") {
+        } else if !self.fenced && line.starts_with("TODO") {
             return;
         }
         if self.ended {
@@ -163,6 +163,7 @@ mod tests {
         );
         check("/// Kept.\n/// ---\n/// Internal.", Some("Kept."));
         check("/// ```\n/// ---\n/// TODO\n/// ```", Some("```\n---\nTODO\n```"));
+        check("/// A\n///   --- b\n///  TODO c", Some("A\n  --- b\n TODO c"));
         check("/** One.\n * Two.\n */", Some("One.\nTwo."));
         check("/// # Title\n/// Text.", Some("Title\nText."));
         check("#[doc = \"Written out.\"]", Some("Written out."));

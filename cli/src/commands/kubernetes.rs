@@ -7,12 +7,15 @@ use toml_edit::{Document, Item};
 const CONFIG: &str = ".cargo/config.toml";
 const VARIABLE: &str = "K8S_OPENAPI_ENABLED_VERSION";
 
-/// What `[env]` of Cargo's configuration says of the variable that k8s-openapi's build reads. A version that rbuilder
-/// does not know counts as none.
+/// What the variable that k8s-openapi's build reads says: the environment's, else that of `[env]` in Cargo's
+/// configuration. A version that rbuilder does not know counts as none: the variable may be meant for another project.
 ///
 /// # Errors
 /// The configuration cannot be read, or is not TOML.
 pub(super) fn configured(sources: &dyn Sources) -> Result<Option<Minor>> {
+    if let Some(minor) = in_environment(std::env::var(VARIABLE).ok().as_deref()) {
+        return Ok(Some(minor));
+    }
     let text = sources
         .text(CONFIG)
         .map_err(|reason| anyhow!("`{CONFIG}` cannot be read: {reason}"))?;
@@ -20,6 +23,10 @@ pub(super) fn configured(sources: &dyn Sources) -> Result<Option<Minor>> {
         Some(text) => in_config(&text).with_context(|| format!("`{CONFIG}` is not TOML")),
         None => Ok(None),
     }
+}
+
+fn in_environment(value: Option<&str>) -> Option<Minor> {
+    Minor::from_version(value?)
 }
 
 fn in_config(text: &str) -> Result<Option<Minor>> {
@@ -32,6 +39,15 @@ fn in_config(text: &str) -> Result<Option<Minor>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_variable_of_another_project_counts_as_none() {
+        let minor = |value| in_environment(value).map(|minor| minor.to_string());
+        assert_eq!(minor(Some("1.35")).as_deref(), Some("1.35"));
+        for value in [None, Some(""), Some("1.20"), Some("v1_26"), Some("latest")] {
+            assert_eq!(minor(value), None, "{value:?}");
+        }
+    }
 
     #[test]
     fn the_variable_in_cargos_configuration() {

@@ -29,6 +29,8 @@ use loss::find_losses;
 pub(super) struct Request {
     pub(super) layout: Layout,
     pub(super) options: Options,
+    /// Whether a note is due when there is nothing to make manifests from.
+    pub(super) notes_nothing: bool,
     /// Whether the manifests may lose what still stands in the source.
     pub(super) prunes_standing: bool,
     /// How mistakes are told.
@@ -47,6 +49,7 @@ impl Default for Request {
                 version: Some(env!("CARGO_PKG_VERSION").into()),
                 ..Options::default()
             },
+            notes_nothing: false,
             prunes_standing: false,
             messages: MessageFormat::Human,
             color: false,
@@ -59,6 +62,7 @@ impl Request {
     fn new(flags: &ManifestsFlags, shell: &Shell) -> Result<Request> {
         let mut request = Request {
             layout: Layout::new(&flags.target)?,
+            notes_nothing: true,
             prunes_standing: flags.target.prune,
             messages: flags.message_format,
             color: shell.color(),
@@ -175,7 +179,11 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
     });
     if !has_errors(&diagnostics) {
-        made?.settle(plan, tree, request)?;
+        let made = made?;
+        made.settle(plan, tree, request)?;
+        if request.notes_nothing && made.is_empty() {
+            diagnostics.extend(nothing_found(&diagnostics, &sources));
+        }
         if !request.prunes_standing {
             let losses = find_losses(plan, &request.layout, &sources, &options);
             if !losses.is_empty() {
@@ -231,7 +239,34 @@ const MOST_TOLD: usize = 2000;
 
 fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFile)) -> Result<Found> {
     let options = options(sources, request)?;
-    tell(&generate_each(sources, &options, each), sources, request)
+    let mut is_empty = true;
+    let mut diagnostics = generate_each(sources, &options, &mut |file| {
+        is_empty = false;
+        each(file);
+    });
+    if is_empty && !has_errors(&diagnostics) {
+        diagnostics.extend(nothing_found(&diagnostics, sources));
+    }
+    tell(&diagnostics, sources, request)
+}
+
+/// A note that there is nothing to make manifests from, unless something was said that explains it. It is no error: a
+/// project without kinds is whole, and so is one right after `init`.
+fn nothing_found(said: &[Diagnostic], sources: &TreeSources) -> Option<Diagnostic> {
+    let files = match sources.rust_files_read() {
+        1 => "1 Rust file".to_owned(),
+        files => format!("{files} Rust files"),
+    };
+    said.is_empty().then(|| Diagnostic {
+        path: "Cargo.toml".into(),
+        range: 0..0,
+        severity: Severity::Note,
+        message: format!("found no kind and no marker in the {files} of the library and the binaries here"),
+        help: Some(
+            "a kind is a struct with `#[derive(CustomResource)]` in a module of them; `--example` and `-p` read others"
+                .into(),
+        ),
+    })
 }
 
 /// The options, with what Cargo's configuration adds to them.

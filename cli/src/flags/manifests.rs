@@ -63,7 +63,8 @@ pub struct SourceFlags {
     #[arg(long)]
     pub no_default_features: bool,
     /// Kubernetes whose types k8s-openapi has, where none of its features is chosen: 1.36
-    #[arg(long, env = "K8S_OPENAPI_ENABLED_VERSION", value_name = "VERSION", value_parser = kubernetes)]
+    /// [default: what `K8S_OPENAPI_ENABLED_VERSION` says, in the environment or in .cargo/config.toml]
+    #[arg(long, value_name = "VERSION", value_parser = kubernetes)]
     pub kubernetes: Option<Minor>,
 }
 
@@ -73,6 +74,14 @@ fn kubernetes(version: &str) -> Result<Minor, String> {
         let all: Vec<String> = Minor::all().map(|minor| minor.to_string()).collect();
         format!("rbuilder knows Kubernetes {}", all.join(", "))
     })
+}
+
+/// The name of a role, which the API server takes as a part of a path.
+fn role_name(name: &str) -> Result<String, String> {
+    if name.is_empty() || matches!(name, "." | "..") || name.contains(['/', '%']) {
+        return Err("a role's name is of letters, digits, `-`, `.` and `:`".into());
+    }
+    Ok(name.to_owned())
 }
 
 /// What the manifests are like, and where they go.
@@ -97,7 +106,7 @@ pub struct TargetFlags {
     #[arg(long, value_name = "FOLDER")]
     pub webhook_dir: Option<String>,
     /// Name of the manager's ClusterRole
-    #[arg(long, value_name = "NAME", default_value = "manager-role")]
+    #[arg(long, value_name = "NAME", default_value = "manager-role", value_parser = role_name)]
     pub role_name: String,
     /// Leave out the annotation that says which rbuilder wrote a CRD; a comment then says that one did
     #[arg(long)]

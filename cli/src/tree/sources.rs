@@ -41,6 +41,13 @@ impl Tree {
 }
 
 impl TreeSources {
+    /// Returns the number of Rust files that were read so far.
+    pub(crate) fn rust_files_read(&self) -> usize {
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
+        files.filter(|(_, text)| matches!(text, Ok(Some(_)))).count()
+    }
+
     /// Fails when a file that was read holds something else by now.
     ///
     /// # Errors

@@ -119,6 +119,7 @@ const REEXPORTS: &[(&str, &str)] = &[
     ("k8s_openapi::jiff", "jiff"),
     ("k8s_openapi::chrono", "chrono"),
     ("kube::core::duration", "kube::core"),
+    ("kube::core::metadata::TypeMeta", "kube::core::TypeMeta"),
     ("chrono::prelude", "chrono"),
     ("chrono::naive", "chrono"),
     ("serde_json::value::Value", "serde_json::Value"),

@@ -151,6 +151,11 @@ impl Made {
         Ok(())
     }
 
+    /// Whether nothing was generated.
+    pub(super) fn is_empty(&self) -> bool {
+        self.crds.is_empty() && !self.roles && !self.webhooks
+    }
+
     /// Adds what follows from all of them: what is generated no more goes, and lists are kept in step.
     pub(super) fn settle(&self, plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
         let layout = &request.layout;
