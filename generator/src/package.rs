@@ -156,6 +156,12 @@ pub(crate) struct Alias {
     pub(crate) target: TypeRef,
 }
 
+/// A kind and its plural, which is made once.
+pub(crate) struct OwnKind<'a> {
+    pub(crate) kind: &'a CustomResource,
+    pub(crate) plural: String,
+}
+
 /// A rule and the file it is in.
 #[derive(Debug)]
 pub(crate) struct PlacedRule {
@@ -188,9 +194,15 @@ impl Package {
     }
 
     /// The kinds of the packages and of the path crates that have been read.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = &CustomResource> {
+    pub(crate) fn own_kinds(&self) -> Vec<OwnKind<'_>> {
         let models = self.types.iter().filter_map(|item| item.model.as_ref());
-        models.filter_map(|model| model.custom_resource.as_ref())
+        models
+            .filter_map(|model| model.custom_resource.as_ref())
+            .map(|kind| OwnKind {
+                kind,
+                plural: kind.plural_name(),
+            })
+            .collect()
     }
 
     pub(crate) fn item(&self, id: TypeId) -> &TypeItem {

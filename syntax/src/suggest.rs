@@ -14,7 +14,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// Whether two words differ by one slip: a letter too many, too few or another, or two that changed places.
 pub fn is_one_slip(word: &str, other: &str) -> bool {
-    distance(&normal(word), &normal(other)) == 1
+    word.len().abs_diff(other.len()) <= 1 && distance(&normal(word), &normal(other)) == 1
 }
 
 /// `did you mean …?` when something is near, else the whole list.

@@ -2,7 +2,7 @@
 
 use rbuilder_syntax::{CustomResource, RbacRule, Severity, Span, resources, suggest};
 
-use crate::package::{Package, Place, PlacedRule};
+use crate::package::{OwnKind, Package, Place, PlacedRule};
 use crate::report::Report;
 
 /// What is said of a rule.
@@ -15,7 +15,10 @@ struct Finding {
 
 /// Checks every rule that could be about a kind of the package.
 pub(super) fn check_rules(package: &Package, report: &mut Report) {
-    let kinds: Vec<&CustomResource> = package.kinds().collect();
+    if package.rules.is_empty() {
+        return;
+    }
+    let kinds = package.own_kinds();
     if kinds.is_empty() {
         return;
     }
@@ -39,22 +42,20 @@ pub(super) fn check_rules(package: &Package, report: &mut Report) {
     }
 }
 
-fn judge(kinds: &[&CustomResource], rule: &RbacRule, resource: &str) -> Option<Finding> {
+fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Finding> {
     let (plural, part) = match resource.split_once('/') {
         Some((plural, part)) => (plural, Some(part)),
         None => (resource, None),
     };
-    let of_groups: Vec<&CustomResource> = kinds
+    let is_of_groups = |own: &&OwnKind<'_>| rule.groups.contains(&own.kind.group);
+    let named: Vec<&CustomResource> = kinds
         .iter()
-        .copied()
-        .filter(|kind| rule.groups.contains(&kind.group))
-        .collect();
-    let named: Vec<&CustomResource> = of_groups
-        .iter()
-        .copied()
-        .filter(|kind| kind.plural_name() == plural)
+        .filter(|own| own.plural == plural)
+        .filter(is_of_groups)
+        .map(|own| own.kind)
         .collect();
     if named.is_empty() {
+        let of_groups: Vec<&OwnKind<'_>> = kinds.iter().filter(is_of_groups).collect();
         return judge_plural(&of_groups, rule, plural).or_else(|| judge_group(kinds, rule, plural));
     }
     let is_alone = rule.groups.len() == 1;
@@ -95,16 +96,15 @@ fn judge_subresource(
 }
 
 /// A name that is nearly the plural of a kind of the group.
-fn judge_plural(of_groups: &[&CustomResource], rule: &RbacRule, plural: &str) -> Option<Finding> {
-    let plurals: Vec<String> = of_groups.iter().map(|kind| kind.plural_name()).collect();
-    let other_name = of_groups.iter().position(|kind| {
+fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Finding> {
+    let other_name = of_groups.iter().find(|OwnKind { kind, .. }| {
         kind.singular_name() == plural
             || kind.kind.to_lowercase() == plural
             || kind.short_names.iter().any(|name| name == plural)
     });
     let near = match other_name {
-        Some(position) => &plurals[position],
-        None => suggest::nearest(plural, plurals.iter().map(String::as_str))?,
+        Some(own) => &own.plural,
+        None => suggest::nearest(plural, of_groups.iter().map(|own| own.plural.as_str()))?,
     };
     Some(Finding {
         span: rule.resources_span,
@@ -115,9 +115,8 @@ fn judge_plural(of_groups: &[&CustomResource], rule: &RbacRule, plural: &str) ->
 }
 
 /// The plural of a kind, in a group that is nearly its own or that cannot have it.
-fn judge_group(kinds: &[&CustomResource], rule: &RbacRule, plural: &str) -> Option<Finding> {
-    let kind = kinds.iter().find(|kind| kind.plural_name() == plural)?;
-    let own = &kind.group;
+fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Finding> {
+    let own = &kinds.iter().find(|own| own.plural == plural)?.kind.group;
     let is_meant = |group: &String| {
         let is_within = own.ends_with(&format!(".{group}")) || group.ends_with(&format!(".{own}"));
         let is_foreign = resources::is_kubernetes_group(group);

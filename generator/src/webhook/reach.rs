@@ -1,27 +1,51 @@
 //! Webhooks that are never asked, or about objects that their handler does not read.
 
-use rbuilder_syntax::{CustomResource, Severity, resources};
+use rbuilder_syntax::{CustomResource, Severity, Span, resources};
 
 use super::Entry;
-use crate::package::Package;
+use crate::package::{OwnKind, Package};
 use crate::report::Report;
 
 /// Checks what each webhook is asked about.
 pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut Report) {
+    if entries.is_empty() {
+        return;
+    }
+    let kinds = package.own_kinds();
+    let mut said = |entry: &Entry<'_>, finding: Option<Finding>| {
+        if let Some(Finding {
+            span,
+            severity,
+            message,
+            help,
+        }) = finding
+        {
+            report.say(package, entry.at(span), severity, message, Some(help));
+        }
+    };
     for entry in entries {
-        check_kind(package, entry, report);
-        check_scope(package, entry, report);
-        check_operations(package, entry, report);
+        said(entry, judge_kind(&kinds, entry));
+        said(entry, judge_scope(&kinds, entry));
+        judge_operations(&kinds, entry)
+            .into_iter()
+            .for_each(|finding| said(entry, Some(finding)));
     }
 }
 
+/// What is said of a webhook.
+struct Finding {
+    span: Span,
+    severity: Severity,
+    message: String,
+    help: String,
+}
+
 /// Groups, versions and resources that are written must take in the kind of the handler's type.
-fn check_kind(package: &Package, entry: &Entry<'_>, report: &mut Report) {
-    let (Some(kind), webhook) = (&entry.kind, entry.webhook) else {
-        return;
-    };
+fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
+    let webhook = entry.webhook;
+    let kind = entry.kind.as_ref()?;
     // Versions of a kind may be alike, and so may kinds of Kubernetes that moved between groups.
-    let is_own = own(package, &kind.group, &kind.plural).next().is_some();
+    let is_own = own(kinds, &kind.group, &kind.plural).is_some();
     let certain = if is_own {
         Severity::Error
     } else {
@@ -49,74 +73,74 @@ fn check_kind(package: &Package, entry: &Entry<'_>, report: &mut Report) {
             Severity::Warning,
         ),
     ];
-    for (name, list, expected, span, severity) in lists {
-        if list.iter().any(|word| word == expected || word == "*") {
-            continue;
-        }
-        let message = format!(
+    let (name, _, expected, span, severity) = lists
+        .into_iter()
+        .find(|(_, list, expected, ..)| !list.iter().any(|word| word == *expected || word == "*"))?;
+    Some(Finding {
+        span,
+        severity,
+        message: format!(
             "the handler reads `{}`, and is asked about other {name}",
             kind.kind
-        );
-        let help = format!("write `{name} = \"{expected}\"`, or remove `{name}`");
-        report.say(package, entry.at(span), severity, message, Some(help));
-        return;
-    }
+        ),
+        help: format!("write `{name} = \"{expected}\"`, or remove `{name}`"),
+    })
 }
 
 /// `scope` must be that of the resources.
-fn check_scope(package: &Package, entry: &Entry<'_>, report: &mut Report) {
+fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
     let expected = match entry.webhook.scope {
         Some("Namespaced") => true,
         Some("Cluster") => false,
-        _ => return,
+        _ => return None,
     };
     let scopes: Option<Vec<bool>> = entry
         .resources
         .iter()
-        .map(|resource| is_namespaced(package, entry, split(resource).0))
+        .map(|resource| is_namespaced(kinds, entry, split(resource).0))
         .collect();
-    if scopes.is_some_and(|scopes| scopes.iter().all(|namespaced| *namespaced != expected)) {
-        let (where_they_are, other) = match expected {
-            true => ("in no namespace", "Cluster"),
-            false => ("in namespaces", "Namespaced"),
-        };
-        let message = format!(
-            "the webhook is never asked: `{}` are {where_they_are}",
-            entry.resources.join("`, `")
-        );
-        let help = format!("write `scope = \"{other}\"`, or remove it");
-        report.error(package, entry.at(entry.webhook.scope_span), message, &help);
+    if scopes?.contains(&expected) {
+        return None;
     }
+    let (where_they_are, other) = match expected {
+        true => ("in no namespace", "Cluster"),
+        false => ("in namespaces", "Namespaced"),
+    };
+    let resources = entry.resources.join("`, `");
+    Some(Finding {
+        span: entry.webhook.scope_span,
+        severity: Severity::Error,
+        message: format!("the webhook is never asked: `{resources}` are {where_they_are}"),
+        help: format!("write `scope = \"{other}\"`, or remove it"),
+    })
 }
 
 /// The operations must be some that the resources have.
-fn check_operations(package: &Package, entry: &Entry<'_>, report: &mut Report) {
+fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Finding> {
     let asked = &entry.webhook.operations;
     if asked.contains(&"*") {
-        return;
+        return Vec::new();
     }
-    let known: Vec<_> = entry
+    let never: Vec<(&String, &[&str])> = entry
         .resources
         .iter()
-        .map(|resource| (resource, operations(package, entry, resource)))
+        .filter_map(|resource| Some((resource, operations(kinds, entry, resource)?)))
+        .filter(|(_, operations)| !operations.iter().any(|operation| asked.contains(operation)))
         .collect();
-    let is_never = |operations: &Option<&[&str]>| {
-        operations.is_some_and(|operations| !operations.iter().any(|operation| asked.contains(operation)))
-    };
-    let severity = match known.iter().all(|(_, operations)| is_never(operations)) {
+    let severity = match never.len() == entry.resources.len() {
         true => Severity::Error,
         false => Severity::Warning,
     };
-    for (resource, operations) in known.iter().filter(|(_, operations)| is_never(operations)) {
-        let operations = operations.unwrap_or_default();
-        let help = match operations {
+    let finding = |(resource, operations): (&String, &[&str])| Finding {
+        span: entry.webhook.operations_span,
+        severity,
+        message: format!("the webhook is never asked about `{resource}`, which has other operations"),
+        help: match operations {
             [] => "remove it: the API server asks webhooks about changes only".to_owned(),
             operations => format!("write `operations = \"{}\"`", operations.join(";").to_lowercase()),
-        };
-        let message = format!("the webhook is never asked about `{resource}`, which has other operations");
-        let at = entry.at(entry.webhook.operations_span);
-        report.say(package, at, severity, message, Some(help));
-    }
+        },
+    };
+    never.into_iter().map(finding).collect()
 }
 
 /// The plural, and the subresource.
@@ -127,16 +151,17 @@ fn split(resource: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn own<'p>(package: &'p Package, group: &str, plural: &str) -> impl Iterator<Item = &'p CustomResource> {
-    package
-        .kinds()
-        .filter(move |kind| kind.group == group && kind.plural_name() == plural)
+fn own<'k>(kinds: &'k [OwnKind<'_>], group: &str, plural: &str) -> Option<&'k CustomResource> {
+    let found = kinds
+        .iter()
+        .find(|own| own.plural == plural && own.kind.group == group)?;
+    Some(found.kind)
 }
 
 /// Whether the objects of a resource are in namespaces; `None` where that is not known, or not the same in all groups.
-fn is_namespaced(package: &Package, entry: &Entry<'_>, plural: &str) -> Option<bool> {
+fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Option<bool> {
     let mut scopes = entry.groups.iter().map(|group| {
-        let own = own(package, group, plural).next().map(|kind| kind.namespaced);
+        let own = own(kinds, group, plural).map(|kind| kind.namespaced);
         own.or_else(|| resources::find_resource(group, plural).map(|resource| resource.is_namespaced))
     });
     let first = scopes.next()??;
@@ -144,12 +169,12 @@ fn is_namespaced(package: &Package, entry: &Entry<'_>, plural: &str) -> Option<b
 }
 
 /// The operations on a resource; `None` where they are not known.
-fn operations(package: &Package, entry: &Entry<'_>, resource: &str) -> Option<&'static [&'static str]> {
+fn operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>, resource: &str) -> Option<&'static [&'static str]> {
     let (plural, part) = split(resource);
     let [group] = entry.groups.as_slice() else {
         return None;
     };
-    if own(package, group, plural).next().is_some() {
+    if own(kinds, group, plural).is_some() {
         return match part {
             None => Some(&["CREATE", "UPDATE", "DELETE"]),
             Some("status" | "scale") => Some(&["UPDATE"]),
