@@ -402,3 +402,17 @@ fn objects_of_others_are_not_replaced_by_manifests() {
         folder.write(path, &made);
     }
 }
+
+#[test]
+fn a_kind_that_was_moved_is_found() {
+    let folder = project();
+    let types = "src/api/v1/cup.rs";
+    let moved = "src/api/v1/dishes.rs";
+    folder.write(moved, &text(&folder, types));
+    folder.write(types, "pub use super::dishes::*;\n");
+    folder.write("src/api/v1/mod.rs", "mod cup;\nmod dishes;\n\npub use cup::*;\n");
+    folder.run(&webhook("--conversion --spoke v2")).ok();
+    assert!(text(&folder, moved).contains(")]\n#[crd(conversion)]\n"));
+    assert_eq!(text(&folder, types), "pub use super::dishes::*;\n");
+    serves(&folder, &FLAGS[2..]);
+}

@@ -281,6 +281,25 @@ fn chain(defaulting: bool, validation: bool, spokes: &[SpokeContext], kind: &str
     format!("Webhook::new()\n        {}", calls.join("\n        "))
 }
 
+/// The file with the type of a kind: the one that was scaffolded, or another one of its version that holds it now.
+fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
+    let folder = format!("src/{}", api.api_path.replace("::", "/"));
+    let usual = format!("{folder}/{}.rs", api.module);
+    let mut places = vec![usual.clone(), format!("{folder}/{}/mod.rs", api.module)];
+    places.extend(
+        tree.list(&folder)?
+            .into_iter()
+            .filter(|path| path.ends_with(".rs")),
+    );
+    for path in places {
+        let text = plan.read(tree, &path)?;
+        if text.is_some_and(|text| rust::defines_kind(&text, &api.kind)) {
+            return Ok(path);
+        }
+    }
+    Ok(usual)
+}
+
 /// Makes the new files known to the ones that list them.
 fn add_lines(plan: &mut Plan, tree: &Tree, api: &ApiContext, webhook: &WebhookContext) -> Result<()> {
     edit(plan, tree, "src/lib.rs", "pub mod webhook;", |text| {
@@ -315,7 +334,7 @@ fn add_lines(plan: &mut Plan, tree: &Tree, api: &ApiContext, webhook: &WebhookCo
         )?;
     }
     if !webhook.spokes.is_empty() {
-        let types = format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module);
+        let types = find_types(plan, tree, api)?;
         edit(plan, tree, &types, "#[crd(conversion)]", |text| {
             rust::add_conversion(text, &api.kind)
         })?;

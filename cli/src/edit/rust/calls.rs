@@ -86,15 +86,17 @@ fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
 /// Tokens without `::<…>` at their end, and what is in it.
 fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree>)> {
     let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
-    let Some(last) = tokens.len().checked_sub(1).filter(|last| is(*last, '>')) else {
+    let is_arrow = |at: usize| is(at, '>') && at > 0 && is(at - 1, '-');
+    let last = tokens.len().checked_sub(1);
+    let Some(last) = last.filter(|last| is(*last, '>') && !is_arrow(*last)) else {
         return Some((tokens, Vec::new()));
     };
     let mut depth = 0_usize;
     for at in (0..=last).rev() {
-        if is(at, '>') && !(at > 0 && is(at - 1, '-')) {
+        if is(at, '>') && !is_arrow(at) {
             depth += 1;
         } else if is(at, '<') {
-            depth -= 1;
+            depth = depth.checked_sub(1)?;
             if depth == 0 {
                 let colons = at >= 2 && is(at - 1, ':') && is(at - 2, ':');
                 return colons.then(|| (&tokens[..at - 2], tokens[at + 1..last].to_vec()));
@@ -342,6 +344,7 @@ mod tests {
         assert_eq!(paths("a . b ( /* .c() */ \".d()\" )"), [".b"]);
         assert_eq!(paths("x.spoke::<a::B<C>>().y()"), [".spoke", ".y"]);
         assert_eq!(paths("A::<B>::new()"), ["A::new"]);
+        assert_eq!(paths("a < b -> (c()) > (d) < < (e)"), ["c"]);
         assert_eq!(paths("fn f(a: A) {} #[doc(b())] m!(g())"), ["g"]);
     }
 

@@ -56,6 +56,12 @@ pub fn add_conversion(text: &str, kind: &str) -> Result<String, Obstacle> {
     Ok(source.with(vec![addition]))
 }
 
+/// Whether a file holds the type that a kind is made of.
+pub fn defines_kind(text: &str, kind: &str) -> bool {
+    let is_kind = |item: &&ItemStruct| item.attrs.iter().any(|attribute| names_kind(attribute, kind));
+    Source::parse(text).is_ok_and(|source| structs(&source.file.items).iter().any(is_kind))
+}
+
 /// Whether a file has an `impl` of `From` or `TryFrom`.
 pub fn has_conversion(text: &str) -> bool {
     let Ok(source) = Source::parse(text) else {

@@ -321,7 +321,8 @@ impl<'e> Edit<'e> {
         let text = |(marker, name): &(&'static str, String)| {
             let function = self.scaffolded(marker).ok()?;
             let rename = (range(function.sig.ident.span()), name.as_str());
-            Some(self.adapted(range(function.span()), &function.to_token_stream(), Some(rename)))
+            let adapted = self.adapted(range(function.span()), &function.to_token_stream(), Some(rename));
+            Some(broken(&adapted))
         };
         functions.filter_map(text).collect()
     }
@@ -415,6 +416,26 @@ impl<'e> Edit<'e> {
         }
         Obstacle::new(reason).with_lines("add this", parts.join("\n"))
     }
+}
+
+/// A function with each parameter on a line of its own where rustfmt would do so: whole paths make a line longer than
+/// the scaffold's.
+fn broken(function: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut lines = Vec::new();
+    for line in function.lines() {
+        let parameters = line.find('(').zip(line.find(") "));
+        match parameters {
+            Some((open, close)) if line.starts_with("fn ") && line.len() > WIDTH && open < close => {
+                lines.push(line[..=open].to_owned());
+                let parameters = line[open + 1..close].split(", ");
+                lines.extend(parameters.map(|parameter| format!("    {parameter},")));
+                lines.push(line[close..].to_owned());
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Whether a function has `#[webhook(marker)]`, however the path of the attribute is written.

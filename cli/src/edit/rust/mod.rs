@@ -9,7 +9,7 @@ mod modules;
 mod registration;
 mod source;
 
-pub use conversion::{add_conversion, has_conversion};
+pub use conversion::{add_conversion, defines_kind, has_conversion};
 pub use handlers::{Handlers, add_handlers};
 pub use main_file::register_webhooks;
 pub use modules::{add_module, add_reexport};

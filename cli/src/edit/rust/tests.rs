@@ -401,3 +401,95 @@ fn a_conversion_is_an_argument() {
         assert!(edit(text).is_err(), "{text}");
     }
 }
+
+/// Pieces of Rust that edits look at, in any order.
+const PIECES: &[&str] = &[
+    "mod b;",
+    "mod a",
+    "pub use b::*;",
+    "fn register(m: M) -> M",
+    "fn webhook() -> W<K>",
+    "{",
+    "}",
+    "(",
+    ")",
+    "<",
+    ">",
+    "->",
+    "::<",
+    ">::",
+    ".a()",
+    ".controller(mug::controller())",
+    "m",
+    "let m =",
+    ";",
+    ",",
+    "=",
+    "#[webhook(mutating)]",
+    "#[cfg(test)]",
+    "#![a]",
+    "#!x\n",
+    "\n",
+    "\r\n",
+    "\r",
+    "// c\n",
+    "/* d */",
+    "/*",
+    "*/",
+    "\"",
+    "\u{feff}",
+    "\u{e4}",
+    "r#fn",
+    "'a",
+    "1.",
+    "use shop::controller;",
+    "use {a::{self as b}, *};",
+    "controller::register(m)",
+    "#[kube(kind = \"K\")]",
+    "struct K",
+    "W::new()",
+    "#[crd(",
+    "if a",
+    "match x",
+    "=>",
+    "|x|",
+    "m!",
+    "return",
+    "impl From<A> for B {}",
+    "type T = a::B;",
+    "async",
+];
+
+type Edit<'a> = &'a dyn Fn(&str) -> Result<String, Obstacle>;
+
+proptest::proptest! {
+    /// Whatever stands in a file, an edit ends with the addition or with a reason.
+    #[test]
+    fn nothing_in_a_file_breaks_an_edit(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)) {
+        let handlers = Handlers {
+            scaffold: "use crate::api::v1::K;\npub fn webhook() -> rbuilder::Webhook<K> {\n    rbuilder::Webhook::new()\n}\n#[rbuilder::webhook(mutating)]\nfn default(k: &mut K) {}\n",
+            kind: "K",
+            variable: "k",
+            module: &["webhook", "v1", "k"],
+            defaulting: true,
+            validation: false,
+            spokes: &["crate::api::v2::K".to_owned()],
+        };
+        let edits: [Edit<'_>; 6] = [
+            &|text| add_module(text, "b", true),
+            &|text| add_reexport(text, "b"),
+            &|text| add_registration(text, "controller", "mug::controller()"),
+            &register_webhooks,
+            &|text| add_conversion(text, "K"),
+            &|text| add_handlers(text, &handlers),
+        ];
+        for text in [pieces.concat(), pieces.join(" ")] {
+            for edit in &edits {
+                let Ok(edited) = edit(&text) else { continue };
+                proptest::prop_assert!(verify(&text, &edited).is_ok(), "{text}\nbecame\n{edited}");
+                proptest::prop_assert_eq!(edit(&edited), Ok(edited.clone()), "{}", text);
+            }
+            let _ = (has_conversion(&text), defines_kind(&text, "K"));
+        }
+    }
+}
