@@ -29,8 +29,33 @@ const VIRTUAL: &[(&str, &str)] = &[
     ("resourceclaims", "binding driver"),
 ];
 
-/// API groups that Kubernetes serves, or served before the oldest version that is supported.
-const FORMER_GROUPS: &[&str] = &["extensions"];
+/// The API groups of [`RESOURCES`] without the core group; then one that is newer, and one that old projects still name.
+const GROUPS: &[&str] = &[
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+    "lifecycle.k8s.io",
+    "extensions",
+];
 
 const fn row(
     group: &'static str,
@@ -244,22 +269,19 @@ impl Resource {
 ///
 /// Only Kubernetes has groups without a dot; those of a CustomResourceDefinition must have one.
 pub fn explain_group(group: &str) -> Option<(String, String)> {
-    let known = || {
-        RESOURCES
-            .iter()
-            .map(|resource| resource.group)
-            .chain(FORMER_GROUPS.iter().copied())
-    };
-    if matches!(group, "" | "*" | "core") || known().any(|known| known == group) {
+    if matches!(group, "" | "*" | "core") || GROUPS.contains(&group) {
         return None;
     }
-    let first_label = known().find(|known| known.split_once('.').is_some_and(|(first, _)| first == group));
-    let near = match group.contains('.') {
+    let known = || GROUPS.iter().copied();
+    let near = if group.contains('.') {
         // Others have groups that are not far from Kubernetes'.
-        true => known().find(|known| known.contains('.') && suggest::is_one_slip(group, known))?,
-        false => first_label
-            .or_else(|| suggest::nearest(group, known().filter(|known| !known.is_empty())))
-            .unwrap_or_default(),
+        known().find(|known| known.contains('.') && suggest::is_one_slip(group, known))?
+    } else {
+        let first_label =
+            known().find(|known| known.split_once('.').is_some_and(|(first, _)| first == group));
+        first_label
+            .or_else(|| suggest::nearest(group, known()))
+            .unwrap_or_default()
     };
     let help = match near {
         "" => "write the whole name, such as `batch.example.com`: groups of custom resources have a dot"
@@ -275,6 +297,13 @@ mod tests {
 
     fn text(said: Option<(String, String)>) -> Option<String> {
         said.map(|(message, help)| format!("{message}, {help}"))
+    }
+
+    #[test]
+    fn every_group_is_listed() {
+        for Resource { group, plural, .. } in RESOURCES {
+            assert!(group.is_empty() || GROUPS.contains(group), "{group} {plural}");
+        }
     }
 
     #[test]

@@ -14,7 +14,24 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// Whether two words differ by one slip: a letter too many, too few or another, or two that changed places.
 pub fn is_one_slip(word: &str, other: &str) -> bool {
-    word.len().abs_diff(other.len()) <= 1 && distance(&normal(word), &normal(other)) == 1
+    let (word, other) = (word.as_bytes(), other.as_bytes());
+    if word.len().abs_diff(other.len()) > 1 {
+        return false;
+    }
+    // What is left where the words begin and end alike; most words are told apart by their first letters.
+    let same_start = word.iter().zip(other).take_while(|(one, two)| one == two).count();
+    let (word, other) = (&word[same_start..], &other[same_start..]);
+    let same_end = word
+        .iter()
+        .rev()
+        .zip(other.iter().rev())
+        .take_while(|(one, two)| one == two)
+        .count();
+    match (&word[..word.len() - same_end], &other[..other.len() - same_end]) {
+        ([], [_]) | ([_], [] | [_]) => true,
+        ([first, second], [one, two]) => first == two && second == one,
+        _ => false,
+    }
 }
 
 /// `did you mean …?` when something is near, else the whole list.
@@ -64,6 +81,24 @@ fn distance(left: &[char], right: &[char]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_slip() {
+        for (word, other, expected) in [
+            ("apps", "apps", false),
+            ("app", "apps", true),
+            ("appss", "apps", true),
+            ("aaps", "apps", true),
+            ("apsp", "apps", true),
+            ("paps", "apps", true),
+            ("asp", "apps", false),
+            ("bpas", "apps", false),
+            ("", "a", true),
+            ("", "", false),
+        ] {
+            assert_eq!(is_one_slip(word, other), expected, "{word} {other}");
+        }
+    }
 
     #[test]
     fn near_words_are_suggested() {

@@ -32,7 +32,8 @@ pub(crate) fn words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>>
 /// Words with a comma or a space in them are several, where neither can be a part of one.
 fn check_separators(words: &[String], arg: &Arg<'_>, session: &mut Session) -> bool {
     const FREE: &[&str] = &["urls", "resource_names"];
-    let is_several = |word: &&String| word.contains([',', ' ', '\t', '\n']);
+    let is_separator = |byte: &u8| matches!(byte, b',' | b' ' | b'\t' | b'\n');
+    let is_several = |word: &&String| word.as_bytes().iter().any(&is_separator);
     let Some(several) = words
         .iter()
         .find(is_several)
@@ -41,7 +42,7 @@ fn check_separators(words: &[String], arg: &Arg<'_>, session: &mut Session) -> b
         return true;
     };
     let parts: Vec<&str> = several
-        .split([',', ' ', '\t', '\n'])
+        .split(|letter| u8::try_from(letter).is_ok_and(|byte| is_separator(&byte)))
         .filter(|part| !part.is_empty())
         .collect();
     session.error_help(
