@@ -179,6 +179,27 @@ fn deep_types() {
     assert!(!ran.err.contains("contains itself"), "{}", ran.err);
 }
 
+/// Markers as kubebuilder has them are no text, and do not go unnoticed.
+#[test]
+fn markers_in_gos_spelling() {
+    let folder = package("// +groupName=g.example.com\n// an aside\nfn f() {\n// +optional\n}\n");
+    let text = fs::read_to_string(folder.path().join("src/lib.rs")).unwrap();
+    let field = "\n    /// Number of them.\n    /// +kubebuilder:validation:Minimum=1\n    // +optional\n    pub size";
+    folder.write("src/lib.rs", &text.replace("pub size", field));
+    let ran = folder.run("manifests").ok();
+    for part in [
+        "`+groupName=g.example.com` is kubebuilder's spelling, and says nothing here",
+        "--> src/lib.rs:1:",
+        "write `#[crd(validation(minimum = 1))]`",
+        "write `#[crd(optional)]`",
+    ] {
+        assert!(ran.err.contains(part), "{part:?} is missing in\n{}", ran.err);
+    }
+    assert_eq!(ran.err.matches("warning: ").count(), 3, "{}", ran.err);
+    let crd = accepted(&folder);
+    assert!(crd.contains("description: Number of them.\n"), "{crd}");
+}
+
 #[test]
 fn circles() {
     let cases = [

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::attribute::{self, Attribute, Form};
 use crate::expr::ExprKind;
+use crate::kubebuilder::warn_of_go_marker;
 use crate::token::Cursor;
-use crate::{Diagnostic, Session};
+use crate::{Diagnostic, Session, Span};
 
 /// The description that doc comments make, and a `Deprecated:` paragraph from `#[deprecated]`.
 ///
@@ -17,6 +18,7 @@ pub(crate) fn description(attrs: &[Attribute<'_>], session: &mut Session) -> Opt
     let mut lines = Lines::default();
     for attr in attrs.iter().filter(|attr| attr.is("doc")) {
         if let Some(text) = attr.value_text() {
+            lines.at = attr.span();
             lines.add_text(&text);
         } else if let Form::Value(value) = attr.form() {
             match joined(value) {
@@ -29,6 +31,7 @@ pub(crate) fn description(attrs: &[Attribute<'_>], session: &mut Session) -> Opt
             }
         }
     }
+    lines.go_markers.into_iter().for_each(|said| session.report(said));
     let mut text = trimmed(lines.text);
     if text.starts_with("# ") {
         text = text.trim_start_matches('#').trim_start().to_owned();
@@ -79,6 +82,10 @@ struct Lines {
     begun: bool,
     fenced: bool,
     ended: bool,
+    /// Where the lines are that come now.
+    at: Span,
+    /// Warnings about lines that are markers in Go, which are no text.
+    go_markers: Vec<Diagnostic>,
 }
 
 impl Lines {
@@ -104,6 +111,11 @@ impl Lines {
             self.ended = true;
         } else if !self.fenced && line.starts_with("TODO") {
             return;
+        } else if !self.fenced
+            && start.starts_with('+')
+            && let Some(said) = warn_of_go_marker(line, self.at)
+        {
+            return self.go_markers.push(said);
         }
         if self.ended {
             return;
@@ -164,6 +176,10 @@ mod tests {
         check("/// Kept.\n/// ---\n/// Internal.", Some("Kept."));
         check("/// ```\n/// ---\n/// TODO\n/// ```", Some("```\n---\nTODO\n```"));
         check("/// A\n///   --- b\n///  TODO c", Some("A\n  --- b\n TODO c"));
+        check(
+            "/// A.\n/// +kubebuilder:validation:Minimum=1\n/// +optional\n/// + b",
+            Some("A.\n+ b"),
+        );
         check("/** One.\n * Two.\n */", Some("One.\nTwo."));
         check("/// # Title\n/// Text.", Some("Title\nText."));
         check("#[doc = \"Written out.\"]", Some("Written out."));

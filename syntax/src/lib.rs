@@ -17,6 +17,7 @@ mod expr;
 pub mod grammar;
 mod item;
 mod json_path;
+mod kubebuilder;
 pub mod kubernetes;
 pub mod marker;
 mod model;
@@ -39,6 +40,7 @@ pub use derives::{derives, derives_named};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use item::parse_type;
 pub use json_path::{Step, parse_json_path};
+pub use kubebuilder::warn_of_go_marker;
 pub use marker::pattern_problem;
 pub use model::{
     Conversion, CustomResource, PrintColumn, RbacRule, Scale, SchemaMode, Type, TypeKind, TypeRef,

@@ -8,7 +8,7 @@ use rbuilder_syntax::token::{Cursor, Ident, Malformed, Tokens, lex};
 use rbuilder_syntax::{
     Attribute, Diagnostic, Diagnostics, RbacRule, SchemaMode, Session, Span, Type, derives_named,
     misplaced_webhook, parse_rbac_attribute, parse_type, parse_webhook_attribute, rbac_attributes,
-    webhook_attributes,
+    warn_of_go_marker, webhook_attributes,
 };
 
 use super::account::Account;
@@ -66,6 +66,9 @@ impl Collector<'_> {
             rewritten: None,
             doubts: Vec::new(),
         };
+        if !is_foreign {
+            reader.go_markers(tokens);
+        }
         match reader.file(tokens) {
             Ok(()) => {
                 let missed: Vec<_> = reader.account.complaints().collect();
@@ -117,6 +120,14 @@ impl<'c> FileReader<'c, '_> {
                 self.items(items, module, &location)
             }
             Content::Members => self.members(items, None, module),
+        }
+    }
+
+    /// Warns of comments that are markers in Go.
+    fn go_markers(&mut self, tokens: &Tokens<'_>) {
+        for span in tokens.go_comments() {
+            let said = warn_of_go_marker(&tokens.text()[span.range()], *span);
+            said.into_iter().for_each(|said| self.session.report(said));
         }
     }
 

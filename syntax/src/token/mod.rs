@@ -29,6 +29,7 @@ pub struct Tokens<'a> {
     /// Ends with a token of kind [`Kind::End`].
     list: Vec<Token>,
     marks: Vec<Mark>,
+    go_comments: Vec<Span>,
 }
 
 impl<'a> Tokens<'a> {
@@ -48,6 +49,11 @@ impl<'a> Tokens<'a> {
             start: 0,
             end: end.end,
         })
+    }
+
+    /// The comments outside of functions' bodies that begin with `+`, as markers in Go do, without their slashes.
+    pub fn go_comments(&self) -> &[Span] {
+        &self.go_comments
     }
 
     /// The marker tokens, in source order, those in the bodies of functions included.

@@ -28,6 +28,7 @@ pub fn lex(text: &str) -> Result<Tokens<'_>, Malformed> {
         text,
         list: lexer.list,
         marks: lexer.marks,
+        go_comments: lexer.go_comments,
     })
 }
 
@@ -37,6 +38,7 @@ struct Lexer<'a> {
     at: usize,
     list: Vec<Token>,
     marks: Vec<Mark>,
+    go_comments: Vec<Span>,
     open: Vec<Open>,
     /// Between `fn name` and the body.
     signature: Option<Signature>,
@@ -71,6 +73,7 @@ impl<'a> Lexer<'a> {
             at: 0,
             list: Vec::with_capacity(text.len() / BYTES_PER_TOKEN + 1),
             marks: Vec::new(),
+            go_comments: Vec::new(),
             open: Vec::new(),
             signature: None,
             body: None,

@@ -59,6 +59,18 @@ impl Lexer<'_> {
         self.skip_line();
         if let Some(kind) = kind {
             self.push(start, kind);
+        } else if self.body.is_none() {
+            self.note_go_comment(start + 2);
+        }
+    }
+
+    /// Notes a comment that begins with `+`.
+    fn note_go_comment(&mut self, start: usize) {
+        let text = &self.bytes[start..self.at];
+        let first = text.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+        if first == Some(&b'+') {
+            let span = self.span(start, self.at);
+            self.go_comments.push(span);
         }
     }
 

@@ -1,0 +1,335 @@
+//! Markers in Go's spelling, `// +kubebuilder:…`, which say nothing here: what to write in their place.
+
+use crate::{Diagnostic, Span};
+
+/// How a marker is written in Rust.
+enum Spelling {
+    /// As an attribute, whatever the value.
+    As(&'static str),
+    /// As an attribute with the value in place of `{}`, unquoted: a number, or `true`.
+    Value(&'static str),
+    /// As an attribute with the value as a string in place of `{}`.
+    Text(&'static str),
+    /// As an attribute with a list of strings in place of `{}`.
+    List(&'static str),
+    /// As an attribute with a list of names in place of `{}`.
+    Names(&'static str),
+    /// As an attribute with `name = "…"` for each argument in place of `{}`.
+    Args(&'static str),
+    /// In another way.
+    Else(&'static str),
+}
+
+use Spelling::{Args, As, Else, List, Names, Text, Value};
+
+/// A marker's name, and how it is written in Rust. The markers are those of controller-tools and those of Kubernetes that
+/// it reads; `#[crd(…)]` is what every place takes.
+#[rustfmt::skip] // a row is a line
+const MARKERS: &[(&str, Spelling)] = &[
+    ("default", Value("#[crd(default = {})]")),
+    ("enum", Else("an enum without data has an `enum` in its schema")),
+    ("genclient", Else("kube's `Api` is the client of every kind")),
+    ("groupName", Text("#[kube(group = {})]")),
+    ("k8s:deepcopy-gen", As("#[derive(Clone)]")),
+    ("k8s:enum", Else("an enum without data has an `enum` in its schema")),
+    ("k8s:immutable", As("#[crd(immutable)]")),
+    ("k8s:listMapKey", List("#[crd(list_map_keys = {})]")),
+    ("k8s:listType", Text("#[crd(list_type = {})]")),
+    ("k8s:maxItems", Value("#[crd(validation(max_items = {}))]")),
+    ("k8s:maxLength", Value("#[crd(validation(max_length = {}))]")),
+    ("k8s:maximum", Value("#[crd(validation(maximum = {}))]")),
+    ("k8s:minItems", Value("#[crd(validation(min_items = {}))]")),
+    ("k8s:minLength", Value("#[crd(validation(min_length = {}))]")),
+    ("k8s:minimum", Value("#[crd(validation(minimum = {}))]")),
+    ("k8s:optional", As("#[crd(optional)]")),
+    ("k8s:required", As("#[crd(required)]")),
+    ("kubebuilder:ac:generate", Else("there is no counterpart: kube applies the types themselves")),
+    ("kubebuilder:default", Value("#[crd(default = {})]")),
+    ("kubebuilder:deprecatedversion", Else("write `deprecated = \"…\"` in `#[kube(…)]` of the kind")),
+    ("kubebuilder:example", Value("#[crd(example = {})]")),
+    ("kubebuilder:externalDocs", Args("#[crd(external_docs({}))]")),
+    ("kubebuilder:metadata", Else("write `annotation(\"key\", \"value\")` and `label(\"key\", \"value\")` in `#[kube(…)]` of the kind")),
+    ("kubebuilder:object:generate", As("#[derive(Clone)]")),
+    ("kubebuilder:object:root", As("#[derive(CustomResource)]")),
+    ("kubebuilder:printcolumn", Else("write `printcolumn(name = \"…\", type_ = \"…\", json_path = \"…\")` in `#[kube(…)]` of the kind")),
+    ("kubebuilder:pruning:PreserveUnknownFields", As("#[crd(preserve_unknown_fields)]")),
+    ("kubebuilder:rbac", Args("#[rbac({})]")),
+    ("kubebuilder:resource", Else("write `plural`, `singular`, `shortname`, `category` and `namespaced` in `#[kube(…)]` of the kind")),
+    ("kubebuilder:scaffold", Else("rbuilder finds its places by syntax: delete the comment")),
+    ("kubebuilder:selectablefield", Else("write `selectable = \".spec.…\"` in `#[kube(…)]` of the kind")),
+    ("kubebuilder:skip", Else("write `skip = [\"…\"]` in `[package.metadata.rbuilder]` of Cargo.toml")),
+    ("kubebuilder:skipversion", Else("delete the version's type, or write `served = false` in `#[kube(…)]` of the kind")),
+    ("kubebuilder:storageversion", Else("write `storage = true` in `#[kube(…)]` of the kind, and `storage = false` in its other versions")),
+    ("kubebuilder:subresource:scale", Else("write `scale(spec_replicas_path = \"…\", status_replicas_path = \"…\")` in `#[kube(…)]` of the kind")),
+    ("kubebuilder:subresource:status", Else("write `status = \"…\"` with the type of the status in `#[kube(…)]` of the kind")),
+    ("kubebuilder:title", Text("#[crd(title = {})]")),
+    ("kubebuilder:unservedversion", Else("write `served = false` in `#[kube(…)]` of the kind")),
+    ("kubebuilder:validation:AtLeastOneOf", Names("#[crd(at_least_one_of({}))]")),
+    ("kubebuilder:validation:AtMostOneOf", Names("#[crd(at_most_one_of({}))]")),
+    ("kubebuilder:validation:EmbeddedResource", As("#[crd(embedded_resource)]")),
+    ("kubebuilder:validation:Enum", List("#[crd(validation(enum = {}))]")),
+    ("kubebuilder:validation:ExactlyOneOf", Names("#[crd(exactly_one_of({}))]")),
+    ("kubebuilder:validation:ExclusiveMaximum", Value("#[crd(validation(exclusive_maximum = {}))]")),
+    ("kubebuilder:validation:ExclusiveMinimum", Value("#[crd(validation(exclusive_minimum = {}))]")),
+    ("kubebuilder:validation:Format", Text("#[crd(validation(format = {}))]")),
+    ("kubebuilder:validation:MaxItems", Value("#[crd(validation(max_items = {}))]")),
+    ("kubebuilder:validation:MaxLength", Value("#[crd(validation(max_length = {}))]")),
+    ("kubebuilder:validation:MaxProperties", Value("#[crd(validation(max_properties = {}))]")),
+    ("kubebuilder:validation:Maximum", Value("#[crd(validation(maximum = {}))]")),
+    ("kubebuilder:validation:MinItems", Value("#[crd(validation(min_items = {}))]")),
+    ("kubebuilder:validation:MinLength", Value("#[crd(validation(min_length = {}))]")),
+    ("kubebuilder:validation:MinProperties", Value("#[crd(validation(min_properties = {}))]")),
+    ("kubebuilder:validation:Minimum", Value("#[crd(validation(minimum = {}))]")),
+    ("kubebuilder:validation:MultipleOf", Value("#[crd(validation(multiple_of = {}))]")),
+    ("kubebuilder:validation:Optional", As("#[crd(optional)]")),
+    ("kubebuilder:validation:Pattern", Text("#[crd(validation(pattern = {}))]")),
+    ("kubebuilder:validation:Required", As("#[crd(required)]")),
+    ("kubebuilder:validation:Schemaless", As("#[crd(schemaless)]")),
+    ("kubebuilder:validation:Type", Text("#[crd(validation(type = {}))]")),
+    ("kubebuilder:validation:UniqueItems", As("#[crd(list_type = \"set\")]")),
+    ("kubebuilder:validation:XEmbeddedResource", As("#[crd(embedded_resource)]")),
+    ("kubebuilder:validation:XIntOrString", As("#[crd(int_or_string)]")),
+    ("kubebuilder:validation:XPreserveUnknownFields", As("#[crd(preserve_unknown_fields)]")),
+    ("kubebuilder:validation:XValidation", Args("#[crd(cel({}))]")),
+    ("kubebuilder:validation:items", Else("write the constraint in `#[crd(items(validation(…)))]`")),
+    ("kubebuilder:webhook", Else("write `#[webhook(mutating)]` or `#[webhook(validating)]` on the handler: the rest follows from its type")),
+    ("kubebuilder:webhookconfiguration", Else("write `configuration = \"…\"` in `#[webhook(…)]` of each handler")),
+    ("listMapKey", List("#[crd(list_map_keys = {})]")),
+    ("listType", Text("#[crd(list_type = {})]")),
+    ("mapType", Text("#[crd(map_type = {})]")),
+    ("nullable", As("#[crd(nullable)]")),
+    ("optional", As("#[crd(optional)]")),
+    ("required", As("#[crd(required)]")),
+    ("structType", Text("#[crd(struct_type = {})]")),
+    ("versionName", Text("#[kube(version = {})]")),
+];
+
+/// The warning about one line of a comment or a doc comment that is a marker in Go's spelling; nothing for any other
+/// line.
+pub fn warn_of_go_marker(line: &str, span: Span) -> Option<Diagnostic> {
+    let line = line.trim();
+    let marker = line.strip_prefix('+')?;
+    let (name, spelling) = row(marker)?;
+    let value = marker[name.len()..]
+        .trim_start_matches(':')
+        .trim_start_matches('=');
+    let shown: String = line.chars().take(80).collect();
+    let message = format!("`{shown}` is kubebuilder's spelling, and says nothing here");
+    Some(Diagnostic::warning(span, message).help(spelled(spelling, value)))
+}
+
+/// The row of a marker: the longest name that it begins with.
+fn row(marker: &str) -> Option<(&'static str, &'static Spelling)> {
+    let fits = |name: &str| {
+        marker
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '=', ' ']))
+    };
+    let known = MARKERS.iter().filter(|(name, _)| fits(name));
+    if let Some((name, spelling)) = known.max_by_key(|(name, _)| name.len()) {
+        return Some((name, spelling));
+    }
+    let rest = marker.strip_prefix("kubebuilder:")?;
+    (!rest.is_empty() && !rest.starts_with(' ')).then_some(("kubebuilder", &UNKNOWN))
+}
+
+const UNKNOWN: Spelling = Else("see the page on markers for what can be said here");
+
+fn spelled(spelling: &Spelling, value: &str) -> String {
+    let written = match spelling {
+        As(attribute) => (*attribute).to_owned(),
+        Else(advice) => return (*advice).to_owned(),
+        Value(attribute) => attribute.replace("{}", &literal(value)),
+        Text(attribute) => attribute.replace("{}", &quoted(value)),
+        List(attribute) => {
+            let items: Vec<String> = items(value).map(literal).collect();
+            attribute.replace("{}", &format!("[{}]", items.join(", ")))
+        }
+        Names(attribute) => attribute.replace("{}", &items(value).collect::<Vec<_>>().join(", ")),
+        Args(attribute) => attribute.replace("{}", &arguments(value)),
+    };
+    format!("write `{written}`")
+}
+
+/// `a;b`, `{a,b}`.
+fn items(value: &str) -> impl Iterator<Item = &str> {
+    let inner = value.trim().trim_start_matches('{').trim_end_matches('}');
+    inner
+        .split([';', ','])
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+}
+
+/// A number or truth as it is, anything else as a string.
+fn literal(value: &str) -> String {
+    let value = value.trim();
+    let is_plain = matches!(value, "true" | "false") || value.parse::<f64>().is_ok_and(f64::is_finite);
+    match value {
+        "{}" => "{}".to_owned(),
+        _ if is_plain => value.to_owned(),
+        _ if value.starts_with('{') => "…".to_owned(),
+        _ => quoted(value),
+    }
+}
+
+/// A string literal of Go or a bare word as a string literal of Rust.
+fn quoted(value: &str) -> String {
+    let value = value.trim();
+    let between = |quote: char| {
+        value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+    };
+    if between('"').is_some() {
+        return value.to_owned();
+    }
+    let text = between('`').unwrap_or(value);
+    if text.contains(['"', '\\']) {
+        format!("r#\"{text}\"#")
+    } else {
+        format!("\"{text}\"")
+    }
+}
+
+/// `a=b,c="d"` as `a = "b", c = "d"`, names in Rust's case.
+fn arguments(value: &str) -> String {
+    let mut list = Vec::new();
+    let mut rest = value;
+    while let Some((name, behind)) = rest.split_once('=') {
+        let end = end_of_value(behind);
+        let name = name.trim_matches([',', ' ', ':']);
+        let mut spelled = String::new();
+        for letter in name.chars() {
+            if letter.is_uppercase() {
+                spelled.push('_');
+            }
+            spelled.extend(letter.to_lowercase());
+        }
+        let value = &behind[..end];
+        let written = match value.trim() {
+            "true" | "false" => value.to_owned(),
+            _ => quoted(&items_text(value)),
+        };
+        list.push(format!("{spelled} = {written}"));
+        rest = &behind[end..];
+    }
+    list.join(", ")
+}
+
+/// `{a,b}` as `a;b`, anything else as it is.
+fn items_text(value: &str) -> String {
+    let value = value.trim();
+    if value.starts_with('{') {
+        items(value).collect::<Vec<_>>().join(";")
+    } else {
+        value.to_owned()
+    }
+}
+
+/// Where the value ends that a text begins with: at a comma outside of quotes and braces.
+fn end_of_value(text: &str) -> usize {
+    let mut quote = None;
+    let mut depth = 0usize;
+    let mut escaped = false;
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            _ if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
+            (Some(open), _) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '`') => quote = Some(letter),
+            (None, '{') => depth += 1,
+            (None, '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: Option<&str>) {
+        let said = warn_of_go_marker(line, Span::default()).and_then(|said| said.help);
+        assert_eq!(said.as_deref(), expected, "{line}");
+    }
+
+    #[test]
+    fn markers_are_spelled_in_rust() {
+        for (line, expected) in [
+            (
+                "+kubebuilder:validation:Minimum=1",
+                "write `#[crd(validation(minimum = 1))]`",
+            ),
+            (
+                "+kubebuilder:validation:Minimum:=1.5",
+                "write `#[crd(validation(minimum = 1.5))]`",
+            ),
+            (
+                "+kubebuilder:validation:Pattern=`^a\\d$`",
+                "write `#[crd(validation(pattern = r#\"^a\\d$\"#))]`",
+            ),
+            (
+                "+kubebuilder:validation:Pattern=\"^a$\"",
+                "write `#[crd(validation(pattern = \"^a$\"))]`",
+            ),
+            (
+                "+kubebuilder:validation:Enum=a;\"b\";3",
+                "write `#[crd(validation(enum = [\"a\", \"b\", 3]))]`",
+            ),
+            (
+                "+kubebuilder:validation:ExactlyOneOf=a;b",
+                "write `#[crd(exactly_one_of(a, b))]`",
+            ),
+            ("+kubebuilder:default=abc", "write `#[crd(default = \"abc\")]`"),
+            ("+kubebuilder:default:=true", "write `#[crd(default = true)]`"),
+            ("+default={}", "write `#[crd(default = {})]`"),
+            ("+optional", "write `#[crd(optional)]`"),
+            ("+listType=map", "write `#[crd(list_type = \"map\")]`"),
+            ("+listMapKey=name", "write `#[crd(list_map_keys = [\"name\"])]`"),
+            ("+k8s:immutable", "write `#[crd(immutable)]`"),
+            (
+                "+kubebuilder:rbac:groups=apps,resources=deployments;pods,resourceNames=a,verbs=get;list",
+                "write `#[rbac(groups = \"apps\", resources = \"deployments;pods\", resource_names = \"a\", verbs = \"get;list\")]`",
+            ),
+            (
+                "+kubebuilder:rbac:groups=\"\",resources=pods,verbs={get,list}",
+                "write `#[rbac(groups = \"\", resources = \"pods\", verbs = \"get;list\")]`",
+            ),
+            (
+                "+kubebuilder:validation:XValidation:rule=\"self.a, self.b\",message=\"no\"",
+                "write `#[crd(cel(rule = \"self.a, self.b\", message = \"no\"))]`",
+            ),
+            (
+                "+kubebuilder:validation:items:MinLength=1",
+                "write the constraint in `#[crd(items(validation(…)))]`",
+            ),
+            (
+                "+kubebuilder:subresource:status",
+                "write `status = \"…\"` with the type of the status in `#[kube(…)]` of the kind",
+            ),
+            (
+                "+kubebuilder:nosuch=1",
+                "see the page on markers for what can be said here",
+            ),
+        ] {
+            check(line, Some(expected));
+        }
+        for line in [
+            "",
+            "+",
+            "+ optional",
+            "+ an item",
+            "+optionally",
+            "+1",
+            "optional",
+            "+kubebuilder: is",
+            "+go:build linux",
+        ] {
+            check(line, None);
+        }
+        assert!(MARKERS.is_sorted_by(|(a, _), (b, _)| a < b));
+    }
+}
