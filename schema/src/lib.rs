@@ -39,7 +39,7 @@ pub use build::{
 };
 pub use cel_name::{cel_name, is_cel_word};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
-pub use format::FORMATS;
+pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use known::{is_known, known};
 pub use literal::{SCHEMA_KEYS, SchemaError};
 pub use markers::{

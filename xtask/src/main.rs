@@ -10,6 +10,7 @@ mod bench_operator;
 mod catalogue;
 mod controller_gen;
 mod docs;
+mod formats;
 mod oracle;
 mod patterns;
 mod repo;
@@ -43,6 +44,8 @@ enum Task {
     Catalogue(catalogue::Args),
     /// Makes the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
+    /// Records which strings the API server accepts for each format (needs Go)
+    Formats(formats::Args),
     /// Records what controller-gen makes of the Go half of the oracle
     Oracle(oracle::Args),
     /// Records which patterns Go's regexp compiles, and what they match (needs Go)
@@ -74,6 +77,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::BenchOperator(args) => bench_operator::run(args),
         Task::Catalogue(args) => catalogue::run(args),
         Task::Docs(args) => docs::run(args),
+        Task::Formats(args) => formats::run(args),
         Task::Oracle(args) => oracle::run(args),
         Task::Patterns(args) => patterns::run(args),
         Task::Scaffold(args) => scaffold::run(args),

@@ -1,0 +1,154 @@
+//! Addresses and names: `ipv4`, `ipv6`, `cidr`, `mac`, `hostname`, `k8s-short-name`, `k8s-long-name`.
+
+use std::net::Ipv6Addr;
+
+/// An address with a dot in it: also an IPv4 address in IPv6 form. Leading zeros are allowed, as Go's were before 1.17.
+pub(super) fn is_ipv4(text: &str) -> bool {
+    text.contains('.')
+        && match text.find(['.', ':']) {
+            Some(first) if text.as_bytes()[first] == b'.' => is_loose_ipv4(text),
+            Some(_) => is_loose_ipv6(text),
+            None => false,
+        }
+}
+
+pub(super) fn is_ipv6(text: &str) -> bool {
+    text.parse::<Ipv6Addr>().is_ok()
+}
+
+pub(super) fn is_cidr(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else {
+        return false;
+    };
+    let most = match (is_loose_ipv4(address), is_loose_ipv6(address)) {
+        (true, _) => 32,
+        (false, true) => 128,
+        (false, false) => return false,
+    };
+    loose_number(bits, 10).is_some_and(|bits| bits <= most)
+}
+
+/// A number of digits only, however many zeros it begins with. Go gives up at `0xFFFFFF`.
+fn loose_number(text: &str, radix: u32) -> Option<u32> {
+    const BIG: u32 = 0xFF_FFFF;
+    if text.is_empty() {
+        return None;
+    }
+    text.chars().try_fold(0, |number: u32, digit| {
+        let number = number * radix + digit.to_digit(radix)?;
+        (number < BIG).then_some(number)
+    })
+}
+
+fn is_loose_ipv4(text: &str) -> bool {
+    let is_octet = |part| loose_number(part, 10).is_some_and(|octet| octet <= 0xFF);
+    text.split('.').count() == 4 && text.split('.').all(is_octet)
+}
+
+fn is_loose_ipv6(text: &str) -> bool {
+    match text.split_once("::") {
+        Some((head, tail)) => {
+            // The gap stands for one group at least.
+            let head = if head.is_empty() {
+                Some(0)
+            } else {
+                groups(head, false)
+            };
+            let tail = if tail.is_empty() {
+                Some(0)
+            } else {
+                groups(tail, true)
+            };
+            matches!((head, tail), (Some(head), Some(tail)) if head + tail <= 7)
+        }
+        None => groups(text, true) == Some(8),
+    }
+}
+
+/// How many groups of 16 bits there are; the last one may be an IPv4 address, which is two.
+fn groups(text: &str, ipv4_is_last: bool) -> Option<usize> {
+    let mut count = 0;
+    let mut parts = text.split(':').peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        count += if is_last && ipv4_is_last && is_loose_ipv4(part) {
+            2
+        } else {
+            loose_number(part, 16)
+                .filter(|group| *group <= 0xFFFF)
+                .map(|_| 1)?
+        };
+    }
+    Some(count)
+}
+
+/// 6, 8 or 20 bytes, as `01:23`, `01-23` or `0123.4567`. Newer API servers also accept digits without separators.
+pub(super) fn is_mac(text: &str) -> Option<bool> {
+    let is_size = |bytes: usize| matches!(bytes, 6 | 8 | 20);
+    let is_hex =
+        |part: &str, digits: usize| part.len() == digits && part.bytes().all(|c| c.is_ascii_hexdigit());
+    if is_size(text.len() / 2) && is_hex(text, text.len() / 2 * 2) {
+        return None;
+    }
+    let matches = |separator: char, digits: usize| {
+        let parts = text.split(separator);
+        is_size(parts.clone().count() * digits / 2) && parts.clone().all(|part| is_hex(part, digits))
+    };
+    Some(matches(':', 2) || matches('-', 2) || matches('.', 4))
+}
+
+pub(super) fn is_short_name(text: &str) -> bool {
+    text.len() <= 63 && is_label(text)
+}
+
+pub(super) fn is_long_name(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+/// Lower-case letters, digits and dashes, with no dash at either end.
+fn is_label(text: &str) -> bool {
+    !text.starts_with('-')
+        && !text.ends_with('-')
+        && !text.is_empty()
+        && text
+            .bytes()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+}
+
+/// A single word, which may have one dash after its first letter, or labels with a dot behind each and a top-level
+/// domain of letters. Which characters beyond ASCII are letters or symbols is left to the API server.
+pub(super) fn is_hostname(text: &str) -> Option<bool> {
+    if text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
+        return Some(false);
+    }
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "$+<=>^`|~".contains(c);
+    let is_possible = |c: char| is_word(c) || c == '-' || c == '.' || !c.is_ascii();
+    if !text.chars().all(is_possible) {
+        return Some(false);
+    }
+    if !text.is_ascii() {
+        return None;
+    }
+    let is_single = || {
+        let mut rest = text.chars();
+        rest.next().is_some_and(is_word)
+            && rest
+                .as_str()
+                .strip_prefix('-')
+                .unwrap_or(rest.as_str())
+                .chars()
+                .all(is_word)
+    };
+    let is_dotted = || {
+        let Some((labels, top)) = text.rsplit_once('.') else {
+            return false;
+        };
+        let is_label = |label: &str| {
+            label.starts_with(is_word)
+                && label.ends_with(is_word)
+                && label.chars().all(|c| is_word(c) || c == '-')
+        };
+        top.len() >= 2 && top.chars().all(|c| c.is_ascii_alphabetic()) && labels.split('.').all(is_label)
+    };
+    Some(is_single() || is_dotted())
+}

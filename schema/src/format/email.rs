@@ -1,0 +1,134 @@
+//! `email`: what Go's `mail.ParseAddress` takes.
+
+/// One address, bare or as `Jane <jane@example.com>`. Nothing is decided of encoded words, groups and addresses in
+/// brackets.
+pub(super) fn is_email(text: &str) -> Option<bool> {
+    if text.contains("=?") || text.contains('[') || text.contains(':') {
+        return None;
+    }
+    let mut reader = Reader(text);
+    Some(reader.read_address().is_some() && reader.skip_comments().is_some() && reader.0.is_empty())
+}
+
+/// What is left to read. Each method moves on only as far as it understands.
+struct Reader<'a>(&'a str);
+
+impl Reader<'_> {
+    fn skip_space(&mut self) {
+        self.0 = self.0.trim_start_matches([' ', '\t']);
+    }
+
+    fn take(&mut self, expected: char) -> Option<()> {
+        self.0 = self.0.strip_prefix(expected)?;
+        Some(())
+    }
+
+    fn read_address(&mut self) -> Option<()> {
+        self.skip_space();
+        let start = self.0;
+        if self.read_bare_address().is_some() {
+            return Some(());
+        }
+        self.0 = start;
+        if !self.0.starts_with('<') {
+            self.read_phrase()?;
+        }
+        self.skip_space();
+        self.take('<')?;
+        self.read_bare_address()?;
+        self.take('>')
+    }
+
+    fn read_bare_address(&mut self) -> Option<()> {
+        self.skip_space();
+        if self.0.starts_with('"') {
+            // A local part of quotes only is none.
+            if self.read_quoted()? == 0 {
+                return None;
+            }
+        } else {
+            self.read_dotted_atom()?;
+        }
+        self.take('@')?;
+        self.skip_space();
+        self.read_dotted_atom()
+    }
+
+    fn read_dotted_atom(&mut self) -> Option<()> {
+        let atom = self.read_atom()?;
+        let is_dotted = !atom.starts_with('.') && !atom.ends_with('.') && !atom.contains("..");
+        is_dotted.then_some(())
+    }
+
+    fn read_atom(&mut self) -> Option<&str> {
+        let end = self.0.find(|c| !is_atom(c)).unwrap_or(self.0.len());
+        let (atom, rest) = self.0.split_at(end);
+        self.0 = rest;
+        (!atom.is_empty()).then_some(atom)
+    }
+
+    /// Returns how many characters stand between the quotes.
+    fn read_quoted(&mut self) -> Option<usize> {
+        let mut rest = self.0.strip_prefix('"')?.chars();
+        let mut count = 0;
+        loop {
+            let c = match rest.next()? {
+                '"' => break,
+                '\\' => rest.next()?,
+                c => c,
+            };
+            if !is_visible(c) && c != ' ' && c != '\t' {
+                return None;
+            }
+            count += 1;
+        }
+        self.0 = rest.as_str();
+        Some(count)
+    }
+
+    /// Words and quoted strings: the name of whom the address is of.
+    fn read_phrase(&mut self) -> Option<()> {
+        let mut words = 0;
+        loop {
+            if words > 0 {
+                self.skip_comments()?;
+            }
+            self.skip_space();
+            let word = match self.0.starts_with('"') {
+                true => self.read_quoted().map(drop),
+                false => self.read_atom().map(drop),
+            };
+            if word.is_none() {
+                return (words > 0).then_some(());
+            }
+            words += 1;
+        }
+    }
+
+    fn skip_comments(&mut self) -> Option<()> {
+        self.skip_space();
+        while self.take('(').is_some() {
+            let mut depth = 1;
+            while depth > 0 {
+                let mut rest = self.0.chars();
+                match rest.next()? {
+                    '\\' => drop(rest.next()),
+                    '(' => depth += 1,
+                    ')' => depth -= 1,
+                    _ => {}
+                }
+                self.0 = rest.as_str();
+            }
+            self.skip_space();
+        }
+        Some(())
+    }
+}
+
+fn is_visible(c: char) -> bool {
+    ('!'..='~').contains(&c) || !c.is_ascii()
+}
+
+fn is_atom(c: char) -> bool {
+    is_visible(c) && !"()<>[]:;@\\,\"".contains(c)
+}

@@ -1,0 +1,150 @@
+//! `date`, `date-time` and `duration`.
+
+/// `2024-01-31`: a day that there is, from year 0 to 9999.
+pub(super) fn is_date(text: &str) -> bool {
+    let &[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = text.as_bytes() else {
+        return false;
+    };
+    let number = |digits: &[u8]| {
+        digits.iter().try_fold(0, |number: u32, digit| {
+            Some(number * 10 + char::from(*digit).to_digit(10)?)
+        })
+    };
+    let (Some(year), Some(month), Some(day)) =
+        (number(&[y0, y1, y2, y3]), number(&[m0, m1]), number(&[d0, d1]))
+    else {
+        return false;
+    };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        _ => return false,
+    };
+    (1..=days).contains(&day)
+}
+
+/// A date and a time with a zone, `T` and `Z` in either case. The API server's expression is loose: any character may
+/// stand before the fraction, offsets have no bounds, and what follows another `t` is not looked at.
+pub(super) fn is_date_time(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let mut parts = lower.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    is_date(date) && is_time(time)
+}
+
+fn is_time(time: &str) -> bool {
+    let Some((clock, rest)) = time.split_at_checked(8) else {
+        return false;
+    };
+    let &[h0, h1, b':', m0, m1, b':', s0, s1] = clock.as_bytes() else {
+        return false;
+    };
+    let digits = [h0, h1, m0, m1, s0, s1];
+    let is_clock = digits.iter().all(u8::is_ascii_digit) && [h0, h1] <= *b"23" && m0 <= b'5' && s0 <= b'5';
+    let without_fraction = || {
+        let mut rest = rest.chars();
+        let digits = rest.next().filter(|c| *c != '\n').map(|_| rest.as_str())?;
+        let zone = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+        (zone.len() < digits.len()).then_some(zone)
+    };
+    is_clock && (is_zone(rest) || without_fraction().is_some_and(is_zone))
+}
+
+fn is_zone(zone: &str) -> bool {
+    match zone.as_bytes() {
+        b"z" => true,
+        [b'+' | b'-', h0, h1, b':', m0, m1] => [h0, h1, m0, m1].into_iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// Go's durations and Scala's: a number and a unit somewhere in the string are enough.
+pub(super) fn is_duration(text: &str) -> bool {
+    is_go_duration(text) || has_scala_duration(text)
+}
+
+/// `-1h30m`, `1.5s`, `0`; at most 2^63 nanoseconds.
+fn is_go_duration(text: &str) -> bool {
+    let is_negative = text.starts_with('-');
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    let mut total = 0_u128;
+    while !rest.is_empty() {
+        let unit_at = rest
+            .find(|c: char| c != '.' && !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (number, after) = rest.split_at(unit_at);
+        let unit_ends = after
+            .find(|c: char| c == '.' || c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let (unit, others) = after.split_at(unit_ends);
+        let is_number = number.matches('.').count() <= 1 && number.bytes().any(|c| c.is_ascii_digit());
+        let (true, Some(factor)) = (is_number, nanoseconds(unit)) else {
+            return false;
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let Ok(whole) = format!("0{whole}").parse::<u64>() else {
+            return false;
+        };
+        let fraction = format!("0.{fraction}").parse::<f64>().unwrap_or_default();
+        // Less than an hour in nanoseconds, so nothing is cut but the fraction of one.
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss
+        )]
+        let fraction = (fraction * factor as f64) as u64;
+        total += u128::from(whole) * u128::from(factor) + u128::from(fraction);
+        rest = others;
+    }
+    let most = 1 << 63;
+    !text.trim_start_matches(['-', '+']).is_empty() && (total < most || (is_negative && total == most))
+}
+
+fn nanoseconds(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    })
+}
+
+fn has_scala_duration(text: &str) -> bool {
+    let mut found = false;
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        rest = &rest[start..];
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = &rest[..rest.len() - after.len()];
+        let spaced = after.trim_start_matches([' ', '\t', '\n', '\x0c', '\r']);
+        let others = spaced.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
+        let unit = &spaced[..spaced.len() - others.len()];
+        rest = after;
+        if unit.is_empty() {
+            continue;
+        }
+        if digits.parse::<i64>().is_err() {
+            return false;
+        }
+        rest = others;
+        found |= is_scala_unit(&unit.to_lowercase());
+    }
+    found
+}
+
+fn is_scala_unit(unit: &str) -> bool {
+    let words = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
+    let beginnings = ["nano", "micro", "milli", "sec", "min", "hour", "day", "week"];
+    words.contains(&unit) || beginnings.iter().any(|beginning| unit.starts_with(beginning))
+}

@@ -1,0 +1,78 @@
+//! `uri`: what Go's `url.ParseRequestURI` takes.
+
+/// An absolute URI or an absolute path. Nothing is decided of hosts in brackets or with several colons, about which
+/// versions of Go differ.
+pub(super) fn is_request_uri(text: &str) -> Option<bool> {
+    if text.is_empty() || text.bytes().any(|c| c.is_ascii_control()) {
+        return Some(false);
+    }
+    if text == "*" {
+        return Some(true);
+    }
+    let Some((scheme, rest)) = split_scheme(text) else {
+        return Some(false);
+    };
+    let rest = rest.split_once('?').map_or(rest, |(before, _)| before);
+    if !rest.starts_with('/') {
+        return Some(scheme.is_some());
+    }
+    match (scheme, rest.strip_prefix("//")) {
+        (Some(_), Some(after)) => {
+            let (authority, path) = after.split_at(after.find('/').unwrap_or(after.len()));
+            if !is_escaped(path) {
+                return Some(false);
+            }
+            is_authority(authority)
+        }
+        _ => Some(is_escaped(rest)),
+    }
+}
+
+/// The scheme, if there is one, and what follows; nothing where a colon comes first.
+fn split_scheme(text: &str) -> Option<(Option<&str>, &str)> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
+    match end {
+        Some(0) if text.starts_with(':') => None,
+        Some(end) if text[end..].starts_with(':') && text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+            Some((Some(&text[..end]), &text[end + 1..]))
+        }
+        _ => Some((None, text)),
+    }
+}
+
+fn is_authority(authority: &str) -> Option<bool> {
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    let is_user = |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
+    if user.is_some_and(|user| !user.chars().all(is_user) || !is_escaped(user)) {
+        return Some(false);
+    }
+    if host.contains(['[', ']']) || host.matches(':').count() > 1 {
+        return None;
+    }
+    let is_port = |port: &str| port.bytes().all(|c| c.is_ascii_digit());
+    if host.split_once(':').is_some_and(|(_, port)| !is_port(port)) {
+        return Some(false);
+    }
+    Some(is_host(host))
+}
+
+/// Of ASCII only `%25` is written with a percent sign in a host.
+fn is_host(host: &str) -> bool {
+    let is_escape =
+        |part: &str| part.starts_with("25") || part.as_bytes().first().is_some_and(|c| *c >= b'8');
+    is_escaped(host)
+        && host.split('%').skip(1).all(is_escape)
+        && !host.contains([' ', '#', '\\', '^', '`', '{', '|', '}'])
+}
+
+/// Two hexadecimal digits follow each percent sign.
+fn is_escaped(text: &str) -> bool {
+    let is_escape = |part: &str| {
+        let digits = part.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    text.split('%').skip(1).all(is_escape)
+}

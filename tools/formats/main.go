@@ -1,0 +1,45 @@
+// Command formats says of strings whether the API server accepts them for a format: it reads lines of JSON from the
+// file it is given and writes each back with the verdict of k8s.io/kube-openapi.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"log"
+	"os"
+
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+)
+
+type line struct {
+	Format   string `json:"format"`
+	Text     string `json:"text"`
+	Accepted bool   `json:"accepted"`
+}
+
+func main() {
+	log.SetFlags(0)
+	file, err := os.Open(os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	encoder := json.NewEncoder(os.Stdout)
+	encoder.SetEscapeHTML(false)
+	scanner := bufio.NewScanner(file)
+	for scanner.Scan() {
+		var each line
+		if err := json.Unmarshal(scanner.Bytes(), &each); err != nil {
+			log.Fatalf("%s: %v", scanner.Text(), err)
+		}
+		if !strfmt.Default.ContainsName(each.Format) {
+			log.Fatalf("there is no format %q", each.Format)
+		}
+		each.Accepted = strfmt.Default.Validates(each.Format, each.Text)
+		if err := encoder.Encode(each); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		log.Fatal(err)
+	}
+}
