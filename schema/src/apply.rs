@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Number, Value};
 
-use crate::build::int_or_string;
+use crate::build::{allow_null, int_or_string};
 use crate::number::is_integral;
 use crate::rework::{self as meta, is_bare, keep_object_meta, shorten_descriptions};
-use crate::structural::check_list_map;
-use crate::validate::validate;
-use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation, compare_numbers};
+use crate::satisfy::find_contradiction;
+use crate::structural::{check_alternatives, check_list_map};
+use crate::validate::{check_default, fits_constraints, is_in_format, validate};
+use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation, compare_numbers, format_type};
 
 /// What is wrong with a marker on the schema it was put on.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,15 +63,16 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
         max_description_length,
         origin: _,
     } = markers;
+    let had = complaints.len();
     if let Some(literal) = literal {
         let description = schema.description.take();
         *schema = Schema::clone(literal);
         schema.description = description.or(schema.description.take());
     }
     retype(validation.schema_type, *int_or_string, schema);
+    schema.nullable |= nullable;
     constrain(validation, schema, complaints);
     schema.preserve_unknown_fields |= preserve_unknown_fields;
-    schema.nullable |= nullable;
     if *embedded_resource {
         embed(schema, complaints);
     }
@@ -107,19 +109,28 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
     }
     override_with(&mut schema.example, example.as_ref());
     override_with(&mut schema.default, default.as_ref());
+    if narrows(markers) && complaints.len() == had {
+        check_constraints(&markers.validation, schema, complaints);
+    }
     check_values(markers, schema, complaints);
+    if schema.default == Some(Value::Null) {
+        schema.default = None;
+    }
+    if schema.nullable && !schema.enumeration.is_empty() {
+        allow_null(schema);
+    }
 }
 
 /// Values that are written out must be values of the schema. A default of the type is asked again where the field
 /// asks for more than the type does.
 fn check_values(markers: &Markers, schema: &Schema, complaints: &mut Vec<Complaint>) {
     if let Some(default) = &markers.default {
-        if let Err(reason) = validate(default, schema) {
+        if let Err(reason) = check_default(default, schema) {
             complaints.push(Complaint::new(format!("the default does not fit: {reason}")));
         }
     } else if let Some(default) = &schema.default
-        && markers.validation != Validation::default()
-        && let Err(reason) = validate(default, schema)
+        && narrows(markers)
+        && let Err(reason) = check_default(default, schema)
     {
         let complaint = Complaint::new(format!("the default of the type does not fit here: {reason}"));
         complaints.push(complaint.help("write a `default` on the field"));
@@ -129,6 +140,16 @@ fn check_values(markers: &Markers, schema: &Schema, complaints: &mut Vec<Complai
     {
         complaints.push(Complaint::new(format!("the example does not fit: {reason}")));
     }
+}
+
+/// Whether markers ask for more than the type does.
+fn narrows(markers: &Markers) -> bool {
+    markers.validation != Validation::default()
+        || markers.topology != Topology::default()
+        || markers.items.is_some()
+        || markers.keys.is_some()
+        || markers.values.is_some()
+        || markers.embedded_resource
 }
 
 /// The value may be the metadata, or hold objects that have some.
@@ -203,6 +224,7 @@ fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<
         min_properties,
         max_properties,
         enumeration,
+        alternatives,
         format,
         schema_type: _,
         min_size: _,
@@ -267,8 +289,82 @@ fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<
         lower(&mut schema.max_properties, *max_properties);
     }
     restrict(enumeration, schema, complaints);
-    override_text(&mut schema.format, format.as_deref());
-    check_bounds(validation, schema, complaints);
+    if let Some(format) = format
+        && format_suits(format, schema, complaints)
+    {
+        schema.format = Some(format.as_str().into());
+    }
+    if let Some(alternatives) = alternatives {
+        join_alternatives(alternatives, schema, complaints);
+    }
+    drop_implied_bounds(schema);
+}
+
+/// Puts alternatives beside those that a schema has; it holds one list of each sort, so further ones go under `allOf`.
+fn join_alternatives(alternatives: &Schema, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    let is_taken = !schema.one_of.is_empty() || !schema.any_of.is_empty() || schema.not.is_some();
+    if is_taken {
+        schema.all_of.push(alternatives.clone());
+    } else {
+        schema.all_of.extend(alternatives.all_of.iter().cloned());
+        schema.any_of.clone_from(&alternatives.any_of);
+        schema.one_of.clone_from(&alternatives.one_of);
+        schema.not.clone_from(&alternatives.not);
+    }
+    for breach in check_alternatives(schema) {
+        let complaint = Complaint::new(format!(
+            "the API server refuses `{}`: {}",
+            breach.path, breach.message
+        ));
+        complaints.push(match breach.help {
+            Some(help) => complaint.help(help),
+            None => complaint,
+        });
+    }
+}
+
+/// Whether the API server looks at a format here; it warns about one of another type on every apply. What it does not
+/// know at all has been told where it is written.
+fn format_suits(format: &str, schema: &Schema, complaints: &mut Vec<Complaint>) -> bool {
+    let noun = match format_type(format) {
+        Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "whole numbers",
+        Some(SchemaType::Number) if schema.schema_type != Some(SchemaType::Number) => "fractions",
+        Some(SchemaType::String)
+            if schema.schema_type != Some(SchemaType::String) && !schema.int_or_string =>
+        {
+            "text"
+        }
+        _ => return true,
+    };
+    let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+    complaints.push(Complaint::new(format!(
+        "the format `{format}` is about {noun}, and this is {this}"
+    )));
+    false
+}
+
+/// Takes out a bound that the format sets anyway. The API server cannot write `i64::MAX` as a bound and refuses every
+/// value where it is one.
+fn drop_implied_bounds(schema: &mut Schema) {
+    let is_implied = |bound: &Option<Number>, is_positive: bool| {
+        bound.as_ref().is_some_and(|bound| {
+            !is_in_format(bound, schema)
+                && is_integral(bound)
+                && (crate::number::float(bound) > 0.0) == is_positive
+        })
+    };
+    let (low, high) = (
+        is_implied(&schema.minimum, false),
+        is_implied(&schema.maximum, true),
+    );
+    if low {
+        schema.minimum = None;
+        schema.exclusive_minimum = false;
+    }
+    if high {
+        schema.maximum = None;
+        schema.exclusive_maximum = false;
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -388,6 +484,7 @@ fn restrict(allowed: &[Value], schema: &mut Schema, complaints: &mut Vec<Complai
             schema_type: schema.schema_type,
             int_or_string: schema.int_or_string,
             preserve_unknown_fields: true,
+            nullable: schema.nullable,
             ..Schema::default()
         };
         if let Err(reason) = validate(value, &type_only) {
@@ -413,33 +510,19 @@ fn restrict(allowed: &[Value], schema: &mut Schema, complaints: &mut Vec<Complai
     schema.enumeration = both;
 }
 
-/// Bounds from the type and from the marker can cross even where each pair alone does not.
-fn check_bounds(validation: &Validation, schema: &Schema, complaints: &mut Vec<Complaint>) {
-    let crossed = |low: &dyn std::fmt::Display, high: &dyn std::fmt::Display| {
-        Complaint::new(format!(
-            "no value fits: the least is {low} and the most is {high}"
-        ))
-        .help("the bounds of the type count too")
-    };
-    if let (Some(low), Some(high)) = (&schema.minimum, &schema.maximum)
-        && (validation.minimum.is_some() || validation.maximum.is_some())
-    {
-        let exclusive = schema.exclusive_minimum || schema.exclusive_maximum;
-        match compare_numbers(low, high) {
-            Ordering::Greater => complaints.push(crossed(low, high)),
-            Ordering::Equal if exclusive => complaints.push(crossed(low, high)),
-            _ => {}
-        }
+/// Constraints of the type and of the marker can contradict each other even where each alone does not.
+fn check_constraints(validation: &Validation, schema: &Schema, complaints: &mut Vec<Complaint>) {
+    if let Some(contradiction) = find_contradiction(schema) {
+        complaints.push(Complaint::new(contradiction).help("the constraints of the type count too"));
+        return;
     }
-    for (low, high) in [
-        (schema.min_length, schema.max_length),
-        (schema.min_items, schema.max_items),
-        (schema.min_properties, schema.max_properties),
-    ] {
-        if let (Some(low), Some(high)) = (low, high)
-            && low > high
+    for value in &validation.enumeration {
+        if schema.enumeration.contains(value)
+            && let Err(reason) = fits_constraints(value, schema)
         {
-            complaints.push(crossed(&low, &high));
+            complaints.push(Complaint::new(format!(
+                "`enum` holds a value that is never accepted: {reason}"
+            )));
         }
     }
 }

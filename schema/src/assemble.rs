@@ -1,9 +1,10 @@
 //! Container and slots to schema.
 
 use crate::apply::{Complaint, apply};
-use crate::build::{any, of_type};
+use crate::build::{allow_null, any, of_type};
 use crate::enumeration::{enumeration, variant_docs};
 use crate::object::{object, one_of_rules};
+use crate::validate::check_default;
 use crate::{Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
 /// Where in a container a problem is.
@@ -48,6 +49,16 @@ pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Pro
         schema
             .validations
             .extend(rules.into_iter().map(|rule| crate::Cel { origin, ..rule }));
+        // Only now are the rules there that the default must keep.
+        if !container.markers.one_of.is_empty()
+            && complaints.is_empty()
+            && let Some(Err(reason)) = schema
+                .default
+                .as_ref()
+                .map(|default| check_default(default, &schema))
+        {
+            complaints.push(Complaint::new(format!("the default does not fit: {reason}")));
+        }
     }
     problems.extend(
         complaints
@@ -89,11 +100,11 @@ fn shape(container: &Container, slots: &[Slot], problems: &mut Vec<Problem>) -> 
 
 /// What a newtype holds. Nothing drops the `null` of an `Option` in it: the newtype is a value, not a field.
 fn held(slot: &Slot) -> Schema {
-    let schema = Schema::clone(&slot.schema);
-    Schema {
-        nullable: schema.nullable || slot.optional,
-        ..schema
+    let mut schema = Schema::clone(&slot.schema);
+    if slot.optional {
+        allow_null(&mut schema);
     }
+    schema
 }
 
 /// The field that serde writes into a tagged struct, and passes over when it reads one.

@@ -50,9 +50,23 @@ pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
     let mut schema = schema.into();
     // Content of any form can be `null` already.
     if schema.schema_type.is_some() || schema.int_or_string {
-        Arc::make_mut(&mut schema).nullable = true;
+        allow_null(Arc::make_mut(&mut schema));
     }
     schema
+}
+
+/// Makes a value nullable. The API server holds `null` against an `enum` and finds it in none, not even in one that
+/// lists it; of what stands in `allOf` it asks everything but `null`.
+pub(crate) fn allow_null(schema: &mut Schema) {
+    schema.nullable = true;
+    let mut enumeration = std::mem::take(&mut schema.enumeration);
+    enumeration.retain(|value| !value.is_null());
+    if !enumeration.is_empty() {
+        schema.all_of.push(Schema {
+            enumeration,
+            ..Schema::default()
+        });
+    }
 }
 
 /// `[T; N]`.

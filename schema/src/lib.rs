@@ -29,6 +29,7 @@ pub mod private;
 mod re2;
 mod refused;
 mod rework;
+mod satisfy;
 mod schema;
 mod structural;
 mod validate;
@@ -41,7 +42,7 @@ pub use cel_name::{cel_name, is_cel_word};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use known::{is_known, known};
-pub use literal::{SCHEMA_KEYS, SchemaError};
+pub use literal::{SCHEMA_KEYS, SchemaError, check_literal};
 pub use markers::{
     Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Origin, Reason, Topology, Validation,
 };
@@ -54,4 +55,4 @@ pub use refused::{ESCAPE, refused};
 pub use rework::{dropped_object_meta, embedded_object_meta, keep_object_meta, shorten_descriptions};
 pub use schema::{Schema, SchemaType};
 pub use structural::{Breach, check_structural};
-pub use validate::validate;
+pub use validate::{check_default, validate};

@@ -1,8 +1,13 @@
 //! A schema written out in source, as JSON: the way out where nothing else can say what is on the wire.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
-use crate::Schema;
+use crate::build::allow_null;
+use crate::satisfy::{find_contradiction, find_repeated};
+use crate::validate::{check_default, fits_constraints, is_type_of};
+use crate::{Breach, Schema, SchemaType, check_structural, format_type};
 
 /// The keys a schema may have, by their names in a manifest.
 pub const SCHEMA_KEYS: &[&str] = &[
@@ -61,15 +66,183 @@ impl Schema {
     /// [`check_structural`](crate::check_structural) to say.
     pub fn from_literal(value: &Value) -> Result<Schema, SchemaError> {
         check_keys(value, String::new())?;
-        serde_json::from_value(value.clone())
-            .map_err(|error| SchemaError::Malformed(error.to_string(), String::new()))
+        let mut schema: Schema = serde_json::from_value(value.clone())
+            .map_err(|error| SchemaError::Malformed(error.to_string(), String::new()))?;
+        allow_nulls(&mut schema);
+        Ok(schema)
     }
+}
+
+/// Writes an `enum` of a nullable value so that `null` is accepted.
+fn allow_nulls(schema: &mut Schema) {
+    let parts = schema.properties.values_mut();
+    let parts = parts
+        .chain(&mut schema.items)
+        .chain(&mut schema.additional_properties);
+    for part in parts {
+        allow_nulls(Arc::make_mut(part));
+    }
+    if schema.nullable && !schema.enumeration.is_empty() {
+        allow_null(schema);
+    }
+}
+
+/// Checks a schema that is written out: that it is structural, that each constraint is about values of its type and
+/// none contradicts another, and that values in it fit. Patterns are left to who reads the literal.
+pub fn check_literal(schema: &Schema) -> Vec<Breach> {
+    let mut breaches = check_structural(schema);
+    visit(schema, &mut String::new(), &mut |schema, path| {
+        let mut breach = |message: String, help: Option<&str>| {
+            breaches.push(Breach {
+                path: path.to_owned(),
+                message,
+                help: help.map(str::to_owned),
+            });
+        };
+        for (key, noun) in misplaced(schema) {
+            let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+            breach(
+                format!("`{key}` is about {noun}, and this is {this}"),
+                Some("leave it out"),
+            );
+        }
+        for value in &schema.enumeration {
+            if value.is_null() && !schema.nullable {
+                breach(
+                    "`enum` holds `null`, and the value is not nullable".into(),
+                    Some("add `\"nullable\": true`"),
+                );
+            } else if let Err(reason) =
+                is_type_of(value, schema).and_then(|()| fits_constraints(value, schema))
+            {
+                breach(
+                    format!("`enum` holds a value that is never accepted: {reason}"),
+                    None,
+                );
+            }
+        }
+        if let Some(value) = find_repeated(&schema.enumeration) {
+            breach(format!("`enum` holds {value} twice"), None);
+        }
+        if let Some(contradiction) = find_contradiction(schema) {
+            breach(contradiction, None);
+        }
+        if let Some(Err(reason)) = schema
+            .default
+            .as_ref()
+            .map(|default| check_default(default, schema))
+        {
+            breach(format!("the default does not fit: {reason}"), None);
+        }
+    });
+    breaches
+}
+
+/// Visits a schema and every one inside it that describes values.
+fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)) {
+    look(schema, path);
+    let length = path.len();
+    let mut inner = |step: &str, schema: &Schema| {
+        *path += step;
+        visit(schema, path, look);
+        path.truncate(length);
+    };
+    for (name, property) in &schema.properties {
+        inner(&format!(".{name}"), property);
+    }
+    if let Some(items) = &schema.items {
+        inner("[]", items);
+    }
+    if let Some(values) = &schema.additional_properties {
+        inner(".*", values);
+    }
+}
+
+/// The keys that say nothing about values of the schema's type, and what they are about.
+fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
+    use SchemaType::{Array, Integer, Number, Object, String};
+    let Some(found) = schema.schema_type else {
+        return Vec::new();
+    };
+    let format = schema.format.as_deref().and_then(format_type);
+    let rows: [(&str, bool, &[SchemaType], &str); 16] = [
+        ("minimum", schema.minimum.is_some(), &[Integer, Number], "numbers"),
+        ("maximum", schema.maximum.is_some(), &[Integer, Number], "numbers"),
+        (
+            "multipleOf",
+            schema.multiple_of.is_some(),
+            &[Integer, Number],
+            "numbers",
+        ),
+        (
+            "exclusiveMinimum",
+            schema.exclusive_minimum,
+            &[Integer, Number],
+            "numbers",
+        ),
+        (
+            "exclusiveMaximum",
+            schema.exclusive_maximum,
+            &[Integer, Number],
+            "numbers",
+        ),
+        ("minLength", schema.min_length.is_some(), &[String], "text"),
+        ("maxLength", schema.max_length.is_some(), &[String], "text"),
+        ("pattern", schema.pattern.is_some(), &[String], "text"),
+        ("minItems", schema.min_items.is_some(), &[Array], "lists"),
+        ("maxItems", schema.max_items.is_some(), &[Array], "lists"),
+        ("items", schema.items.is_some(), &[Array], "lists"),
+        (
+            "minProperties",
+            schema.min_properties.is_some(),
+            &[Object],
+            "objects",
+        ),
+        (
+            "maxProperties",
+            schema.max_properties.is_some(),
+            &[Object],
+            "objects",
+        ),
+        ("properties", !schema.properties.is_empty(), &[Object], "objects"),
+        ("required", !schema.required.is_empty(), &[Object], "objects"),
+        (
+            "additionalProperties",
+            schema.additional_properties.is_some(),
+            &[Object],
+            "objects",
+        ),
+    ];
+    let rows = rows.into_iter();
+    let mut misplaced: Vec<_> = rows
+        .filter(|(_, is_said, types, _)| *is_said && !types.contains(&found))
+        .map(|(key, _, _, noun)| (key, noun))
+        .collect();
+    if let Some(about) = format.filter(|about| *about != found) {
+        let noun = match about {
+            Integer => "whole numbers",
+            Number => "fractions",
+            _ => "text",
+        };
+        misplaced.push(("format", noun));
+    }
+    misplaced
 }
 
 fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     let Value::Object(keys) = value else {
         return Err(SchemaError::Malformed("a schema is a map".into(), path));
     };
+    if keys
+        .get("enum")
+        .and_then(Value::as_array)
+        .is_some_and(Vec::is_empty)
+    {
+        return Err(SchemaError::Malformed(
+            "an empty `enum` allows nothing".into(),
+            path,
+        ));
+    }
     if let Some(key) = keys.keys().find(|key| !SCHEMA_KEYS.contains(&key.as_str())) {
         return Err(SchemaError::UnknownKey(key.clone(), path));
     }

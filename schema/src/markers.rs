@@ -31,8 +31,8 @@ pub struct Markers {
     /// `immutable`.
     #[serde(skip_serializing_if = "is_default")]
     pub immutable: bool,
-    /// `default = …`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `default = …`. `null` takes away the default of the type: the API server has no default of `null`.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "keep_null")]
     pub default: Option<Value>,
     /// `example = …`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +151,9 @@ pub struct Validation {
     pub max_size: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enumeration: Vec<Value>,
+    /// Alternatives that `extend("oneOf" = …)` and its kin write: `all_of`, `any_of`, `one_of` and `not` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alternatives: Option<Box<Schema>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,6 +301,11 @@ pub struct ExternalDocs {
     pub description: Option<String>,
     /// The address.
     pub url: String,
+}
+
+/// serde takes `null` for an absent option.
+fn keep_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -57,6 +57,13 @@ fn visit(schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
     {
         breach("items of a set or map cannot be `null`".into(), None);
     }
+    if !schema.all_of.is_empty()
+        || !schema.any_of.is_empty()
+        || !schema.one_of.is_empty()
+        || schema.not.is_some()
+    {
+        check_parts(schema, schema, path, breaches);
+    }
     let length = path.len();
     let mut inner = |parts: [&str; 2], schema: &Schema| {
         path.extend(parts);
@@ -71,6 +78,115 @@ fn visit(schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
     }
     if let Some(values) = &schema.additional_properties {
         inner([".*", ""], values);
+    }
+}
+
+/// What is wrong with the alternatives of one schema, by paths inside it.
+pub(crate) fn check_alternatives(schema: &Schema) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    check_parts(schema, schema, &mut String::new(), &mut breaches);
+    breaches
+}
+
+/// Checks the alternatives in `holder`, which are about values that `schema` describes.
+fn check_parts(holder: &Schema, schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
+    let of_type = |schema_type| Schema {
+        schema_type: Some(schema_type),
+        ..Schema::default()
+    };
+    let either = [of_type(SchemaType::Integer), of_type(SchemaType::String)];
+    let lists = [
+        ("allOf", &holder.all_of),
+        ("anyOf", &holder.any_of),
+        ("oneOf", &holder.one_of),
+    ];
+    let length = path.len();
+    for (key, parts) in lists {
+        // The one place where an alternative has a type: what is an integer or a string.
+        if key == "anyOf" && **parts == either {
+            continue;
+        }
+        for (position, part) in parts.iter().enumerate() {
+            *path += &format!(".{key}[{position}]");
+            check_part(part, schema, path, breaches);
+            path.truncate(length);
+        }
+    }
+    if let Some(not) = &holder.not {
+        *path += ".not";
+        check_part(not, schema, path, breaches);
+        path.truncate(length);
+    }
+}
+
+/// An alternative constrains values and describes none: it says nothing that only the schema around it may say, and
+/// names only fields that are there.
+fn check_part(part: &Schema, schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
+    let said = [
+        ("type", part.schema_type.is_some()),
+        ("default", part.default.is_some()),
+        ("title", part.title.is_some()),
+        ("description", part.description.is_some()),
+        ("nullable", part.nullable),
+        ("additionalProperties", part.additional_properties.is_some()),
+        ("x-kubernetes-embedded-resource", part.embedded_resource),
+        ("x-kubernetes-int-or-string", part.int_or_string),
+        ("x-kubernetes-list-map-keys", !part.list_map_keys.is_empty()),
+        ("x-kubernetes-list-type", part.list_type.is_some()),
+        ("x-kubernetes-map-type", part.map_type.is_some()),
+        (
+            "x-kubernetes-preserve-unknown-fields",
+            part.preserve_unknown_fields,
+        ),
+        ("x-kubernetes-validations", !part.validations.is_empty()),
+    ];
+    let mut breach = |path: &str, message: String, help: &str| {
+        breaches.push(Breach {
+            path: path.to_owned(),
+            message,
+            help: Some(help.to_owned()),
+        });
+    };
+    for (key, _) in said.into_iter().filter(|(_, is_said)| *is_said) {
+        let help = "say it in the schema around the alternatives";
+        breach(path, format!("an alternative cannot have `{key}`"), help);
+    }
+    for name in part.properties.keys() {
+        if &**name == "metadata" {
+            breach(
+                path,
+                "an alternative cannot be about `metadata`".into(),
+                "leave it out",
+            );
+        } else if !schema.properties.contains_key(name) {
+            let help = "name it in `properties` around the alternatives too";
+            breach(
+                path,
+                format!("there is no field `{name}` for the alternative"),
+                help,
+            );
+        }
+    }
+    if part.items.is_some() && schema.items.is_none() {
+        breach(
+            path,
+            "there are no items for the alternative".into(),
+            "say `items` around the alternatives too",
+        );
+    }
+    check_parts(part, schema, path, breaches);
+    let length = path.len();
+    for (name, inner) in &part.properties {
+        if let Some(outer) = schema.properties.get(name) {
+            path.extend([".", name]);
+            check_part(inner, outer, path, breaches);
+            path.truncate(length);
+        }
+    }
+    if let (Some(inner), Some(outer)) = (&part.items, &schema.items) {
+        *path += "[]";
+        check_part(inner, outer, path, breaches);
+        path.truncate(length);
     }
 }
 

@@ -1,17 +1,72 @@
 //! Whether a literal value fits a schema, as the API server will ask about a default.
 
+mod default;
+mod number;
+mod rule;
+
 use serde_json::Value;
 
-use crate::number::{float, is_integral};
-use crate::{Schema, SchemaType, compare_numbers};
-use std::cmp::Ordering;
+use crate::{Pattern, Schema, SchemaType, accepts_format, compare_numbers};
+
+pub use default::check_default;
+pub(crate) use number::{is_in_format, is_whole};
 
 /// Whether a value fits a schema. Patterns, formats and CEL rules are left to the API server.
 ///
 /// # Errors
 /// Why the value does not fit, a phrase, with the way to the place.
 pub fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
-    fits(value, schema, Form::Structural)
+    fits(value, schema, Judge::of_structure())
+}
+
+/// Whether a value that an `enum` holds fits the other constraints beside it.
+pub(crate) fn fits_constraints(value: &Value, schema: &Schema) -> Result<(), String> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let constraints = Schema {
+        enumeration: Vec::new(),
+        // Alternatives were counted with the `enum`, and fields are asked as far as they are known.
+        preserve_unknown_fields: true,
+        ..schema.clone()
+    };
+    fits(value, &constraints, Judge::of_defaults())
+}
+
+/// Whether a value is of the type that a schema says, whatever its parts are.
+pub(crate) fn is_type_of(value: &Value, schema: &Schema) -> Result<(), String> {
+    if value.is_null() {
+        Ok(())
+    } else {
+        check_type(value, schema)
+    }
+}
+
+/// How strictly a value is looked at.
+#[derive(Clone, Copy)]
+struct Judge {
+    form: Form,
+    /// Whether patterns and formats are asked.
+    reads_strings: bool,
+    /// Whether a value may pass of which nobody here knows whether it fits.
+    trusts: bool,
+}
+
+impl Judge {
+    fn of_structure() -> Judge {
+        Judge {
+            form: Form::Structural,
+            reads_strings: false,
+            trusts: true,
+        }
+    }
+
+    fn of_defaults() -> Judge {
+        Judge {
+            reads_strings: true,
+            ..Judge::of_structure()
+        }
+    }
 }
 
 /// Which of its two forms a schema has.
@@ -23,44 +78,55 @@ enum Form {
     Part,
 }
 
-fn fits(value: &Value, schema: &Schema, form: Form) -> Result<(), String> {
+fn fits(value: &Value, schema: &Schema, judge: Judge) -> Result<(), String> {
     if value.is_null() {
-        return if schema.nullable || form == Form::Part {
-            Ok(())
-        } else {
-            Err("`null` is not allowed".into())
-        };
+        return check_null(schema);
     }
     check_type(value, schema)?;
-    if !schema.enumeration.is_empty() && !schema.enumeration.contains(value) {
+    if !schema.enumeration.is_empty() && !schema.enumeration.iter().any(|allowed| is_same(value, allowed)) {
         return Err(format!("{value} is not one of the values allowed"));
     }
     match value {
-        Value::Number(number) => check_number(number, schema)?,
-        Value::String(text) => check_size(
-            text.chars().count(),
-            schema.min_length,
-            schema.max_length,
-            "characters",
-        )?,
+        Value::Number(number) => number::check_number(number, schema)?,
+        Value::String(text) => check_string(text, schema, judge)?,
         Value::Array(items) => {
             check_size(items.len(), schema.min_items, schema.max_items, "items")?;
             if let Some(inner) = &schema.items {
-                items.iter().try_for_each(|item| fits(item, inner, form))?;
+                items.iter().try_for_each(|item| fits(item, inner, judge))?;
             }
         }
-        Value::Object(fields) => check_object(fields, schema, form)?,
+        Value::Object(fields) => check_object(fields, schema, judge)?,
         Value::Null | Value::Bool(_) => {}
     }
-    check_alternatives(value, schema)
+    check_alternatives(value, schema, judge)
+}
+
+/// Of `null` the API server asks the type and the `enum` only, and no `enum` holds `null` for it.
+fn check_null(schema: &Schema) -> Result<(), String> {
+    let is_typed = schema.schema_type.is_some() || schema.int_or_string;
+    if is_typed && !schema.nullable {
+        return Err("`null` is not allowed".into());
+    }
+    if !schema.enumeration.is_empty() {
+        return Err("`null` is not one of the values allowed".into());
+    }
+    Ok(())
+}
+
+/// Numbers are the same by value, however they are written.
+pub(crate) fn is_same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => compare_numbers(left, right).is_eq(),
+        _ => left == right,
+    }
 }
 
 fn check_type(value: &Value, schema: &Schema) -> Result<(), String> {
     let fits = match schema.schema_type {
-        None => !schema.int_or_string || value.is_string() || value.is_i64() || value.is_u64(),
+        None => !schema.int_or_string || value.is_string() || value.as_number().is_some_and(is_whole),
         Some(SchemaType::Array) => value.is_array(),
         Some(SchemaType::Boolean) => value.is_boolean(),
-        Some(SchemaType::Integer) => value.as_number().is_some_and(is_integral),
+        Some(SchemaType::Integer) => value.as_number().is_some_and(is_whole),
         Some(SchemaType::Number) => value.is_number(),
         Some(SchemaType::Object) => value.is_object(),
         Some(SchemaType::String) => value.is_string(),
@@ -74,42 +140,35 @@ fn check_type(value: &Value, schema: &Schema) -> Result<(), String> {
     Err(format!("{value} is not {wanted}"))
 }
 
-fn check_number(number: &serde_json::Number, schema: &Schema) -> Result<(), String> {
-    let below = |bound: &serde_json::Number, exclusive: bool| match compare_numbers(number, bound) {
-        Ordering::Less => true,
-        Ordering::Equal => exclusive,
-        Ordering::Greater => false,
+fn check_string(text: &str, schema: &Schema, judge: Judge) -> Result<(), String> {
+    let characters = text.chars().count();
+    check_size(characters, schema.min_length, schema.max_length, "characters")?;
+    let decide = |verdict: Option<bool>| match verdict {
+        Some(verdict) if judge.reads_strings => verdict,
+        _ => judge.trusts,
     };
-    let above = |bound: &serde_json::Number, exclusive: bool| match compare_numbers(number, bound) {
-        Ordering::Greater => true,
-        Ordering::Equal => exclusive,
-        Ordering::Less => false,
-    };
-    if let Some(bound) = schema
-        .minimum
-        .as_ref()
-        .filter(|bound| below(bound, schema.exclusive_minimum))
+    if let Some(pattern) = &schema.pattern
+        && !decide(matches_pattern(pattern, text))
     {
-        return Err(format!("{number} is below the minimum, {bound}"));
+        return Err(format!("{text:?} does not match the pattern `{pattern}`"));
     }
-    if let Some(bound) = schema
-        .maximum
-        .as_ref()
-        .filter(|bound| above(bound, schema.exclusive_maximum))
+    if let Some(format) = &schema.format
+        && schema.schema_type.is_none_or(|found| found == SchemaType::String)
+        && crate::format_type(format) == Some(SchemaType::String)
+        && !decide(accepts_format(format, text))
     {
-        return Err(format!("{number} is above the maximum, {bound}"));
-    }
-    if let Some(factor) = &schema.multiple_of {
-        let quotient = float(number) / float(factor);
-        if (quotient - quotient.round()).abs() > 1e-9 {
-            return Err(format!("{number} is not a multiple of {factor}"));
-        }
-    }
-    if schema.format.as_deref() == Some("int32") && number.as_i64().is_none_or(|n| i32::try_from(n).is_err())
-    {
-        return Err(format!("{number} does not fit into 32 bits"));
+        let example = crate::example_of_format(format);
+        let example = example
+            .map(|example| format!(", such as \"{example}\""))
+            .unwrap_or_default();
+        return Err(format!("{text:?} is no `{format}`{example}"));
     }
     Ok(())
+}
+
+/// Whether a string matches a pattern; `None` where that is not known.
+pub(crate) fn matches_pattern(pattern: &str, text: &str) -> Option<bool> {
+    Pattern::parse(pattern).ok()?.is_match(text)
 }
 
 fn check_size(size: usize, least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), String> {
@@ -121,7 +180,11 @@ fn check_size(size: usize, least: Option<u64>, most: Option<u64>, what: &str) ->
     }
 }
 
-fn check_object(fields: &serde_json::Map<String, Value>, schema: &Schema, form: Form) -> Result<(), String> {
+fn check_object(
+    fields: &serde_json::Map<String, Value>,
+    schema: &Schema,
+    judge: Judge,
+) -> Result<(), String> {
     check_size(fields.len(), schema.min_properties, schema.max_properties, "keys")?;
     for name in &schema.required {
         // Defaults are asked as they are written: the defaults of their fields are not filled in before.
@@ -129,25 +192,40 @@ fn check_object(fields: &serde_json::Map<String, Value>, schema: &Schema, form: 
             return Err(format!("the field `{name}` is missing"));
         }
     }
+    // What every whole object has, whatever its schema says.
+    let is_identity =
+        |name: &str| schema.embedded_resource && ["apiVersion", "kind", "metadata"].contains(&name);
     for (name, value) in fields {
         let inner = schema
             .properties
             .get(name.as_str())
             .or(schema.additional_properties.as_ref());
         match inner {
-            Some(inner) => fits(value, inner, form).map_err(|reason| format!("at `{name}`: {reason}"))?,
-            None if form == Form::Part || schema.preserve_unknown_fields || schema.embedded_resource => {}
+            Some(inner) => fits(value, inner, judge).map_err(|reason| format!("at `{name}`: {reason}"))?,
+            None if judge.form == Form::Part || schema.preserve_unknown_fields || is_identity(name) => {}
             None => return Err(format!("there is no field `{name}`")),
         }
     }
     Ok(())
 }
 
-fn check_alternatives(value: &Value, schema: &Schema) -> Result<(), String> {
-    let holds = |part: &Schema| fits(value, part, Form::Part).is_ok();
-    if schema.all_of.iter().any(|part| !holds(part))
-        || (!schema.any_of.is_empty() && !schema.any_of.iter().any(holds))
-        || (!schema.one_of.is_empty() && schema.one_of.iter().filter(|part| holds(part)).count() != 1)
+fn check_alternatives(value: &Value, schema: &Schema, judge: Judge) -> Result<(), String> {
+    let part = Judge {
+        form: Form::Part,
+        ..judge
+    };
+    let may_hold = |schema: &Schema| fits(value, schema, part).is_ok();
+    // What is counted against the value must be certain where the rest may be trusted, and the other way round.
+    let against = Judge {
+        trusts: !part.trusts,
+        ..part
+    };
+    let holds = |schema: &Schema| fits(value, schema, against).is_ok();
+    if schema.all_of.iter().any(|part| !may_hold(part))
+        || (!schema.any_of.is_empty() && !schema.any_of.iter().any(may_hold))
+        || (!schema.one_of.is_empty()
+            && (!schema.one_of.iter().any(may_hold)
+                || schema.one_of.iter().filter(|part| holds(part)).count() > 1))
         || schema.not.as_deref().is_some_and(holds)
     {
         return Err(format!("{value} matches none, or several, of the alternatives"));

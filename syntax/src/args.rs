@@ -191,6 +191,9 @@ pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Malformed>
         if cursor.eat_word("false") {
             return Ok(Value::Bool(false));
         }
+        if cursor.eat_word("null") {
+            return Ok(Value::Null);
+        }
     }
     let Some((kind, text)) = cursor.literal() else {
         return Err(Malformed::new(at, WANTED));

@@ -107,9 +107,9 @@ fn what_has_no_tighter_form_is_kept_twice() {
 fn the_field_has_the_last_word() {
     let of_type = json!({"type": "string", "default": "a", "title": "A", "format": "uri", "x-kubernetes-validations": [{"rule": "2"}]});
     check(
-        json!({"default": "b", "title": "B", "validation": {"format": "email"}, "cel": [{"rule": "1"}]}),
+        json!({"default": "b@c", "title": "B", "validation": {"format": "email"}, "cel": [{"rule": "1"}]}),
         of_type,
-        json!({"type": "string", "default": "b", "title": "B", "format": "email", "x-kubernetes-validations": [{"rule": "1"}, {"rule": "2"}]}),
+        json!({"type": "string", "default": "b@c", "title": "B", "format": "email", "x-kubernetes-validations": [{"rule": "1"}, {"rule": "2"}]}),
     );
     check(
         json!({"validation": {"schema_type": "string", "min_length": 1}}),
@@ -199,5 +199,186 @@ fn contradictions_are_refused() {
         json!({"default": "long"}),
         text(),
         "the default does not fit: it has 4 characters, and the most is 3",
+    );
+}
+
+#[test]
+fn constraints_that_nothing_meets_are_refused() {
+    let number = || json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": 255});
+    for (validation, schema, complaint) in [
+        (
+            json!({"minimum": 300}),
+            number(),
+            "no value fits: the least is 300 and the most is 255",
+        ),
+        (
+            json!({"maximum": -1}),
+            number(),
+            "no value fits: the least is 0 and the most is -1",
+        ),
+        (
+            json!({"minimum": 2, "maximum": 3, "exclusive_minimum": true, "exclusive_maximum": true}),
+            number(),
+            "no value fits: there is no whole number between the bounds",
+        ),
+        (
+            json!({"minimum": 5, "maximum": 9, "multiple_of": 10}),
+            number(),
+            "no value fits: there is no multiple of 10 between the bounds",
+        ),
+        (
+            json!({"minimum": 0.25, "maximum": 0.4, "multiple_of": 0.5}),
+            json!({"type": "number"}),
+            "no value fits: there is no multiple of 0.5 between the bounds",
+        ),
+        (
+            json!({"minimum": 3_000_000_000_u32}),
+            json!({"type": "integer", "format": "int32"}),
+            "no value fits: the bound 3000000000 is beyond what the format `int32` holds",
+        ),
+        (
+            json!({"minimum": u64::MAX}),
+            json!({"type": "integer", "format": "int64"}),
+            "no value fits: the bound 18446744073709551615 is beyond what the format `int64` holds",
+        ),
+        (
+            json!({"min_length": 4}),
+            json!({"type": "string", "maxLength": 3}),
+            "no value fits: the least is 4 and the most is 3",
+        ),
+        (
+            json!({"min_items": 3}),
+            json!({"type": "array", "items": {"type": "boolean"}, "x-kubernetes-list-type": "set"}),
+            "no value fits: it needs 3 items, and at most 2 of them can differ",
+        ),
+        (
+            json!({"min_items": 3}),
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "x-kubernetes-list-type": "set"}),
+            "no value fits: it needs 3 items, and at most 2 of them can differ",
+        ),
+        (
+            json!({"min_items": 4}),
+            json!({
+                "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+                "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "integer", "minimum": 1, "maximum": 3}}},
+            }),
+            "no value fits: it needs 4 items, and at most 3 of them can differ",
+        ),
+        (
+            json!({"max_properties": 1}),
+            json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]}),
+            "no value fits: 2 fields are required, and the most is 1",
+        ),
+        (
+            json!({"min_properties": 2}),
+            json!({"type": "object", "properties": {"a": {"type": "string"}}}),
+            "no value fits: there are 1 fields, and the least is 2",
+        ),
+        (
+            json!({"max_length": 1}),
+            json!({"type": "string", "enum": ["aa", "bb"]}),
+            "no value of the `enum` fits: it has 2 characters, and the most is 1",
+        ),
+        (
+            json!({"enumeration": [1, 10], "maximum": 5}),
+            json!({"type": "integer"}),
+            "`enum` holds a value that is never accepted: 10 is above the maximum, 5",
+        ),
+        (
+            json!({"enumeration": ["10.0.0.1", "localhost"], "format": "ipv4"}),
+            json!({"type": "string"}),
+            "`enum` holds a value that is never accepted: \"localhost\" is no `ipv4`, such as \"10.0.0.1\"",
+        ),
+        (
+            json!({"format": "date-time"}),
+            json!({"type": "integer"}),
+            "the format `date-time` is about text, and this is a whole number",
+        ),
+        (
+            json!({"format": "int64"}),
+            json!({"type": "number"}),
+            "the format `int64` is about whole numbers, and this is a number",
+        ),
+        (
+            json!({"alternatives": {"oneOf": [{"type": "string"}]}}),
+            json!({"type": "string"}),
+            "the API server refuses `.oneOf[0]`: an alternative cannot have `type`",
+        ),
+        (
+            json!({"alternatives": {"anyOf": [{"required": ["b"], "properties": {"b": {"minLength": 1}}}]}}),
+            json!({"type": "object", "properties": {"a": {"type": "string"}}}),
+            "the API server refuses `.anyOf[0]`: there is no field `b` for the alternative",
+        ),
+    ] {
+        refused(json!({ "validation": validation }), schema, complaint);
+    }
+}
+
+#[test]
+fn constraints_that_something_meets_are_kept() {
+    let kept = |validation: Value, schema: Value, expected: Value| {
+        check(json!({ "validation": validation }), schema, expected);
+    };
+    kept(
+        json!({"minimum": 0.2, "maximum": 0.6, "multiple_of": 0.1}),
+        json!({"type": "number"}),
+        json!({"type": "number", "minimum": 0.2, "maximum": 0.6, "multipleOf": 0.1}),
+    );
+    kept(
+        json!({"min_items": 2}),
+        json!({"type": "array", "items": {"type": "boolean"}}),
+        json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2}),
+    );
+    // A bound that the format sets anyway cannot be written.
+    kept(
+        json!({"minimum": i64::MIN, "maximum": i64::MAX}),
+        json!({"type": "integer", "format": "int64"}),
+        json!({"type": "integer", "format": "int64"}),
+    );
+    kept(
+        json!({"maximum": u32::MAX}),
+        json!({"type": "integer", "format": "int32"}),
+        json!({"type": "integer", "format": "int32"}),
+    );
+    kept(
+        json!({"enumeration": ["A"]}),
+        json!({"type": "string", "enum": ["A", "B"], "maxLength": 1}),
+        json!({"type": "string", "enum": ["A"], "maxLength": 1}),
+    );
+    kept(
+        json!({"alternatives": {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}}),
+        json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
+        json!({
+            "type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+            "oneOf": [{"required": ["a"]}, {"required": ["b"]}],
+        }),
+    );
+}
+
+/// The API server finds `null` in no `enum`, so the `enum` of a nullable value stands where it is not asked of `null`.
+#[test]
+fn null_is_accepted_where_it_is_allowed() {
+    let nullable = json!({"type": "string", "nullable": true, "allOf": [{"enum": ["A", "B"]}]});
+    check(
+        json!({"nullable": true}),
+        json!({"type": "string", "enum": ["A", "B"]}),
+        nullable.clone(),
+    );
+    let with_null = json!({"nullable": true, "validation": {"enumeration": ["A", "B", null]}});
+    check(with_null, json!({"type": "string"}), nullable);
+    check(
+        json!({"nullable": true, "default": null}),
+        json!({"type": "string", "default": "a"}),
+        json!({"type": "string", "nullable": true}),
+    );
+    refused(
+        json!({"default": null}),
+        json!({"type": "string"}),
+        "the default does not fit: `null` is not allowed",
+    );
+    refused(
+        json!({"validation": {"enumeration": ["A", null]}}),
+        json!({"type": "string"}),
+        "`enum` holds a wrong value: `null` is not allowed",
     );
 }

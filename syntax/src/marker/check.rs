@@ -1,11 +1,11 @@
 //! Checks on the markers of one place, as far as they need nothing but the place itself.
 
-use rbuilder_schema::{FORMATS, ListType, Markers, Pattern, Validation};
+use rbuilder_schema::{FORMATS, ListType, Markers, Pattern, SchemaType, Validation, format_type};
 use serde_json::{Number, Value};
 
 use super::constraint::{CONSTRAINTS, Subject};
 use super::{Kind, Reading};
-use crate::{Diagnostic, Session, suggest};
+use crate::{Diagnostic, Session, Span, suggest};
 
 /// Checks everything that one place says.
 pub(super) fn reading(reading: &Reading, session: &mut Session) {
@@ -108,6 +108,10 @@ fn subjects(reading: &Reading, session: &mut Session) {
         let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == name) else {
             continue;
         };
+        if name == "format" {
+            format_subject(reading, at, kind, session);
+            continue;
+        }
         if fits(constraint.subject, kind) {
             continue;
         }
@@ -121,6 +125,26 @@ fn subjects(reading: &Reading, session: &mut Session) {
             Some(other) => diagnostic.help(format!("write `{other}`")),
             None => diagnostic,
         });
+    }
+}
+
+/// A format is about values of one type; the API server ignores it on others, and warns on every apply.
+fn format_subject(reading: &Reading, at: Span, kind: &Kind, session: &mut Session) {
+    let Some(format) = &reading.markers.validation.format else {
+        return;
+    };
+    let (fits, noun) = match format_type(format) {
+        Some(SchemaType::Integer) => (*kind == Kind::Integer, "whole numbers"),
+        Some(SchemaType::Number) => (*kind == Kind::Number, "fractions"),
+        Some(SchemaType::String) => (*kind == Kind::Text, "text"),
+        _ => return,
+    };
+    if !fits {
+        let message = format!(
+            "the format `{format}` is about {noun}, and this is {}",
+            kind.noun()
+        );
+        session.error(at, message);
     }
 }
 
@@ -218,6 +242,7 @@ fn values(reading: &Reading, session: &mut Session) {
     for (name, value) in [("default", default), ("example", example)] {
         if let Some(value) = value
             && !is(value, kind)
+            && !(value.is_null() && reading.markers.nullable)
         {
             session.error(
                 reading.at(name),
@@ -236,7 +261,10 @@ fn values(reading: &Reading, session: &mut Session) {
     for (position, value) in allowed.iter().enumerate() {
         if allowed[..position].contains(value) {
             session.error(reading.at("enum"), format!("`enum` holds {value} twice"));
-        } else if !is(value, kind) {
+        } else if value.is_null() && *kind != Kind::Unknown && !reading.markers.nullable {
+            let message = "`enum` holds `null`, and the value is not nullable";
+            session.error_help(reading.at("enum"), message, "add `nullable`, or leave out `null`");
+        } else if !is(value, kind) && !value.is_null() {
             session.error(
                 reading.at("enum"),
                 format!("`enum` holds {value}, and the type is {}", kind.noun()),
@@ -254,10 +282,10 @@ fn is(value: &Value, kind: &Kind) -> bool {
         Kind::Boolean => value.is_boolean(),
         Kind::List(item) => value
             .as_array()
-            .is_some_and(|items| items.iter().all(|value| is(value, item))),
+            .is_some_and(|items| items.iter().all(|value| value.is_null() || is(value, item))),
         Kind::Map(item) => value
             .as_object()
-            .is_some_and(|map| map.values().all(|value| is(value, item))),
+            .is_some_and(|map| map.values().all(|value| value.is_null() || is(value, item))),
         Kind::Object => value.is_object(),
     }
 }

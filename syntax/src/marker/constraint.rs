@@ -3,7 +3,7 @@
 use rbuilder_schema::{SchemaType, Validation};
 use serde_json::Value;
 
-use super::{ANYWHERE, Marker, Reading, cel};
+use super::{ANYWHERE, Marker, Reading, cel, raw};
 use crate::args::{Arg, ArgValue};
 use crate::{Session, suggest};
 
@@ -184,6 +184,10 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     match arg.name {
         "min_size" => return reading.markers.validation.min_size = arg.count(session),
         "max_size" => return reading.markers.validation.max_size = arg.count(session),
+        // What schemars' `extend` says by the words of OpenAPI, and no marker says.
+        "allOf" | "anyOf" | "oneOf" | "not" => {
+            return raw::read_alternatives(arg, &mut reading.markers.validation, session);
+        }
         _ => {}
     }
     let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == arg.name) else {

@@ -1,6 +1,7 @@
 //! `schema = { … }`: the schema itself, where neither the Rust type nor other markers can say it.
 
-use rbuilder_schema::{SCHEMA_KEYS, Schema, SchemaError, check_structural};
+use rbuilder_schema::{Pattern, SCHEMA_KEYS, Schema, SchemaError, Validation, check_literal};
+use serde_json::{Value, json};
 
 use super::{Marker, Place, Reading};
 use crate::args::Arg;
@@ -17,20 +18,10 @@ pub(super) const MARKERS: &[Marker] = &[Marker {
 
 fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     let Some(value) = arg.any(session) else { return };
-    let schema = match Schema::from_literal(&value) {
-        Ok(schema) => schema,
-        Err(SchemaError::UnknownKey(key, path)) => {
-            let help = suggest::help(&key, SCHEMA_KEYS.iter().copied());
-            let message = format!("unknown key `{key}` of a schema{}", place(&path));
-            return session.error_help(arg.value_span(), message, help);
-        }
-        Err(SchemaError::Malformed(reason, path)) => {
-            let help = "write it as in a manifest: `schema = { \"type\": \"string\", \"maxLength\": 5 }`";
-            let message = format!("this is no schema{}: {reason}", place(&path));
-            return session.error_help(arg.value_span(), message, help);
-        }
+    let Some(schema) = schema_of(&value, arg, session) else {
+        return;
     };
-    for breach in check_structural(&schema) {
+    for breach in check_literal(&schema) {
         let message = format!(
             "the API server refuses this schema{}: {}",
             place(&breach.path),
@@ -38,7 +29,61 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
         );
         session.error_help(arg.value_span(), message, breach.help.unwrap_or_default());
     }
+    check_patterns(&schema, arg, session);
     reading.markers.schema = Some(schema.into());
+}
+
+/// Reads a schema as it stands in a manifest; what cannot be read is reported.
+fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> {
+    match Schema::from_literal(value) {
+        Ok(schema) => Some(schema),
+        Err(SchemaError::UnknownKey(key, path)) => {
+            let help = suggest::help(&key, SCHEMA_KEYS.iter().copied());
+            let message = format!("unknown key `{key}` of a schema{}", place(&path));
+            session.error_help(arg.value_span(), message, help);
+            None
+        }
+        Err(SchemaError::Malformed(reason, path)) => {
+            let help = "write it as in a manifest: `schema = { \"type\": \"string\", \"maxLength\": 5 }`";
+            let message = format!("this is no schema{}: {reason}", place(&path));
+            session.error_help(arg.value_span(), message, help);
+            None
+        }
+    }
+}
+
+/// Reads the alternatives of `extend("oneOf" = [{ "required": ["a"] }, …])`.
+pub(super) fn read_alternatives(arg: &Arg, validation: &mut Validation, session: &mut Session) {
+    let Some(value) = arg.any(session) else { return };
+    let Some(new) = schema_of(&json!({ arg.name: value }), arg, session) else {
+        return;
+    };
+    check_patterns(&new, arg, session);
+    let known = validation.alternatives.get_or_insert_default();
+    known.all_of.extend(new.all_of);
+    known.any_of.extend(new.any_of);
+    known.one_of.extend(new.one_of);
+    known.not = new.not.or(known.not.take());
+}
+
+/// Checks every pattern in a schema, alternatives included.
+fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
+    if let Some(text) = &schema.pattern
+        && let Err(reason) = Pattern::parse(text)
+    {
+        let help = "patterns are Go's RE2: https://github.com/google/re2/wiki/Syntax";
+        let message = format!("the pattern cannot be used: {reason}");
+        session.error_help(arg.value_span(), message, help);
+    }
+    let shared = schema
+        .properties
+        .values()
+        .chain(&schema.items)
+        .chain(&schema.additional_properties);
+    let parts = schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of);
+    for part in shared.chain(&schema.not).map(AsRef::as_ref).chain(parts) {
+        check_patterns(part, arg, session);
+    }
 }
 
 fn place(path: &str) -> String {

@@ -484,6 +484,10 @@ const KEYWORDS: &[(&str, &str)] = &[
     ("enum", "enum"),
     ("format", "format"),
     ("type", "type"),
+    ("allOf", "allOf"),
+    ("anyOf", "anyOf"),
+    ("oneOf", "oneOf"),
+    ("not", "not"),
 ];
 
 /// Extensions and other keys that are a word there and a flag here.

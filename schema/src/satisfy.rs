@@ -1,0 +1,164 @@
+//! Constraints that contradict each other, so that the API server takes the schema and then refuses every value.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+use crate::number::{float, is_integral};
+use crate::validate::{fits_constraints, is_in_format, is_same};
+use crate::{ListType, Schema, SchemaType, compare_numbers};
+
+/// Finds the first reason why no value fits a schema, in its own constraints: parts report their own.
+pub(crate) fn find_contradiction(schema: &Schema) -> Option<String> {
+    let of_sizes = || {
+        [
+            (schema.min_length, schema.max_length),
+            (schema.min_items, schema.max_items),
+            (schema.min_properties, schema.max_properties),
+        ]
+        .into_iter()
+        .find_map(|(least, most)| crossed(least?, most?))
+    };
+    of_numbers(schema)
+        .or_else(of_sizes)
+        .or_else(|| of_items(schema))
+        .or_else(|| of_fields(schema))
+        .or_else(|| of_values(schema))
+}
+
+fn crossed(least: u64, most: u64) -> Option<String> {
+    (least > most).then(|| format!("no value fits: the least is {least} and the most is {most}"))
+}
+
+fn of_numbers(schema: &Schema) -> Option<String> {
+    let (low, high) = (schema.minimum.as_ref(), schema.maximum.as_ref());
+    if let Some(bound) = [low, high]
+        .into_iter()
+        .flatten()
+        .find(|bound| !is_in_format(bound, schema))
+    {
+        if !is_integral(bound) {
+            return Some(format!(
+                "no value fits: the bound {bound} of a whole number has a fraction"
+            ));
+        }
+        let format = schema.format.as_deref().unwrap_or("int64");
+        return Some(format!(
+            "no value fits: the bound {bound} is beyond what the format `{format}` holds"
+        ));
+    }
+    if let (Some(low), Some(high)) = (low, high) {
+        let is_open = schema.exclusive_minimum || schema.exclusive_maximum;
+        let order = compare_numbers(low, high);
+        if order == Ordering::Greater || (order == Ordering::Equal && is_open) {
+            return Some(format!(
+                "no value fits: the least is {low} and the most is {high}"
+            ));
+        }
+    }
+    let (least, most) = range_of(schema, 1.0)?;
+    if schema.schema_type == Some(SchemaType::Integer) && least > most {
+        return Some("no value fits: there is no whole number between the bounds".to_owned());
+    }
+    let factor = schema.multiple_of.as_ref()?;
+    let (least, most) = range_of(schema, float(factor))?;
+    (least > most).then(|| format!("no value fits: there is no multiple of {factor} between the bounds"))
+}
+
+/// The least and the greatest multiple of a factor between two bounds, divided by it; nothing where a bound is missing
+/// or so far out that an `f64` does not count by ones.
+fn range_of(schema: &Schema, factor: f64) -> Option<(f64, f64)> {
+    let quotient = |bound: &Number| Some(float(bound) / factor).filter(|quotient| quotient.abs() < 1e15);
+    let near = |quotient: f64| (quotient - quotient.round()).abs() < 1e-9;
+    let (low, high) = (
+        quotient(schema.minimum.as_ref()?)?,
+        quotient(schema.maximum.as_ref()?)?,
+    );
+    let least = if near(low) { low.round() } else { low.ceil() };
+    let most = if near(high) { high.round() } else { high.floor() };
+    Some((
+        least + f64::from(u8::from(schema.exclusive_minimum && near(low))),
+        most - f64::from(u8::from(schema.exclusive_maximum && near(high))),
+    ))
+}
+
+/// A set, or a list by key, has at most as many items as there are values.
+fn of_items(schema: &Schema) -> Option<String> {
+    let items = schema.items.as_deref()?;
+    let most = match schema.list_type? {
+        ListType::Atomic => return None,
+        ListType::Set => count_values(items)?,
+        ListType::Map => {
+            let keys = schema.list_map_keys.iter();
+            let mut counts = keys.map(|key| count_values(items.properties.get(key.as_str())?));
+            counts.try_fold(1_u64, |product, count| Some(product.saturating_mul(count?)))?
+        }
+    };
+    let least = schema.min_items.filter(|least| *least > most)?;
+    Some(format!(
+        "no value fits: it needs {least} items, and at most {most} of them can differ"
+    ))
+}
+
+/// How many values there are, where that can be counted.
+fn count_values(schema: &Schema) -> Option<u64> {
+    if !schema.enumeration.is_empty() {
+        return Some(schema.enumeration.len() as u64);
+    }
+    match schema.schema_type? {
+        SchemaType::Boolean => Some(2),
+        SchemaType::Integer => {
+            let (least, most) = range_of(schema, 1.0)?;
+            // Both are whole and below 10^15.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let count = (most - least + 1.0).max(0.0) as u64;
+            Some(count)
+        }
+        _ => None,
+    }
+}
+
+fn of_fields(schema: &Schema) -> Option<String> {
+    let required = schema.required.len() as u64;
+    if let Some(most) = schema.max_properties.filter(|most| *most < required) {
+        return Some(format!(
+            "no value fits: {required} fields are required, and the most is {most}"
+        ));
+    }
+    let is_closed = schema.schema_type == Some(SchemaType::Object)
+        && !schema.properties.is_empty()
+        && schema.additional_properties.is_none()
+        && !schema.preserve_unknown_fields
+        && !schema.embedded_resource;
+    let fields = schema.properties.len() as u64;
+    let least = schema
+        .min_properties
+        .filter(|least| is_closed && *least > fields)?;
+    Some(format!(
+        "no value fits: there are {fields} fields, and the least is {least}"
+    ))
+}
+
+/// An `enum` of which no value fits the other constraints.
+fn of_values(schema: &Schema) -> Option<String> {
+    let reasons = schema
+        .enumeration
+        .iter()
+        .map(|value| fits_constraints(value, schema).err());
+    let reasons: Option<Vec<String>> = reasons.collect();
+    let first = reasons?.into_iter().next()?;
+    Some(format!("no value of the `enum` fits: {first}"))
+}
+
+/// The first value of a list that is there before.
+pub(crate) fn find_repeated(values: &[Value]) -> Option<&Value> {
+    let is_repeated = |(position, value): &(usize, &Value)| {
+        let before = &values[..*position];
+        before.iter().any(|other| is_same(other, value))
+    };
+    values
+        .iter()
+        .enumerate()
+        .find(is_repeated)
+        .map(|(_, value)| value)
+}

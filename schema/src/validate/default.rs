@@ -1,0 +1,162 @@
+//! Defaults: what the API server asks of them when it takes the definition, and later of the objects they are put in.
+
+use serde_json::{Map, Value};
+
+use super::{Judge, fits, rule};
+use crate::satisfy::find_repeated;
+use crate::{ListType, Schema};
+
+/// Checks a default as the API server does: by its schema with patterns and formats, and by the rules that markers
+/// write. Beyond what it asks of the definition, no object may be refused because the default is put in: that takes
+/// sets and lists by key whose items differ, also when the defaults of inner fields are filled in.
+///
+/// A default of `null` is one that the API server does not see.
+///
+/// # Errors
+/// Why the default does not fit, a phrase, with the way to the place.
+pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
+    if default.is_null() && schema.nullable {
+        return Ok(());
+    }
+    check_whole(default, schema)?;
+    let mut filled = default.clone();
+    fill(&mut filled, schema);
+    if filled != *default {
+        check_whole(&filled, schema)
+            .map_err(|reason| format!("when the defaults of its fields are filled in: {reason}"))?;
+    }
+    check_lists(&filled, schema)
+}
+
+fn check_whole(value: &Value, schema: &Schema) -> Result<(), String> {
+    fits(value, schema, Judge::of_defaults())?;
+    check_parts(value, schema)
+}
+
+/// Puts in the defaults of what is absent inside a value.
+fn fill(value: &mut Value, schema: &Schema) {
+    match value {
+        Value::Object(fields) => {
+            for (name, property) in &schema.properties {
+                if let Some(default) = property.default.as_ref().filter(|default| !default.is_null())
+                    && !fields.contains_key(&**name)
+                {
+                    fields.insert(name.to_string(), default.clone());
+                }
+            }
+            for (name, field) in fields {
+                if let Some(inner) = inner(schema, name) {
+                    fill(field, inner);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                items.iter_mut().for_each(|item| fill(item, inner));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
+    let inner = schema.properties.get(name);
+    inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
+}
+
+/// Visits every value inside another, itself first, with the way to it.
+fn visit(
+    value: &Value,
+    schema: &Schema,
+    check: &dyn Fn(&Value, &Schema) -> Result<(), String>,
+) -> Result<(), String> {
+    check(value, schema)?;
+    match value {
+        Value::Object(fields) => fields.iter().try_for_each(|(name, field)| {
+            let Some(inner) = inner(schema, name) else {
+                return Ok(());
+            };
+            visit(field, inner, check).map_err(|reason| format!("at `{name}`: {reason}"))
+        }),
+        Value::Array(items) => match &schema.items {
+            Some(inner) => items.iter().try_for_each(|item| visit(item, inner, check)),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Rules, and what every whole object must have.
+fn check_parts(value: &Value, schema: &Schema) -> Result<(), String> {
+    visit(value, schema, &|value, schema| {
+        if let Value::Object(fields) = value
+            && schema.embedded_resource
+        {
+            check_identity(fields)?;
+        }
+        schema
+            .validations
+            .iter()
+            .try_for_each(|rule| rule::check(rule, value))
+    })
+}
+
+fn check_identity(fields: &Map<String, Value>) -> Result<(), String> {
+    for name in ["apiVersion", "kind"] {
+        match fields.get(name) {
+            None => return Err(format!("a whole object needs `{name}`")),
+            Some(Value::String(text)) if text.is_empty() => {
+                return Err(format!("`{name}` must not be empty"));
+            }
+            Some(Value::String(_)) => {}
+            Some(other) => return Err(format!("`{name}` is {other}, and it must be a text")),
+        }
+    }
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    if text("apiVersion").matches('/').count() > 1 {
+        return Err(format!(
+            "{:?} is no `apiVersion`, such as \"apps/v1\"",
+            text("apiVersion")
+        ));
+    }
+    let kind = text("kind");
+    let is_kind = kind.len() <= 63
+        && kind.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !kind.ends_with('-')
+        && kind.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
+    if !is_kind {
+        return Err(format!("{kind:?} is no `kind`, such as \"Deployment\""));
+    }
+    match fields.get("metadata") {
+        None | Some(Value::Object(_) | Value::Null) => Ok(()),
+        Some(other) => Err(format!("`metadata` is {other}, and it must be an object")),
+    }
+}
+
+/// Items of a set, and the keys of items of a list by key, are there once.
+fn check_lists(value: &Value, schema: &Schema) -> Result<(), String> {
+    visit(value, schema, &|value, schema| {
+        let Value::Array(items) = value else {
+            return Ok(());
+        };
+        let duplicate = match schema.list_type {
+            Some(ListType::Set) => find_repeated(items).map(|item| format!("the set holds {item} twice")),
+            Some(ListType::Map) => {
+                let keys: Vec<Value> = items
+                    .iter()
+                    .map(|item| keys_of(item, &schema.list_map_keys))
+                    .collect();
+                find_repeated(&keys).map(|keys| format!("two items of the list have the keys {keys}"))
+            }
+            Some(ListType::Atomic) | None => None,
+        };
+        duplicate.map_or(Ok(()), Err)
+    })
+}
+
+fn keys_of(item: &Value, keys: &[String]) -> Value {
+    let keys = keys
+        .iter()
+        .filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
+    Value::Object(keys.collect())
+}

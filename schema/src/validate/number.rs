@@ -1,0 +1,105 @@
+//! Numbers, with the API server's own arithmetic.
+
+use std::cmp::Ordering;
+
+use serde_json::Number;
+
+use crate::number::float;
+use crate::{Schema, SchemaType, compare_numbers};
+
+/// Largest number that JSON readers agree about: beyond it, a number with a point is no whole number.
+const MAX_WHOLE_FLOAT: f64 = 9_007_199_254_740_991.0;
+
+/// Whether the API server takes a number for a whole one, however it is written.
+pub(crate) fn is_whole(number: &Number) -> bool {
+    number.is_i64() || (float(number).fract() == 0.0 && float(number).abs() <= MAX_WHOLE_FLOAT)
+}
+
+/// Whether a bound is one that the API server can use. It writes the bound out as the shortest decimal number of a
+/// 64-bit float and reads that as an integer of the format; where it cannot, it refuses every value. So `i64::MAX`,
+/// which becomes 9223372036854776000, is no bound.
+pub(crate) fn is_in_format(bound: &Number, schema: &Schema) -> bool {
+    if schema.schema_type != Some(SchemaType::Integer) {
+        return true;
+    }
+    let written = float(bound).to_string();
+    match schema.format.as_deref() {
+        Some("int32") => written.parse::<i32>().is_ok(),
+        _ => written.parse::<i64>().is_ok(),
+    }
+}
+
+pub(super) fn check_number(number: &Number, schema: &Schema) -> Result<(), String> {
+    check_format(number, schema)?;
+    for bound in [&schema.minimum, &schema.maximum, &schema.multiple_of]
+        .into_iter()
+        .flatten()
+    {
+        if !is_in_format(bound, schema) {
+            return Err(format!(
+                "the API server cannot use the bound {bound}, and refuses every value"
+            ));
+        }
+    }
+    let is_beyond = |bound: &Number, exclusive: bool, beyond: Ordering| {
+        let order = compare_numbers(number, &comparable(number, bound));
+        order == beyond || (exclusive && order.is_eq())
+    };
+    if let Some(bound) = &schema.minimum
+        && is_beyond(bound, schema.exclusive_minimum, Ordering::Less)
+    {
+        return Err(format!("{number} is below the minimum, {bound}"));
+    }
+    if let Some(bound) = &schema.maximum
+        && is_beyond(bound, schema.exclusive_maximum, Ordering::Greater)
+    {
+        return Err(format!("{number} is above the maximum, {bound}"));
+    }
+    match &schema.multiple_of {
+        Some(factor) if !is_multiple(number, factor) => {
+            Err(format!("{number} is not a multiple of {factor}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A number without a fraction is an integer on the wire, and the API server cuts the fraction of the bound that it
+/// compares an integer with.
+fn comparable(number: &Number, bound: &Number) -> Number {
+    let cut = float(bound).trunc();
+    match Number::from_f64(cut) {
+        Some(cut) if is_whole(number) && bound.is_f64() => cut,
+        _ => bound.clone(),
+    }
+}
+
+/// Of integers too the factor loses its fraction, and nothing is a multiple of 0.
+fn is_multiple(number: &Number, factor: &Number) -> bool {
+    if is_whole(number) {
+        let (number, factor) = (float(number).trunc(), float(factor).trunc());
+        return factor > 0.0 && number % factor == 0.0;
+    }
+    let (number, factor) = (float(number), float(factor));
+    let quotient = if factor < 1.0 {
+        1.0 / factor * number
+    } else {
+        number / factor
+    };
+    let difference = (quotient - quotient.trunc()).abs();
+    quotient.abs() <= MAX_WHOLE_FLOAT
+        && (difference == 0.0 || difference / (quotient.abs() + quotient.trunc().abs()) < 1e-9)
+}
+
+fn check_format(number: &Number, schema: &Schema) -> Result<(), String> {
+    match (schema.schema_type, schema.format.as_deref()) {
+        (Some(SchemaType::Integer), Some("int32"))
+            if !(-2_147_483_648.0..=2_147_483_647.0).contains(&float(number)) =>
+        {
+            Err(format!("{number} does not fit into 32 bits"))
+        }
+        (Some(SchemaType::Number), Some("float")) if float(number).abs() > f64::from(f32::MAX) => {
+            Err(format!("{number} does not fit into 32 bits"))
+        }
+        _ => Ok(()),
+    }
+}
