@@ -176,6 +176,10 @@ fn every_marker_is_among_the_kinds() {
 }
 
 #[cfg(feature = "envtest")]
+#[path = "twin/defaults.rs"]
+mod defaults;
+
+#[cfg(feature = "envtest")]
 #[path = "twin/server.rs"]
 mod server;
 

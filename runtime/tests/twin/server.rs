@@ -18,7 +18,7 @@ const SAMPLE: u32 = 16;
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// What the API server says to a CRD beside "yes".
-async fn post(client: &Client, crd: &Value, query: &str) -> Vec<String> {
+pub(super) async fn post(client: &Client, crd: &Value, query: &str) -> Vec<String> {
     let name = &crd["metadata"]["name"];
     let request = Request::post(format!("{CRDS}{query}"))
         .header("content-type", "application/json")
@@ -169,7 +169,7 @@ async fn collection(env: &Environment, kind: &objects::Kind, manifest: &str) -> 
 }
 
 /// Tries to create an object; the reason where it is refused.
-async fn create(client: &Client, url: &str, object: &Value) -> Result<(), String> {
+pub(super) async fn create(client: &Client, url: &str, object: &Value) -> Result<(), String> {
     let request = Request::post(format!("{url}?dryRun=All"))
         .header("content-type", "application/json")
         .body(serde_json::to_vec(object).expect("JSON"))
