@@ -34,6 +34,17 @@ impl Complaint {
     }
 }
 
+/// Checks markers on a value of a known type, before the rest of its schema is: what is wrong here is wrong wherever the
+/// value stands. Returns each message with its help.
+pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<(String, Option<String>)> {
+    let mut complaints = Vec::new();
+    apply(markers, &mut schema, &mut complaints);
+    let complaints = complaints.into_iter();
+    complaints
+        .map(|Complaint { message, help }| (message, help))
+        .collect()
+}
+
 /// Puts markers onto the schema of the value they are about. Where both constrain the same thing the tighter
 /// one holds, whichever side it comes from.
 pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec<Complaint>) {

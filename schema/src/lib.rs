@@ -34,6 +34,7 @@ mod schema;
 mod structural;
 mod validate;
 
+pub use apply::check_markers;
 pub use assemble::{Problem, Site, assemble};
 pub use build::{
     any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, or_null, set_of,

@@ -28,7 +28,9 @@ fn defaults_are_refused_as_recorded() {
         let found = check_default(&default, &read);
         counts[usize::from(refused.is_none())] += 1;
         if found.is_err() != refused.is_some() {
-            wrong.push(format!("{default} by {schema}: expected {refused:?}, found {found:?}"));
+            wrong.push(format!(
+                "{default} by {schema}: expected {refused:?}, found {found:?}"
+            ));
         }
     }
     assert!(counts.iter().all(|count| *count >= 100), "{counts:?}");

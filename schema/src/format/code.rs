@@ -10,7 +10,7 @@ pub(super) fn is_base64(text: &str) -> bool {
     let padding = text.len() - digits.len();
     !digits.is_empty()
         && padding <= 2
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && digits
             .bytes()
             .all(|c| c.is_ascii_alphanumeric() || c == b'+' || c == b'/')
@@ -79,14 +79,17 @@ fn isbn_digits(text: &str, length: usize) -> Option<Vec<u32>> {
 pub(super) fn is_isbn10(text: &str) -> bool {
     isbn_digits(text, 10).is_some_and(|digits| {
         let sum: u32 = (1..).zip(&digits).map(|(factor, digit)| factor * digit).sum();
-        sum % 11 == 0
+        sum.is_multiple_of(11)
     })
 }
 
 pub(super) fn is_isbn13(text: &str) -> bool {
     isbn_digits(text, 13).is_some_and(|digits| {
         let weighted = digits.iter().zip([1, 3].into_iter().cycle());
-        weighted.map(|(digit, factor)| digit * factor).sum::<u32>() % 10 == 0
+        weighted
+            .map(|(digit, factor)| digit * factor)
+            .sum::<u32>()
+            .is_multiple_of(10)
     })
 }
 
@@ -111,7 +114,7 @@ pub(super) fn is_credit_card(text: &str) -> bool {
             _ => digit * 2 / 10 + digit * 2 % 10,
         };
         let reversed = digits.chars().rev().filter_map(|c| c.to_digit(10));
-        reversed.enumerate().map(doubled).sum::<u32>() % 10 == 0
+        reversed.enumerate().map(doubled).sum::<u32>().is_multiple_of(10)
     };
     is_known && luhn()
 }

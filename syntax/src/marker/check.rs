@@ -1,6 +1,9 @@
 //! Checks on the markers of one place, as far as they need nothing but the place itself.
 
-use rbuilder_schema::{FORMATS, ListType, Markers, Pattern, SchemaType, Validation, format_type};
+use rbuilder_schema::{
+    FORMATS, ListType, Markers, Pattern, Schema, SchemaType, Validation, array_of, check_markers,
+    format_type, map_of, of_type,
+};
 use serde_json::{Number, Value};
 
 use super::constraint::{CONSTRAINTS, Subject};
@@ -18,6 +21,70 @@ pub(super) fn reading(reading: &Reading, session: &mut Session) {
     if !reading.is_incomplete {
         companions(reading, session);
     }
+}
+
+/// Checks the markers of one place against each other, where the spelling of the type says all of what it is.
+pub(super) fn consistency(reading: &Reading, session: &mut Session) {
+    let Markers {
+        validation,
+        default,
+        items,
+        values,
+        topology,
+        ..
+    } = &reading.markers;
+    let speaks_of_values = default.is_some()
+        || !validation.enumeration.is_empty()
+        || validation.multiple_of.is_some()
+        || topology.list_type.is_some()
+        || items.is_some()
+        || values.is_some();
+    if !speaks_of_values || default.as_ref().is_some_and(has_null) {
+        return;
+    }
+    let Some(schema) = schema_of(effective_kind(reading)) else {
+        return;
+    };
+    for (message, help) in check_markers(&reading.markers, schema) {
+        let about = ["default", "example", "enum"].into_iter().find(|name| {
+            let is_named =
+                message.starts_with(&format!("the {name} ")) || message.contains(&format!("`{name}`"));
+            is_named && reading.is_read(name)
+        });
+        let first = reading
+            .places
+            .first()
+            .map_or_else(Span::default, |(_, span)| *span);
+        let at = about.map_or(first, |name| reading.at(name));
+        let diagnostic = Diagnostic::error(at, message);
+        session.report(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        });
+    }
+}
+
+/// An `Option` in the value's type may allow it.
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        _ => false,
+    }
+}
+
+/// The schema of a kind whose parts are all known.
+fn schema_of(kind: &Kind) -> Option<Schema> {
+    Some(match kind {
+        Kind::Text => of_type(SchemaType::String),
+        Kind::Integer => of_type(SchemaType::Integer),
+        Kind::Number => of_type(SchemaType::Number),
+        Kind::Boolean => of_type(SchemaType::Boolean),
+        Kind::List(item) => array_of(schema_of(item)?),
+        Kind::Map(value) => map_of(&of_type(SchemaType::String), schema_of(value)?),
+        Kind::Object | Kind::Unknown => return None,
+    })
 }
 
 /// The kind that constraints must fit: the type's own, unless a marker puts another in its place.
@@ -259,7 +326,7 @@ fn values(reading: &Reading, session: &mut Session) {
         );
     }
     for (position, value) in allowed.iter().enumerate() {
-        if allowed[..position].contains(value) {
+        if allowed[..position].iter().any(|other| is_same(other, value)) {
             session.error(reading.at("enum"), format!("`enum` holds {value} twice"));
         } else if value.is_null() && *kind != Kind::Unknown && !reading.markers.nullable {
             let message = "`enum` holds `null`, and the value is not nullable";
@@ -287,6 +354,14 @@ fn is(value: &Value, kind: &Kind) -> bool {
             .as_object()
             .is_some_and(|map| map.values().all(|value| value.is_null() || is(value, item))),
         Kind::Object => value.is_object(),
+    }
+}
+
+/// Numbers are the same by value, however they are written.
+fn is_same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => rbuilder_schema::compare_numbers(left, right).is_eq(),
+        _ => left == right,
     }
 }
 

@@ -184,6 +184,14 @@ impl Reading {
             check::reading(self, session);
         }
     }
+
+    /// Checks what has been read at a place of its own, of which nothing has been reported since there were `had` errors.
+    fn check_whole(&self, had: usize, session: &mut Session) {
+        self.check(session);
+        if !self.places.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
+            check::consistency(self, session);
+        }
+    }
 }
 
 fn unknown(arg: &Arg<'_>, place: Place, session: &mut Session) {
@@ -242,6 +250,7 @@ pub(crate) fn parse_container(
     kind: Kind,
     session: &mut Session,
 ) -> ContainerMarkers {
+    let had = session.diagnostics.error_count();
     let mut reading = Reading::new(Place::Type, kind);
     for attr in attrs {
         if attr.is("crd") || (attr.is("kube") && !is_root) {
@@ -251,7 +260,7 @@ pub(crate) fn parse_container(
         }
     }
     read_foreign(attrs, &mut reading, session);
-    reading.check(session);
+    reading.check_whole(had, session);
     ContainerMarkers {
         markers: reading.markers,
         one_of_fields: reading.one_of_fields,
@@ -287,6 +296,7 @@ pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> M
 }
 
 fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
+    let had = session.diagnostics.error_count();
     for attr in attrs {
         if attr.is("crd") || attr.is("kube") {
             let args = args::of_attribute(attr, session);
@@ -294,7 +304,7 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
         }
     }
     read_foreign(attrs, reading, session);
-    reading.check(session);
+    reading.check_whole(had, session);
 }
 
 /// What other tools' attributes say about the schema, after our own: where those say it, nothing is opaque.

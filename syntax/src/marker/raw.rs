@@ -1,11 +1,13 @@
 //! `schema = { … }`: the schema itself, where neither the Rust type nor other markers can say it.
 
-use rbuilder_schema::{Pattern, SCHEMA_KEYS, Schema, SchemaError, Validation, check_literal};
+use rbuilder_schema::{
+    Breach, Pattern, SCHEMA_KEYS, Schema, SchemaError, Validation, check_literal, check_structural,
+};
 use serde_json::{Value, json};
 
 use super::{Marker, Place, Reading};
 use crate::args::Arg;
-use crate::{Session, suggest};
+use crate::{Diagnostic, Session, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
     name: "schema",
@@ -21,13 +23,24 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     let Some(schema) = schema_of(&value, arg, session) else {
         return;
     };
-    for breach in check_literal(&schema) {
+    let structural = check_structural(&schema).into_iter().map(|breach| {
         let message = format!(
             "the API server refuses this schema{}: {}",
             place(&breach.path),
             breach.message
         );
-        session.error_help(arg.value_span(), message, breach.help.unwrap_or_default());
+        Breach { message, ..breach }
+    });
+    let contradictions = check_literal(&schema).into_iter().map(|breach| {
+        let message = format!("{}{}", breach.message, place(&breach.path));
+        Breach { message, ..breach }
+    });
+    for Breach { message, help, .. } in structural.chain(contradictions) {
+        let diagnostic = Diagnostic::error(arg.value_span(), message);
+        session.report(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        });
     }
     check_patterns(&schema, arg, session);
     reading.markers.schema = Some(schema.into());
