@@ -1,5 +1,7 @@
 //! Collects complaints and brings them into the order in which they are said.
 
+use std::ops::Range;
+
 use rbuilder_syntax::Severity;
 
 use crate::Diagnostic;
@@ -20,6 +22,18 @@ impl Report {
         self.list
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Whether an error was told in a part of a file.
+    pub(crate) fn is_told(&self, package: &Package, place: Place, part: Range<usize>, message: &str) -> bool {
+        let path = &package.files[place.file.0].path;
+        self.list.iter().any(|told| {
+            told.severity == Severity::Error
+                && told.message == message
+                && told.path == *path
+                && part.start <= told.range.start
+                && told.range.end <= part.end
+        })
     }
 
     /// Adds what `rbuilder-syntax` said about a file.

@@ -215,11 +215,29 @@ impl<'a> Schemas<'a> {
                         file: item.file,
                         span: span_of(model, &site),
                     };
+                    // What the markers of a field say wrong among themselves has been told where they are.
+                    if self.is_told(model, &site, place, &message) {
+                        continue;
+                    }
                     self.error::<()>(place, message, &help.unwrap_or_default());
                 }
                 None
             }
         }
+    }
+
+    /// Whether the same was told of an attribute of the field: one between it and what stands before it.
+    fn is_told(&mut self, model: &Type, site: &Site, place: Place, message: &str) -> bool {
+        let before = match *site {
+            Site::Field(0) => Site::Container,
+            Site::Field(position) => Site::Field(position - 1),
+            Site::VariantField(variant, 0) => Site::Variant(variant),
+            Site::VariantField(variant, position) => Site::VariantField(variant, position - 1),
+            Site::Container | Site::Variant(_) => return false,
+        };
+        let attributes = span_of(model, &before).range().end..place.span.range().start;
+        let package = self.package();
+        self.report().is_told(package, place, attributes, message)
     }
 
     /// The form of a type is that of its fields only as far as serde's derives make it.
