@@ -80,11 +80,6 @@ impl Command {
             Command::Completion { .. } | Command::Version | Command::Man { .. } => Output::Text,
         }
     }
-
-    /// Whether complaints are to be read by programs, one on each line.
-    pub fn has_json_messages(&self) -> bool {
-        matches!(self, Command::Manifests(flags) if flags.message_format == MessageFormat::Json)
-    }
 }
 
 /// What `create` can add.

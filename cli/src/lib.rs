@@ -4,6 +4,7 @@
 //! [`plan::apply`] writes, only [`tree`] reads, only [`shell`] prints.
 
 pub mod commands;
+mod disk;
 pub mod edit;
 pub mod flags;
 mod hash;
@@ -42,22 +43,18 @@ where
             } else {
                 shell.out(&text);
             }
-            return u8::try_from(error.exit_code()).unwrap_or(2);
+            return shell.finish(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
     let (output, command) = (cli.command.output(), cli.command.name());
-    let has_json_messages = cli.command.has_json_messages();
-    match commands::run(cli, shell) {
+    let code = match commands::run(cli, shell) {
         Ok(code) => code,
-        Err(error) if has_json_messages && !error.is::<SourceErrors>() => {
-            shell.message(&report::general(&format!("{error:#}")));
-            1
-        }
         Err(error) => {
             tell(&error, output, command, shell);
             1
         }
-    }
+    };
+    shell.finish(code)
 }
 
 /// Says why a command failed, in the form that was asked for.

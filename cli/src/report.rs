@@ -98,10 +98,10 @@ pub(crate) fn line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     format!("{value}\n")
 }
 
-/// A complaint about no place in the source, on one line of JSON.
-pub(crate) fn general(text: &str) -> String {
-    let mut value = message("error", text);
-    value["rendered"] = format!("error: {text}\n").into();
+/// A complaint about no place in the source, on one line of JSON; `level` is `error` or `warning`.
+pub(crate) fn general(level: &str, text: &str) -> String {
+    let mut value = message(level, text);
+    value["rendered"] = format!("{level}: {text}\n").into();
     value["$message_type"] = "diagnostic".into();
     format!("{value}\n")
 }

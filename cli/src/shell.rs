@@ -2,9 +2,15 @@
 
 #![allow(clippy::disallowed_methods)] // this is the module that prints
 
-use std::io::{IsTerminal, Write};
+use std::ffi::OsStr;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use crate::report;
 
 /// Where output goes, and how it looks.
+///
+/// What cannot be written is remembered, and [`Shell::finish`] makes it the command's failure: half an output must not
+/// pass for all of it. Only of a reader that has gone, as `head` has after ten lines, nothing is said.
 pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
@@ -12,6 +18,10 @@ pub struct Shell {
     interactive: bool,
     /// Whether standard output is for messages, and all else goes to standard error.
     for_messages: bool,
+    /// Whether messages are read by programs, one JSON object on each line.
+    json: bool,
+    /// Why output was lost, and which.
+    lost: Option<String>,
 }
 
 impl Shell {
@@ -21,11 +31,16 @@ impl Shell {
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let asked_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Shell {
-            color: !asked_plain && std::io::stdout().is_terminal() && std::io::stderr().is_terminal(),
+            color: !asked_plain
+                && shows_color(std::env::var_os("TERM").as_deref())
+                && std::io::stdout().is_terminal()
+                && std::io::stderr().is_terminal(),
             interactive: !in_pipeline && std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
-            out: Box::new(std::io::stdout()),
-            err: Box::new(std::io::stderr()),
+            out: standard_output(),
+            err: standard_error(),
             for_messages: false,
+            json: false,
+            lost: None,
         }
     }
 
@@ -37,6 +52,8 @@ impl Shell {
             color: false,
             interactive: false,
             for_messages: false,
+            json: false,
+            lost: None,
         }
     }
 
@@ -45,45 +62,67 @@ impl Shell {
         self.color
     }
 
-    /// Keeps standard output for messages to programs: from now on the product goes to standard error.
-    pub fn keep_for_messages(&mut self) {
-        self.for_messages = true;
+    /// Tells messages as JSON from now on; with `on_output` on standard output, and the product on standard error.
+    pub fn speak_json(&mut self, on_output: bool) {
+        self.json = true;
+        self.for_messages = on_output;
     }
 
     /// What is said about the source.
     pub fn message(&mut self, text: &str) {
-        let out = if self.for_messages {
-            &mut self.out
-        } else {
-            &mut self.err
-        };
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        self.write(self.for_messages, text);
     }
 
     /// The command's product.
     pub fn out(&mut self, text: &str) {
-        if self.for_messages {
-            return self.note(text);
-        }
-        // Nobody is left to tell when output is closed early, as by `head`.
-        let _ = self
-            .out
-            .write_all(text.as_bytes())
-            .and_then(|()| self.out.flush());
+        self.write(!self.for_messages, text);
     }
 
     /// What is said beside the product.
     pub fn note(&mut self, text: &str) {
-        let _ = self
-            .err
-            .write_all(text.as_bytes())
-            .and_then(|()| self.err.flush());
+        self.write(false, text);
+    }
+
+    /// A warning that is about no place in the source.
+    pub fn warning(&mut self, text: &str) {
+        if self.json {
+            return self.message(&report::general("warning", text));
+        }
+        let word = self.paint("1;33", "warning");
+        self.note(&format!("{word}: {text}\n"));
     }
 
     /// An error and its causes.
     pub fn error(&mut self, error: &anyhow::Error) {
+        let text = format!("{error:#}");
+        if self.json {
+            return self.message(&report::general("error", &text));
+        }
         let word = self.paint("1;31", "error");
-        self.note(&format!("{word}: {error:#}\n"));
+        self.note(&format!("{word}: {text}\n"));
+    }
+
+    /// Ends a command: its exit code, which is not 0 where output was lost.
+    pub fn finish(&mut self, code: u8) -> u8 {
+        let Some(lost) = self.lost.take() else {
+            return code;
+        };
+        self.error(&anyhow::anyhow!(lost));
+        code.max(1)
+    }
+
+    fn write(&mut self, to_output: bool, text: &str) {
+        let (stream, name) = if to_output {
+            (&mut self.out, "standard output")
+        } else {
+            (&mut self.err, "standard error")
+        };
+        match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+            Ok(()) => {}
+            // Nobody is left to tell when output is closed early, as by `head`.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            Err(error) => self.lost = Some(format!("cannot write to {name}: {error}")),
+        }
     }
 
     /// A unified diff, coloured where there is colour.
@@ -135,6 +174,62 @@ impl Shell {
             format!("\x1b[{code}m{text}\x1b[0m")
         } else {
             text.to_owned()
+        }
+    }
+}
+
+/// Whether a terminal of this type shows colour. One that does not say what it is gets none, as from other programs.
+fn shows_color(terminal: Option<&OsStr>) -> bool {
+    match terminal {
+        Some(terminal) => terminal != "dumb" && !terminal.is_empty(),
+        None => cfg!(windows),
+    }
+}
+
+/// Standard output as a file: the library's own stream takes it for success when nothing can be written because the
+/// stream is closed or was opened to read.
+#[cfg(unix)]
+fn standard_output() -> Box<dyn Write + Send> {
+    use std::os::fd::AsFd;
+    match std::io::stdout().as_fd().try_clone_to_owned() {
+        Ok(stream) => Box::new(std::fs::File::from(stream)),
+        Err(_) => Box::new(std::io::stdout()),
+    }
+}
+
+#[cfg(unix)]
+fn standard_error() -> Box<dyn Write + Send> {
+    use std::os::fd::AsFd;
+    match std::io::stderr().as_fd().try_clone_to_owned() {
+        Ok(stream) => Box::new(std::fs::File::from(stream)),
+        Err(_) => Box::new(std::io::stderr()),
+    }
+}
+
+#[cfg(not(unix))]
+fn standard_output() -> Box<dyn Write + Send> {
+    Box::new(std::io::stdout())
+}
+
+#[cfg(not(unix))]
+fn standard_error() -> Box<dyn Write + Send> {
+    Box::new(std::io::stderr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_with_colour() {
+        for (terminal, expected) in [
+            (Some("xterm-256color"), true),
+            (Some("linux"), true),
+            (Some("dumb"), false),
+            (Some(""), false),
+            (None, cfg!(windows)),
+        ] {
+            assert_eq!(shows_color(terminal.map(OsStr::new)), expected, "{terminal:?}");
         }
     }
 }

@@ -5,24 +5,31 @@
 
 #![allow(clippy::disallowed_methods)] // this is the module that reads
 
+mod area;
 mod sources;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
+use crate::disk::{Folder, Sort, cannot, check_length, is_link, open_without_links, read_bounded};
 use crate::hash::mixed_64;
 
 pub use sources::TreeSources;
+
+/// The largest file that is read, in bytes. Memory must not be for a repository to decide; nobody writes such a file.
+pub(crate) const LARGEST: u64 = 64 << 20;
 
 /// A project folder.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
+    /// The folder, once it was there.
+    folder: OnceCell<Folder>,
     /// What each file held that was looked at; nothing where there was no file.
     seen: RefCell<BTreeMap<String, Option<Held>>>,
 }
@@ -48,6 +55,7 @@ impl Tree {
     pub fn new(root: impl Into<PathBuf>) -> Tree {
         Tree {
             root: root.into(),
+            folder: OnceCell::new(),
             seen: RefCell::default(),
         }
     }
@@ -59,11 +67,7 @@ impl Tree {
 
     /// The folder in a sentence.
     pub fn shown(&self) -> String {
-        if self.root == Path::new(".") {
-            "this folder".to_owned()
-        } else {
-            self.root.display().to_string()
-        }
+        shown(&self.root)
     }
 
     /// The name of the folder, for projects that are not given one.
@@ -76,7 +80,8 @@ impl Tree {
     /// The text of a file; nothing when there is no such file.
     ///
     /// # Errors
-    /// When the path leads out of the folder or through a symbolic link, or is not a file of UTF-8 text.
+    /// When the path leads out of the folder or through a symbolic link, or is not a file of UTF-8 text of at most
+    /// 64 MiB.
     pub fn read(&self, path: &str) -> Result<Option<String>> {
         let bytes = self.look(path)?;
         let held = bytes.as_deref().map(Held::of);
@@ -100,56 +105,88 @@ impl Tree {
         Ok(())
     }
 
-    /// The files directly in a folder, sorted; none when there is no such folder.
+    /// The files directly in a folder, sorted; none when there is no such folder. Links are no files.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// When the folder cannot be read, or its path leads through a link.
     pub fn list(&self, folder: &str) -> Result<Vec<String>> {
-        let entries = match fs::read_dir(self.root.join(folder)) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
+        check_relative(folder)?;
+        let Some(root) = self.folder()? else {
+            return Ok(Vec::new());
         };
-        let mut names = Vec::new();
-        for entry in entries {
-            let entry = entry?;
-            if entry.file_type()?.is_file()
-                && let Some(name) = entry.file_name().to_str()
-            {
-                names.push(format!("{folder}/{name}"));
-            }
+        let Some((folder_above, name)) = root.reach(folder)? else {
+            return Ok(Vec::new());
+        };
+        let told = || cannot("read", folder);
+        match folder_above.look(name).with_context(told)? {
+            None => return Ok(Vec::new()),
+            Some(status) if status.sort == Sort::Link => bail!(is_link(folder)),
+            Some(status) if status.sort != Sort::Folder => bail!("{folder} is not a folder: move it away"),
+            Some(_) => {}
         }
+        let open = folder_above.folder(name).with_context(told)?;
+        let mut names: Vec<String> = open
+            .names()
+            .with_context(told)?
+            .into_iter()
+            .filter(|(_, sort)| *sort == Sort::File)
+            .filter_map(|(name, _)| Some(format!("{folder}/{}", name.to_str()?)))
+            .collect();
         names.sort();
         Ok(names)
+    }
+
+    /// The open project folder; nothing when it is not there yet.
+    fn folder(&self) -> Result<Option<&Folder>> {
+        if let Some(folder) = self.folder.get() {
+            return Ok(Some(folder));
+        }
+        Ok(open_project(&self.root)?.map(|folder| self.folder.get_or_init(|| folder)))
     }
 
     /// What a path holds now.
     fn look(&self, path: &str) -> Result<Option<Vec<u8>>> {
         check_relative(path)?;
-        let mut place = self.root.clone();
-        for part in path.split('/') {
-            place.push(part);
-            match fs::symlink_metadata(&place) {
-                Ok(metadata) if metadata.file_type().is_symlink() => bail!(
-                    "{} is a symbolic link, and rbuilder does not follow links it might write through: replace it with what it points to",
-                    place.display()
-                ),
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                Err(error) if error.kind() == ErrorKind::NotADirectory => {
-                    bail!(
-                        "{} cannot be a folder: a file has its name",
-                        place.parent().unwrap_or(&place).display()
-                    )
-                }
-                Err(error) => return Err(error.into()),
+        let Some(root) = self.folder()? else {
+            return Ok(None);
+        };
+        // One call where the system has it; where it does not, or something is in the way, name by name.
+        if let Some(Ok(file)) = open_without_links(root, Path::new(path))
+            && let Some(bytes) = read_bounded(file, LARGEST).with_context(|| cannot("read", path))?
+        {
+            return Ok(Some(bytes));
+        }
+        match root.reach(path)? {
+            Some((folder, name)) => folder.read(name, LARGEST, path),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Opens a project folder; nothing when it is not there yet.
+///
+/// # Errors
+/// When the path is that of something else, or too long for one.
+pub(crate) fn open_project(root: &Path) -> Result<Option<Folder>> {
+    match Folder::open(root) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => Ok(None),
+            ErrorKind::NotADirectory => bail!("{} is not a folder", root.display()),
+            ErrorKind::InvalidFilename => {
+                bail!("the path of the project folder is too long for the file system: choose a shorter one")
             }
-        }
-        let metadata = fs::symlink_metadata(&place)?;
-        if !metadata.is_file() {
-            bail!("{path} is not a file: move it away");
-        }
-        Ok(Some(fs::read(&place)?))
+            _ => Err(error).with_context(|| cannot("open", &shown(root))),
+        },
+    }
+}
+
+/// A project folder in a sentence.
+pub(crate) fn shown(root: &Path) -> String {
+    if root == Path::new(".") {
+        "this folder".to_owned()
+    } else {
+        root.display().to_string()
     }
 }
 
@@ -181,14 +218,14 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
 /// Refuses what could lead out of the project.
 pub(crate) fn check_relative(path: &str) -> Result<()> {
     let sound = !path.is_empty()
-        && !path.contains('\\')
+        && !path.contains(['\\', '\0'])
         && path
             .split('/')
             .all(|part| !part.is_empty() && part != "." && part != "..");
     if !sound {
-        bail!("`{path}` is not a path within the project");
+        bail!("`{}` is not a path within the project", path.escape_debug());
     }
-    Ok(())
+    check_length(path)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! `create api` failing and dying at each of its steps: the old tree or the new one is left, nothing between.
+//! `create api` failing and dying at each of its steps, and the recovery dying at each of its own: once somebody has
+//! recovered, the old tree or the new one is left, nothing between, and what a person wrote in the meantime is there.
 //!
 //! This target has no test harness: it starts itself as the process that dies.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // a test program prints and looks at the disk
@@ -6,13 +7,14 @@
 #[path = "support/mod.rs"]
 mod support;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap::Parser;
 use rbuilder_cli::commands::plan_create_api;
 use rbuilder_cli::flags::{Cli, Command as Typed, Create};
-use rbuilder_cli::plan::apply::{Faults, apply, recover};
+use rbuilder_cli::plan::apply::{Faults, JOURNAL, apply, recover, recover_with};
 use rbuilder_cli::tree::Tree;
 use support::Folder;
 
@@ -20,17 +22,16 @@ const API: &str = "rbuilder create api --group cache --version v1alpha1 --kind M
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, word, folder, step] = arguments.as_slice()
-        && word == "die"
-    {
-        let at = step.parse().expect("a number");
-        let _ = create_api(
-            Path::new(folder),
-            Faults {
-                at: Some(at),
-                abort: true,
-            },
-        );
+    if let [_, word, folder, step] = arguments.as_slice() {
+        let faults = Faults {
+            at: Some(step.parse().expect("a number")),
+            abort: true,
+        };
+        let _ = match word.as_str() {
+            "die" => create_api(Path::new(folder), faults),
+            "recover" => recover_with(Path::new(folder), faults).map(|(_, steps)| steps),
+            word => unreachable!("{word}"),
+        };
         return;
     }
     let before = Folder::new();
@@ -49,6 +50,8 @@ fn main() {
         new > 0 && new < steps,
         "{new} of {steps} deaths left the new tree"
     );
+    edits_are_kept(&before, &done, steps);
+    recoveries_die_too(&before, &done, steps);
     println!("test create_api_at_each_of_{steps}_steps ... ok ({new} deaths left the new tree)");
 }
 
@@ -87,12 +90,8 @@ fn failing(before: &Folder, done: &Folder, at: usize) {
 /// A process that is killed: the next command settles it. Returns whether the new tree stands.
 fn dying(before: &Folder, done: &Folder, at: usize) -> bool {
     let folder = before.copy();
-    let died = Command::new(std::env::current_exe().expect("this program"))
-        .args(["die", &folder.path().to_string_lossy(), &at.to_string()])
-        .stderr(Stdio::null())
-        .status()
-        .expect("it starts");
-    assert!(!died.success(), "step {at} was survived");
+    kill(&folder, "die", at);
+    only_looking(&folder);
     recover(folder.path()).expect("it can be settled");
     let tree = folder.tree();
     let new = tree == done.tree();
@@ -110,4 +109,166 @@ fn again(folder: &Folder, done: &Folder, at: usize) {
     recover(folder.path()).expect("it can be settled");
     create_api(folder.path(), Faults::default()).expect("it works afterwards");
     assert!(folder.tree() == done.tree(), "after step {at}");
+}
+
+/// Starts this program to die at a step.
+fn kill(folder: &Folder, word: &str, at: usize) {
+    let died = Command::new(std::env::current_exe().expect("this program"))
+        .args([word, &folder.path().to_string_lossy(), &at.to_string()])
+        .stderr(Stdio::null())
+        .status()
+        .expect("it starts");
+    assert!(!died.success(), "step {at} was survived");
+}
+
+/// Commands that write nothing leave an interrupted one as it is, and say that there is one.
+fn only_looking(folder: &Folder) {
+    let before = folder.tree();
+    let interrupted = before.get(JOURNAL).is_some_and(|text| text.contains('\n'));
+    for line in [
+        "manifests --check",
+        "manifests --dry-run",
+        "manifests --stdout",
+        "create api --group cache --version v1 --kind Cup --dry-run",
+    ] {
+        let ran = folder.run(line);
+        assert_eq!(folder.tree(), before, "{line} changed the folder");
+        assert_eq!(
+            ran.err.contains("an interrupted rbuilder command"),
+            interrupted,
+            "{line}: {}",
+            ran.err
+        );
+        // What stands between two states is not answered for.
+        let between = ran.err.contains("between two states");
+        assert!(!between || ran.code == 1, "{line}: {}", ran.err);
+    }
+}
+
+/// A person's text, written after the kill and before the recovery.
+const MINE: &str = "// mine\n";
+
+fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
+    let (old, new) = (before.tree(), done.tree());
+    let changed = |path: &&String| old.get(*path) != new.get(*path) && !path.ends_with('/');
+    let mut files: Vec<&String> = new.keys().filter(changed).collect();
+    assert!(files.len() > 5, "{files:?}");
+    // One that is new, one that is edited, the last one that is renamed.
+    let created = files
+        .iter()
+        .position(|path| !old.contains_key(*path))
+        .expect("one is new");
+    let edited = files
+        .iter()
+        .position(|path| old.contains_key(*path))
+        .expect("one is edited");
+    files = vec![files[created], files[edited], files[files.len() - 1]];
+    let mut kept = 0;
+    for at in 0..steps {
+        for (index, path) in files.iter().enumerate() {
+            let folder = before.copy();
+            kill(&folder, "die", at);
+            write_mine(&folder, path, (at + index) % 2 == 0);
+            let recovery = recover(folder.path()).expect("it can be settled");
+            let mut tree = folder.tree();
+            let aside = format!("{path}.rbuilder-kept");
+            if tree.get(*path).is_some_and(|text| text == MINE) {
+                // It is in its place: an edit of the old file, or of the new one.
+                let whole = if recovery.as_ref().is_none_or(|recovery| recovery.undone) {
+                    &old
+                } else {
+                    &new
+                };
+                match whole.get(*path) {
+                    Some(text) => tree.insert((*path).clone(), text.clone()),
+                    None => tree.remove(*path),
+                };
+            } else {
+                assert_eq!(
+                    tree.remove(&aside).as_deref(),
+                    Some(MINE),
+                    "{path} at {at} is lost"
+                );
+                let recovery = recovery.expect("something was undone");
+                assert_eq!(recovery.kept, [((*path).clone(), aside.clone())]);
+                assert!(recovery.to_string().contains(&aside), "{recovery}");
+                kept += 1;
+            }
+            without_empty_folders(&mut tree);
+            assert!(
+                tree == plain(&old) || tree == plain(&new),
+                "{path} at {at} left {:?}",
+                tree.keys()
+            );
+        }
+    }
+    assert!(kept > 10, "{kept} edits were in the way");
+}
+
+/// Writes as an editor does: over the old text, or a new file in its place.
+fn write_mine(folder: &Folder, path: &str, in_place: bool) {
+    if in_place {
+        folder.write(path, MINE);
+    } else {
+        folder.write(&format!("{path}~"), MINE);
+        std::fs::rename(folder.path().join(format!("{path}~")), folder.path().join(path)).expect("a rename");
+    }
+}
+
+/// Folders that an edit made are the person's.
+fn without_empty_folders(tree: &mut BTreeMap<String, String>) {
+    tree.retain(|path, _| !path.ends_with('/'));
+}
+
+fn plain(tree: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut tree = tree.clone();
+    without_empty_folders(&mut tree);
+    tree
+}
+
+/// A recovery that dies is gone on with by the next one, which comes to the same end.
+fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
+    let (old, new) = (plain(&before.tree()), plain(&done.tree()));
+    let last = new
+        .keys()
+        .find(|path| *path == "PROJECT")
+        .expect("it is renamed last");
+    let mut deaths = 0;
+    // While files are staged, after some renames, before the last one, after it; and with an edit in the way.
+    for (at, edit) in [
+        (8, None),
+        (steps - 8, None),
+        (steps - 5, Some("src/main.rs")),
+        (steps - 1, None),
+    ] {
+        let interrupted = || {
+            let folder = before.copy();
+            kill(&folder, "die", at);
+            if let Some(path) = edit {
+                write_mine(&folder, path, true);
+            }
+            folder
+        };
+        let first = interrupted();
+        let (recovery, taken) = recover_with(first.path(), Faults::default()).expect("it can be settled");
+        let undone = recovery.expect("there is something to do").undone;
+        let expected = plain(&first.tree());
+        assert!(expected.contains_key(last));
+        assert!(
+            edit.is_some() || expected == *if undone { &old } else { &new },
+            "{at}"
+        );
+        for step in 0..taken {
+            let folder = interrupted();
+            kill(&folder, "recover", step);
+            recover(folder.path()).expect("it can be settled");
+            assert!(
+                plain(&folder.tree()) == expected,
+                "a recovery of {at} that died at {step} left {:?}",
+                folder.tree().keys()
+            );
+            deaths += 1;
+        }
+    }
+    assert!(deaths > 50, "{deaths} deaths of recoveries");
 }

@@ -263,7 +263,8 @@ fn messages_for_editors_are_lines_of_json_in_rustcs_form() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect();
-    assert_eq!(lines.len(), 2, "{}", ran.out);
+    assert_eq!(lines.len(), 3, "{}", ran.out);
+    assert_eq!(lines[2]["message"], "2 errors in the source; nothing was written");
     let message = &lines[0];
     assert_eq!(message["$message_type"], "diagnostic");
     assert_eq!(message["level"], "error");
@@ -281,7 +282,16 @@ fn messages_for_editors_are_lines_of_json_in_rustcs_form() {
     let bytes = |key: &str| usize::try_from(span[key].as_u64().expect("a number")).expect("small");
     assert_eq!(&text[bytes("byte_start")..bytes("byte_end")], "(u8, u8)");
     assert_eq!(span["text"][0]["highlight_end"], 20);
-    assert_eq!(ran.err, "error: 2 errors in the source; nothing was written\n");
+    assert_eq!(ran.err, "");
+
+    let ran = folder.run("manifests --message-format json --stdout");
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    let told: Vec<Value> = ran
+        .err
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    assert_eq!(told, lines);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Rendered};
 
 use self::further::Taken;
-use super::{Outcome, finish, open, owners, scaffold};
+use super::{Outcome, decide, finish, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
@@ -18,10 +18,9 @@ use crate::tree::Tree;
 
 pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
     check_flags(flags)?;
-    let tree = open(dir, shell)?;
     let mut flags = flags.clone();
     ask(&mut flags, shell);
-    let mut outcome = plan(&tree, &flags)?;
+    let (tree, mut outcome) = decide(dir, flags.plan.dry_run, shell, &mut |tree| plan(tree, &flags))?;
     outcome.next =
         "next, say what the kind means in its types and its controller, then:\n  make manifests test\n"
             .into();

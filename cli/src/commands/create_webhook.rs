@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
 use super::create_api::{ApiPlaces, add_modules, check_module_place, edit};
-use super::{Outcome, finish, open, owners, scaffold};
+use super::{Outcome, decide, finish, owners, scaffold};
 use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
 use crate::plan::Plan;
@@ -16,8 +16,7 @@ use crate::tree::Tree;
 
 pub(super) fn run(dir: &Path, flags: &WebhookFlags, shell: &mut Shell) -> Result<u8> {
     check_flags(flags)?;
-    let tree = open(dir, shell)?;
-    let mut outcome = plan(&tree, flags)?;
+    let (tree, mut outcome) = decide(dir, flags.plan.dry_run, shell, &mut |tree| plan(tree, flags))?;
     outcome.next =
         "next, say in src/webhook/ what is filled in, refused or converted, then:\n  make manifests test\n\
                     without certificates the operator runs with `ENABLE_WEBHOOKS=false make run`\n"

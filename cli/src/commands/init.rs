@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 
 use rbuilder_templates::OnExists;
 
-use super::{Outcome, finish, manifests, open, scaffold};
+use super::{Outcome, decide, finish, manifests, scaffold};
 use crate::flags::{InitFlags, License};
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
@@ -18,8 +18,7 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
         .folder
         .as_ref()
         .map_or_else(|| dir.to_owned(), |folder| dir.join(folder));
-    let tree = open(&dir, shell)?;
-    let mut outcome = plan(&tree, flags)?;
+    let (tree, mut outcome) = decide(&dir, flags.plan.dry_run, shell, &mut |tree| plan(tree, flags))?;
     let enter = flags
         .folder
         .as_ref()

@@ -13,7 +13,7 @@ use rbuilder_generator::{
 };
 use serde_json::{Value, json};
 
-use super::{Outcome, finish, kubernetes, open};
+use super::{Outcome, decide, finish, kubernetes};
 use crate::flags::{ManifestsFlags, MessageFormat, Only, Output};
 use crate::plan::apply::JOURNAL;
 use crate::plan::{Plan, diff};
@@ -110,20 +110,25 @@ fn only(product: Product) -> Only {
 }
 
 pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Result<u8> {
-    if flags.message_format == MessageFormat::Json && !flags.stdout {
-        shell.keep_for_messages();
+    if flags.message_format == MessageFormat::Json {
+        shell.speak_json(!flags.stdout);
     }
     let request = Request::new(flags, shell)?;
-    let tree = open(dir, shell)?;
-    let mut plan = Plan::default();
     if flags.stdout {
-        let mut files = Vec::new();
-        let found = read(&sources(&plan, &tree)?, &request, &mut |file| files.push(file))?;
+        let (_, (files, found)) = decide(dir, true, shell, &mut |tree| {
+            let mut files = Vec::new();
+            let sources = sources(&Plan::default(), tree)?;
+            let found = read(&sources, &request, &mut |file| files.push(file))?;
+            Ok((files, found))
+        })?;
         print(&files, &found, flags.plan.output, shell);
         return Ok(0);
     }
-    let found = add_to_plan(&mut plan, &tree, &request)?;
-    let outcome = found.into_outcome(plan);
+    let (tree, outcome) = decide(dir, flags.check || flags.plan.dry_run, shell, &mut |tree| {
+        let mut plan = Plan::default();
+        let found = add_to_plan(&mut plan, tree, &request)?;
+        Ok(found.into_outcome(plan))
+    })?;
     if flags.check && !outcome.plan.is_empty() {
         say_stale(&outcome, flags, shell);
         return Ok(1);
@@ -139,11 +144,7 @@ fn say_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
         return shell.out(&format!("{answer:#}\n"));
     }
     shell.diff(&diff(&outcome.plan));
-    let message = "the manifests are stale: run `rbuilder manifests`";
-    if flags.message_format == MessageFormat::Json {
-        return shell.message(&report::general(message));
-    }
-    shell.error(&anyhow!(message));
+    shell.error(&anyhow!("the manifests are stale: run `rbuilder manifests`"));
 }
 
 /// The manifests themselves, one after the other.

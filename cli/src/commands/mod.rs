@@ -12,12 +12,12 @@ mod scaffold;
 mod version;
 mod webhooks;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::flags::{Cli, Command, Create, Output, PlanFlags};
-use crate::plan::apply::{Faults, apply, recover};
-use crate::plan::{Plan, diff, json as plan_json, summary};
+use crate::plan::apply::{Faults, apply, look_for_journal, recover};
+use crate::plan::{Moment, Plan, diff, json as plan_json, summary};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -66,12 +66,44 @@ impl Outcome {
     }
 }
 
-/// A project folder in which no command was left half done.
-fn open(dir: &std::path::Path, shell: &mut Shell) -> Result<Tree> {
-    if recover(dir)? {
-        shell.note("a command that was killed has been undone or finished\n");
+/// How often a command that changes nothing reads the project anew because another one was at work meanwhile.
+const MOST_READS: usize = 20;
+
+/// Decides what a command does, from one state of the project folder.
+///
+/// A command that will apply a plan first recovers from an interrupted one, and [`apply`] sees to it that nothing has
+/// changed since. One that will not (`--check`, `--dry-run`, `--stdout`) changes nothing at all: it waits for a
+/// command that is at work, and decides anew when one ran in between.
+fn decide<T>(
+    dir: &std::path::Path,
+    only_reads: bool,
+    shell: &mut Shell,
+    make: &mut dyn FnMut(&Tree) -> Result<T>,
+) -> Result<(Tree, T)> {
+    if !only_reads {
+        if let Some(recovery) = recover(dir)? {
+            shell.note(&format!("{recovery}\n"));
+        }
+        let tree = Tree::new(dir);
+        let made = make(&tree)?;
+        return Ok((tree, made));
     }
-    Ok(Tree::new(dir))
+    for _ in 0..MOST_READS {
+        let moment = Moment::take(dir);
+        let warning = look_for_journal(dir)?;
+        let tree = Tree::new(dir);
+        let made = make(&tree);
+        if moment.holds() {
+            if let Some(warning) = warning {
+                shell.warning(&warning);
+            }
+            return Ok((tree, made?));
+        }
+    }
+    bail!(
+        "another rbuilder command is at work in {}, or another program creates files there: try again when it is done",
+        crate::tree::shown(dir)
+    )
 }
 
 /// Shows a plan or applies it, as asked.

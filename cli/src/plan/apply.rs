@@ -1,7 +1,7 @@
-//! Writes a plan: the only module that changes the project folder.
+//! Writes a plan: the only module that changes the project folder, with [`super::recover`] for what went wrong.
 //!
 //! A set of files cannot be replaced in one step, so a journal makes it look like one. It names every file that
-//! will exist for a while before the first of them does, and grows by one word as each phase ends. Whoever finds
+//! will exist for a while before the first of them does, and grows by one line as each phase ends. Whoever finds
 //! a journal without its owner undoes what it names, or finishes it once every file was renamed:
 //!
 //! 1. the journal is written;
@@ -9,24 +9,28 @@
 //! 3. staged files are renamed over their targets, PROJECT last: the journal says `renamed`;
 //! 4. copies and journal are removed.
 //!
-//! Undoing touches a target only while it holds what was staged for it: what somebody wrote there since is theirs.
+//! Between a kill and the recovery, which the next command that writes begins with, the tree holds some of both.
+//!
+//! Folders are held open while their names are used (see [`crate::disk`]), so a folder that becomes a link under a
+//! running command is an error and not a way out of the project. A target is looked at once more before it is
+//! replaced: an edit that was saved while the command ran stops it, but for the moment between that look and the
+//! rename.
 
 #![allow(clippy::disallowed_methods)] // this is the module that writes
 
-use std::fs::{File, Permissions, TryLockError};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
-use serde::{Deserialize, Serialize};
 
+pub use super::journal::JOURNAL;
+use super::journal::{self, Glimpse, Journal};
+use super::record::{Action, Content, Entry, Inodes, Left, LineRef, Record, Stage};
+use super::recover::{self, Recovery};
 use super::{Change, Plan};
-use crate::hash::fnv1a_64;
-use crate::tree::Tree;
-
-/// Name of the journal, in the project folder.
-pub const JOURNAL: &str = ".rbuilder-journal";
+use crate::disk::{Folder, cannot, read_bounded, set_mode, status_of};
+use crate::tree::{LARGEST, Tree, open_project, shown};
 
 /// Where a test makes a write fail, or the process die.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,283 +63,238 @@ pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     result
 }
 
-/// Finishes or undoes what a command that was killed has left. Returns whether there was anything.
+/// Finishes or undoes what an interrupted command has left; nothing when there is nothing.
 ///
 /// # Errors
-/// When another command is at work in the folder, or a file cannot be moved back.
-pub fn recover(root: &Path) -> Result<bool> {
-    if !root.join(JOURNAL).exists() {
-        return Ok(false);
+/// When another command is at work in the folder, when the journal is not one that a command left here, or when a
+/// file cannot be moved back.
+pub fn recover(root: &Path) -> Result<Option<Recovery>> {
+    recover_with(root, Faults::default()).map(|(recovery, _)| recovery)
+}
+
+/// As [`recover`]; returns the number of steps too, for tests that fail at each of them.
+///
+/// # Errors
+/// As [`recover`], and at the step that was asked for.
+pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, usize)> {
+    let mut steps = Steps { faults, taken: 0 };
+    let Some(folder) = open_project(root)? else {
+        return Ok((None, 0));
+    };
+    if !journal::is_there(&folder)? {
+        return Ok((None, 0));
     }
-    // Opening the journal settles what it names.
-    let journal = Journal::open(root)?;
-    let settled = journal.settled;
+    let mut journal = Journal::open(&folder, root)?;
+    let recovery = match journal.left.take() {
+        Some(left) => Some(recover::settle(&folder, &mut journal, &left, &mut steps)?),
+        None => None,
+    };
     journal.close()?;
-    Ok(settled)
+    Ok((recovery, steps.taken))
+}
+
+/// What a command that changes nothing has to say about the journal of a folder, which it leaves as it is. Waits while
+/// another command is at work.
+///
+/// # Errors
+/// When the command is still at work after ten seconds, and when an interrupted one left some files old and some new:
+/// nothing true can be said of such a tree.
+pub fn look_for_journal(root: &Path) -> Result<Option<String>> {
+    let Some(folder) = open_project(root)? else {
+        return Ok(None);
+    };
+    match journal::glimpse(&folder, root)? {
+        Glimpse::Quiet => Ok(None),
+        Glimpse::Foreign(reason) => Ok(Some(format!(
+            "{}; this command ignores it",
+            journal::foreign_journal(root, &reason)
+        ))),
+        Glimpse::Interrupted(left) => {
+            let files = left.record.entries.len();
+            if left.stage == Stage::Staged {
+                bail!(
+                    "an interrupted rbuilder command left {} between two states ({files} files): run `rbuilder manifests` there, which recovers first",
+                    shown(root)
+                );
+            }
+            Ok(Some(format!(
+                "an interrupted rbuilder command left `{JOURNAL}` and files beside it in {}: the next command that writes, such as `rbuilder manifests`, removes them",
+                shown(root)
+            )))
+        }
+    }
 }
 
 fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
-    let root = tree.root();
     let mut steps = Steps { faults, taken: 0 };
-    let mut journal = Journal::open(root)?;
-    let record = Record::new(root, plan);
-    let written = tree.verify_unchanged().and_then(|()| {
-        journal.begin(&record, &mut steps)?;
-        stage(root, plan, &record, &mut steps)?;
-        journal.note("staged", &mut steps)?;
-        rename(root, &record, &mut steps)?;
-        journal.note("renamed", &mut steps)
-    });
+    let root = Folder::open(tree.root()).with_context(|| cannot("open", &tree.shown()))?;
+    let mut journal = Journal::open(&root, tree.root())?;
+    if let Some(left) = journal.left.take() {
+        recover::settle(&root, &mut journal, &left, &mut Steps::default())?;
+    }
+    let inode = journal.inode()?;
+    let mut left = Left {
+        record: Record::new(&root, inode, plan)?,
+        inodes: Vec::new(),
+        stage: Stage::Begun,
+    };
+    let written = tree
+        .verify_unchanged()
+        .and_then(|()| run(&root, plan, &mut left, &mut journal, &mut steps));
     if let Err(error) = written {
-        record
-            .undo(root, journal.staged)
-            .context("cannot undo what was written; run any command to try again")?;
+        let undone = recover::settle(&root, &mut journal, &left, &mut Steps::default())
+            .context("cannot undo what was written; run any command that writes to try again")?;
         journal.close()?;
-        return Err(error);
+        return match undone.kept.is_empty() {
+            true => Err(error),
+            false => Err(error.context(undone)),
+        };
     }
     // From here on the new tree stands. What cannot be swept now stays in the journal, for the next command.
-    if steps.take("sweep").and_then(|()| record.sweep(root)).is_ok() {
+    if steps
+        .take("sweep")
+        .and_then(|()| recover::sweep(&root, &left, &mut Steps::default()))
+        .is_ok()
+    {
         journal.close()?;
     }
     Ok(steps.taken)
 }
 
-fn stage(root: &Path, plan: &Plan, record: &Record, steps: &mut Steps) -> Result<()> {
-    for folder in &record.folders {
-        steps.take(folder)?;
-        fs::create_dir(root.join(folder))?;
-    }
+/// The phases in their order; `left` says at any time how far they have come.
+fn run(root: &Folder, plan: &Plan, left: &mut Left, journal: &mut Journal, steps: &mut Steps) -> Result<()> {
+    check_companions(root, &left.record)?;
+    journal.note(LineRef::Begin(&left.record), steps)?;
+    let inodes = stage(root, plan, &left.record, steps)?;
+    journal.note(LineRef::Staged(&inodes), steps)?;
+    (left.inodes, left.stage) = (inodes, Stage::Staged);
+    rename(root, &left.record, steps)?;
+    journal.note(LineRef::Renamed, steps)?;
+    left.stage = Stage::Renamed;
+    Ok(())
+}
+
+/// Fails when a name is taken that is needed for a while: what is removed later must be what this command made.
+fn check_companions(root: &Folder, record: &Record) -> Result<()> {
     for entry in &record.entries {
-        let change = &plan.changes()[&entry.path];
-        let target = root.join(&entry.path);
-        if let Some(after) = change.after() {
-            steps.take(&entry.path)?;
-            let mode = match change {
-                Change::Create { .. } => default_mode(),
-                _ => Some(fs::metadata(&target)?.permissions()),
-            };
-            write_synced(&root.join(&entry.staged), after.as_bytes(), mode)?;
-        }
-        if entry.action == Action::Write {
-            steps.take(&entry.path)?;
-            let mode = fs::metadata(&target)?.permissions();
-            write_synced(&root.join(&entry.backup), change.before().as_bytes(), Some(mode))?;
+        let Some((folder, name)) = root.reach(&entry.path)? else {
+            continue;
+        };
+        for companion in [Entry::staged(name), Entry::backup(name)] {
+            if folder
+                .look(&companion)
+                .with_context(|| cannot("look at", &companion))?
+                .is_some()
+            {
+                bail!(
+                    "`{companion}` beside `{}` is in the way: look at it and remove it",
+                    entry.path
+                );
+            }
         }
     }
     Ok(())
 }
 
-fn rename(root: &Path, record: &Record, steps: &mut Steps) -> Result<()> {
+/// The folder that a target is in, and its name there.
+fn reach<'a>(root: &Folder, path: &'a str) -> Result<(Folder, &'a str)> {
+    match root.reach(path)? {
+        Some(reached) => Ok(reached),
+        None => {
+            bail!("the folder of {path} was removed while the command ran; nothing was written: run it again")
+        }
+    }
+}
+
+fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Result<Vec<Inodes>> {
+    for path in &record.folders {
+        steps.take(path)?;
+        let (above, name) = reach(root, path)?;
+        above
+            .create_folder(name)
+            .with_context(|| cannot("create", path))?;
+    }
+    record
+        .entries
+        .iter()
+        .map(|entry| {
+            let change = &plan.changes()[&entry.path];
+            let (folder, name) = reach(root, &entry.path)?;
+            let there = folder
+                .look(name)
+                .with_context(|| cannot("look at", &entry.path))?;
+            let mode = match change {
+                // New files are for everyone to read, whatever the umask says.
+                Change::Create { .. } => 0o644,
+                _ => there.map_or(0o644, |status| status.mode),
+            };
+            let mut inodes = Inodes::default();
+            if let Some(after) = change.after() {
+                steps.take(&entry.path)?;
+                inodes.staged = write_synced(&folder, &Entry::staged(name), after.as_bytes(), mode)?;
+            }
+            match entry.action {
+                Action::Create => {}
+                Action::Write => {
+                    steps.take(&entry.path)?;
+                    inodes.backup =
+                        write_synced(&folder, &Entry::backup(name), change.before().as_bytes(), mode)?;
+                }
+                Action::Delete => inodes.backup = there.map_or(0, |status| status.inode),
+            }
+            Ok(inodes)
+        })
+        .collect()
+}
+
+fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
     for entry in &record.entries {
         steps.take(&entry.path)?;
-        let target = root.join(&entry.path);
+        let (folder, name) = reach(root, &entry.path)?;
+        let told = || cannot("write", &entry.path);
+        if let Some(before) = &entry.before {
+            check_target(&folder, name, before, &entry.path)?;
+        }
         match entry.action {
-            Action::Create | Action::Write => fs::rename(root.join(&entry.staged), target)?,
-            Action::Delete => fs::rename(target, root.join(&entry.backup))?,
+            Action::Create => match folder.rename_to_free_name(&Entry::staged(name), name) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => bail!(changed(&entry.path)),
+                done => done.with_context(told)?,
+            },
+            Action::Write => folder.rename(&Entry::staged(name), name).with_context(told)?,
+            Action::Delete => folder
+                .rename_to_free_name(name, &Entry::backup(name))
+                .with_context(told)?,
         }
     }
     steps.take("folders")?;
-    sync_folders(root, record)
+    recover::sync_folders(root, record)
 }
 
-/// What the journal says: enough to undo or to finish without the plan.
-#[derive(Debug, Serialize, Deserialize)]
-struct Record {
-    /// Folders that did not exist, outer ones first.
-    folders: Vec<String>,
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Entry {
-    path: String,
-    action: Action,
-    staged: String,
-    backup: String,
-    /// Of the new text.
-    hash: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Action {
-    Create,
-    Write,
-    Delete,
-}
-
-impl Record {
-    fn new(root: &Path, plan: &Plan) -> Record {
-        let mut folders = Vec::new();
-        let mut entries: Vec<Entry> = Vec::new();
-        for (path, change) in plan.changes() {
-            for (end, _) in path.match_indices('/') {
-                let folder = path[..end].to_owned();
-                if !root.join(&folder).exists() && !folders.contains(&folder) {
-                    folders.push(folder);
-                }
-            }
-            let action = match change {
-                Change::Create { .. } => Action::Create,
-                Change::Edit { .. } | Change::Replace { .. } => Action::Write,
-                Change::Delete { .. } => Action::Delete,
-            };
-            entries.push(Entry {
-                path: path.clone(),
-                action,
-                staged: beside(path, "new"),
-                backup: beside(path, "old"),
-                hash: fnv1a_64(change.after().unwrap_or_default().as_bytes()),
-            });
-        }
-        // PROJECT says what the rest is: it must never speak of files that are not there.
-        entries.sort_by_key(|entry| entry.path == crate::project::FILE);
-        Record { folders, entries }
-    }
-
-    /// Puts the old tree back.
-    fn undo(&self, root: &Path, staged: bool) -> Result<()> {
-        for entry in &self.entries {
-            let (target, new, old) = (
-                root.join(&entry.path),
-                root.join(&entry.staged),
-                root.join(&entry.backup),
-            );
-            if staged && !new.exists() {
-                let ours = || Ok::<_, anyhow::Error>(fnv1a_64(&fs::read(&target)?) == entry.hash);
-                match entry.action {
-                    Action::Create if target.exists() && ours()? => fs::remove_file(&target)?,
-                    Action::Write if old.exists() && target.exists() && ours()? => fs::rename(&old, &target)?,
-                    Action::Delete if old.exists() && !target.exists() => fs::rename(&old, &target)?,
-                    _ => {}
-                }
-            }
-            remove_if_there(&new)?;
-            remove_if_there(&old)?;
-        }
-        for folder in self.folders.iter().rev() {
-            // A folder that somebody has put something into stays.
-            match fs::remove_dir(root.join(folder)) {
-                Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {
-                    return Err(error.into());
-                }
-                _ => {}
-            }
-        }
-        sync_folders(root, self)
-    }
-
-    /// Removes what only undoing would need.
-    fn sweep(&self, root: &Path) -> Result<()> {
-        for entry in &self.entries {
-            remove_if_there(&root.join(&entry.staged))?;
-            remove_if_there(&root.join(&entry.backup))?;
-        }
-        Ok(())
+/// Fails when a target is not the file any more that the plan was made for.
+fn check_target(folder: &Folder, name: &str, before: &Content, path: &str) -> Result<()> {
+    let file = folder
+        .open_file(name, false)
+        .with_context(|| cannot("open", path))?;
+    let bytes = read_bounded(file, LARGEST).with_context(|| cannot("read", path))?;
+    match bytes {
+        Some(bytes) if Content::of(&bytes) == *before => Ok(()),
+        _ => bail!(changed(path)),
     }
 }
 
-/// The journal's file, locked as long as this command is at work.
-struct Journal {
-    path: PathBuf,
-    file: File,
-    staged: bool,
-    /// Whether another command had left something in it.
-    settled: bool,
-}
-
-impl Journal {
-    /// Takes the journal, and settles what another command left in it.
-    fn open(root: &Path) -> Result<Journal> {
-        let path = root.join(JOURNAL);
-        let mut journal = loop {
-            let file = fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)?;
-            let (file, _) = file.into_parts();
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    bail!(
-                        "another rbuilder command is at work in {}: try again when it is done",
-                        root.display()
-                    )
-                }
-                Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the journal"),
-            }
-            // The command that had the lock before may have removed the file that we opened.
-            if is_at(&file, &path) {
-                break Journal {
-                    path,
-                    file,
-                    staged: false,
-                    settled: false,
-                };
-            }
-        };
-        let mut text = String::new();
-        journal
-            .file
-            .read_to_string(&mut text)
-            .context("cannot read the journal")?;
-        journal.settle(root, &text)?;
-        Ok(journal)
-    }
-
-    fn settle(&mut self, root: &Path, text: &str) -> Result<()> {
-        let mut lines = text.lines();
-        // A first line that is cut short was never followed by a change.
-        if let Some(Ok(record)) = lines.next().map(serde_json::from_str::<Record>) {
-            self.settled = true;
-            let phases: Vec<&str> = lines.collect();
-            if phases.contains(&"renamed") {
-                record.sweep(root)?;
-            } else {
-                record.undo(root, phases.contains(&"staged"))?;
-            }
-        }
-        self.file.set_len(0).context("cannot write the journal")?;
-        self.file
-            .seek(SeekFrom::Start(0))
-            .context("cannot write the journal")?;
-        Ok(())
-    }
-
-    fn begin(&mut self, record: &Record, steps: &mut Steps) -> Result<()> {
-        let line = serde_json::to_string(record)?;
-        self.note(&line, steps)
-    }
-
-    fn note(&mut self, line: &str, steps: &mut Steps) -> Result<()> {
-        steps.take("journal")?;
-        let length = self.file.metadata().context("cannot read the journal")?.len();
-        if let Err(error) = writeln!(self.file, "{line}").and_then(|()| self.file.sync_all()) {
-            // A phase that is not known to be on disk has not ended; undoing must not find its word.
-            self.file.set_len(length).context("cannot write the journal")?;
-            return Err(error).context("cannot write the journal");
-        }
-        self.staged |= line == "staged";
-        steps.pass();
-        Ok(())
-    }
-
-    /// Removes the journal; the lock goes with it.
-    fn close(self) -> Result<()> {
-        Ok(fs::remove_file(&self.path)?)
-    }
+fn changed(path: &str) -> String {
+    format!("{path} was changed while the command ran; nothing was written: run it again")
 }
 
 /// Counts what happens to the disk.
-struct Steps {
+#[derive(Default)]
+pub(super) struct Steps {
     faults: Faults,
     taken: usize,
 }
 
 impl Steps {
-    fn take(&mut self, what: &str) -> Result<()> {
+    pub(super) fn take(&mut self, what: &str) -> Result<()> {
         let step = self.taken;
         self.taken += 1;
         if self.faults.at == Some(step) {
@@ -346,11 +305,9 @@ impl Steps {
         }
         Ok(())
     }
-}
 
-impl Steps {
     /// A step at which a process can die, but nothing can fail.
-    fn pass(&mut self) {
+    pub(super) fn pass(&mut self) {
         if self.faults.abort && self.faults.at == Some(self.taken) {
             std::process::abort();
         }
@@ -358,66 +315,12 @@ impl Steps {
     }
 }
 
-/// A hidden file in the same folder, so that a rename never crosses file systems.
-fn beside(path: &str, end: &str) -> String {
-    let (folder, name) = path
-        .rsplit_once('/')
-        .map_or(("", path), |(folder, name)| (folder, name));
-    let slash = if folder.is_empty() { "" } else { "/" };
-    format!("{folder}{slash}.{name}.rbuilder-{end}")
-}
-
-fn write_synced(path: &Path, bytes: &[u8], mode: Option<Permissions>) -> Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)?;
-    if let Some(mode) = mode {
-        file.set_permissions(mode)?;
-    }
-    Ok(file.sync_all()?)
-}
-
-/// New files are for everyone to read, whatever the umask says.
-fn default_mode() -> Option<Permissions> {
-    #[cfg(unix)]
-    return Some(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    #[cfg(not(unix))]
-    None
-}
-
-/// Names survive a power cut once their folder is on disk.
-fn sync_folders(root: &Path, record: &Record) -> Result<()> {
-    let folders: std::collections::BTreeSet<&Path> = record
-        .entries
-        .iter()
-        .filter_map(|entry| Path::new(&entry.path).parent())
-        .collect();
-    for folder in folders {
-        match fs::File::open(root.join(folder)) {
-            Ok(folder) => folder.sync_all()?,
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-fn remove_if_there(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(open), Ok(there)) => open.dev() == there.dev() && open.ino() == there.ino(),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> bool {
-    path.exists()
+/// Writes a file that is not there yet; returns its inode.
+fn write_synced(folder: &Folder, name: &str, bytes: &[u8], mode: u32) -> Result<u64> {
+    let told = || cannot("write", name);
+    let mut file = folder.create_file(name).with_context(told)?;
+    file.write_all(bytes).with_context(told)?;
+    set_mode(&file, mode).with_context(told)?;
+    file.sync_all().with_context(told)?;
+    Ok(status_of(&file).with_context(told)?.inode)
 }

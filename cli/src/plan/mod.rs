@@ -4,12 +4,19 @@
 //! what an earlier one has planned.
 
 pub mod apply;
+mod git;
+mod journal;
+mod moment;
+mod record;
+mod recover;
 mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow, bail};
 
+pub(crate) use moment::Moment;
+pub use recover::Recovery;
 pub use show::{diff, json, summary};
 
 use crate::edit::verify;
@@ -162,6 +169,7 @@ impl Plan {
     /// # Errors
     /// As [`Tree::read`].
     pub fn delete(&mut self, tree: &Tree, path: &str) -> Result<()> {
+        check_writable(path)?;
         match tree.read(path)? {
             Some(before) => self.changes.insert(path.to_owned(), Change::Delete { before }),
             None => self.changes.remove(path),
@@ -191,7 +199,7 @@ impl Plan {
         text: &str,
         change: fn(String, String) -> Change,
     ) -> Result<()> {
-        check_relative(path)?;
+        check_writable(path)?;
         match tree.read(path)? {
             Some(before) if before == text => {
                 self.changes.remove(path);
@@ -218,5 +226,91 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+/// Folders that no command writes into: what lies there decides which programs git, other version control systems
+/// and Cargo run.
+const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
+
+/// Refuses a path that no plan may hold: one that leads out of the project, into a folder whose files decide what
+/// other programs run, or to a file that rbuilder uses for a while itself.
+///
+/// `.github` and `rust-toolchain.toml` are not refused: they are files of the project as others are, `init` writes the
+/// former.
+pub(crate) fn check_writable(path: &str) -> Result<()> {
+    check_relative(path)?;
+    for part in path.split('/') {
+        if is_closed(part) {
+            bail!("`{path}` lies in `{part}`, which rbuilder does not write into: choose another folder");
+        }
+        if record::is_reserved(part) {
+            bail!("`{path}` has a name that rbuilder uses for its own files: choose another name");
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name is one of the closed folders on some file system: some take `A` for `a`, some drop dots and spaces
+/// at the end or letters that are not seen, some know a file by a second, short name.
+fn is_closed(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii).collect();
+    let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+    let plain = plain.split(':').next().unwrap_or_default();
+    CLOSED.contains(&plain) || plain.starts_with("git~") || plain.starts_with("cargo~")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_no_plan_may_hold() {
+        for path in [
+            "",
+            "/etc/passwd",
+            "../a",
+            "a/../b",
+            "a//b",
+            "a\\b",
+            "a\0b",
+            ".git/config",
+            "a/.git/hooks/x",
+            ".GIT/x",
+            ".git./x",
+            ".git /x",
+            ".g\u{200c}it/x",
+            "git~1/x",
+            ".git::$INDEX_ALLOCATION/x",
+            ".cargo/config.toml",
+            "a/.Cargo/config",
+            ".hg/hgrc",
+            ".jj/x",
+            ".svn/x",
+            ".rbuilder-journal",
+            "a/.b.rbuilder-new",
+            ".b.rbuilder-old",
+            "b.rbuilder-kept",
+            "b.rbuilder-kept-2",
+        ] {
+            assert!(check_writable(path).is_err(), "{path:?}");
+        }
+        for path in [
+            "a",
+            "a/b.yaml",
+            ".github/workflows/x.yml",
+            ".gitignore",
+            ".gitkeep",
+            "git/x",
+            "src/cargo.rs",
+            "é/x",
+        ] {
+            assert!(check_writable(path).is_ok(), "{path:?}");
+        }
+        let long = "x".repeat(300);
+        let error = check_writable(&format!("a/{long}/b"))
+            .expect_err("too long")
+            .to_string();
+        assert!(error.contains("300 bytes") && error.len() < 300, "{error}");
     }
 }

@@ -1,7 +1,6 @@
 //! Source text for the generator: each file is read when it is asked for, and once.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,12 +10,14 @@ use rbuilder_generator::Sources;
 use walkdir::WalkDir;
 
 use super::Tree;
+use super::area::{Area, is_absent};
 
-/// The text below a folder, and that of the path crates it leads to: links are followed, because nothing is
-/// written through them.
+/// The text below a folder, and that of the path crates it leads to: links are followed within the repository and
+/// those crates (see [`super::area`]), because nothing is written through them.
 #[derive(Debug)]
 pub struct TreeSources {
     root: PathBuf,
+    area: Area,
     /// Files whose text is that of the plan.
     planned: Vec<String>,
     texts: Mutex<BTreeMap<String, Text>>,
@@ -34,6 +35,7 @@ impl Tree {
             .collect();
         TreeSources {
             root: self.root.clone(),
+            area: Area::new(self.root.clone()),
             planned: texts.keys().cloned().collect(),
             texts: Mutex::new(texts),
         }
@@ -55,7 +57,7 @@ impl TreeSources {
     pub(crate) fn verify_unchanged(&self) -> Result<()> {
         let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, text) in texts.iter().filter(|(path, _)| !self.planned.contains(path)) {
-            if read(&self.root.join(path)) != *text {
+            if read(&self.area, path) != *text {
                 bail!("{path} was changed while the command ran; nothing was written: run it again");
             }
         }
@@ -74,7 +76,7 @@ impl Sources for TreeSources {
         if let Some(known) = known {
             return known;
         }
-        let text = read(&self.root.join(path));
+        let text = read(&self.area, path);
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         texts.entry(path.to_owned()).or_insert(text).clone()
     }
@@ -82,8 +84,15 @@ impl Sources for TreeSources {
     fn rust_files(&self, folder: &str) -> Result<Vec<String>, String> {
         let start = self.root.join(folder);
         let walk = WalkDir::new(&start).follow_links(true).sort_by_file_name();
+        let belongs = |entry: &walkdir::DirEntry| {
+            // A walk starts where a manifest says, and goes on where a link says.
+            let leads_on = entry.file_type().is_dir() && (entry.depth() == 0 || entry.path_is_symlink());
+            belongs_to_package(entry) && (!leads_on || self.area.admits_folder(entry.path()))
+        };
         let mut found = Vec::new();
-        for entry in walk.into_iter().filter_entry(belongs_to_package) {
+        for entry in walk.into_iter().filter_entry(belongs) {
+            self.area
+                .count(entry.as_ref().is_ok_and(walkdir::DirEntry::path_is_symlink))?;
             let entry = match entry {
                 Ok(entry) => entry,
                 // A link that leads back to a folder above it adds no files.
@@ -112,7 +121,11 @@ impl Sources for TreeSources {
     }
 
     fn folders(&self, folder: &str) -> Result<Vec<String>, String> {
-        let entries = match fs::read_dir(self.root.join(folder)) {
+        let folder = self.root.join(folder);
+        if !self.area.admits_folder(&folder) {
+            return Ok(Vec::new());
+        }
+        let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if is_absent(&error) => return Ok(Vec::new()),
             Err(error) => return Err(error.to_string()),
@@ -120,6 +133,7 @@ impl Sources for TreeSources {
         let mut names = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| error.to_string())?;
+            self.area.count(false)?;
             // `is_dir` of the path follows links; that of the entry does not.
             if entry.path().is_dir()
                 && let Some(name) = entry.file_name().to_str()
@@ -132,28 +146,12 @@ impl Sources for TreeSources {
     }
 }
 
-fn read(path: &Path) -> Text {
-    match fs::metadata(path) {
-        // A pipe would keep the command waiting.
-        Ok(metadata) if !metadata.is_file() => return Ok(None),
-        Ok(_) => {}
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(reason(&error)),
+fn read(area: &Area, path: &str) -> Text {
+    match area.read(path)?.map(String::from_utf8) {
+        None => Ok(None),
+        Some(Ok(text)) => Ok(Some(text.into())),
+        Some(Err(_)) => Err("it is not UTF-8 text".to_owned()),
     }
-    let bytes = fs::read(path).map_err(|error| reason(&error))?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text.into())),
-        Err(_) => Err("it is not UTF-8 text".to_owned()),
-    }
-}
-
-fn is_absent(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-}
-
-/// What the system says, without the path, which the complaint names.
-fn reason(error: &std::io::Error) -> String {
-    error.kind().to_string()
 }
 
 fn joined(folder: &str, name: &str) -> String {

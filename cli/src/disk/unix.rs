@@ -1,0 +1,209 @@
+//! Open folders as `openat` and its like know them.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat, fstat, fsync, mkdirat, open, openat, renameat,
+    statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::{Sort, Status};
+
+/// Never through a link, never waiting for the other end of a pipe, never handed to another program.
+const CAREFUL: OFlags = OFlags::NOFOLLOW
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// An open folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(Arc<OwnedFd>);
+
+impl Folder {
+    /// Opens the folder at a path, whose links are followed: the user typed it.
+    pub(crate) fn open(path: &Path) -> io::Result<Folder> {
+        // Of an empty path the system says that there is no such folder.
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let fd = open(
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        Ok(Folder(Arc::new(fd)))
+    }
+
+    /// Opens a folder in this one.
+    pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | CAREFUL;
+        Ok(Folder(Arc::new(openat(&self.0, name, flags, Mode::empty())?)))
+    }
+
+    /// The status of this folder.
+    pub(crate) fn status(&self) -> io::Result<Status> {
+        Ok(status(&fstat(&self.0)?))
+    }
+
+    /// The status of a name in this folder, of a link itself; nothing when there is no such name.
+    pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
+        match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(status(&found))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a file in this folder to read it, and to write it too where that is wanted.
+    pub(crate) fn open_file(&self, name: &str, to_write: bool) -> io::Result<File> {
+        let access = if to_write { OFlags::RDWR } else { OFlags::RDONLY };
+        Ok(openat(&self.0, name, access | CAREFUL, Mode::empty())?.into())
+    }
+
+    /// Creates a file that is not there yet, to read and write.
+    pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | CAREFUL;
+        Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o644))?.into())
+    }
+
+    /// Creates a folder that is not there yet.
+    pub(crate) fn create_folder(&self, name: &str) -> io::Result<()> {
+        Ok(mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+    }
+
+    /// Removes a file, or a link itself.
+    pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty folder.
+    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Renames a file over whatever file has the other name.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(renameat(&self.0, from, &self.0, to)?)
+    }
+
+    /// Renames a file to a name that nothing has yet.
+    pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
+        #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+        {
+            use rustix::fs::{RenameFlags, renameat_with};
+            match renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
+                // Not every file system and kernel knows this: then a look must do.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+                done => return Ok(done?),
+            }
+        }
+        if self.look(to)?.is_some() {
+            return Err(Errno::EXIST.into());
+        }
+        self.rename(from, to)
+    }
+
+    /// Waits until the names in this folder are on disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(fsync(&self.0)?)
+    }
+
+    /// The names in this folder with what they stand for, in no order.
+    pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            let sort = match entry.file_type() {
+                // Some file systems do not say it here.
+                FileType::Unknown => {
+                    let found = statat(&self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+                    sort(found.st_mode as RawMode)
+                }
+                known => sort(known.as_raw_mode()),
+            };
+            names.push((OsString::from_vec(name.to_vec()), sort));
+        }
+        Ok(names)
+    }
+}
+
+/// The status of an open file.
+pub(crate) fn status_of(file: &File) -> io::Result<Status> {
+    Ok(status(&fstat(file)?))
+}
+
+/// Sets the permission bits of an open file.
+pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    file.set_permissions(PermissionsExt::from_mode(mode))
+}
+
+/// The user that this process acts for.
+pub(crate) fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Opens a file for reading where no part of its path, seen from a folder, is a link. Nothing where the system cannot
+/// tell in one call: links have to be looked for then.
+pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = openat2(
+            folder.0.as_fd(),
+            path,
+            flags,
+            Mode::empty(),
+            ResolveFlags::NO_SYMLINKS,
+        );
+        match opened {
+            Ok(file) => Some(Ok(file.into())),
+            Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => Some(Err(error.into())),
+            // A link; a kernel before 5.6; a sandbox without the call.
+            Err(_) => None,
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (folder, path);
+        None
+    }
+}
+
+// The numbers have other widths on other systems.
+#[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+fn status(found: &Stat) -> Status {
+    Status {
+        sort: sort(found.st_mode as RawMode),
+        length: u64::try_from(found.st_size).unwrap_or(0),
+        inode: found.st_ino as u64,
+        device: found.st_dev as u64,
+        links: found.st_nlink as u64,
+        owner: found.st_uid,
+        mode: u32::from(found.st_mode) & 0o777,
+        changed: i128::from(found.st_ctime) * 1_000_000_000 + i128::from(found.st_ctime_nsec),
+    }
+}
+
+fn sort(mode: RawMode) -> Sort {
+    match FileType::from_raw_mode(mode) {
+        FileType::RegularFile => Sort::File,
+        FileType::Directory => Sort::Folder,
+        FileType::Symlink => Sort::Link,
+        _ => Sort::Other,
+    }
+}

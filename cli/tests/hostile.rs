@@ -1,0 +1,468 @@
+//! What a repository, an archive or another program can put into a project folder: nothing of it is acted on, nothing
+//! outside of the folder is changed or shown, and no command waits for it.
+#![cfg(unix)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // the tests make the input themselves
+
+#[path = "hostile/output.rs"]
+mod output;
+#[path = "hostile/source.rs"]
+mod source;
+mod support;
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rbuilder_cli::plan::apply::JOURNAL;
+use support::{Folder, Ran};
+
+const API: &str = "create api --group cache --version v1 --kind Cup";
+const READS: [&str; 4] = [
+    "manifests --check",
+    "manifests --dry-run",
+    "manifests --stdout",
+    "create api --group cache --version v1 --kind Cup --dry-run",
+];
+const WRITES: [&str; 3] = ["manifests", API, "init"];
+
+/// Puts something at a path.
+type MakeAt<'a> = &'a dyn Fn(&Path);
+
+fn project() -> Folder {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    folder
+}
+
+/// A folder that no command has any business in.
+struct Outside(Folder);
+
+impl Outside {
+    fn new() -> Outside {
+        let folder = Folder::new();
+        folder.write("secret", "secret: hunter2\n");
+        folder.write("inner/lib.rs", "pub struct hunter2\n");
+        Outside(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    #[track_caller]
+    fn check(&self, what: &str) {
+        let tree = self.0.tree();
+        let names: Vec<&str> = tree.keys().map(String::as_str).collect();
+        assert_eq!(names, ["inner/lib.rs", "secret"], "{what}");
+        assert_eq!(tree["secret"], "secret: hunter2\n", "{what}");
+    }
+}
+
+/// Fails when a command waits for something that never comes.
+#[track_caller]
+fn quickly(folder: &Folder, line: &str) -> Ran {
+    let started = Instant::now();
+    let ran = folder.run(line);
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "{line} took {:?}",
+        started.elapsed()
+    );
+    ran
+}
+
+/// Commands that write refuse the journal with this reason; those that read say it and go on. Nothing is changed.
+#[track_caller]
+fn refused(folder: &Folder, outside: &Outside, reason: &str) {
+    let look = || {
+        let mut command = Command::new("find");
+        let ran = command
+            .arg(folder.path())
+            .args(["-printf", "%P %y %i %s %m %l\n"])
+            .output()
+            .expect("find");
+        let mut lines: Vec<String> = String::from_utf8_lossy(&ran.stdout)
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    };
+    let before = look();
+    for line in WRITES {
+        let ran = quickly(folder, line);
+        assert_eq!(ran.code, 1, "{reason}: {line}: {}", ran.err);
+        assert!(
+            ran.err.contains(JOURNAL) && ran.err.contains(reason) && ran.err.contains("remove it"),
+            "{reason}: {line}: {}",
+            ran.err
+        );
+    }
+    for line in READS {
+        let ran = quickly(folder, line).ok();
+        assert!(
+            ran.err.contains("warning: ") && ran.err.contains(reason),
+            "{reason}: {line}: {}",
+            ran.err
+        );
+    }
+    assert_eq!(look(), before, "{reason}");
+    outside.check(reason);
+}
+
+fn inode(path: &Path) -> u64 {
+    fs::symlink_metadata(path).expect("it is there").ino()
+}
+
+/// A journal that knows what its author cannot: its own inode and that of the folder.
+fn forge(folder: &Folder, folders: &str, entries: &str, rest: &str) {
+    let journal = folder.path().join(JOURNAL);
+    File::create(&journal).expect("a file");
+    let text = format!(
+        "{{\"begin\":{{\"format\":2,\"journal\":{},\"root\":{},\"folders\":[{folders}],\"entries\":[{entries}]}}}}\n{rest}",
+        inode(&journal),
+        inode(folder.path())
+    );
+    fs::write(journal, text).expect("a file");
+}
+
+fn create_entry(path: &str, text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let length = text.len();
+    format!(
+        "{{\"path\":\"{path}\",\"action\":\"create\",\"before\":null,\"after\":{{\"length\":{length},\"hash\":\"{hash:016x}\"}}}}"
+    )
+}
+
+#[test]
+fn what_is_no_journal() {
+    let outside = Outside::new();
+    let secret = outside.path("secret");
+    let fifo = |path: &Path| {
+        let ran = Command::new("mkfifo").arg(path).status().expect("mkfifo");
+        assert!(ran.success());
+    };
+    let cases: [(&str, MakeAt); 11] = [
+        ("it is a symbolic link", &|path| symlink(&secret, path).unwrap()),
+        ("it is a symbolic link", &|path| symlink("nowhere", path).unwrap()),
+        ("it is a symbolic link", &|path| {
+            symlink("/dev/zero", path).unwrap()
+        }),
+        ("it is a symbolic link", &|path| symlink(JOURNAL, path).unwrap()),
+        ("it is a folder", &|path| fs::create_dir(path).unwrap()),
+        ("it is a pipe, a socket or a device", &|path| fifo(path)),
+        ("it is a pipe, a socket or a device", &|path| {
+            drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+        }),
+        ("it is a file with more than one name", &|path| {
+            fs::write(path.with_file_name("other"), "").unwrap();
+            fs::hard_link(path.with_file_name("other"), path).unwrap();
+        }),
+        ("it is too large", &|path| {
+            File::create(path).unwrap().set_len(1 << 40).unwrap()
+        }),
+        ("line 1 is not one of a journal", &|path| {
+            fs::write(path, "[]\n").unwrap()
+        }),
+        ("it is not UTF-8 text", &|path| {
+            fs::write(path, b"\xff\xfe\n").unwrap()
+        }),
+    ];
+    for (reason, make) in cases {
+        let folder = project();
+        make(&folder.path().join(JOURNAL));
+        refused(&folder, &outside, reason);
+    }
+}
+
+/// The form that an earlier rbuilder wrote, which said itself what to rename and remove.
+#[test]
+fn a_journal_that_names_what_to_do() {
+    let outside = Outside::new();
+    let secret = outside.path("secret").display().to_string();
+    for (path, staged, backup) in [
+        (secret.as_str(), "gone", "gone"),
+        (".git/hooks/pre-commit", "gone", "payload"),
+        ("PROJECT", "gone", secret.as_str()),
+        ("link/secret", "gone", "gone"),
+    ] {
+        let folder = project();
+        folder.write("payload", "#!/bin/sh\n");
+        symlink(outside.path(""), folder.path().join("link")).unwrap();
+        for action in ["create", "write", "delete"] {
+            let entry = format!(
+                "{{\"path\":\"{path}\",\"action\":\"{action}\",\"staged\":\"{staged}\",\"backup\":\"{backup}\",\"hash\":\"0\"}}"
+            );
+            folder.write(
+                JOURNAL,
+                &format!("{{\"folders\":[],\"entries\":[{entry}]}}\nstaged\nrenamed\n"),
+            );
+            refused(&folder, &outside, "line 1 is not one of a journal");
+        }
+    }
+}
+
+#[test]
+fn paths_that_no_journal_may_name() {
+    let outside = Outside::new();
+    for path in [
+        outside.path("secret").to_str().unwrap(),
+        "../secret",
+        "a/../../secret",
+        ".git/hooks/pre-commit",
+        "sub/.git/config",
+        ".GIT/config",
+        ".cargo/config.toml",
+        ".rbuilder-journal",
+    ] {
+        let folder = project();
+        forge(
+            &folder,
+            "",
+            &create_entry(path, "secret: hunter2\n"),
+            "{\"staged\":[{\"staged\":1,\"backup\":0}]}\n",
+        );
+        refused(&folder, &outside, "which no command writes");
+    }
+}
+
+/// Even a journal with the right inodes cannot lead out of the folder, nor remove what nobody staged.
+#[test]
+fn a_journal_of_somebody_who_guesses() {
+    let outside = Outside::new();
+    let text = "secret: hunter2\n";
+    let staged = |inode: u64| format!("{{\"staged\":[{{\"staged\":{inode},\"backup\":0}}]}}\n");
+
+    // Through a folder that is a link.
+    let folder = project();
+    symlink(outside.path(""), folder.path().join("link")).unwrap();
+    forge(
+        &folder,
+        "",
+        &create_entry("link/secret", text),
+        &staged(inode(&outside.path("secret"))),
+    );
+    for line in WRITES {
+        let ran = quickly(&folder, line);
+        assert_eq!(ran.code, 1);
+        assert!(
+            ran.err.contains("`link`") || ran.err.contains("link is a symbolic link"),
+            "{}",
+            ran.err
+        );
+    }
+    outside.check("a link to a folder");
+
+    // A target, a staged text and a backup that are links, and another's file under a second name.
+    for name in ["a.yaml", ".a.yaml.rbuilder-new", ".a.yaml.rbuilder-old"] {
+        let secret = outside.path("secret");
+        let links: [&dyn Fn(&Path); 2] = [&|path| symlink(&secret, path).unwrap(), &|path| {
+            fs::hard_link(&secret, path).unwrap();
+        }];
+        for link in links {
+            let folder = project();
+            link(&folder.path().join(name));
+            forge(
+                &folder,
+                "",
+                &create_entry("a.yaml", text),
+                &staged(inode(&secret)),
+            );
+            let _ = quickly(&folder, "manifests");
+            outside.check(name);
+            for entry in fs::read_dir(folder.path()).unwrap() {
+                let entry = entry.unwrap();
+                assert!(
+                    !entry.file_name().to_string_lossy().starts_with(name) || inode(&entry.path()) != 0,
+                    "{name} is gone"
+                );
+            }
+            let left = fs::read_dir(folder.path()).unwrap().filter(|entry| {
+                let name = entry.as_ref().unwrap().file_name();
+                name.to_string_lossy().contains("a.yaml")
+            });
+            assert_eq!(left.count(), 1, "{name} was removed");
+        }
+    }
+
+    // A file that nobody staged, with the text that is claimed.
+    let folder = project();
+    folder.write("a.yaml", text);
+    forge(&folder, "", &create_entry("a.yaml", text), &staged(1));
+    let ran = quickly(&folder, "manifests").ok();
+    assert!(ran.err.contains("`a.yaml.rbuilder-kept`"), "{}", ran.err);
+    assert_eq!(folder.tree()["a.yaml.rbuilder-kept"], text);
+}
+
+#[test]
+fn journals_from_elsewhere() {
+    let outside = Outside::new();
+    let folder = project();
+    forge(&folder, "", &create_entry("a.yaml", ""), "");
+    let copy = project();
+    copy.write(JOURNAL, &folder.tree()[JOURNAL]);
+    refused(&copy, &outside, "it was written elsewhere");
+
+    // One that git tracks, in the repository around the project, whatever the journal says.
+    for around in [false, true] {
+        let repository = Folder::new();
+        let below = if around { "op" } else { "." };
+        let inner = repository.path().join(below);
+        fs::create_dir_all(&inner).unwrap();
+        let run = |line: &str| repository.inside(below).run(line);
+        run("init --domain example.com --project-name shop").ok();
+        fs::write(inner.join(JOURNAL), "").unwrap();
+        for words in [vec!["init", "-q"], vec!["add", "-f", "."]] {
+            let git = Command::new("git")
+                .arg("-C")
+                .arg(repository.path())
+                .args(words)
+                .status();
+            assert!(git.unwrap().success());
+        }
+        for line in WRITES {
+            let ran = run(line);
+            assert_eq!(ran.code, 1);
+            assert!(ran.err.contains("git tracks it"), "{}", ran.err);
+        }
+        assert!(inner.join(JOURNAL).is_file() && !inner.join("src/api/v1").exists());
+        fs::remove_file(inner.join(JOURNAL)).unwrap();
+        run("manifests").ok();
+    }
+}
+
+/// A first line that is cut short was never followed by a change: it is in nobody's way.
+#[test]
+fn a_journal_that_says_nothing_yet() {
+    for text in ["", "{\"begin\":{\"format\":2,"] {
+        let folder = project();
+        folder.write(JOURNAL, text);
+        for line in READS {
+            let ran = folder.run(line).ok();
+            assert!(!ran.err.contains("warning"), "{}", ran.err);
+        }
+        assert_eq!(folder.tree()[JOURNAL], text);
+        folder.run(API).ok();
+        assert!(!folder.tree().contains_key(JOURNAL));
+    }
+}
+
+/// A folder that becomes a link and back while commands write: nothing is written through the link.
+#[test]
+fn folders_that_are_swapped() {
+    let outside = Outside::new();
+    fs::create_dir(outside.path("crd")).unwrap();
+    fs::write(outside.path("crd/kustomization.yaml"), "resources: []\n").unwrap();
+    let folder = project();
+    let config = folder.path().join("config");
+    let away = folder.path().join("away");
+    let stop = AtomicBool::new(false);
+    let swaps = std::thread::scope(|scope| {
+        let swapping = scope.spawn(|| {
+            let mut swaps = 0;
+            while !stop.load(Ordering::Relaxed) {
+                fs::rename(&config, &away).unwrap();
+                symlink(outside.path(""), &config).unwrap();
+                std::thread::yield_now();
+                fs::remove_file(&config).unwrap();
+                fs::rename(&away, &config).unwrap();
+                std::thread::sleep(Duration::from_micros(300));
+                swaps += 1;
+            }
+            swaps
+        });
+        let started = Instant::now();
+        let mut kind = 0;
+        while started.elapsed() < Duration::from_secs(3) {
+            let _ = folder.run(&format!("create api --group cache --version v1 --kind Cup{kind}"));
+            kind += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+        swapping.join().unwrap()
+    });
+    assert!(swaps > 10, "{swaps}");
+    fs::remove_file(outside.path("crd/kustomization.yaml")).unwrap();
+    fs::remove_dir(outside.path("crd")).unwrap();
+    outside.check("a swapped folder");
+}
+
+#[test]
+fn checks_beside_a_command_see_one_state() {
+    let folder = project();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            let mut kinds = 0;
+            while !stop.load(Ordering::Relaxed) && kinds < 12 {
+                folder
+                    .run(&format!(
+                        "create api --group cache --version v1 --kind Cup{kinds}"
+                    ))
+                    .ok();
+                kinds += 1;
+                std::thread::sleep(Duration::from_millis(40));
+            }
+            kinds
+        });
+        let started = Instant::now();
+        let mut checks = 0;
+        while !writing.is_finished() && started.elapsed() < Duration::from_secs(60) {
+            // Another process, as a hook or an editor would start.
+            let ran = program(&folder, &["manifests", "--check"])
+                .output()
+                .expect("it runs");
+            let err = String::from_utf8_lossy(&ran.stderr).into_owned();
+            assert!(
+                ran.status.success() || err.contains("is at work in"),
+                "{err}{}",
+                String::from_utf8_lossy(&ran.stdout)
+            );
+            checks += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(writing.join().unwrap() > 3);
+        assert!(checks > 3, "{checks}");
+    });
+}
+
+/// One that only reads waits for one that writes, and does not wait for ever.
+#[test]
+fn a_check_waits_for_a_command() {
+    let folder = project();
+    let before = folder.tree();
+    let other = File::create(folder.path().join(JOURNAL)).unwrap();
+    other.lock().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            fs::remove_file(folder.path().join(JOURNAL)).unwrap();
+            drop(other);
+        });
+        let started = Instant::now();
+        folder.run("manifests --check").ok();
+        assert!(started.elapsed() >= Duration::from_millis(200));
+    });
+    let other = File::create(folder.path().join(JOURNAL)).unwrap();
+    other.lock().unwrap();
+    let ran = quickly(&folder, "manifests --check");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("another rbuilder command is at work in"),
+        "{}",
+        ran.err
+    );
+    drop(other);
+    fs::remove_file(folder.path().join(JOURNAL)).unwrap();
+    assert_eq!(folder.tree(), before);
+}
+
+fn program(folder: &Folder, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rbuilder"));
+    command.arg("-C").arg(folder.path()).args(words);
+    command
+}
