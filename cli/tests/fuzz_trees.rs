@@ -1,0 +1,267 @@
+//! Random project folders under every command: links to everywhere, pipes, journals of all kinds, strange names, broken
+//! manifests. Whatever stands there, a command ends with an answer, changes nothing outside of the folder, and changes
+//! nothing at all where it only reads.
+//!
+//! Each round is a function of its seed. The bounded run uses fixed seeds; a longer one takes new seeds until its time
+//! is up, and names the seed of what it finds:
+//!
+//! ```text
+//! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-cli --test fuzz_trees
+//! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-cli --test fuzz_trees
+//! ```
+//!
+//! A process that dies at once (memory, stack) cannot name its seed: it is in `target/tmp/fuzz_trees.seed`.
+#![cfg(unix)]
+// The test's own files, clock and seeds are what it is about.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
+
+#[path = "fuzz_trees/damage.rs"]
+mod damage;
+#[path = "../../generator/tests/fuzz/random.rs"]
+#[allow(dead_code)] // it is shared
+mod random;
+mod support;
+#[path = "fuzz_trees/watch.rs"]
+mod watch;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use random::Random;
+use support::Folder;
+use watch::Watch;
+
+/// Rounds of the ordinary run.
+const ROUNDS: u64 = 120;
+
+/// What a command may take at most, in a debug build on a machine that does other things.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Stands in every file outside of the project.
+const SECRET: &str = "hunter2";
+
+/// Command lines; one that only reads is marked.
+const COMMANDS: [(&str, bool); 16] = [
+    ("manifests", false),
+    ("manifests", false),
+    ("manifests --check", true),
+    ("manifests --stdout", true),
+    ("manifests --dry-run", true),
+    ("manifests --dry-run --output json", true),
+    ("manifests --stdout --message-format json", true),
+    ("manifests --config-dir deploy --no-version-annotation", false),
+    ("init --domain example.com", false),
+    ("init --domain example.com --force", false),
+    ("init --domain example.com --dry-run", true),
+    ("create api --group cache --version v1 --kind Mug", false),
+    (
+        "create api --group cache --version v1alpha1 --kind Cup --force",
+        false,
+    ),
+    ("create api --group cache --version v2 --kind Cup --dry-run", true),
+    (
+        "create webhook --group cache --version v1alpha1 --kind Cup --defaulting --validation",
+        false,
+    ),
+    (
+        "create webhook --group cache --version v1alpha1 --kind Cup --validation --force",
+        false,
+    ),
+];
+
+#[test]
+fn strange_trees() {
+    let bases = bases();
+    let watch = Watch::start(LONGEST);
+    let mut answers: BTreeMap<u8, usize> = BTreeMap::new();
+    let mut round = |seed: u64| {
+        watch.begin(seed);
+        let started = Instant::now();
+        match catch_unwind(AssertUnwindSafe(|| check(&bases, &mut Random::new(seed)))) {
+            Ok(codes) => codes
+                .into_iter()
+                .for_each(|code| *answers.entry(code).or_default() += 1),
+            Err(panic) => {
+                eprintln!("RBUILDER_FUZZ_SEED={seed} shows it again");
+                resume_unwind(panic);
+            }
+        }
+        watch.end();
+        started.elapsed()
+    };
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse::<u64>().expect(name))
+    };
+    if let Some(seed) = number("RBUILDER_FUZZ_SEED") {
+        round(seed);
+        return;
+    }
+    match number("RBUILDER_FUZZ_SECONDS") {
+        None => (0..ROUNDS).for_each(|seed| {
+            round(seed);
+        }),
+        Some(seconds) => {
+            let (started, mut slowest, mut seed) = (Instant::now(), (Duration::ZERO, 0), ROUNDS);
+            while started.elapsed() < Duration::from_secs(seconds) {
+                slowest = slowest.max((round(seed), seed));
+                seed += 1;
+            }
+            eprintln!(
+                "{} rounds; the slowest, {}, took {:?}",
+                seed - ROUNDS,
+                slowest.1,
+                slowest.0
+            );
+        }
+    }
+    // The damage does harm, and not always.
+    let count = |code: u8| answers.get(&code).copied().unwrap_or_default();
+    assert!(count(0) > 20 && count(1) > 20, "{answers:?}");
+}
+
+/// Projects as the commands make them, and one that they did not make.
+fn bases() -> Vec<BTreeMap<String, String>> {
+    let made = |lines: &[&str]| {
+        let folder = Folder::new();
+        for line in lines {
+            folder.run(line).ok();
+        }
+        folder.tree()
+    };
+    let init = "init --domain example.com --project-name shop";
+    let api = "create api --group cache --version v1alpha1 --kind Cup";
+    let webhook = "create webhook --group cache --version v1alpha1 --kind Cup --defaulting";
+    let own = Folder::new();
+    own.write(
+        "Cargo.toml",
+        "[workspace]\nmembers = [\"crates/*\"]\nresolver = \"3\"\n",
+    );
+    for name in ["api", "operator"] {
+        let dependency = if name == "operator" {
+            "shop-api = { path = \"../api\" }\n"
+        } else {
+            ""
+        };
+        own.write(
+            &format!("crates/{name}/Cargo.toml"),
+            &format!("[package]\nname = \"shop-{name}\"\nedition = \"2024\"\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n{dependency}"),
+        );
+    }
+    own.write("crates/api/src/lib.rs", "mod size;\npub use size::Size;\n");
+    own.write(
+        "crates/api/src/size.rs",
+        "use rbuilder::CrdSchema;\n#[derive(CrdSchema)]\npub struct Size { pub width: i32 }\n",
+    );
+    own.write(
+        "crates/operator/src/main.rs",
+        "use kube::CustomResource; use rbuilder::CrdSchema; use shop_api::Size;\n\
+         #[derive(CustomResource, CrdSchema)]\n#[kube(group = \"cache.example.com\", version = \"v1alpha1\", kind = \"Cup\")]\n\
+         pub struct CupSpec { pub size: Size }\n#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\nfn main() {}\n",
+    );
+    own.run("manifests").ok();
+    vec![
+        made(&[init]),
+        made(&[init, api]),
+        made(&[init, api, webhook]),
+        own.tree(),
+    ]
+}
+
+/// One round: a folder, a secret beside it, damage, commands. Returns their exit codes.
+fn check(bases: &[BTreeMap<String, String>], random: &mut Random) -> Vec<u8> {
+    let top = Folder::new();
+    let (project, outside) = (top.path().join("p"), top.path().join("out"));
+    for (name, text) in [
+        ("secret", "secret"),
+        ("lib.rs", "pub struct"),
+        ("deep/x.yaml", "kind:"),
+        ("run.sh", "#!/bin/sh"),
+    ] {
+        top.write(&format!("out/{name}"), &format!("{text} {SECRET}\n"));
+    }
+    for (path, text) in random.one_of(bases) {
+        if let Some(folder) = path.strip_suffix('/') {
+            fs::create_dir_all(project.join(folder)).expect("a folder");
+        } else {
+            top.write(&format!("p/{path}"), text);
+        }
+    }
+    let mut what = Vec::new();
+    for _ in 0..=random.below(5) {
+        what.push(damage::apply(&project, &outside, random));
+    }
+    let is_linked = what.iter().any(|what| what.starts_with("hard link"));
+    let before = state(&outside);
+    let mut codes = Vec::new();
+    for _ in 0..=random.below(2) {
+        let (line, only_reads) = *random.one_of(&COMMANDS);
+        let inner = only_reads.then(|| state(&project));
+        let started = Instant::now();
+        let ran = top.inside("p").run(line);
+        let told = || format!("{line}\n{what:#?}\n{}{}", ran.out, ran.err);
+        assert!(started.elapsed() < LONGEST, "{:?}: {}", started.elapsed(), told());
+        assert!(ran.code <= 1, "{}", told());
+        assert!(
+            ran.code == 0 || !ran.err.is_empty() || !ran.out.is_empty(),
+            "no reason: {}",
+            told()
+        );
+        // A file with a second name in the project is the project's own.
+        assert!(
+            is_linked || !format!("{}{}", ran.out, ran.err).contains(SECRET),
+            "a secret is shown: {}",
+            told()
+        );
+        assert_eq!(state(&outside), before, "{}", told());
+        let names: Vec<_> = fs::read_dir(top.path())
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        assert_eq!(
+            names.len(),
+            2,
+            "something was made beside the project: {names:?} {}",
+            told()
+        );
+        if let Some(inner) = inner {
+            assert_eq!(state(&project), inner, "{}", told());
+        }
+        codes.push(ran.code);
+    }
+    codes
+}
+
+/// Everything that a command could change below a folder, without following links. Nothing is opened that is no file.
+fn state(folder: &Path) -> BTreeMap<std::path::PathBuf, String> {
+    use std::os::unix::fs::MetadataExt;
+    let mut state = BTreeMap::new();
+    for entry in walkdir::WalkDir::new(folder).into_iter().flatten() {
+        let Ok(found) = entry.path().symlink_metadata() else {
+            continue;
+        };
+        let content = if found.is_file() && found.len() < 1 << 20 {
+            fs::read(entry.path())
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                .unwrap_or_default()
+        } else {
+            format!("{:?}", fs::read_link(entry.path()).ok())
+        };
+        state.insert(
+            entry.path().to_owned(),
+            format!(
+                "{} {:o} {} {}.{} {content}",
+                found.ino(),
+                found.mode(),
+                found.len(),
+                found.mtime(),
+                found.mtime_nsec()
+            ),
+        );
+    }
+    state
+}
