@@ -1,0 +1,99 @@
+//! Values written in markers: defaults, enums and `null`, from source to manifest.
+
+use rbuilder_generator::{Options, SourceSet, generate};
+
+const CARGO_TOML: &str = "[package]\nname = \"a\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nk8s-openapi = { \
+                          version = \"0.29\", features = [\"v1_36\"] }\n";
+
+/// The messages about a kind with these fields, or its manifest.
+fn manifest(fields: &str, attributes: &str) -> Result<String, Vec<String>> {
+    let source = format!(
+        "#[derive(CustomResource, CrdSchema, Serialize, Deserialize)]\n#[kube(group = \"example.com\", version = \"v1\", \
+         kind = \"Foo\")]\n{attributes}\npub struct FooSpec {{\n{fields}\n}}\n\n#[derive(CrdSchema, Serialize, \
+         Deserialize)]\npub enum Letter {{ A, B }}\n\n#[derive(CrdSchema, Serialize, Deserialize)]\n#[crd(exactly_one_of(a, \
+         b))]\npub struct Either {{ a: Option<String>, b: Option<String> }}\n"
+    );
+    let mut sources = SourceSet::default();
+    sources.insert("Cargo.toml", CARGO_TOML);
+    sources.insert("src/lib.rs", source.as_str());
+    let output = generate(&sources, &Options::default());
+    let messages: Vec<_> = output.diagnostics.into_iter().map(|told| told.message).collect();
+    match output.files.into_iter().find(|file| file.path.contains("crd")) {
+        Some(file) if messages.is_empty() => Ok(file.text),
+        _ => Err(messages),
+    }
+}
+
+fn refused(field: &str, message: &str) {
+    assert_eq!(manifest(field, ""), Err(vec![message.to_owned()]), "{field}");
+}
+
+fn written(field: &str, attributes: &str, parts: &[&str]) {
+    let manifest = manifest(field, attributes).unwrap_or_else(|messages| panic!("{field}: {messages:?}"));
+    for part in parts {
+        assert!(manifest.contains(part), "{field}: no `{part}` in\n{manifest}");
+    }
+}
+
+#[test]
+fn defaults_are_held_against_the_types_of_others() {
+    refused(
+        "#[kube(default = \"yesterday\")]\npub at: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time,",
+        "the default does not fit: \"yesterday\" is no `date-time`, such as \"2024-01-31T12:00:00Z\"",
+    );
+    refused(
+        "#[kube(default = \"1.2.3\")]\npub address: std::net::Ipv4Addr,",
+        "the default does not fit: \"1.2.3\" is no `ipv4`, such as \"10.0.0.1\"",
+    );
+    refused(
+        "#[kube(default = { \"a\": \"x\", \"b\": \"y\" })]\npub either: Either,",
+        "the default does not fit: exactly one of the fields in [a b] must be set",
+    );
+    refused(
+        "#[kube(default = [\"x\", \"x\"])]\npub names: std::collections::BTreeSet<String>,",
+        "the default does not fit: the set holds \"x\" twice",
+    );
+    written(
+        "#[kube(default = { \"a\": \"x\" })]\npub either: Either,",
+        "",
+        &["default:\n                  a: x"],
+    );
+}
+
+#[test]
+fn null_stands_where_the_server_allows_it() {
+    let nullable = "allOf:\n                - enum:\n                  - A\n                  - B\n                nullable: true";
+    written("#[kube(nullable)]\npub letter: Option<Letter>,", "", &[nullable]);
+    written(
+        "pub letters: Vec<Option<Letter>>,",
+        "",
+        &["allOf:", "nullable: true"],
+    );
+    written(
+        "#[kube(nullable, validation(enum = [\"A\", \"B\", null]))]\npub letter: Option<String>,",
+        "",
+        &[nullable],
+    );
+    written(
+        "#[kube(nullable, default = null)]\npub text: Option<String>,",
+        "",
+        &["nullable: true"],
+    );
+    written(
+        "#[kube(schema = { \"type\": \"string\", \"nullable\": true, \"enum\": [\"A\", \"B\", null], \"default\": null })]\n\
+         pub letter: Option<String>,",
+        "",
+        &[nullable],
+    );
+}
+
+#[test]
+fn alternatives_of_schemars_are_kept() {
+    let one_of =
+        "oneOf:\n            - required:\n              - a\n            - required:\n              - b";
+    written(
+        "pub a: Option<String>,\npub b: Option<String>,",
+        "#[schemars(extend(\"oneOf\" = [{ \"required\": [\"a\"] }, { \"required\": [\"b\"] }]))]",
+        &[one_of],
+    );
+}
