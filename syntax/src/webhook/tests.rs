@@ -382,3 +382,42 @@ fn conditions_and_selectors() {
         );
     }
 }
+
+#[test]
+fn names_that_match_nothing() {
+    refused(
+        "validating, resources = \"pods/\"",
+        &["`pods/` is not the name of a resource | write `pods`"],
+    );
+    refused(
+        "validating, operations = \"create,update\"",
+        &["`create,update` is taken for one word | separate words by `;`: `operations = \"create;update\"`"],
+    );
+    for (text, expected) in [
+        (
+            "validating, groups = \"app\"",
+            "Kubernetes has no API group `app`\nhelp: did you mean `apps`?",
+        ),
+        (
+            "validating, groups = \"\", resources = \"pods/exce\"",
+            "`pods` has no subresource `exce`\nhelp: did you mean `exec`?",
+        ),
+        (
+            "validating, groups = \"apps\", resources = \"deployment\"",
+            "the group `apps` has no resource `deployment`\nhelp: did you mean `deployments`?",
+        ),
+    ] {
+        let (webhook, complaints) = read_text(text);
+        assert!(webhook.is_some(), "{text}");
+        assert_eq!(complaints, [expected], "{text}");
+    }
+    for text in [
+        "validating, groups = \"\", resources = \"pods/*\"",
+        "validating, groups = \"*\", resources = \"*/scale\"",
+        "validating, groups = \"apps\", resources = \"*/*\"",
+        "validating, groups = \"example.com\", resources = \"cups/lid\"",
+        "validating, groups = \"apps\", resources = \"deployments/scale\"",
+    ] {
+        accepted(text);
+    }
+}
