@@ -454,7 +454,11 @@ fn webhooks_of_nothing_are_refused() {
     refused(&folder, WEBHOOK, "src/webhook.rs is there already");
     folder.remove("src/webhook.rs");
     folder.write("src/main.rs", "fn main() {}\n");
-    refused(&folder, WEBHOOK, "let manager = webhook::register(manager);");
+    refused(
+        &folder,
+        WEBHOOK,
+        "let manager = shop::webhook::register(manager);",
+    );
     assert_eq!(
         folder
             .run("create webhook --group cache --version v1 --kind A --conversion")

@@ -64,7 +64,7 @@ pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
         let scaffold = scaffold.map_or("", |file| file.text.as_str());
         add_handlers(&mut plan, tree, &handlers, scaffold, (&api, &webhook))?;
     }
-    add_lines(&mut plan, tree, &api, &webhook)?;
+    add_lines(&mut plan, tree, &context.crate_ident, (&api, &webhook))?;
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     project.add_resource(request.resource);
     plan.edit(tree, FILE, &project.print())?;
@@ -300,7 +300,12 @@ fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
 }
 
 /// Makes the new files known to the ones that list them.
-fn add_lines(plan: &mut Plan, tree: &Tree, api: &ApiContext, webhook: &WebhookContext) -> Result<()> {
+fn add_lines(
+    plan: &mut Plan,
+    tree: &Tree,
+    crate_ident: &str,
+    (api, webhook): (&ApiContext, &WebhookContext),
+) -> Result<()> {
     edit(plan, tree, "src/lib.rs", "pub mod webhook;", |text| {
         rust::add_module(text, "webhook", true)
     })?;
@@ -308,7 +313,7 @@ fn add_lines(plan: &mut Plan, tree: &Tree, api: &ApiContext, webhook: &WebhookCo
         plan,
         tree,
         "src/main.rs",
-        "let manager = webhook::register(manager);",
+        &format!("let manager = {crate_ident}::webhook::register(manager);"),
         rust::register_webhooks,
     )?;
     let mut parts: Vec<&str> = webhook.path.split("::").collect();

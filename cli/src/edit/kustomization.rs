@@ -3,6 +3,8 @@
 //! YAML has many ways to write a list; the ones people use in these files are known here by structure: a block
 //! list, a flow list on one or more lines, an empty value, no key at all. Comments, order and line ends stay.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// The list that most edits are about.
@@ -14,6 +16,17 @@ const RESOURCES: &str = "resources";
 /// Says what about `resources` is not understood.
 pub fn add(text: &str, entry: &str) -> Result<String, String> {
     add_to(text, RESOURCES, entry)
+}
+
+/// The entries that `resources` lacks, of many that are looked for at once.
+pub fn find_missing(text: &str, mut entries: Vec<String>) -> Vec<String> {
+    let (_, body) = split_mark(text);
+    let known: BTreeSet<String> = match find(body, RESOURCES) {
+        Ok(list) if is_plain(body) => list.entries.into_iter().map(|known| known.name).collect(),
+        _ => listed(body, RESOURCES).into_iter().collect(),
+    };
+    entries.retain(|entry| !known.contains(entry));
+    entries
 }
 
 /// Adds an entry to `components`; the same text when it is there.
@@ -124,13 +137,18 @@ fn read(text: &str) -> Result<Value, String> {
     serde_saphyr::from_str::<Value>(text).map_err(|_| "it is not one well-formed YAML document".into())
 }
 
+/// The entries of a list as YAML readers see them; none when it is not a list.
+fn listed(text: &str, key: &str) -> Vec<String> {
+    let list = read(text).map(|file| file[key].clone()).unwrap_or_default();
+    let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    names
+        .map(|name| name.strip_prefix("./").unwrap_or(name).to_owned())
+        .collect()
+}
+
 /// Whether a list has an entry, as YAML readers see it.
 fn is_listed(text: &str, key: &str, entry: &str) -> bool {
-    let list = read(text).map(|file| file[key].clone());
-    list.is_ok_and(|list| {
-        list.as_array()
-            .is_some_and(|list| list.iter().any(|name| is_entry(name, entry)))
-    })
+    listed(text, key).iter().any(|name| name == entry)
 }
 
 fn is_entry(name: &Value, entry: &str) -> bool {
@@ -472,6 +490,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn entries_that_are_there_are_not_missing() {
+        let entries = || vec!["a.yaml".to_owned(), "b.yaml".to_owned()];
+        assert_eq!(
+            find_missing("resources: [a.yaml] # b.yaml\n", entries()),
+            ["b.yaml"]
+        );
+        assert_eq!(
+            find_missing("resources:\n- b.yaml\n- ./a.yaml\n", entries()),
+            [""; 0]
+        );
+        assert_eq!(
+            find_missing("resources:\n- 'a.yaml'\n- b.yaml\n", entries()),
+            [""; 0]
+        );
+        assert_eq!(
+            find_missing("resources:\n- \"x\n- a.yaml\n\"\n", entries()),
+            entries()
+        );
     }
 
     #[test]

@@ -216,7 +216,8 @@ fn wire(plan: &mut Plan, tree: &Tree, layout: &Layout, crds: &[String], stale: &
         deed,
         lines: format!("  resources:\n  - {name}"),
     };
-    for name in crds.iter().filter_map(|path| layout.entry(path)) {
+    let entries = crds.iter().filter_map(|path| layout.entry(path)).collect();
+    for name in kustomization::find_missing(&text, entries) {
         edited =
             kustomization::add(&edited, &name).map_err(|reason| problem(reason, "add these lines", &name))?;
     }
