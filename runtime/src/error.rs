@@ -240,6 +240,21 @@ pub enum OwnershipError {
         owner: String,
     },
 
+    /// The object is there, and belongs to an owner of the same kind and name with another uid: one that was deleted
+    /// and created again. The garbage collector deletes what the deleted one owned; a retry succeeds after that.
+    #[error(
+        "{object} is owned by an earlier {owner} with uid {uid}; it was left untouched, and can be made anew once the \
+         garbage collector has deleted it"
+    )]
+    OwnedByNamesake {
+        /// Kind, namespace and name of the object.
+        object: String,
+        /// Kind, namespace and name of both owners.
+        owner: String,
+        /// The uid in the object's owner reference.
+        uid: String,
+    },
+
     /// The object is there, and whoever made it, its controller is not the owner.
     #[error("{object} exists already and is not controlled by {owner}; it was left untouched")]
     NotOwned {

@@ -203,10 +203,18 @@ async fn the_api_server_asks_before_it_stores(env: Environment) {
         .await;
     let status = status_of(wrong.unwrap_err());
     assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
-    let causes = &status.details.as_ref().unwrap().causes;
+    let details = status.details.as_ref().unwrap();
+    let causes = &details.causes;
     assert_eq!(
         (causes[0].field.as_str(), causes[0].message.as_str()),
         ("spec.to", "wanted `name, street`")
+    );
+    // Without these kubectl says "The request is invalid" and not of what.
+    assert_eq!((&*details.kind, &*details.name), ("Letter", "wrong"));
+    let said = format!("Letter.{} \"wrong\" is invalid: spec.to: wanted", details.group);
+    assert!(
+        !details.group.is_empty() && status.message.contains(&said),
+        "{status:?}"
     );
 
     let patch = Patch::Merge(json!({ "spec": { "to": "Bob, Main Street" } }));

@@ -4,7 +4,7 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 use serde::Serialize;
 
-use super::ownership::is_controlled_by;
+use super::ownership::{is_controlled_by, refuse_namesake};
 use super::{Ctx, set_controller_reference};
 use crate::cache::Selection;
 use crate::error::{Error, OwnershipError};
@@ -62,6 +62,7 @@ fn owned_already<O: Object, C: Object>(owner: &O, present: C) -> Result<C, Owner
     if is_controlled_by(present.meta(), owner) {
         return Ok(present);
     }
+    refuse_namesake(owner, &present)?;
     Err(OwnershipError::NotOwned {
         object: describe(&present),
         owner: describe(owner),

@@ -26,8 +26,9 @@ impl<S> Ctx<S> {
     /// be, [`create_owned`](Self::create_owned) comes first.
     ///
     /// # Errors
-    /// [`OwnershipError`] when another controller owns the object already, or scopes forbid the ownership; a conflict
-    /// when another one comes first in this very moment; else what the API server answers, as [`kube::Error`].
+    /// [`OwnershipError`] when another controller owns the object already, which may be an earlier object of the owner's
+    /// name ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), or scopes forbid the ownership; a conflict when
+    /// another one comes first in this very moment; else what the API server answers, as [`kube::Error`].
     pub async fn apply_owned<O: Object, C: Object + Serialize>(
         &self,
         owner: &O,
@@ -173,15 +174,51 @@ fn refuse_foreign<O: Object, C: Object>(
     object: &C,
     found: &ObjectMeta,
 ) -> Result<(), OwnershipError> {
+    let Some(other) = foreign_controller(owner, found) else {
+        return Ok(());
+    };
+    if is_namesake(other, owner) {
+        return Err(owned_by_namesake(owner, object, other));
+    }
+    Err(OwnershipError::AlreadyOwned {
+        object: describe(object),
+        owner: format!("{} {}", other.kind, other.name),
+    })
+}
+
+/// # Errors
+/// When the controller of `object` is an earlier object of the name that `owner` has.
+pub(super) fn refuse_namesake<O: Object, C: Object>(owner: &O, object: &C) -> Result<(), OwnershipError> {
+    match foreign_controller(owner, object.meta()) {
+        Some(other) if is_namesake(other, owner) => Err(owned_by_namesake(owner, object, other)),
+        _ => Ok(()),
+    }
+}
+
+/// The reference to a controller that is not `owner`.
+fn foreign_controller<'a, O: Object>(owner: &O, found: &'a ObjectMeta) -> Option<&'a OwnerReference> {
     let references = found.owner_references.iter().flatten();
     let mut controllers = references.filter(|reference| reference.controller == Some(true));
-    match controllers.find(|reference| Some(&reference.uid) != owner.meta().uid.as_ref()) {
-        Some(other) => Err(OwnershipError::AlreadyOwned {
-            object: describe(object),
-            owner: format!("{} {}", other.kind, other.name),
-        }),
-        None => Ok(()),
+    controllers.find(|reference| Some(&reference.uid) != owner.meta().uid.as_ref())
+}
+
+fn owned_by_namesake<O: Object, C: Object>(owner: &O, object: &C, other: &OwnerReference) -> OwnershipError {
+    OwnershipError::OwnedByNamesake {
+        object: describe(object),
+        owner: describe(owner),
+        uid: other.uid.clone(),
     }
+}
+
+/// Whether a reference with another uid is to an object of the owner's kind and name. Only one object has a name at a
+/// time, so one of the two is deleted, and the cluster collects what that one owned. The version does not count: a kind
+/// may be referred to in any of them.
+fn is_namesake<O: Object>(reference: &OwnerReference, owner: &O) -> bool {
+    let group = reference
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    group == O::group(&()) && reference.kind == O::kind(&()) && reference.name == owner.name_any()
 }
 
 #[cfg(test)]
@@ -246,10 +283,41 @@ mod tests {
             named(owned_by(&config_map(Some("a"), None), deployment(None))),
             "ConfigMap a/owner has no uid, so it cannot own anything: take the object that the API server returned",
         );
-        let taken = owned_by(&config_map(Some("a"), Some("2")), deployment(None)).unwrap();
+        let other = || {
+            let mut other = config_map(Some("a"), Some("2"));
+            other.metadata.name = Some("other".to_owned());
+            other
+        };
+        let taken = owned_by(&other(), deployment(None)).unwrap();
         check(
             named(owned_by(&config_map(Some("a"), Some("1")), taken)),
-            "Deployment a/child is already owned by ConfigMap owner; it was left untouched",
+            "Deployment a/child is already owned by ConfigMap other; it was left untouched",
         );
+    }
+
+    #[test]
+    fn what_an_earlier_owner_of_the_name_left_waits_for_the_garbage_collector() {
+        let owner = config_map(Some("a"), Some("1"));
+        let left = owned_by(&config_map(Some("a"), Some("2")), deployment(None)).unwrap();
+        let error = owned_by(&owner, left.clone()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "Deployment a/child is owned by an earlier ConfigMap a/owner with uid 2; it was left untouched, and can be \
+             made anew once the garbage collector has deleted it"
+        );
+        // Another kind of the same name is no namesake; another version of the kind is one.
+        for (api_version, kind, is_namesake) in [
+            ("v1", "Secret", false),
+            ("apps/v1", "ConfigMap", false),
+            ("v2", "ConfigMap", true),
+        ] {
+            let mut left = left.clone();
+            let reference = &mut left.metadata.owner_references.as_mut().unwrap()[0];
+            api_version.clone_into(&mut reference.api_version);
+            kind.clone_into(&mut reference.kind);
+            let error = owned_by(&owner, left).unwrap_err();
+            let found = matches!(error, OwnershipError::OwnedByNamesake { .. });
+            assert_eq!(found, is_namesake, "{error}");
+        }
     }
 }

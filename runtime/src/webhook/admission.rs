@@ -36,7 +36,7 @@ const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta
 /// A review as it was sent: what is asked, and the objects that it is asked about.
 struct Review {
     api_version: String,
-    request: AdmissionRequest,
+    request: Arc<AdmissionRequest>,
     object: Option<Value>,
     old_object: Option<Value>,
 }
@@ -62,6 +62,7 @@ impl Review {
         };
         let (object, old_object) = (take("object"), take("oldObject"));
         let request = serde_json::from_value(request)
+            .map(Arc::new)
             .map_err(|error| bad(format!("the review has no readable request: {error}")))?;
         Ok(Self {
             api_version,
@@ -72,8 +73,9 @@ impl Review {
     }
 
     /// The body of the answer.
-    fn answer(api_version: &str, uid: &str, answer: Answer) -> Vec<u8> {
-        let mut response = json!({ "uid": uid, "allowed": true });
+    fn answer(&self, answer: Answer) -> Vec<u8> {
+        let request = &self.request;
+        let mut response = json!({ "uid": request.uid, "allowed": true });
         match answer {
             Answer::Allowed(warnings) if warnings.is_empty() => {}
             Answer::Allowed(warnings) => response["warnings"] = json!(warnings),
@@ -83,15 +85,28 @@ impl Review {
             }
             Answer::Denied(denied) => {
                 response["allowed"] = json!(false);
-                response["status"] = json!(denied.status());
+                let kind = &request.kind;
+                let status = denied.status_of(&kind.group, &kind.kind, self.name());
+                response["status"] = json!(status);
                 if !denied.warnings().is_empty() {
                     response["warnings"] = json!(denied.warnings());
                 }
             }
         }
-        let review = json!({ "apiVersion": api_version, "kind": "AdmissionReview", "response": response });
+        let review =
+            json!({ "apiVersion": self.api_version, "kind": "AdmissionReview", "response": response });
         // JSON values always serialize.
         serde_json::to_vec(&review).unwrap_or_default()
+    }
+
+    /// The name of the object that is asked about; empty while the API server has not made one up yet.
+    fn name(&self) -> &str {
+        let objects = self.object.iter().chain(&self.old_object);
+        let mut names = objects.filter_map(|object| object["metadata"]["name"].as_str());
+        match &*self.request.name {
+            "" => names.next().unwrap_or_default(),
+            name => name,
+        }
     }
 }
 
@@ -120,7 +135,7 @@ pub(super) fn defaulting<K: Object + Serialize>(defaulter: Defaulter<K>) -> Endp
         let defaulter = Arc::clone(&defaulter);
         async move {
             let review = Review::read(&body)?;
-            let request = Arc::new(review.request);
+            let request = Arc::clone(&review.request);
             let answer = match &review.object {
                 Some(object) if request.operation != Operation::Delete => {
                     default(&*defaulter, object, &request).await
@@ -128,7 +143,7 @@ pub(super) fn defaulting<K: Object + Serialize>(defaulter: Defaulter<K>) -> Endp
                 _ => Ok(Answer::Allowed(Warnings::new())),
             };
             let answer = answer.unwrap_or_else(Answer::Denied);
-            Ok(Review::answer(&review.api_version, &request.uid, answer))
+            Ok(review.answer(answer))
         }
         .boxed()
     })
@@ -158,7 +173,7 @@ pub(super) fn validating<K: Object>(validator: Validator<K>) -> Endpoint {
         let validator = Arc::clone(&validator);
         async move {
             let review = Review::read(&body)?;
-            let request = Arc::new(review.request);
+            let request = Arc::clone(&review.request);
             let (new, old) = match request.operation {
                 Operation::Delete => (&review.old_object, &None),
                 _ => (&review.object, &review.old_object),
@@ -171,7 +186,7 @@ pub(super) fn validating<K: Object>(validator: Validator<K>) -> Endpoint {
                 _ => Ok(Warnings::new()),
             };
             let answer = answer.map_or_else(Answer::Denied, Answer::Allowed);
-            Ok(Review::answer(&review.api_version, &request.uid, answer))
+            Ok(review.answer(answer))
         }
         .boxed()
     })
@@ -195,7 +210,7 @@ pub(super) fn answering(handler: RawHandler) -> Endpoint {
         let handler = Arc::clone(&handler);
         async move {
             let review = Review::read(&body)?;
-            let mut request = review.request;
+            let mut request = Arc::unwrap_or_clone(review.request);
             let (version, uid) = (review.api_version, request.uid.clone());
             let bad = |error: serde_json::Error| {
                 Refused::new(StatusCode::BAD_REQUEST, format!("this is no object: {error}"))

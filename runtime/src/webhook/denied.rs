@@ -30,7 +30,9 @@ pub struct Denied {
 impl Denied {
     /// The object cannot be as it is, because of this field: status 422, reason `Invalid`, as for built-in kinds.
     ///
-    /// `field` is a path such as `spec.ports[0].name`; the message goes on from it.
+    /// `field` is a path such as `spec.ports[0].name`; the message goes on from it. The answer to the API server names
+    /// the object as well, in the form of its own errors: `CronJob.batch.example.com "nightly" is invalid: spec.schedule:
+    /// is not a cron expression`.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         let mut status = Status::failure("", "Invalid");
         status.code = 422;
@@ -115,8 +117,34 @@ impl Denied {
         self
     }
 
-    pub(super) fn status(&self) -> &Status {
-        &self.status
+    /// The status for a request about an object of this group, kind and name.
+    ///
+    /// Clients such as kubectl take the subject of an invalid object from the details of the status, and say no more
+    /// than "The request is invalid" without it. A status that has its subject, because it comes from the API server,
+    /// keeps it.
+    pub(super) fn status_of(&self, group: &str, kind: &str, name: &str) -> Status {
+        let mut status = self.status();
+        let Some(details) = status.details.as_mut().filter(|_| status.reason == "Invalid") else {
+            return status;
+        };
+        if !(details.group.is_empty() && details.kind.is_empty() && details.name.is_empty()) {
+            return status;
+        }
+        (details.group, details.kind, details.name) = (group.into(), kind.into(), name.into());
+        let subject = if group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{group}")
+        };
+        status.message = format!(
+            "{subject} {name:?} is invalid: {}",
+            errors(details, &status.message)
+        );
+        status
+    }
+
+    fn status(&self) -> Status {
+        (*self.status).clone()
     }
 
     pub(super) fn warnings(&self) -> &Warnings {
@@ -128,6 +156,20 @@ impl Denied {
             status,
             warnings: Warnings::new(),
         }
+    }
+}
+
+/// The fields that are wrong, as the API server lists them.
+fn errors(details: &StatusDetails, otherwise: &str) -> String {
+    let errors: Vec<String> = details
+        .causes
+        .iter()
+        .map(|cause| format!("{}: {}", cause.field, cause.message))
+        .collect();
+    match &*errors {
+        [] => otherwise.to_owned(),
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
     }
 }
 
@@ -218,11 +260,55 @@ mod tests {
     #[test]
     fn each_field_is_a_cause() {
         let denied = Denied::invalid("spec.a", "is odd").and("spec.b", "is even");
-        let causes = &denied.status().details.as_ref().unwrap().causes;
+        let causes = denied.status().details.unwrap().causes;
         let fields: Vec<_> = causes
             .iter()
             .map(|cause| (&*cause.field, &*cause.message))
             .collect();
         assert_eq!(fields, [("spec.a", "is odd"), ("spec.b", "is even")]);
+    }
+
+    #[test]
+    fn an_invalid_object_is_named_as_the_api_server_names_it() {
+        let check = |denied: Denied, group: &str, expected: [&str; 4]| {
+            let status = denied.status_of(group, "Cup", "mine");
+            let details = status.details.as_ref();
+            let details = details.map_or(["", "", ""], |details| {
+                [&*details.group, &*details.kind, &*details.name]
+            });
+            assert_eq!([&[&*status.message][..], &details].concat(), expected);
+        };
+        let group = "cache.example.com";
+        let one = Denied::invalid("spec.a", "is odd");
+        check(
+            one.clone(),
+            group,
+            [
+                "Cup.cache.example.com \"mine\" is invalid: spec.a: is odd",
+                group,
+                "Cup",
+                "mine",
+            ],
+        );
+        check(
+            one.and("spec.b", "is even"),
+            "",
+            [
+                "Cup \"mine\" is invalid: [spec.a: is odd, spec.b: is even]",
+                "",
+                "Cup",
+                "mine",
+            ],
+        );
+        check(
+            "the cluster is frozen".into(),
+            group,
+            ["the cluster is frozen", "", "", ""],
+        );
+        // What the API server said of another object stays as it is.
+        let mut other = Denied::invalid("spec.c", "is gone");
+        let details = other.status.details.as_mut().unwrap();
+        (details.kind, details.name) = ("Pod".into(), "other".into());
+        check(other, group, ["spec.c: is gone", "", "Pod", "other"]);
     }
 }

@@ -217,7 +217,12 @@ async fn a_validator_allows_warns_and_refuses() {
     );
     assert_eq!(
         refused["status"]["message"],
-        "data.text: cannot be `bad`; data.size: is missing"
+        "ConfigMap \"a\" is invalid: [data.text: cannot be `bad`, data.size: is missing]"
+    );
+    let details = &refused["status"]["details"];
+    assert_eq!(
+        (&details["kind"], &details["name"]),
+        (&json!("ConfigMap"), &json!("a"))
     );
     let causes = &refused["status"]["details"]["causes"];
     assert_eq!(
