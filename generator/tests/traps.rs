@@ -401,6 +401,14 @@ fn paths() {
          } }",
         object(json!({"a": truth(), "b": number(), "c": text()})),
     );
+    // The import in `first` is its own: a glob over it does not bring the name in.
+    handled(
+        "a: Condition",
+        "pub use first::*; pub use second::*; \
+         mod first { use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition; } \
+         mod second { #[derive(rbuilder::CrdSchema, serde::Serialize, serde::Deserialize)] pub struct Condition(bool); }",
+        object(json!({"a": truth()})),
+    );
     refused(
         "a: Unknown",
         "use elsewhere::*;",

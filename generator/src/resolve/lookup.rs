@@ -198,20 +198,28 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Of two modules that have the name, the one that declares it is meant: an import in the other is private, for Rust
+    /// refuses a name that two globs bring in.
     fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         let package = self.package;
+        let mut imported = None;
         for glob in &package.module(module).globs {
-            let step = match self.path(module, glob) {
+            let (step, is_import) = match self.path(module, glob) {
                 // A glob over the module itself, or over one that is reached through the glob, ends by the step count.
-                Some(Step::Module(id)) if id != module => self.member(id, name),
-                Some(Step::External(path)) => self.kubernetes(path, name),
-                _ => None,
+                Some(Step::Module(id)) if id != module => {
+                    let declared = package.module(id).names.get(name);
+                    (self.member(id, name), matches!(declared, Some(Name::Import(_))))
+                }
+                Some(Step::External(path)) => (self.kubernetes(path, name), false),
+                _ => (None, false),
             };
-            if step.is_some() {
+            if is_import {
+                imported = imported.or(step);
+            } else if step.is_some() {
                 return step;
             }
         }
-        None
+        imported
     }
 
     /// A type or module that k8s-openapi has: a glob over it is as good as a list.
