@@ -113,7 +113,7 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
         ("--group cache --version v1 --kind memcached", "kind `memcached`"),
         ("--group cache --version v1 --kind Mod", "module `mod`"),
         ("--group cache --version v1 --kind Type", "module `type`"),
-        ("--group cache --version v1 --kind Condition", "kind `Condition`"),
+        ("--group cache --version v1 --kind Option", "kind `Option`"),
         (
             "--group cache --version v1 --kind Cup --plural Cups",
             "plural `Cups`",

@@ -24,6 +24,7 @@ use std::ops::Range;
 
 pub use rbuilder_catalogue::Minor;
 pub use rbuilder_syntax::Severity;
+pub use rbuilder_syntax::kubernetes::Kind as KubernetesKind;
 pub use rbuilder_syntax::token::MarkKind;
 pub use selection::ProjectKinds;
 pub use sources::{SourceSet, Sources};
@@ -144,6 +145,15 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
         files.clear();
     }
     Generated { files, diagnostics }
+}
+
+/// The path in `k8s-openapi` of a kind of Kubernetes, and its names, when the newest Kubernetes that is known has it; the
+/// group is as people write it: `apps`, `core`, `networking` or `networking.k8s.io`.
+pub fn find_kubernetes_kind(group: &str, version: &str, kind: &str) -> Option<(String, KubernetesKind)> {
+    let path = rbuilder_syntax::kubernetes::path(group, version, kind)?;
+    let found = rbuilder_syntax::kubernetes::kind(&path)?;
+    let has = rbuilder_catalogue::Catalogue::default().contains(&path);
+    has.then_some((path, found))
 }
 
 /// As [`generate`], with each manifest handed over as soon as it is made, so that a caller who does not keep them

@@ -221,6 +221,18 @@ pub fn kind(path: &str) -> Option<Kind> {
     })
 }
 
+/// The canonical path of a kind that has this group, as people write it: `apps`, `core`, `networking` or
+/// `networking.k8s.io`. Whether a version of Kubernetes has the kind in this version of the group is not looked at.
+pub fn path(group: &str, version: &str, kind: &str) -> Option<String> {
+    let is_meant = |known: &&Group| {
+        let short = known.module.rsplit("::").next();
+        known.name == group && !group.is_empty() || short == Some(group)
+    };
+    let group = GROUPS.iter().find(is_meant)?;
+    let has = group.kinds.contains(&kind);
+    has.then(|| format!("k8s_openapi::{}::{version}::{kind}", group.module))
+}
+
 /// What is most likely wrong with a rule about this resource of these groups: a word about it, and what to write.
 ///
 /// Only what looks like a slip is told: the plural of another group, or nearly the plural of one of these. A resource

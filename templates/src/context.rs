@@ -84,6 +84,14 @@ pub struct ApiContext {
     /// Rust path of the version's module: `api::v1alpha1`, or `api::cache::v1alpha1` with several groups.
     /// Prefix it with `crate::` or `{{ project.crate_ident }}::`.
     pub api_path: String,
+    /// The path by which other modules import the kind: `api::v1::CronJob`, or `api::v1` for a kind whose name they need
+    /// for something else. Prefix it as `api_path`.
+    pub kind_path: String,
+    /// The kind in the code of modules that have imported `kind_path`: `CronJob`, or `v1::Action`.
+    pub kind_type: String,
+    /// The path from which the version's module exports the kind's: `cron_job`, or `self::redis` where a crate has
+    /// that name.
+    pub reexport: String,
     /// Rust path of the controller's module: `controller::cron_job`, or `controller::cache::cron_job`.
     pub controller_path: String,
     /// Name of the integration test's file without `.rs`: `cron_job`; a further version or a second group has
@@ -142,6 +150,12 @@ pub struct SpokeContext {
     pub version: String,
     /// Rust path of the version's module: `api::v2`.
     pub api_path: String,
+    /// What the conversion imports, in the order of rustfmt: `crate::api::v1::CronJob as Hub`, `crate::api::v2::CronJob`.
+    pub imports: Vec<String>,
+    /// The hub's type in the conversion: `Hub`, or `v1::Action`.
+    pub hub_type: String,
+    /// This version's type in the conversion: `CronJob`, or `v2::Action`.
+    pub kind_type: String,
     /// The sample of this version, relative to the project: `config/samples/batch_v2_cronjob.yaml`.
     pub sample_file: String,
 }

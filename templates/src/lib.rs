@@ -6,6 +6,7 @@
 //! text goes out.
 
 mod context;
+mod names;
 mod table;
 
 use std::sync::LazyLock;
@@ -13,6 +14,7 @@ use std::sync::LazyLock;
 use tera::{Context, Tera};
 
 pub use context::{ApiContext, ProjectContext, SpokeContext, WebhookContext};
+pub use names::USED_NAMES;
 pub use table::{Command, OnExists, TEMPLATES, Template, When};
 
 /// A file that a command wants to be there.
@@ -201,6 +203,12 @@ mod tests {
         let spoke = SpokeContext {
             version: "v2".into(),
             api_path: "api::v2".into(),
+            imports: vec![
+                "crate::api::v1::CronJob as Hub".into(),
+                "crate::api::v2::CronJob".into(),
+            ],
+            hub_type: "Hub".into(),
+            kind_type: "CronJob".into(),
             sample_file: "config/samples/batch_v2_cronjob.yaml".into(),
         };
         WebhookContext {
@@ -256,6 +264,9 @@ mod tests {
             plural_yaml: "cronjobs".into(),
             module: "cron_job".into(),
             api_path: "api::v1".into(),
+            kind_path: "api::v1::CronJob".into(),
+            kind_type: "CronJob".into(),
+            reexport: "cron_job".into(),
             controller_path: "controller::cron_job".into(),
             test_module: "cron_job".into(),
             role_prefix: "cronjob".into(),

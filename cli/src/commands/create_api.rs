@@ -2,12 +2,15 @@
 
 mod further;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Rendered};
+use toml_edit::Item;
 
 use self::further::Taken;
+use super::kubernetes_kind::Known;
 use super::{Outcome, decide, finish, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
@@ -59,6 +62,9 @@ pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     let context = scaffold::project_context(&project, tree.root());
     let mut api = request.context(&project);
     api.kube_arguments.clone_from(&taken.arguments);
+    if crates(tree)?.contains(&api.module) {
+        api.reexport = format!("self::{}", api.module);
+    }
     if let Some(name) = taken.sample_name() {
         api.sample_name = name.to_owned();
     }
@@ -175,6 +181,9 @@ impl Request {
             );
         }
         if !types && own.is_none_or(|own| own.api.is_none()) {
+            if let Some(known) = Known::find(&flags.group, &flags.version, &flags.kind) {
+                return Err(known.refuse_controller(project));
+            }
             bail!(
                 "there are no types of `{}` in {}/{} to control: leave out `--resource=false`",
                 flags.kind,
@@ -392,9 +401,14 @@ impl<'a> ApiPlaces<'a> {
         if self.further {
             test_module = format!("{test_module}_{version}");
         }
+        let api_path = format!("api::{group_path}{version}");
+        let (kind_path, kind_type) = names::kind_import(kind, version, &api_path);
         ApiContext {
             api_version: format!("{qualified_group}/{version}"),
-            api_path: format!("api::{group_path}{version}"),
+            api_path,
+            kind_path,
+            kind_type,
+            reexport: module.clone(),
             controller_path: controller_path(project, self.resource),
             test_module,
             role_prefix: if multigroup {
@@ -435,8 +449,8 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
             plan,
             tree,
             &version,
-            &format!("mod {0};\npub use {0}::*;", api.module),
-            |text| rust::add_reexport(&rust::add_module(text, &api.module, false)?, &api.module),
+            &format!("mod {};\npub use {}::*;", api.module, api.reexport),
+            |text| rust::add_reexport(&rust::add_module(text, &api.module, false)?, &api.reexport),
         )?;
         for file in files {
             let Some((folder @ ("config/samples" | "config/rbac"), name)) = file.path.rsplit_once('/') else {
@@ -468,6 +482,21 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
         )?;
     }
     Ok(())
+}
+
+/// The crates that a path may begin with in the project's library: a module of the same name needs `self::` before it.
+fn crates(tree: &Tree) -> Result<BTreeSet<String>> {
+    let mut crates = BTreeSet::from(["core".to_owned(), "std".to_owned()]);
+    let manifest = tree.read("Cargo.toml")?.unwrap_or_default();
+    let Ok(manifest) = toml_edit::Document::parse(manifest) else {
+        return Ok(crates);
+    };
+    let tables = ["dependencies", "dev-dependencies"].map(|table| manifest.get(table));
+    let tables = tables.into_iter().flatten().filter_map(Item::as_table_like);
+    for (name, _) in tables.flat_map(|table| table.iter()) {
+        crates.insert(name.replace('-', "_"));
+    }
+    Ok(crates)
 }
 
 /// Adds `pub mod` for each part of a path to the file of the part before it.

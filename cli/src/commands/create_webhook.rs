@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
 use super::create_api::{ApiPlaces, add_modules, check_module_place, edit};
+use super::kubernetes_kind::Known;
 use super::{Outcome, decide, finish, owners, scaffold};
 use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
@@ -31,7 +32,7 @@ pub(super) fn run(dir: &Path, flags: &WebhookFlags, shell: &mut Shell) -> Result
 pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
     check_flags(flags)?;
     let mut project = scaffold::require_project(tree)?;
-    let request = Request::new(&project, flags)?;
+    let request = Request::new(&project, flags, tree)?;
     let context = scaffold::project_context(&project, tree.root());
     let api = request.api(&project);
     let webhook = request.context(&project, &request.webhooks, &api);
@@ -136,7 +137,7 @@ struct Request {
 }
 
 impl Request {
-    fn new(project: &Project, flags: &WebhookFlags) -> Result<Request> {
+    fn new(project: &Project, flags: &WebhookFlags, tree: &Tree) -> Result<Request> {
         let wanted = Resource {
             group: flags.group.clone(),
             domain: project.known.domain.clone(),
@@ -152,6 +153,9 @@ impl Request {
             .collect();
         for version in std::iter::once(&flags.version).chain(&flags.spoke) {
             if !family.iter().any(|other| other.version == *version) {
+                if let Some(known) = Known::find(&flags.group, version, &flags.kind) {
+                    return Err(known.refuse_webhook(project, tree));
+                }
                 bail!(
                     "there are no types of `{}` in {}/{version}: write them with `rbuilder create api --group {} --version {version} --kind {}`",
                     flags.kind,
@@ -226,12 +230,7 @@ pub(super) fn context(
                 version: version.clone(),
                 ..resource.clone()
             };
-            let spoke = ApiPlaces::of(project, &other).context();
-            SpokeContext {
-                version: version.clone(),
-                api_path: spoke.api_path,
-                sample_file: spoke.sample_file,
-            }
+            spoke_context(api, ApiPlaces::of(project, &other).context())
         })
         .collect();
     let abouts = [
@@ -256,6 +255,27 @@ pub(super) fn context(
         path: format!("{path}::{}", api.module),
         test_module: format!("{}_{}_webhook", prefix.unwrap_or(&api.test_module), api.version),
         spokes,
+    }
+}
+
+/// The names by which a conversion tells a version from the hub.
+fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
+    let imported = |api: &ApiContext| format!("crate::{}", api.kind_path);
+    let is_by_path = hub.kind_type != hub.kind;
+    let (first, hub_type) = if is_by_path {
+        (imported(hub), hub.kind_type.clone())
+    } else {
+        (format!("{} as Hub", imported(hub)), "Hub".to_owned())
+    };
+    let mut imports = vec![first, imported(&spoke)];
+    imports.sort_by(|left, right| rust::compare(left, right));
+    SpokeContext {
+        version: spoke.version,
+        api_path: spoke.api_path,
+        imports,
+        hub_type,
+        kind_type: spoke.kind_type,
+        sample_file: spoke.sample_file,
     }
 }
 

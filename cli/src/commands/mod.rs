@@ -5,6 +5,7 @@ mod create_api;
 mod create_webhook;
 mod init;
 mod kubernetes;
+mod kubernetes_kind;
 mod man;
 mod manifests;
 mod owners;

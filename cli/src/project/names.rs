@@ -2,6 +2,7 @@
 //! read or written, and a name that one tool would accept and the next refuse is refused here.
 
 use heck::ToSnakeCase;
+use rbuilder_templates::USED_NAMES;
 
 /// Longest DNS label.
 const LABEL: usize = 63;
@@ -61,7 +62,7 @@ pub fn group_module(group: &str) -> Result<String, String> {
             "group `{group}` gives the module `{module}`, which Rust does not accept: choose another group (`--group`)"
         ));
     }
-    if CRATES.contains(&module.as_str()) {
+    if module == LIBRARY {
         return Err(format!(
             "group `{group}` gives the module `{module}`, which would hide the crate of that name: choose another group (`--group`)"
         ));
@@ -115,8 +116,8 @@ pub fn needs_approval(group: &str) -> bool {
     })
 }
 
-/// A kind: a Rust type in upper camel case whose lower case is a DNS-1035 label, and that no name in the
-/// scaffolded files stands for.
+/// A kind: a Rust type in upper camel case whose lower case is a DNS-1035 label, and that hides nothing from the code
+/// that is derived beside it.
 pub fn kind(kind: &str) -> Verdict {
     let upper = kind.starts_with(|first: char| first.is_ascii_uppercase());
     if !upper || !kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -131,9 +132,9 @@ pub fn kind(kind: &str) -> Verdict {
             kind.len()
         ));
     }
-    if TAKEN.contains(&kind) {
+    if HIDDEN.contains(&kind) {
         return Err(format!(
-            "kind `{kind}` is a name that Rust or the scaffolded code already uses: choose another, or put a word before it (`--kind`)"
+            "kind `{kind}` would hide the name `{kind}` from code that `#[derive(…)]` writes: choose another, or put a word before it (`--kind`)"
         ));
     }
     let module = module(kind);
@@ -142,7 +143,7 @@ pub fn kind(kind: &str) -> Verdict {
             "kind `{kind}` gives the module `{module}`, a word that Rust keeps for itself: choose another kind (`--kind`)"
         ));
     }
-    if CRATES.contains(&module.as_str()) {
+    if module == LIBRARY {
         return Err(format!(
             "kind `{kind}` gives the module `{module}`, which would hide the crate of that name: choose another kind (`--kind`)"
         ));
@@ -158,6 +159,18 @@ pub fn plural(plural: &str) -> Verdict {
     Err(format!(
         "plural `{plural}` is not a DNS label that begins with a letter: write it like `cronjobs` (`--plural`)"
     ))
+}
+
+/// The path by which other modules import a kind, and what they call it then.
+///
+/// Where a scaffolded file has another use for the name, the module of the version is imported: no version is called as
+/// anything else.
+pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String) {
+    if USED_NAMES.contains(&kind) || PRELUDE.contains(&kind) {
+        (api_path.to_owned(), format!("{version}::{kind}"))
+    } else {
+        (format!("{api_path}::{kind}"), kind.to_owned())
+    }
 }
 
 /// The kind as a Rust module, file and variable.
@@ -184,8 +197,10 @@ pub fn package(project_name: &str) -> String {
 }
 
 fn is_module(ident: &str) -> bool {
-    // `mod.rs` and the crate's own files have these names.
-    !matches!(ident, "mod" | "lib" | "main") && syn::parse_str::<syn::Ident>(ident).is_ok()
+    // The crate's own files have the first two.
+    !matches!(ident, "lib" | "main")
+        && !KEYWORDS.contains(&ident)
+        && syn::parse_str::<syn::Ident>(ident).is_ok()
 }
 
 fn is_dns_1123_label(text: &str) -> bool {
@@ -205,65 +220,64 @@ fn is_dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_1123_label)
 }
 
-/// Type names that a scaffolded file uses, so that a kind of this name would hide them.
-const TAKEN: &[&str] = &[
-    "Action",
-    "Api",
-    "Arc",
-    "Args",
-    "Box",
-    "Clone",
-    "Condition",
-    "Controller",
-    "CrdSchema",
-    "Ctx",
-    "CustomResource",
-    "Debug",
-    "Default",
-    "Deserialize",
-    "Duration",
-    "Environment",
+/// The crate that `src/controller/mod.rs` imports from, beside a module for each kind or group.
+const LIBRARY: &str = "rbuilder";
+
+/// Names that the code of the derives takes from Rust's prelude without a path, or uses for its own parameters, in the
+/// module where a kind of this name would hide them.
+const HIDDEN: &[&str] = &["Default", "Option", "S", "String", "Vec"];
+
+/// What Rust's prelude has beside the names that templates use: macros in the same module may mean it.
+const PRELUDE: &[&str] = &[
+    "AsMut",
+    "AsRef",
+    "AsyncFn",
+    "AsyncFnMut",
+    "AsyncFnOnce",
+    "Copy",
+    "DoubleEndedIterator",
+    "Drop",
     "Eq",
     "Err",
-    "Error",
-    "Manager",
-    "ManagerArgs",
+    "ExactSizeIterator",
+    "Extend",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "FromIterator",
+    "Future",
+    "Hash",
+    "Into",
+    "IntoFuture",
+    "IntoIterator",
+    "Iterator",
     "None",
-    "Ok",
-    "Option",
-    "PartialEq",
-    "PostParams",
-    "Result",
-    "ResourceExt",
-    "Self",
+    "Ord",
+    "PartialOrd",
     "Send",
-    "Serialize",
-    "Some",
-    "State",
-    "String",
+    "Sized",
     "Sync",
-    "Vec",
+    "ToOwned",
+    "ToString",
+    "TryInto",
+    "Unpin",
 ];
 
-/// Crates that scaffolded modules import from: a module of the same name would hide one from its neighbours.
-const CRATES: &[&str] = &[
-    "clap",
-    "core",
-    "k8s_openapi",
-    "kube",
-    "rbuilder",
-    "schemars",
-    "serde",
-    "serde_json",
-    "std",
-    "tokio",
-    "tracing",
+/// Words that no module can be called: keywords of edition 2024, strict and reserved.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
+    "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
+    "where", "while", "yield",
 ];
 
-/// Crates that every project depends on, and names that Cargo refuses or that tests would mistake.
+/// Crates that every project depends on, modules that its tests and `main` import, and names that Cargo refuses.
 const PACKAGES: &[&str] = &[
     "alloc",
     "clap",
+    "conditions",
+    "controller",
     "core",
     "futures",
     "k8s-openapi",
@@ -277,8 +291,10 @@ const PACKAGES: &[&str] = &[
     "serde-saphyr",
     "std",
     "test",
+    "testing",
     "tokio",
     "tracing",
+    "webhook",
 ];
 
 /// Where kubebuilder's users are used to another plural than the word list gives.
@@ -350,7 +366,17 @@ mod tests {
         );
         check(
             kind,
-            &["Memcached", "CronJob", "A", "Redis6"],
+            &[
+                "Memcached",
+                "CronJob",
+                "A",
+                "Redis6",
+                "Action",
+                "Hub",
+                "Kube",
+                "Result",
+                "Union",
+            ],
             &[
                 "",
                 "memcached",
@@ -360,12 +386,13 @@ mod tests {
                 "Mod",
                 "Crate",
                 "Self",
-                "Condition",
                 "Lib",
                 "Ä",
                 "Yield",
+                "Gen",
                 "Rbuilder",
-                "Std",
+                "Option",
+                "S",
                 &long_kind,
             ],
         );
@@ -381,8 +408,8 @@ mod tests {
         );
         check(
             |name| group_module(name).map(drop),
-            &["cache", "a-b", "a.b"],
-            &["type", "1a", "mod", "rbuilder", "k8s-openapi"],
+            &["cache", "a-b", "a.b", "k8s-openapi", "union"],
+            &["type", "1a", "mod", "gen", "rbuilder"],
         );
     }
 
@@ -438,6 +465,9 @@ mod tests {
             ("my-op", "my-op"),
             ("kube", "kube-operator"),
             ("type", "type-operator"),
+            ("gen", "gen-operator"),
+            ("controller", "controller-operator"),
+            ("testing", "testing-operator"),
             ("test", "test-operator"),
         ] {
             assert_eq!(package(project), expected);

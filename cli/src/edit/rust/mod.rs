@@ -12,7 +12,7 @@ mod source;
 pub use conversion::{add_conversion, defines_kind, has_conversion};
 pub use handlers::{Handlers, add_handlers};
 pub use main_file::register_webhooks;
-pub use modules::{add_module, add_reexport};
+pub use modules::{add_module, add_reexport, compare};
 pub use registration::add_registration;
 
 /// Longest chain of calls that rustfmt leaves on one line.

@@ -64,12 +64,14 @@ fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
     (!own.contains(&path)).then(|| format!("`mod {name}` is the file `{path}`, by its attribute `path`"))
 }
 
-/// Adds `pub use name::*;` among the re-exports in order; the same text when it, or one name of the module, is there.
+/// Adds `pub use path::*;` among the re-exports in order; the same text when it, or one name of the module, is there.
+/// The path is the name of a module, after `self::` where a crate has the same name.
 ///
 /// # Errors
 /// When the file does not parse.
-pub fn add_reexport(text: &str, name: &str) -> Result<String, Obstacle> {
+pub fn add_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
+    let name = path.trim_start_matches("self::");
     let exported = |item: &Item| match item {
         Item::Use(import) if matches!(import.vis, Visibility::Public(_)) && !is_for_tests(&import.attrs) => {
             Some(first_segments(&import.tree))
@@ -86,10 +88,28 @@ pub fn add_reexport(text: &str, name: &str) -> Result<String, Obstacle> {
     {
         return Ok(text.to_owned());
     }
-    let line = format!("pub use {name}::*;\n");
+    let line = format!("pub use {path}::*;\n");
     let single = |item: &Item| exported(item).and_then(|names| names.into_iter().next());
-    if let Some(edited) = insert_in_order(&source, single, name, &line) {
+    let alike = |item: &Item| single(item).filter(|_| is_from_self(item) == (name != path));
+    if let Some(edited) = insert_in_order(&source, alike, name, &line) {
         return Ok(edited);
+    }
+    // rustfmt puts those with `self::` before all others.
+    let is_reexport = |item: &Item| single(item).is_some();
+    let items = &source.file.items;
+    let neighbour = if name != path {
+        items
+            .iter()
+            .position(is_reexport)
+            .map(|first| source.lines_before(first, &line))
+    } else {
+        items
+            .iter()
+            .rposition(is_reexport)
+            .map(|last| source.lines_after(last, &line))
+    };
+    if let Some(addition) = neighbour {
+        return Ok(source.with(vec![addition]));
     }
     // The first one stands below the modules, an empty line between.
     let is_module = |item: &Item| matches!(item, Item::Mod(module) if module.content.is_none());
@@ -130,6 +150,11 @@ fn modules(file: &syn::File) -> impl Iterator<Item = &ItemMod> {
     })
 }
 
+fn is_from_self(item: &Item) -> bool {
+    let Item::Use(import) = item else { return false };
+    matches!(&import.tree, UseTree::Path(path) if path.ident == "self")
+}
+
 /// The modules that names are exported from.
 fn first_segments(tree: &UseTree) -> Vec<String> {
     match tree {
@@ -142,7 +167,7 @@ fn first_segments(tree: &UseTree) -> Vec<String> {
 }
 
 /// As rustfmt orders names: numbers by their value, so that `v2` stands before `v10`.
-fn compare(left: &str, right: &str) -> Ordering {
+pub fn compare(left: &str, right: &str) -> Ordering {
     let key = |text: &str| {
         let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
         let mut digits = false;

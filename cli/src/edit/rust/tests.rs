@@ -56,6 +56,11 @@ fn a_reexport_stands_among_the_others() {
         "mod mug;\npub use self::mug::Mug;\n",
         "mod mug;\npub use self::mug::Mug;\n",
     );
+    check(
+        |text: &str| add_reexport(text, "self::mug"),
+        "mod cup;\nmod mug;\n\npub use cup::*;\n",
+        "mod cup;\nmod mug;\n\npub use self::mug::*;\npub use cup::*;\n",
+    );
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! Kinds that are called like something else in the files that are scaffolded for them.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{TokenStream, TokenTree};
+use rbuilder_templates::USED_NAMES;
+use support::Folder;
+
+/// A project with a kind that has everything `create` makes.
+fn project(kind: &str) -> Folder {
+    let folder = Folder::new();
+    folder
+        .run("init --domain example.com --project-name shop --license none")
+        .ok();
+    for version in ["v1", "v2"] {
+        folder
+            .run(&format!(
+                "create api --group zoo --version {version} --kind {kind}"
+            ))
+            .ok();
+    }
+    let webhooks = "--defaulting --validation --conversion --spoke v2";
+    folder
+        .run(&format!(
+            "create webhook --group zoo --version v1 --kind {kind} {webhooks}"
+        ))
+        .ok();
+    folder
+}
+
+/// The names in upper camel case in the code of a file; what stands in comments and strings is no code.
+fn names(tokens: TokenStream, found: &mut BTreeSet<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => {
+                let name = ident.to_string();
+                let is_constant = name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+                if name.starts_with(|first: char| first.is_ascii_uppercase()) && !is_constant {
+                    found.insert(name);
+                }
+            }
+            TokenTree::Group(group) => names(group.stream(), found),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+#[test]
+fn every_name_that_a_template_uses_is_known() {
+    let folder = project("Zebra");
+    let mut found = BTreeSet::new();
+    for (path, text) in folder.tree().iter().filter(|(path, _)| path.ends_with(".rs")) {
+        let tokens = text.parse().unwrap_or_else(|error| panic!("{path}: {error}"));
+        names(tokens, &mut found);
+    }
+    found.retain(|name| !name.starts_with("Zebra"));
+    let known: BTreeSet<String> = USED_NAMES.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(found, known, "rbuilder_templates::USED_NAMES is out of date");
+}
+
+/// Names that are refused, with a word of the reason.
+const REFUSED: [(&str, &str); 11] = [
+    ("Default", "would hide the name"),
+    ("Option", "would hide the name"),
+    ("S", "would hide the name"),
+    ("String", "would hide the name"),
+    ("Vec", "would hide the name"),
+    ("Box", "keeps for itself"),
+    ("Gen", "keeps for itself"),
+    ("Self", "keeps for itself"),
+    ("Type", "keeps for itself"),
+    ("Lib", "keeps for itself"),
+    ("Rbuilder", "hide the crate"),
+];
+
+#[test]
+fn names_that_cannot_be_are_refused_at_once() {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    let before = folder.tree();
+    for (kind, reason) in REFUSED {
+        let ran = folder.run(&format!("create api --group zoo --version v1 --kind {kind}"));
+        assert_eq!(ran.code, 1, "{kind}");
+        assert!(
+            ran.err.contains(reason) && ran.err.contains("--kind"),
+            "{}",
+            ran.err
+        );
+    }
+    assert_eq!(folder.tree(), before);
+}
+
+/// A kind called like something else in its files is never imported by its name alone. That all of it compiles is for
+/// `cargo xtask scaffold` to see.
+#[test]
+fn a_kind_with_a_used_name_is_written_by_its_path() {
+    for (kind, module) in [
+        ("Action", "action"),
+        ("Hub", "hub"),
+        ("Spoke", "spoke"),
+        ("Send", "send"),
+    ] {
+        let tree = project(kind).tree();
+        for (path, expected) in [
+            (format!("src/controller/{module}.rs"), format!("Arc<v1::{kind}>")),
+            (
+                format!("src/webhook/v1/{module}.rs"),
+                format!("new: &v1::{kind},"),
+            ),
+            (
+                format!("src/api/v2/{module}_conversion.rs"),
+                format!("impl TryFrom<v2::{kind}> for v1::{kind} {{"),
+            ),
+            (format!("tests/{module}.rs"), format!("v1::{kind}::crd()")),
+            (
+                format!("tests/{module}_v1_webhook.rs"),
+                format!("assert_round_trip::<v1::{kind}, Spoke>()"),
+            ),
+        ] {
+            let text = &tree[&path];
+            assert!(text.contains(&expected), "{path} without {expected}:\n{text}");
+            let mut imports = text.lines().filter(|line| line.starts_with("use "));
+            assert!(
+                !imports.any(|line| line.ends_with(&format!("v1::{kind};"))),
+                "{path}:\n{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_module_called_like_a_crate_is_told_from_it() {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    let manifest = folder.tree()["Cargo.toml"].replace("[dependencies]\n", "[dependencies]\nredis = \"1\"\n");
+    folder.write("Cargo.toml", &manifest);
+    for kind in ["Mug", "Redis", "Kube", "SerdeJson", "Zebra"] {
+        folder
+            .run(&format!("create api --group zoo --version v1 --kind {kind}"))
+            .ok();
+    }
+    let exports: Vec<String> = folder.tree()["src/api/v1/mod.rs"]
+        .lines()
+        .filter(|line| line.starts_with("pub use "))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        exports,
+        [
+            "pub use self::kube::*;",
+            "pub use self::redis::*;",
+            "pub use self::serde_json::*;",
+            "pub use mug::*;",
+            "pub use zebra::*;",
+        ]
+    );
+}
+
+#[test]
+fn conversions_import_in_the_order_of_rustfmt() {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    for version in ["v1", "v2", "v10"] {
+        folder
+            .run(&format!(
+                "create api --group zoo --version {version} --kind Zebra"
+            ))
+            .ok();
+    }
+    folder
+        .run("create webhook --group zoo --version v2 --kind Zebra --conversion --spoke v1,v10")
+        .ok();
+    let tree = folder.tree();
+    for (version, expected) in [
+        (
+            "v1",
+            "use crate::api::v1::Zebra;\nuse crate::api::v2::Zebra as Hub;\n",
+        ),
+        (
+            "v10",
+            "use crate::api::v2::Zebra as Hub;\nuse crate::api::v10::Zebra;\n",
+        ),
+    ] {
+        let text = &tree[&format!("src/api/{version}/zebra_conversion.rs")];
+        assert!(text.contains(expected), "{text}");
+    }
+}
