@@ -1,0 +1,346 @@
+//! `validation(…)` onto a schema: of two constraints the tighter one, and none that contradicts another.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+use super::Complaint;
+use crate::number::is_integral;
+use crate::satisfy::find_contradiction;
+use crate::structural::check_alternatives;
+use crate::validate::{fits_constraints, is_in_format, validate};
+use crate::{Schema, SchemaType, Validation, compare_numbers, format_type};
+
+/// Bounds on a size, as bounds on what the schema turns out to be.
+fn sized(validation: &Validation, schema: &Schema) -> Validation {
+    let mut sized = validation.clone();
+    let (least, most) = match schema.schema_type {
+        Some(SchemaType::Array) => (&mut sized.min_items, &mut sized.max_items),
+        Some(SchemaType::Object) => (&mut sized.min_properties, &mut sized.max_properties),
+        _ => (&mut sized.min_length, &mut sized.max_length),
+    };
+    *least = least.or(sized.min_size.take());
+    *most = most.or(sized.max_size.take());
+    sized
+}
+
+pub(super) fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    if validation.min_size.is_some() || validation.max_size.is_some() {
+        return constrain(&sized(validation, schema), schema, complaints);
+    }
+    let Validation {
+        minimum,
+        maximum,
+        exclusive_minimum,
+        exclusive_maximum,
+        multiple_of,
+        min_length,
+        max_length,
+        pattern,
+        min_items,
+        max_items,
+        min_properties,
+        max_properties,
+        enumeration,
+        alternatives,
+        format,
+        schema_type: _,
+        min_size: _,
+        max_size: _,
+    } = validation;
+    let numbers = [
+        ("minimum", minimum),
+        ("maximum", maximum),
+        ("multiple_of", multiple_of),
+    ];
+    let numbers = numbers
+        .into_iter()
+        .filter_map(|(name, number)| Some((name, number.as_ref()?)));
+    if fits(
+        numbers.clone().map(|(name, _)| name),
+        Subject::Number,
+        schema,
+        complaints,
+    ) {
+        check_whole(numbers, schema, complaints);
+        tighten(
+            &mut schema.minimum,
+            &mut schema.exclusive_minimum,
+            minimum,
+            *exclusive_minimum,
+            Ordering::Greater,
+        );
+        tighten(
+            &mut schema.maximum,
+            &mut schema.exclusive_maximum,
+            maximum,
+            *exclusive_maximum,
+            Ordering::Less,
+        );
+        multiple(&mut schema.multiple_of, multiple_of.as_ref(), &mut schema.all_of);
+    }
+    let named = |name, set: bool| set.then_some(name);
+    let texts = [
+        named("min_length", min_length.is_some()),
+        named("max_length", max_length.is_some()),
+        named("pattern", pattern.is_some()),
+    ];
+    if fits(texts.into_iter().flatten(), Subject::Text, schema, complaints) {
+        raise(&mut schema.min_length, *min_length);
+        lower(&mut schema.max_length, *max_length);
+        match_pattern(pattern.as_deref(), schema);
+    }
+    let lists = [
+        named("min_items", min_items.is_some()),
+        named("max_items", max_items.is_some()),
+    ];
+    if fits(lists.into_iter().flatten(), Subject::List, schema, complaints) {
+        raise(&mut schema.min_items, *min_items);
+        lower(&mut schema.max_items, *max_items);
+    }
+    let objects = [
+        named("min_properties", min_properties.is_some()),
+        named("max_properties", max_properties.is_some()),
+    ];
+    if fits(objects.into_iter().flatten(), Subject::Object, schema, complaints) {
+        raise(&mut schema.min_properties, *min_properties);
+        lower(&mut schema.max_properties, *max_properties);
+    }
+    restrict(enumeration, schema, complaints);
+    if let Some(format) = format
+        && format_suits(format, schema, complaints)
+    {
+        schema.format = Some(format.as_str().into());
+    }
+    if let Some(alternatives) = alternatives {
+        join_alternatives(alternatives, schema, complaints);
+    }
+    drop_implied_bounds(schema);
+}
+
+/// Puts alternatives beside those that a schema has; it holds one list of each sort, so further ones go under `allOf`.
+fn join_alternatives(alternatives: &Schema, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    let is_taken = !schema.one_of.is_empty() || !schema.any_of.is_empty() || schema.not.is_some();
+    if is_taken {
+        schema.all_of.push(alternatives.clone());
+    } else {
+        schema.all_of.extend(alternatives.all_of.iter().cloned());
+        schema.any_of.clone_from(&alternatives.any_of);
+        schema.one_of.clone_from(&alternatives.one_of);
+        schema.not.clone_from(&alternatives.not);
+    }
+    for breach in check_alternatives(schema) {
+        let complaint = Complaint::new(format!(
+            "the API server refuses `{}`: {}",
+            breach.path, breach.message
+        ));
+        complaints.push(match breach.help {
+            Some(help) => complaint.help(help),
+            None => complaint,
+        });
+    }
+}
+
+/// Whether the API server looks at a format here; it warns about one of another type on every apply. What it does not
+/// know at all has been told where it is written.
+fn format_suits(format: &str, schema: &Schema, complaints: &mut Vec<Complaint>) -> bool {
+    let noun = match format_type(format) {
+        Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "whole numbers",
+        Some(SchemaType::Number) if schema.schema_type != Some(SchemaType::Number) => "fractions",
+        Some(SchemaType::String)
+            if schema.schema_type != Some(SchemaType::String) && !schema.int_or_string =>
+        {
+            "text"
+        }
+        _ => return true,
+    };
+    let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+    complaints.push(Complaint::new(format!(
+        "the format `{format}` is about {noun}, and this is {this}"
+    )));
+    false
+}
+
+/// Takes out a bound that the format sets anyway. The API server cannot write `i64::MAX` as a bound and refuses every
+/// value where it is one.
+fn drop_implied_bounds(schema: &mut Schema) {
+    let is_implied = |bound: &Option<Number>, is_positive: bool| {
+        bound.as_ref().is_some_and(|bound| {
+            !is_in_format(bound, schema)
+                && is_integral(bound)
+                && (crate::number::float(bound) > 0.0) == is_positive
+        })
+    };
+    let (low, high) = (
+        is_implied(&schema.minimum, false),
+        is_implied(&schema.maximum, true),
+    );
+    if low {
+        schema.minimum = None;
+        schema.exclusive_minimum = false;
+    }
+    if high {
+        schema.maximum = None;
+        schema.exclusive_maximum = false;
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Subject {
+    Number,
+    Text,
+    List,
+    Object,
+}
+
+/// Whether constraints of this sort have a meaning here; complains about each that has none.
+fn fits<'a>(
+    names: impl Iterator<Item = &'a str>,
+    subject: Subject,
+    schema: &Schema,
+    complaints: &mut Vec<Complaint>,
+) -> bool {
+    let (fits, noun) = match subject {
+        Subject::Number => (
+            matches!(schema.schema_type, Some(SchemaType::Integer | SchemaType::Number)),
+            "numbers",
+        ),
+        Subject::Text => (
+            schema.schema_type == Some(SchemaType::String) || schema.int_or_string,
+            "text",
+        ),
+        Subject::List => (schema.schema_type == Some(SchemaType::Array), "lists"),
+        Subject::Object => (schema.schema_type == Some(SchemaType::Object), "maps and structs"),
+    };
+    if !fits {
+        let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+        complaints.extend(
+            names.map(|name| Complaint::new(format!("`{name}` is about {noun}, and this is {this}"))),
+        );
+    }
+    fits
+}
+
+fn check_whole<'a>(
+    numbers: impl Iterator<Item = (&'a str, &'a Number)>,
+    schema: &Schema,
+    complaints: &mut Vec<Complaint>,
+) {
+    if schema.schema_type == Some(SchemaType::Integer) {
+        for (name, number) in numbers.filter(|(_, number)| !is_integral(number)) {
+            let complaint = Complaint::new(format!("`{name} = {number}` on a whole number"));
+            complaints.push(complaint.help("write a whole number"));
+        }
+    }
+}
+
+/// Takes the new bound when it is the tighter one; of two equal ones the exclusive.
+fn tighten(
+    bound: &mut Option<Number>,
+    exclusive: &mut bool,
+    new: &Option<Number>,
+    new_exclusive: bool,
+    tighter: Ordering,
+) {
+    let Some(new) = new else { return };
+    let order = bound
+        .as_ref()
+        .map_or(tighter, |bound| compare_numbers(new, bound));
+    if order == tighter {
+        *bound = Some(new.clone());
+        *exclusive = new_exclusive;
+    } else if order == Ordering::Equal {
+        *exclusive |= new_exclusive;
+    }
+}
+
+/// Two factors have no tighter one in general, so both are kept.
+fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<Schema>) {
+    let Some(new) = new else { return };
+    match factor {
+        None => *factor = Some(new.clone()),
+        Some(old) if old == new => {}
+        Some(_) => all_of.push(Schema {
+            multiple_of: Some(new.clone()),
+            ..Schema::default()
+        }),
+    }
+}
+
+fn raise(least: &mut Option<u64>, new: Option<u64>) {
+    *least = (*least).max(new);
+}
+
+fn lower(most: &mut Option<u64>, new: Option<u64>) {
+    *most = match (*most, new) {
+        (Some(old), Some(new)) => Some(old.min(new)),
+        (old, new) => old.or(new),
+    };
+}
+
+/// A value that two patterns must match has both; there is no one pattern that says so.
+fn match_pattern(pattern: Option<&str>, schema: &mut Schema) {
+    match (schema.pattern.as_deref(), pattern) {
+        (_, None) => {}
+        (None, Some(new)) => schema.pattern = Some(new.into()),
+        (Some(old), Some(new)) if old == new => {}
+        (Some(_), Some(new)) => {
+            schema.all_of.push(Schema {
+                pattern: Some(new.into()),
+                ..Schema::default()
+            });
+        }
+    }
+}
+
+fn restrict(allowed: &[Value], schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+    if allowed.is_empty() {
+        return;
+    }
+    for value in allowed {
+        let type_only = Schema {
+            schema_type: schema.schema_type,
+            int_or_string: schema.int_or_string,
+            preserve_unknown_fields: true,
+            nullable: schema.nullable,
+            ..Schema::default()
+        };
+        if let Err(reason) = validate(value, &type_only) {
+            complaints.push(Complaint::new(format!("`enum` holds a wrong value: {reason}")));
+        }
+    }
+    if schema.enumeration.is_empty() {
+        schema.enumeration = allowed.to_vec();
+        return;
+    }
+    let both: Vec<_> = schema
+        .enumeration
+        .iter()
+        .filter(|value| allowed.contains(value))
+        .cloned()
+        .collect();
+    if both.is_empty() {
+        let of_type: Vec<_> = schema.enumeration.iter().map(Value::to_string).collect();
+        let complaint = Complaint::new("this `enum` and that of the type have no value in common");
+        complaints.push(complaint.help(format!("the type allows {}", of_type.join(", "))));
+        return;
+    }
+    schema.enumeration = both;
+}
+
+/// Constraints of the type and of the marker can contradict each other even where each alone does not.
+pub(super) fn check_constraints(validation: &Validation, schema: &Schema, complaints: &mut Vec<Complaint>) {
+    if let Some(contradiction) = find_contradiction(schema) {
+        complaints.push(Complaint::new(contradiction).help("the constraints of the type count too"));
+        return;
+    }
+    for value in &validation.enumeration {
+        if schema.enumeration.contains(value)
+            && let Err(reason) = fits_constraints(value, schema)
+        {
+            complaints.push(Complaint::new(format!(
+                "`enum` holds a value that is never accepted: {reason}"
+            )));
+        }
+    }
+}
