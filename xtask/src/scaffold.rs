@@ -146,6 +146,58 @@ const JOURNEYS: &[Journey] = &[
     },
 ];
 
+/// The project of kinds that are called like something else in their files.
+const NAMES: &str = "names-operator";
+
+/// Kinds of that project: names that scaffolded files, Rust's prelude and crates have as well. Those that conversions name
+/// have a second version.
+const NAMED_TWICE: &[&str] = &[
+    "DeserializeOwned",
+    "Error",
+    "From",
+    "Hub",
+    "Ok",
+    "Result",
+    "Serialize",
+    "Spoke",
+    "TryFrom",
+];
+const NAMED: &[&str] = &[
+    "Action",
+    "AdmissionRequest",
+    "Api",
+    "Arc",
+    "Args",
+    "Clone",
+    "Condition",
+    "Controller",
+    "CrdSchema",
+    "Ctx",
+    "CustomResource",
+    "CustomResourceExt",
+    "Debug",
+    "Denied",
+    "Deserialize",
+    "Duration",
+    "Environment",
+    "Into",
+    "Kube",
+    "Manager",
+    "ManagerArgs",
+    "None",
+    "PartialEq",
+    "PostParams",
+    "Rbac",
+    "ResourceExt",
+    "Send",
+    "Some",
+    "State",
+    "Union",
+    "V1",
+    "Warnings",
+    "Webhook",
+];
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only the journeys whose name contains this
@@ -164,8 +216,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             .is_none_or(|filter| journey.name.contains(filter))
     };
     let journeys: Vec<_> = JOURNEYS.iter().filter(chosen).collect();
-    if journeys.is_empty() {
-        let names: Vec<_> = JOURNEYS.iter().map(|journey| journey.name).collect();
+    let asks_names = args.filter.as_ref().is_none_or(|filter| NAMES.contains(filter));
+    if asks_names {
+        walk_names(&bin, args.fresh)?;
+    } else if journeys.is_empty() {
+        let names: Vec<_> = JOURNEYS
+            .iter()
+            .map(|journey| journey.name)
+            .chain([NAMES])
+            .collect();
         bail!("no journey matches; there are {}", names.join(", "));
     }
     for journey in journeys {
@@ -191,6 +250,59 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
         }
         check(&folder, bin)?;
     }
+    Ok(())
+}
+
+/// Kinds with all that can be scaffolded for them, in one project; it is compiled once, without its tests being built.
+fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
+    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
+    let folder = parent.path().join(NAMES);
+    fs_err::create_dir(&folder)?;
+    let rbuilder = |line: &str| {
+        Cmd::new("rbuilder")
+            .args(line.split(' ').collect::<Vec<_>>())
+            .dir(&folder)
+            .path_first(bin)?
+            .echo()
+            .run()
+    };
+    rbuilder("init --domain example.com")?;
+    if !fresh {
+        fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+    }
+    let once = NAMED.iter().map(|kind| (kind, false));
+    let twice = NAMED_TWICE.iter().map(|kind| (kind, true));
+    for (kind, has_two_versions) in once.chain(twice) {
+        let of = |version: &str| format!("--group zoo --version {version} --kind {kind}");
+        rbuilder(&format!("create api {}", of("v1")))?;
+        let mut webhooks = format!("create webhook {} --defaulting --validation", of("v1"));
+        if has_two_versions {
+            rbuilder(&format!("create api {}", of("v2")))?;
+            webhooks.push_str(" --conversion --spoke v2");
+        }
+        rbuilder(&webhooks)?;
+    }
+    rbuilder("manifests --check")?;
+    cargo(&folder).args(["fmt", "--check"]).echo().run()?;
+    join_tests(&folder)?;
+    cargo(&folder)
+        .args(["clippy", "--quiet", "--all-targets", "--", "--deny", "warnings"])
+        .echo()
+        .run()
+}
+
+/// Makes one test target of all, since each costs as much as the library.
+fn join_tests(folder: &Path) -> Result<()> {
+    let (tests, joined) = (folder.join("tests"), folder.join("tests/all"));
+    let entries: Vec<_> = fs_err::read_dir(&tests)?.collect::<Result<_, _>>()?;
+    fs_err::create_dir(&joined)?;
+    let mut modules = String::new();
+    for entry in entries {
+        let name = entry.file_name();
+        fs_err::rename(entry.path(), joined.join(&name))?;
+        modules += &format!("mod {};\n", name.to_string_lossy().trim_end_matches(".rs"));
+    }
+    fs_err::write(joined.join("main.rs"), modules)?;
     Ok(())
 }
 
