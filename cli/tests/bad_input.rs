@@ -200,6 +200,71 @@ fn markers_in_gos_spelling() {
     assert!(crd.contains("description: Number of them.\n"), "{crd}");
 }
 
+/// What cannot be known matters only where an API depends on it.
+#[test]
+fn what_is_not_known_and_not_needed() {
+    let folder =
+        package("#[cfg(tokio_unstable)] mod tracing;\n#[cfg(loom)] type Lock = loom::Lock;\nmod proto;\n");
+    folder.write("src/tracing.rs", "pub fn f() {}\n");
+    folder.write("build.rs", "fn main() { write(\"src/proto.rs\") }\n");
+    let ran = folder.run("manifests").ok();
+    assert!(
+        ran.err
+            .contains("warning: the build script writes the module `proto`"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.err.matches("warning: ").count(), 1, "{}", ran.err);
+    accepted(&folder);
+    let needed = package("#[cfg(tokio_unstable)] mod inner;");
+    needed.write(
+        "src/inner.rs",
+        "#[derive(rbuilder::CrdSchema)] pub struct A { a: i32 }\n",
+    );
+    refused(&needed, &["whether this `cfg` holds", "--> src/lib.rs:1:"]);
+    let needed = package("#[cfg(loom)] type Size = i64;");
+    let text = fs::read_to_string(needed.path().join("src/lib.rs")).unwrap();
+    needed.write("src/lib.rs", &text.replace("size: i32", "size: Size"));
+    refused(&needed, &["whether this `cfg` holds", "--> src/lib.rs:1:"]);
+    let needed = package("mod proto;");
+    needed.write(
+        "build.rs",
+        "fn main() { write(\"proto.rs\", \"#[derive(CustomResource)]\") }\n",
+    );
+    refused(&needed, &["there is no file for the module `proto`"]);
+    refused(
+        &package("mod proto;"),
+        &["there is no file for the module `proto`"],
+    );
+}
+
+/// A field that only some builds have: the manifest is that of one of them.
+#[test]
+fn fields_of_some_builds() {
+    for (attribute, option) in [
+        ("#[cfg(debug_assertions)]", "debug_assertions"),
+        ("#[cfg(not(debug_assertions))]", "debug_assertions"),
+        ("#[cfg(any(test, feature = \"x\"))]", "test"),
+        ("#[cfg(target_pointer_width = \"64\")]", "target_pointer_width"),
+        ("#[cfg_attr(test, serde(default))]", "test"),
+    ] {
+        let folder = package("");
+        let text = fs::read_to_string(folder.path().join("src/lib.rs")).unwrap();
+        folder.write(
+            "src/lib.rs",
+            &text.replace("pub size", &format!("{attribute} pub more: i32, pub size")),
+        );
+        let ran = folder.run("manifests").ok();
+        let said = format!("builds differ in this part of the schema by `{option}`");
+        assert!(ran.err.contains(&said), "{attribute}: {}", ran.err);
+    }
+    let folder = package("");
+    let text = fs::read_to_string(folder.path().join("src/lib.rs")).unwrap();
+    let quiet = "#[cfg(not(feature = \"x\"))] #[cfg_attr(test, allow(unused))] pub more: i32, pub size";
+    folder.write("src/lib.rs", &text.replace("pub size", quiet));
+    assert_eq!(folder.run("manifests").ok().err, "");
+}
+
 #[test]
 fn circles() {
     let cases = [

@@ -154,6 +154,8 @@ pub(crate) struct Alias {
     pub(crate) module: ModuleId,
     pub(crate) generics: Vec<(String, Option<TypeRef>)>,
     pub(crate) target: TypeRef,
+    /// Complaints that count only when something refers to the alias.
+    pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
 }
 
 /// A kind and its plural, which is made once.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::attribute::{Attribute, Form};
 use crate::token::{Cursor, Malformed};
-use crate::{Session, attribute};
+use crate::{Diagnostic, Session, attribute};
 
 /// What is on: everything `cfg(…)` may ask about an operator's build.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +113,61 @@ pub(crate) fn configure(attrs: &mut Vec<Attribute<'_>>, cfg: &Cfg, session: &mut
         active &= keep(attr, attrs, cfg, session);
     }
     active
+}
+
+/// Warns of a field or variant that not every build of a program has: the manifest is that of one of them.
+pub(crate) fn warn_of_build(attrs: &[Attribute<'_>], session: &mut Session) {
+    for attr in attrs {
+        let is_shape = attr.is("cfg") || attr.is("cfg_attr");
+        let Form::List(mut list) = attr.form() else {
+            continue;
+        };
+        if !is_shape {
+            continue;
+        }
+        if let Some(option) = option_of_build(&mut list)
+            && (attr.is("cfg") || changes_shape(list))
+        {
+            let message = format!(
+                "builds differ in this part of the schema by `{option}`, and the manifest is that of a release build \
+                 for Linux"
+            );
+            let help = "make it depend on a feature, or on nothing";
+            session.report(Diagnostic::warning(attr.span(), message).help(help));
+        }
+    }
+}
+
+/// The first option of the profile or the target that a predicate asks about; passes the predicate.
+fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
+    let name = list.any_ident()?.text;
+    if list.eat(b'=') {
+        list.skip();
+    } else if let Some(mut inner) = list.any_group() {
+        let mut found = None;
+        while !inner.is_end() {
+            found = found.or(option_of_build(&mut inner));
+            if !inner.is_end() && !inner.eat(b',') {
+                return found;
+            }
+        }
+        return found;
+    }
+    (matches!(name, "debug_assertions" | "test") || name.starts_with("target_")).then_some(name)
+}
+
+/// Whether the attributes behind a predicate say what is on the wire.
+fn changes_shape(mut list: Cursor<'_>) -> bool {
+    while !list.is_end() {
+        if ["serde", "kube", "crd", "schemars", "cfg"]
+            .iter()
+            .any(|word| list.is_word(word))
+        {
+            return true;
+        }
+        list.skip();
+    }
+    false
 }
 
 /// Adds what an attribute stands for; says whether what it stands on is compiled.

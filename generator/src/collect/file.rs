@@ -31,6 +31,9 @@ fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
     first
 }
 
+/// What a build script that writes kinds or markers has in it.
+pub(super) const BUILT_MARKERS: [&str; 3] = ["CustomResource", "rbac(", "webhook("];
+
 /// The derives of schemars and kube that give a type a schema.
 const THEIRS: &[&str] = &["JsonSchema", "KubeSchema"];
 
@@ -370,7 +373,6 @@ impl<'c> FileReader<'c, '_> {
 
     fn alias(&mut self, item: AliasItem<'_>, module: ModuleId) {
         let Some(target) = item.target else { return };
-        self.say_doubts();
         let mut generics = Vec::new();
         for parameter in item.generics.list {
             if let Generic::Type(ident, default) = parameter {
@@ -383,6 +385,7 @@ impl<'c> FileReader<'c, '_> {
             module,
             generics,
             target,
+            reserved: self.doubts.clone(),
         });
         self.name(module, item.ident, Name::Alias(id));
     }
@@ -452,7 +455,6 @@ impl<'c> FileReader<'c, '_> {
                 self.rewritten = rewritten;
                 self.refuse_rewritten_module();
             }
-            self.say_doubts();
             self.module_file(ident, id, location, written);
             return Ok(());
         };
@@ -476,14 +478,44 @@ impl<'c> FileReader<'c, '_> {
             file: self.id,
             span: ident.span,
         };
+        let written = written.map(|path| path::join(&location.path_folder, &path));
+        if !self.doubts.is_empty() && self.may_matter(ident.text, &location.folder, written.as_deref()) {
+            self.say_doubts();
+        }
         let declared = Declared::Module {
             name: ident.text.to_owned(),
             folder: location.folder.clone(),
-            written: written.map(|path| path::join(&location.path_folder, &path)),
+            written,
             place,
             ancestors,
         };
         self.collector.declare(id, declared, !self.is_foreign);
+    }
+
+    /// Whether an API can depend on what is in a module's file or below it.
+    fn may_matter(&self, name: &str, folder: &str, written: Option<&str>) -> bool {
+        const WORDS: [&str; 7] = [
+            "CustomResource",
+            "CrdSchema",
+            "JsonSchema",
+            "KubeSchema",
+            "rbac",
+            "webhook",
+            "include!",
+        ];
+        let sources = self.collector.sources;
+        let inner = path::join(folder, name);
+        let mut files = sources.rust_files(&inner).unwrap_or_default();
+        files.push(format!("{inner}.rs"));
+        if let Some(written) = written {
+            files.push(written.to_owned());
+            files.extend(sources.rust_files(path::parent(written)).unwrap_or_default());
+        }
+        files.iter().any(|path| match sources.text(path) {
+            Ok(Some(text)) => WORDS.iter().any(|word| text.contains(word)),
+            Ok(None) => false,
+            Err(_) => true,
+        })
     }
 
     /// Has a file read into a module, unless the file is being read already.
@@ -527,9 +559,9 @@ impl<'c> FileReader<'c, '_> {
     /// A file that the build script writes: it is an error where that script knows of kinds or markers.
     fn built(&mut self, span: Span) -> Diagnostic {
         let message = "what the build script writes is not read";
-        let words = ["CustomResource", "CrdSchema", "JsonSchema", "rbac(", "webhook("];
         let script = self.collector.build_script(self.open.module);
-        if script.is_some_and(|text| words.iter().any(|word| text.contains(word))) {
+        // A type of such a file that a kind needs is found missing where the kind names it.
+        if script.is_some_and(|text| BUILT_MARKERS.iter().any(|word| text.contains(word))) {
             let help = "write the kinds into a file of the package: manifests come from source text";
             return Diagnostic::error(span, message).help(help);
         }

@@ -251,6 +251,14 @@ impl Collector<'_> {
                 ancestors,
                 content: Content::Items,
             }),
+            Err(_) if self.is_built(module, &name) => {
+                let message =
+                    format!("the build script writes the module `{name}`, and its file is not there");
+                let help =
+                    "kinds and markers in it would be left out: build once, or write them into another file";
+                self.report.warning(&self.package, place, message, help);
+                None
+            }
             Err(looked_for) => {
                 let message = format!("there is no file for the module `{name}`");
                 let help = format!("create {looked_for}");
@@ -258,6 +266,14 @@ impl Collector<'_> {
                 None
             }
         }
+    }
+
+    /// Whether the package's build script writes the file of a module, and no kind or marker into it.
+    fn is_built(&mut self, module: ModuleId, name: &str) -> bool {
+        self.build_script(module).is_some_and(|script| {
+            script.contains(&format!("{name}.rs"))
+                && !file::BUILT_MARKERS.iter().any(|word| script.contains(word))
+        })
     }
 
     fn cfg_of(&self, module: ModuleId) -> Rc<Cfg> {

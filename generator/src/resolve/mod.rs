@@ -160,6 +160,8 @@ impl<'a> Resolver<'a> {
 
     fn resolve_alias(&mut self, id: AliasId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
         let alias = self.package.alias(id);
+        let file = &self.package.files[alias.file.0];
+        self.report.add_all(file, alias.reserved.iter().cloned());
         if self.aliases >= MAX_ALIASES {
             return self.error(place, "this alias leads back to itself", "");
         }

@@ -148,6 +148,9 @@ fn attributes<'a>(
 ) -> Result<(Vec<Attribute<'a>>, bool), Malformed> {
     let mut attrs = Vec::new();
     attribute::outer(cursor, &mut attrs)?;
+    if cfg.is_some() {
+        cfg::warn_of_build(&attrs, session);
+    }
     let active = cfg.is_none_or(|cfg| cfg::configure(&mut attrs, cfg, session));
     Ok((attrs, active))
 }
