@@ -15,6 +15,7 @@ mod report;
 mod resolve;
 mod schemas;
 mod selection;
+mod serde_forms;
 mod sources;
 mod survey;
 mod webhook;

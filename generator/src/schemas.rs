@@ -12,6 +12,7 @@ use rbuilder_syntax::{Span, Type, TypeKind, TypeRef};
 use crate::package::{Direction, ModuleId, Package, Place, TypeId};
 use crate::report::Report;
 use crate::resolve::{Bindings, Resolver, Scope, Target, Ty, lookup};
+use crate::serde_forms;
 
 /// An item with its type arguments.
 type Instance = (TypeId, Vec<Ty>);
@@ -132,6 +133,7 @@ impl<'a> Schemas<'a> {
             Ty::Set(items) => plain(set_of(self.member(items, place)?)),
             Ty::Array(items, length) => plain(array_of_length(self.member(items, place)?, *length)),
             Ty::Map(key, value) => {
+                let form = serde_forms::key_form(key);
                 let (key, value) = (self.value(key, place), self.value(value, place));
                 let key = key?.schema;
                 self.check_map_key(&key, place)?;
@@ -141,7 +143,10 @@ impl<'a> Schemas<'a> {
                 } else {
                     value?.schema
                 };
-                plain(map_of(&key, value))
+                plain(Schema {
+                    keys: form,
+                    ..map_of(&key, value)
+                })
             }
         })
     }
@@ -202,6 +207,16 @@ impl<'a> Schemas<'a> {
         // Every slot is tried, so that one mistake does not hide the next.
         let slots: Vec<Option<Slot>> = model.slots.iter().map(|ty| self.slot(ty, scope)).collect();
         let slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
+        for (site, warning) in serde_forms::doubts(&model.container, &slots) {
+            let place = Place {
+                file: item.file,
+                span: span_of(model, &site),
+            };
+            let package = self.package();
+            self.report()
+                .warning(package, place, warning.message, &warning.help);
+        }
+        self.check_one_way(model, scope)?;
         match assemble(&model.container, &slots) {
             Ok(schema) => Some(Slot {
                 schema: schema.into(),
@@ -270,6 +285,42 @@ impl<'a> Schemas<'a> {
             return self.error(place, message, help);
         }
         Some(())
+    }
+
+    /// A type that stands for another when it is read, or when it is written, has two forms, unless both have the same
+    /// fields.
+    fn check_one_way(&mut self, model: &Type, scope: Scope<'_>) -> Option<()> {
+        let Some(one_way) = &model.one_way else {
+            return Some(());
+        };
+        let place = Place {
+            file: scope.file,
+            span: one_way.span,
+        };
+        let other = match self.resolver.resolve(model.slots.first()?, scope)? {
+            Ty::Item(id, _) => self.package().item(id).model.as_ref(),
+            _ => None,
+        };
+        let fields = other.and_then(|other| serde_forms::field_names(&other.container.shape));
+        if fields.is_some() && fields == one_way.fields {
+            return Some(());
+        }
+        let name = &model.ident;
+        if one_way.is_read {
+            let message = format!("`{name}` is read as another type, and written by its own fields");
+            let help =
+                "write `into` with the same type in `#[serde(…)]`: the API server refuses what is written";
+            let package = self.package();
+            self.report().warning(package, place, message, help);
+            Some(())
+        } else {
+            let message = format!("`{name}` is written as another type, and read by its own fields");
+            self.error(
+                place,
+                message,
+                "write `from` or `try_from` with the same type in `#[serde(…)]`",
+            )
+        }
     }
 
     fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Slot> {

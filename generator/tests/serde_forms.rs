@@ -186,3 +186,157 @@ fn a_marker_cannot_make_serde_read() {
         assert_eq!(errors(fields, ""), [] as [&str; 0], "{fields}");
     }
 }
+
+#[test]
+fn a_marker_cannot_widen_an_integer() {
+    for (fields, message) in [
+        (
+            "#[kube(validation(minimum = -5))] a: u8",
+            "`minimum = -5` is below the least `u8`, 0",
+        ),
+        (
+            "#[kube(validation(maximum = 300))] a: Option<u8>",
+            "`maximum = 300` is above the greatest `u8`, 255",
+        ),
+        (
+            "#[schemars(range(max = 40000))] a: i16",
+            "`maximum = 40000` is above the greatest `i16`, 32767",
+        ),
+        (
+            "#[kube(items(validation(minimum = -1)))] a: Vec<u64>",
+            "`minimum = -1` is below the least `u64`, 0",
+        ),
+        (
+            "#[kube(validation(format = \"int64\"))] a: i32",
+            "`format = \"int64\"` lets numbers through that `i32` cannot hold",
+        ),
+    ] {
+        assert_eq!(errors(fields, ""), [message], "{fields}");
+    }
+    for fields in [
+        "#[kube(validation(minimum = 0, maximum = 255))] a: u8",
+        "#[kube(validation(maximum = 18446744073709551615))] a: u64",
+        "#[kube(validation(format = \"int32\"))] a: i64",
+        "#[kube(validation(format = \"int64\"))] a: u32",
+        "#[kube(validation(minimum = -5))] a: f32",
+        // A looser bound than that of a type's own marker is no mistake.
+        "#[kube(validation(maximum = 9000))] a: Port",
+    ] {
+        let port = "#[derive(CrdSchema, Serialize, Deserialize)] struct Port(#[kube(validation(maximum = 80))] u16);";
+        assert_eq!(errors(fields, port), [] as [&str; 0], "{fields}");
+    }
+}
+
+#[test]
+fn a_marker_cannot_change_what_a_type_of_rust_is() {
+    let message = |kind: &str| format!("a marker gives another type to {kind}, which serde reads here");
+    for (fields, kind) in [
+        ("#[kube(validation(type = \"string\"))] a: i32", "a whole number"),
+        ("#[kube(int_or_string)] a: Option<String>", "text"),
+        ("#[kube(items(int_or_string))] a: Vec<u16>", "a whole number"),
+        (
+            "#[kube(values(validation(type = \"integer\")))] a: BTreeMap<String, bool>",
+            "`true` or `false`",
+        ),
+    ] {
+        assert_eq!(errors(fields, ""), [message(kind)], "{fields}");
+    }
+    for fields in [
+        "#[kube(validation(type = \"integer\"))] a: f64",
+        "#[kube(validation(type = \"string\"))] a: serde_json::Value",
+        "#[kube(int_or_string, schema_type = \"String\")] #[serde(with = \"m\")] a: i32",
+    ] {
+        assert_eq!(errors(fields, ""), [] as [&str; 0], "{fields}");
+    }
+    let nulls = "serde reads no `null` here, so `items` cannot be `nullable`";
+    assert_eq!(errors("#[kube(items(nullable))] a: Vec<i32>", ""), [nulls]);
+    assert_eq!(
+        errors("#[kube(items(nullable))] a: Vec<Option<i32>>", ""),
+        [] as [&str; 0]
+    );
+}
+
+#[test]
+fn keys_that_the_server_does_not_look_at_are_a_warning() {
+    let message =
+        |form: &str| format!("serde reads {form} as the keys of this map, and the API server takes any text");
+    for (ty, form) in [
+        ("BTreeMap<u32, String>", "whole numbers"),
+        ("Option<HashMap<i8, String>>", "whole numbers"),
+        ("Vec<BTreeMap<NonZeroU8, String>>", "whole numbers"),
+        ("BTreeMap<String, BTreeMap<bool, i32>>", "`true` or `false`"),
+        ("BTreeMap<char, i32>", "one character"),
+        ("BTreeMap<std::net::IpAddr, i32>", "addresses"),
+        ("BTreeMap<Port, i32>", "whole numbers"),
+    ] {
+        assert_eq!(
+            warned(&format!("a: {ty}"), "type Port = u16;"),
+            [message(form)],
+            "{ty}"
+        );
+    }
+    let by_enum =
+        "#[derive(CrdSchema, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)] enum E { A, B }";
+    for fields in [
+        "a: BTreeMap<String, i32>",
+        "a: BTreeMap<Arc<str>, i32>",
+        "a: BTreeMap<E, i32>",
+        "#[kube(keys(validation(pattern = \"^[0-9]{1,9}$\")), validation(max_properties = 64))] a: BTreeMap<u32, i32>",
+        "#[kube(keys(validation(enum = [\"true\", \"false\"])), validation(max_properties = 64))] a: BTreeMap<bool, i32>",
+        "#[kube(keys(validation(min_length = 1, max_length = 1)), validation(max_properties = 64))] a: BTreeMap<char, i32>",
+        "#[kube(items(keys(validation(pattern = \"^[0-9]$\")), validation(max_properties = 9)), validation(max_items = 9))] \
+         a: Vec<BTreeMap<u32, i32>>",
+        "#[kube(schema_type = \"BTreeMap<u32, i32>\")] #[serde(with = \"m\")] a: i32",
+    ] {
+        assert_eq!(errors(fields, by_enum), [] as [&str; 0], "{fields}");
+        assert_eq!(warned(fields, by_enum), [] as [&str; 0], "{fields}");
+    }
+}
+
+#[test]
+fn one_way_through_another_type_is_said() {
+    let item = |attribute: &str, fields: &str| {
+        format!(
+            "#[derive(CrdSchema, Serialize, Deserialize, Clone)] #[serde({attribute})] struct Own {{ {fields} }}\n\
+             #[derive(CrdSchema, Serialize, Deserialize)] struct Raw {{ low: i32, high: i32 }}"
+        )
+    };
+    let read = "`Own` is read as another type, and written by its own fields";
+    assert_eq!(warned("a: Own", &item("from = \"String\"", "low: i32")), [read]);
+    assert_eq!(warned("a: Own", &item("try_from = \"Raw\"", "low: i32")), [read]);
+    let written = "`Own` is written as another type, and read by its own fields";
+    assert_eq!(
+        errors("a: Own", &item("into = \"String\"", "low: i32")),
+        [written]
+    );
+    // What is only checked when it is read has the same form.
+    for attribute in [
+        "try_from = \"Raw\"",
+        "into = \"Raw\"",
+        "try_from = \"Raw\", into = \"Raw\"",
+    ] {
+        let items = item(attribute, "high: i32, low: i32");
+        assert_eq!(errors("a: Own", &items), [] as [&str; 0], "{attribute}");
+        assert_eq!(warned("a: Own", &items), [] as [&str; 0], "{attribute}");
+    }
+    let by_hand = "#[derive(CrdSchema, Deserialize)] #[serde(from = \"String\")] struct Own { low: i32 }";
+    assert_eq!(warned("a: Own", by_hand), [] as [&str; 0]);
+}
+
+#[test]
+fn markers_on_a_type_are_held_to_what_serde_reads() {
+    let item = |attributes: &str| {
+        format!("#[derive(CrdSchema, Serialize, Deserialize)] {attributes} struct Own {{ low: i32 }}")
+    };
+    let nulls = "serde reads `null` as this type only where it stands in an `Option`";
+    assert_eq!(warned("a: Option<Own>", &item("#[crd(nullable)]")), [nulls]);
+    let held = "#[derive(CrdSchema, Serialize, Deserialize)] #[crd(nullable)] struct Own(Option<i32>);";
+    assert_eq!(warned("a: Own", held), [] as [&str; 0]);
+    let unknown = "the API server keeps unknown fields here, and serde refuses to read them";
+    let both = "#[crd(preserve_unknown_fields)] #[serde(deny_unknown_fields)]";
+    assert_eq!(errors("a: Own", &item(both)), [unknown]);
+    assert_eq!(
+        errors("a: Own", &item("#[serde(deny_unknown_fields)]")),
+        [] as [&str; 0]
+    );
+}

@@ -112,7 +112,7 @@ const TRAPS: &[Trap] = &[
         &[Error, Escape],
         with,
     ),
-    (23, "`from`, `try_from`, `into`", &[Handled, Warning], from),
+    (23, "`from`, `try_from`, `into`", &[Handled, Error, Warning], from),
     (24, "`remote`, `getter`", &[Error, Escape], remote),
     (25, "`JsonSchema` by hand", &[Error, Escape], json_schema_by_hand),
     (
@@ -771,7 +771,6 @@ fn from() {
     for attr in [
         "from = \"String\"",
         "try_from = \"String\"",
-        "into = \"String\"",
         "from = \"String\", into = \"String\"",
     ] {
         handled("a: S", &item(attr), object(json!({"a": text()})));
@@ -785,6 +784,12 @@ fn from() {
     warned(
         &[("src/lib.rs", &both)],
         "what is read differs from what is written",
+    );
+    refused(
+        "a: S",
+        &item("into = \"String\""),
+        "written as another type, and read by its own fields",
+        "`from` or `try_from`",
     );
 }
 
@@ -1050,7 +1055,7 @@ fn leaves() {
             "c": {"type": "integer", "format": "int64", "minimum": 1, "maximum": u32::MAX},
             "d": {"type": "integer", "format": "int64", "minimum": 0},
             "e": {"type": "string", "minLength": 1, "maxLength": 1},
-            "f": text(), "g": text(), "h": text(),
+            "f": *rbuilder_schema::known("std::net::IpAddr").expect("known"), "g": text(), "h": text(),
             "i": {"type": "array", "items": truth()},
             "j": {"type": "array", "items": truth(), "minItems": 2, "maxItems": 2},
             "k": truth(),

@@ -227,7 +227,9 @@ fn apply_inner(
 ) {
     match (markers, inner) {
         (None, _) => {}
-        (Some(markers), Some(inner)) => apply(markers, inner, complaints),
+        (Some(markers), Some(inner)) => {
+            apply(markers, inner, complaints);
+        }
         (Some(_), None) => complaints.push(Complaint::new(format!(
             "`{name}` is about {wanted}, and this is none"
         ))),

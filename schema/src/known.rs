@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Number, json};
 
+use crate::address::address;
 use crate::build::{any, any_object, int_or_string, of_type};
 use crate::leaves::leaf;
 use crate::{Schema, SchemaType};
@@ -71,11 +72,11 @@ pub(crate) fn integer(name: &str) -> Option<Schema> {
 
 fn standard(rest: &str) -> Option<Schema> {
     Some(match rest {
-        "string::String" | "path::PathBuf" | "path::Path" | "net::IpAddr" => text(None),
-        "net::SocketAddr" | "net::SocketAddrV4" | "net::SocketAddrV6" => text(None),
-        "net::Ipv4Addr" => text(Some("ipv4")),
-        "net::Ipv6Addr" => text(Some("ipv6")),
-        _ => return non_zero(rest.strip_prefix("num::NonZero")?),
+        "string::String" | "path::PathBuf" | "path::Path" => text(None),
+        _ => match rest.strip_prefix("net::") {
+            Some(name) => return address(name),
+            None => return non_zero(rest.strip_prefix("num::NonZero")?),
+        },
     })
 }
 

@@ -21,6 +21,8 @@ enum Wire {
     Text(Option<&'static str>),
     /// A text of a form.
     Pattern(&'static str),
+    /// A text of a format that the API server takes more for than the type reads.
+    Both(&'static str, &'static str),
     /// One of some texts.
     OneOf(&'static [&'static str]),
     Number,
@@ -55,18 +57,30 @@ const LEAVES: &[Leaf] = &[
         wire: Wire::OneOf(&["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]),
         source: "chrono 0.4, feature serde: Display",
     },
-    Leaf { path: "url::Url", wire: Wire::Text(Some("uri")), source: "url 2, feature serde: as_str" },
-    Leaf { path: "uuid::Uuid", wire: Wire::Text(Some("uuid")), source: "uuid 1, feature serde: hyphenated, where readable" },
+    Leaf { path: "url::Url", wire: Wire::Both("uri", URL), source: "url 2, feature serde: as_str" },
+    Leaf { path: "uuid::Uuid", wire: Wire::Pattern(UUID), source: "uuid 1, feature serde: hyphenated, where readable" },
     Leaf { path: "semver::Version", wire: Wire::Pattern(SEMVER), source: "semver 1, feature serde: Display" },
     Leaf { path: "serde_json::Value", wire: Wire::Any, source: "serde_json 1: itself" },
     Leaf { path: "serde_json::Map", wire: Wire::AnyObject, source: "serde_json 1: itself" },
     Leaf { path: "serde_json::Number", wire: Wire::Number, source: "serde_json 1: itself" },
-    Leaf { path: "kube::core::Duration", wire: PLAIN, source: "kube 5, core::Duration: Display, as Go writes durations" },
+    Leaf { path: "kube::core::Duration", wire: Wire::Pattern(GO_DURATION), source: "kube 5, core::Duration: Display, as Go writes durations" },
     Leaf { path: "kube::core::DynamicObject", wire: Wire::AnyObject, source: "kube 5: the object" },
     Leaf { path: "kube::core::TypeMeta", wire: TYPE_META, source: "kube 5, core::TypeMeta: serde's derive" },
     Leaf { path: "kube::api::TypeMeta", wire: TYPE_META, source: "kube 5, re-exported" },
     Leaf { path: "kube::api::DynamicObject", wire: Wire::AnyObject, source: "kube 5: the object" },
 ];
+
+/// Absolute addresses: the format takes a path without a scheme as well.
+const URL: &str = "^[a-zA-Z][a-zA-Z0-9+.-]*:";
+
+/// With all hyphens or with none: the format takes any of them away, and a list for the whole.
+const UUID: &str = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$";
+
+/// As Go writes durations, in parts of a size that kube can add up: it panics at more.
+const GO_DURATION: &str = concat!(
+    r"^[+-]?(0|(([0-9]{1,12}(\.[0-9]{0,18})?|\.[0-9]{1,18})",
+    "(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h)){1,8})$"
+);
 
 /// The expression that semver.org suggests.
 const SEMVER: &str = concat!(
@@ -88,6 +102,15 @@ pub(crate) fn leaf(path: &str) -> Option<Schema> {
             pattern: Some(pattern.into()),
             ..text
         },
+        // Beside the type the format would make the API server take a list for a text.
+        Wire::Both(format, pattern) => Schema {
+            all_of: vec![Schema {
+                format: Some(format.into()),
+                ..Schema::default()
+            }],
+            pattern: Some(pattern.into()),
+            ..text
+        },
         Wire::OneOf(texts) => Schema {
             enumeration: texts.iter().map(|text| json!(text)).collect(),
             ..text
@@ -103,6 +126,29 @@ pub(crate) fn leaf(path: &str) -> Option<Schema> {
             ..of_type(SchemaType::Object)
         },
         Wire::Any => any(),
+    })
+}
+
+/// The path in the table, or in `std::net`, of a type by the crate that declares it and its own name.
+#[cfg(feature = "schemars")]
+pub(crate) fn leaf_of(home: &str, name: &str) -> Option<&'static str> {
+    const ADDRESSES: &[&str] = &[
+        "std::net::IpAddr",
+        "std::net::Ipv4Addr",
+        "std::net::Ipv6Addr",
+        "std::net::SocketAddr",
+        "std::net::SocketAddrV4",
+        "std::net::SocketAddrV6",
+    ];
+    let home = match home {
+        "core" => "std",
+        "kube_core" => "kube",
+        other => other,
+    };
+    let of_table = LEAVES.iter().map(|leaf| leaf.path);
+    of_table.chain(ADDRESSES.iter().copied()).find(|path| {
+        let ends = path.split("::").next().zip(path.rsplit("::").next());
+        ends == Some((home, name))
     })
 }
 

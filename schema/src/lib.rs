@@ -8,6 +8,7 @@
 //! This crate knows no Rust syntax, resolves no names and does no I/O. Reading markers and serde attributes
 //! is `rbuilder-syntax`; finding types is `rbuilder-generator`.
 
+mod address;
 mod apply;
 mod assemble;
 mod build;
@@ -32,6 +33,8 @@ mod rework;
 mod satisfy;
 mod schema;
 mod structural;
+#[cfg(feature = "schemars")]
+mod type_name;
 mod validate;
 
 pub use apply::check_markers;
@@ -54,6 +57,6 @@ pub use private as __private;
 pub use re2::{Choice, Pattern};
 pub use refused::{ESCAPE, refused};
 pub use rework::{dropped_object_meta, embedded_object_meta, keep_object_meta, shorten_descriptions};
-pub use schema::{Schema, SchemaType};
+pub use schema::{KeyForm, Schema, SchemaType};
 pub use structural::{Breach, check_structural};
 pub use validate::{check_default, validate};

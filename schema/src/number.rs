@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
+use crate::apply::Complaint;
+use crate::{Schema, SchemaType, Validation, known};
+
 /// Compares two numbers by value: `1` and `1.0` are equal.
 pub fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     match (integer(left), integer(right)) {
@@ -15,6 +18,62 @@ pub fn compare_numbers(left: &Number, right: &Number) -> Ordering {
 /// Whether a number is a whole one, however it is written.
 pub(crate) fn is_integral(number: &Number) -> bool {
     integer(number).is_some() || float(number).fract() == 0.0
+}
+
+/// The integer type of Rust that a schema stands for where no marker has said more, and its ends.
+fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
+    const TYPES: &[(&str, i128, i128)] = &[
+        ("i8", i8::MIN as i128, i8::MAX as i128),
+        ("i16", i16::MIN as i128, i16::MAX as i128),
+        ("i32", i32::MIN as i128, i32::MAX as i128),
+        ("i64", i64::MIN as i128, i64::MAX as i128),
+        ("u8", 0, u8::MAX as i128),
+        ("u16", 0, u16::MAX as i128),
+        ("u32", 0, u32::MAX as i128),
+        ("u64", 0, u64::MAX as i128),
+    ];
+    if schema.schema_type != Some(SchemaType::Integer) {
+        return None;
+    }
+    let bare = Schema {
+        description: None,
+        ..schema.clone()
+    };
+    TYPES
+        .iter()
+        .copied()
+        .find(|(name, ..)| known::integer(name).as_ref() == Some(&bare))
+}
+
+/// What a marker says of numbers that a Rust integer cannot hold: said in vain, or taken by the API server and not by
+/// serde.
+pub(crate) fn check_integer(validation: &Validation, schema: &Schema, complaints: &mut Vec<Complaint>) {
+    let Validation {
+        minimum,
+        maximum,
+        format,
+        ..
+    } = validation;
+    if minimum.is_none() && maximum.is_none() && format.is_none() {
+        return;
+    }
+    let Some((name, least, most)) = rust_integer(schema) else {
+        return;
+    };
+    let bound = |number: &Option<Number>| number.as_ref().and_then(integer);
+    let help = format!("write a number from {least} to {most}, or change the type of the field");
+    if let Some(minimum) = bound(minimum).filter(|minimum| *minimum < least) {
+        let message = format!("`minimum = {minimum}` is below the least `{name}`, {least}");
+        complaints.push(Complaint::new(message).help(help.clone()));
+    }
+    if let Some(maximum) = bound(maximum).filter(|maximum| *maximum > most) {
+        let message = format!("`maximum = {maximum}` is above the greatest `{name}`, {most}");
+        complaints.push(Complaint::new(message).help(help));
+    }
+    if name == "i32" && format.as_deref() == Some("int64") {
+        let message = "`format = \"int64\"` lets numbers through that `i32` cannot hold";
+        complaints.push(Complaint::new(message).help("change the type of the field to `i64`"));
+    }
 }
 
 fn integer(number: &Number) -> Option<i128> {

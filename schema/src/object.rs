@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::apply::{Complaint, apply};
 use crate::build::of_type;
+use crate::number::check_integer;
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Slot, cel_name};
 
 /// A problem with one field, by its position in the list.
@@ -61,6 +62,29 @@ fn check_readable(field: &Field, slot: &Slot, property: &Schema, complaints: &mu
     }
 }
 
+/// What markers say of a value, its items and its values that the Rust type cannot hold; `own` is the schema of that type
+/// before markers.
+pub(crate) fn check_range(markers: &Markers, own: &Schema, complaints: &mut Vec<Complaint>) {
+    check_integer(&markers.validation, own, complaints);
+    let parts = [
+        ("items", &markers.items, &own.items),
+        ("values", &markers.values, &own.additional_properties),
+    ];
+    for (name, markers, own) in parts {
+        let (Some(markers), Some(own)) = (markers, own) else {
+            continue;
+        };
+        let is_typed = own.schema_type.is_some() && !own.preserve_unknown_fields;
+        if markers.nullable && is_typed && !own.nullable {
+            let complaint = Complaint::new(format!(
+                "serde reads no `null` here, so `{name}` cannot be `nullable`"
+            ));
+            complaints.push(complaint.help("put an `Option` into the list or map"));
+        }
+        check_range(markers, own, complaints);
+    }
+}
+
 fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
     let mut property = if field.markers.schemaless {
         Arc::default()
@@ -75,6 +99,9 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Com
     }
     let optional = is_optional(field, slot);
     check_readable(field, slot, &property, complaints);
+    if !field.stated {
+        check_range(&field.markers, &slot.schema, complaints);
+    }
     if field.markers.immutable {
         let rule = "self == oldSelf".into();
         Arc::make_mut(&mut property).validations.push(Cel {

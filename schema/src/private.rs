@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use crate::import::{OWN, import};
+use crate::type_name::refine;
 use crate::{Container, ESCAPE, Problem, Schema, Shape, Site, Slot, assemble};
 
 /// The crate whose trait the derive implements: the user's program need not depend on it.
@@ -184,10 +185,13 @@ pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc
     let definitions = generator.take_definitions(true);
     match import(schema.as_value(), &definitions, kubernetes) {
         // Asked of the trait, so that an alias of `Option` is one too.
-        Ok(schema) => Slot {
-            schema: schema.into(),
-            optional: is_option::<T>(),
-        },
+        Ok(mut schema) => {
+            refine(&mut schema, std::any::type_name::<T>());
+            Slot {
+                schema: schema.into(),
+                optional: is_option::<T>(),
+            }
+        }
         Err(reason) => panic!(
             "`{}` has no structural schema: {reason}\nhelp: {ESCAPE}",
             std::any::type_name::<T>()

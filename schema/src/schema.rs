@@ -173,6 +173,20 @@ pub struct Schema {
     /// CEL rules, in the order written.
     #[serde(rename = "x-kubernetes-validations", skip_serializing_if = "Vec::is_empty")]
     pub validations: Vec<Cel>,
+    /// The form of a map's keys, for messages.
+    #[serde(skip)]
+    pub keys: KeyForm,
+}
+
+/// The form in which the program reads the keys of a map; nothing where it takes any text. The schema language has no word
+/// for it, so that two schemas are the same whatever it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyForm(pub Option<&'static str>);
+
+impl PartialEq for KeyForm {
+    fn eq(&self, _: &KeyForm) -> bool {
+        true
+    }
 }
 
 fn is_false(value: &bool) -> bool {

@@ -1,6 +1,6 @@
 //! A struct or enum to a [`Type`]: serde's attributes, doc comments and markers put together.
 
-use rbuilder_schema::{Container, Content, ESCAPE, Field, Markers, Presence, Shape, Variant};
+use rbuilder_schema::{Container, Content, ESCAPE, Field, Markers, Presence, SchemaType, Shape, Variant};
 
 use crate::attribute::Attribute;
 use crate::grammar::{Body, FieldItem, Fields, Generic, Generics, TypeItem, VariantItem};
@@ -10,8 +10,8 @@ use crate::serde_attrs::{ContainerAttrs, Directions, FieldAttrs, Foreign};
 use crate::session::SlotType;
 use crate::token::Ident;
 use crate::{
-    Diagnostic, Session, Span, Type, TypeKind, TypeRef, custom_resource, derives_named, docs, serde_attrs,
-    suggest, types,
+    Diagnostic, OneWay, Session, Span, Type, TypeKind, TypeRef, custom_resource, derives_named, docs,
+    serde_attrs, suggest, types,
 };
 
 /// What the type certainly is on the wire.
@@ -50,6 +50,10 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
     let mut markers = read.markers;
     let stand_in = read.schema_type.is_some() || serde.stands_for.is_some();
+    let one_way = match read.schema_type {
+        None if markers.schema.is_none() => one_way(attrs, &serde, &body),
+        _ => None,
+    };
     let is_struct = matches!(body, Body::Struct(_));
     let shape = match read.schema_type {
         // The type itself is not looked at.
@@ -58,6 +62,9 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         None => reader.shape(body, &serde, span, &mut markers)?,
     };
     check_one_of(&read.one_of_fields, &shape, reader.session);
+    if !stand_in && markers.schema.is_none() {
+        reader.check_container(&markers, &serde, &shape, span);
+    }
     let Reader {
         slots,
         sites,
@@ -85,6 +92,36 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         sites,
         variant_sites,
         custom_resource,
+        one_way,
+    })
+}
+
+/// The forms of a type that is read as another and written as itself, or the other way round. What the compiler hands to
+/// the derive does not say which ways serde derives, so that this is seen in source text only.
+fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> Option<OneWay> {
+    let is_read = serde.is_one_way?;
+    let own_way = if is_read { "Serialize" } else { "Deserialize" };
+    let (_, span) = serde.stands_for.as_ref()?;
+    let mut ignored = Session::default();
+    let fields = match body {
+        Body::Struct(Fields::Named(fields)) => {
+            let name = |field: &FieldItem<'_>| {
+                let attrs = serde_attrs::field(&field.attrs, &mut ignored);
+                let ident = field.ident.filter(|_| !attrs.skip)?.text;
+                let name =
+                    serde_attrs::name(ident, &attrs.rename, &serde.rename_all, Case::field, &mut ignored);
+                Some(name)
+            };
+            let mut names: Vec<String> = fields.iter().filter_map(name).collect();
+            names.sort();
+            Some(names)
+        }
+        _ => None,
+    };
+    derives_named(attrs, own_way).then_some(OneWay {
+        span: *span,
+        is_read,
+        fields,
     })
 }
 
@@ -105,6 +142,26 @@ struct FieldRules {
 }
 
 impl Reader<'_, '_> {
+    /// Markers on a type that serde, by its attributes, does not follow.
+    fn check_container(&mut self, markers: &Markers, serde: &ContainerAttrs, shape: &Shape, span: Span) {
+        if let Some(at) = serde.denies_unknown
+            && markers.preserve_unknown_fields
+        {
+            let message = "the API server keeps unknown fields here, and serde refuses to read them";
+            self.session
+                .error_help(at, message, "remove `deny_unknown_fields`");
+        }
+        let holds_option = match shape {
+            Shape::Transparent(slot) => self.slots.get(*slot).is_some_and(marker::is_option),
+            Shape::Object(_) | Shape::Enum { .. } => false,
+        };
+        if markers.nullable && !holds_option {
+            let message = "serde reads `null` as this type only where it stands in an `Option`";
+            let help = "write `nullable` on the fields of that type, which are `Option`s";
+            self.session.report(Diagnostic::warning(span, message).help(help));
+        }
+    }
+
     fn shape(
         &mut self,
         body: Body<'_>,
@@ -223,6 +280,9 @@ impl Reader<'_, '_> {
             report_shown_default(at, self.session);
         }
         self.check_written(&attrs, has_default, &field.ty, &read.markers);
+        if attrs.opaque.is_none() {
+            check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
+        }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
         let slot = self.slot(field.ty, &attrs, &read);
         let presence = match &attrs {
@@ -455,6 +515,38 @@ impl Reader<'_, '_> {
             other: attrs.other,
             untagged: attrs.untagged,
         })
+    }
+}
+
+/// A marker that gives another type to a value of one of Rust's own types: serde would refuse what the schema says.
+fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, session: &mut Session) {
+    let is_stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
+    if !is_stated && let Some(kind) = retyped(kind, &read.markers) {
+        let message = format!(
+            "a marker gives another type to {}, which serde reads here",
+            kind.noun()
+        );
+        let help = "change the type of the field, or let a function read it: `#[serde(with = \"…\")]`";
+        session.error_help(at, message, help);
+    }
+}
+
+/// The kind, or that of its items or values, whose type a marker changes.
+fn retyped<'k>(kind: &'k Kind, markers: &Markers) -> Option<&'k Kind> {
+    let is_other = |own: SchemaType| {
+        let written = markers.validation.schema_type;
+        markers.int_or_string || written.is_some_and(|written| written != own)
+    };
+    match kind {
+        Kind::Text => is_other(SchemaType::String).then_some(kind),
+        Kind::Integer => is_other(SchemaType::Integer).then_some(kind),
+        // A float reads whole numbers too.
+        Kind::Number if markers.validation.schema_type == Some(SchemaType::Integer) => None,
+        Kind::Number => is_other(SchemaType::Number).then_some(kind),
+        Kind::Boolean => is_other(SchemaType::Boolean).then_some(kind),
+        Kind::List(item) => retyped(item, markers.items.as_deref()?),
+        Kind::Map(value) => retyped(value, markers.values.as_deref()?),
+        Kind::Object | Kind::Unknown => None,
     }
 }
 

@@ -43,7 +43,7 @@ pub use json_path::{Step, parse_json_path};
 pub use kubebuilder::warn_of_go_marker;
 pub use marker::pattern_problem;
 pub use model::{
-    Conversion, CustomResource, PrintColumn, RbacRule, Scale, SchemaMode, Type, TypeKind, TypeRef,
+    Conversion, CustomResource, OneWay, PrintColumn, RbacRule, Scale, SchemaMode, Type, TypeKind, TypeRef,
 };
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::{Session, SlotType};

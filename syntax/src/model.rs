@@ -25,6 +25,19 @@ pub struct Type {
     pub variant_sites: Vec<Vec<Span>>,
     /// `#[kube(group, version, kind, …)]`, when it derives `CustomResource`.
     pub custom_resource: Option<CustomResource>,
+    /// `from` or `into` without the other, where serde derives both ways.
+    pub one_way: Option<OneWay>,
+}
+
+/// A type that another one stands for when serde reads it, or when serde writes it, and not both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneWay {
+    /// The place of the other type.
+    pub span: Span,
+    /// Whether the other type is the one read.
+    pub is_read: bool,
+    /// The wire names of the type's own fields, sorted; nothing for what is no struct with named fields.
+    pub fields: Option<Vec<String>>,
 }
 
 /// A type as written in a field.

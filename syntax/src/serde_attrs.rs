@@ -41,6 +41,10 @@ pub(crate) struct ContainerAttrs {
     untagged: bool,
     /// `from`, `try_from` or `into`: the type that is on the wire in place of this one.
     pub(crate) stands_for: Option<(String, Span)>,
+    /// `deny_unknown_fields`.
+    pub(crate) denies_unknown: Option<Span>,
+    /// Whether that is the type read, where only one way has another type.
+    pub(crate) is_one_way: Option<bool>,
     /// schemars' own `default`, where serde has none.
     pub(crate) shown_default: Option<Span>,
     /// What schemars is told and serde is not.
@@ -163,6 +167,7 @@ pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> Conta
             "tag" => read.tag = arg.text(session),
             "content" => read.content = arg.text(session),
             "untagged" => read.untagged = true,
+            "deny_unknown_fields" if is_serde => read.denies_unknown = Some(arg.span),
             "from" | "try_from" => read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span())),
             "into" => into = arg.text(session).map(|ty| (ty, arg.value_span())),
             _ => {}
@@ -179,6 +184,11 @@ pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> Conta
         let help = "the schema is that of what is read; use one type for both";
         session.report(Diagnostic::warning(*at, message).help(help));
     }
+    read.is_one_way = match (&read.stands_for, &into) {
+        (Some(_), None) => Some(true),
+        (None, Some(_)) => Some(false),
+        _ => None,
+    };
     // What is read counts; `into` alone says what is written.
     read.stands_for = read.stands_for.or(into);
     // schemars' `with` on a type: the schema of that one.
@@ -186,6 +196,7 @@ pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> Conta
     for arg in schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default())) {
         if arg.name == "with" {
             read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span()));
+            read.is_one_way = None;
         }
     }
     read

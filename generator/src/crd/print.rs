@@ -50,6 +50,7 @@ fn write(schema: &Schema, entries: &mut Entries<'_>) {
         map_type,
         preserve_unknown_fields,
         validations,
+        keys: _,
     } = schema;
     part(entries, "additionalProperties", additional_properties);
     parts(entries, "allOf", all_of);

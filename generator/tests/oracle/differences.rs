@@ -61,6 +61,8 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("crd:scalars/v1.spec.uint32/maximum", "4294967295", ABSENT),
             ("crd:scalars/v1.spec.uint64/minimum", "0", ABSENT),
             ("crd:scalars/v1.spec.uintSize/minimum", "0", ABSENT),
+            ("crd*:kubernetes/v1.spec.duration/pattern", ANY, ABSENT),
+            ("crd*:kubernetes/v1.spec.maybeDuration/pattern", ANY, ABSENT),
         ],
     },
     Difference {

@@ -85,6 +85,10 @@ pub struct Words {
     pub v6: std::net::Ipv6Addr,
     pub address: std::net::IpAddr,
     pub socket: std::net::SocketAddr,
+    pub socket_v4: std::net::SocketAddrV4,
+    pub socket_v6: Option<std::net::SocketAddrV6>,
+    pub addresses: Vec<std::net::Ipv4Addr>,
+    pub sockets: BTreeMap<String, Vec<Option<std::net::SocketAddr>>>,
 }
 
 /// Lists.

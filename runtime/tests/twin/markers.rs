@@ -278,7 +278,7 @@ pub struct Overrides {
     #[kube(preserve_unknown_fields)]
     pub loose: Part,
     #[kube(int_or_string)]
-    pub number_or_text: String,
+    pub number_or_text: serde_json::Value,
     #[kube(schemaless, preserve_unknown_fields)]
     pub pod: PodSpec,
     #[kube(schemaless, validation(type = "object"), preserve_unknown_fields)]

@@ -143,11 +143,6 @@ const EXCEPTIONS: &[Exception] = &[
         tried: Tried::Given(r#"{"colour": "red", "beside": {"size": 1}}"#),
     },
     Exception {
-        reason: "a marker puts another type in the place of the Rust type",
-        paths: &["markeds.spec.overrides.numberOrText"],
-        tried: Tried::Values(&[r#""a""#]),
-    },
-    Exception {
         reason: "the API server has no format for times without an offset, or with the name of a zone",
         paths: &["leaves.spec.times.zoned"],
         tried: Tried::Values(&[r#""2024-02-29T23:59:59+01:00[+01:00]""#]),
@@ -168,11 +163,6 @@ const EXCEPTIONS: &[Exception] = &[
         tried: Tried::Values(&[r#""PT2H30M""#, r#""-PT5S""#]),
     },
     Exception {
-        reason: "the API server's formats do not know the words of a duration that kube reads",
-        paths: &["kubernetes.spec.duration", "kubernetes.spec.maybeDuration", "leaves.spec.kubernetes.maybe_duration"],
-        tried: Tried::Values(&[r#""1h30m""#, r#""-5s""#, r#""250ms""#]),
-    },
-    Exception {
         reason: "a RawExtension reads and writes any JSON; the API server keeps objects only",
         paths: &[
             "items.spec.resources[]", "opens.spec.embeddedResource", "opens.spec.xEmbeddedResource",
@@ -191,11 +181,6 @@ const EXCEPTIONS: &[Exception] = &[
         tried: Tried::Values(&["{}", r#"{"1": "a", "2": "b"}"#]),
     },
     Exception {
-        reason: "a union of several formats is no format",
-        paths: &["leaves.spec.words.address"],
-        tried: Tried::Values(&[r#""127.0.0.1""#, r#""::1""#]),
-    },
-    Exception {
         reason: "a marker puts another type in the place of a Value, which reads anything",
         paths: &["markeds.spec.bounds.retyped", "markeds.spec.briefly.retyped"],
         tried: Tried::Given(r#""five""#),
@@ -204,11 +189,6 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "a marker puts another type in the place of a Value, which reads anything",
         paths: &["markeds.spec.overrides.newtype"],
         tried: Tried::Values(&["[]", r#"["a", "b"]"#]),
-    },
-    Exception {
-        reason: "an address with a port is no format",
-        paths: &["leaves.spec.words.socket"],
-        tried: Tried::Values(&[r#""127.0.0.1:80""#, r#""[::1]:80""#]),
     },
     Exception {
         reason: "two patterns at once, which the generator of values does not look for",

@@ -85,5 +85,5 @@ pub struct PathedSpec {
     pub many: i32,
     pub list: Vec<i32>,
     #[kube(items(nullable), list_type = "set")]
-    pub nulls: Vec<String>,
+    pub nulls: Vec<Option<String>>,
 }

@@ -1,0 +1,80 @@
+//! Forms that serde reads or writes and the schema language cannot say.
+
+use rbuilder_schema::{Container, KeyForm, Markers, Schema, Shape, Site, Slot};
+
+use crate::resolve::Ty;
+
+/// Something that may be wrong with a field.
+pub(crate) struct Doubt {
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+/// The form in which serde reads the keys of a map of this type of key.
+pub(crate) fn key_form(key: &Ty) -> KeyForm {
+    let Ty::Known(path) = key else {
+        // The names of an enum are the fields of the schema, and other types of the package say what they are.
+        return KeyForm(None);
+    };
+    KeyForm(match path.as_str() {
+        "bool" => Some("`true` or `false`"),
+        "char" => Some("one character"),
+        "f32" | "f64" => Some("numbers"),
+        _ if path.starts_with("std::net::") => Some("addresses"),
+        _ if path.starts_with("std::num::") || !path.contains("::") && path != "str" => Some("whole numbers"),
+        "std::string::String" | "std::path::PathBuf" | "std::path::Path" | "str" => None,
+        _ => Some("texts of one form"),
+    })
+}
+
+/// What may be wrong with the fields of a container, and where.
+pub(crate) fn doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, Doubt)> {
+    let fields = match &container.shape {
+        Shape::Object(fields) => fields.as_slice(),
+        Shape::Transparent(_) | Shape::Enum { .. } => &[],
+    };
+    let fields = fields.iter().enumerate().filter_map(|(position, field)| {
+        let form = unheld_keys(&slots.get(field.slot)?.schema, Some(&field.markers))?;
+        (!field.stated).then(|| (Site::Field(position), any_key(form)))
+    });
+    fields.collect()
+}
+
+fn any_key(form: &str) -> Doubt {
+    let rule = match form {
+        "whole numbers" => "validation(pattern = \"^[0-9]{1,9}$\")",
+        "`true` or `false`" => "validation(enum = [\"true\", \"false\"])",
+        "one character" => "validation(min_length = 1, max_length = 1)",
+        _ => "validation(pattern = \"…\")",
+    };
+    Doubt {
+        message: format!("serde reads {form} as the keys of this map, and the API server takes any text"),
+        help: format!("hold the keys to it: `#[kube(keys({rule}), validation(max_properties = 64))]`"),
+    }
+}
+
+/// The form of the keys of a map, or of one in its values or items, that no marker speaks of.
+fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static str> {
+    if let Some(form) = schema.keys.0
+        && markers.is_none_or(|markers| markers.keys.is_none())
+    {
+        return Some(form);
+    }
+    let items = markers.and_then(|markers| markers.items.as_deref());
+    let values = markers.and_then(|markers| markers.values.as_deref());
+    let inside = |part: &Option<_>, markers| {
+        let part: &Option<std::sync::Arc<Schema>> = part;
+        unheld_keys(part.as_deref()?, markers)
+    };
+    inside(&schema.items, items).or_else(|| inside(&schema.additional_properties, values))
+}
+
+/// The names of the fields of a struct on the wire, in order; nothing for what is no struct.
+pub(crate) fn field_names(shape: &Shape) -> Option<Vec<String>> {
+    let Shape::Object(fields) = shape else {
+        return None;
+    };
+    let mut names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
+    names.sort();
+    Some(names)
+}
