@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // this is the module that prints
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -20,6 +21,8 @@ pub struct Shell {
     for_messages: bool,
     /// Whether messages are read by programs, one JSON object on each line.
     json: bool,
+    /// Whether standard output and standard error are terminals, which act on what is written.
+    terminals: (bool, bool),
     /// Why output was lost, and which.
     lost: Option<String>,
 }
@@ -40,6 +43,7 @@ impl Shell {
             err: standard_error(),
             for_messages: false,
             json: false,
+            terminals: (std::io::stdout().is_terminal(), std::io::stderr().is_terminal()),
             lost: None,
         }
     }
@@ -53,6 +57,7 @@ impl Shell {
             interactive: false,
             for_messages: false,
             json: false,
+            terminals: (false, false),
             lost: None,
         }
     }
@@ -112,10 +117,15 @@ impl Shell {
     }
 
     fn write(&mut self, to_output: bool, text: &str) {
-        let (stream, name) = if to_output {
-            (&mut self.out, "standard output")
+        let (stream, name, is_terminal) = if to_output {
+            (&mut self.out, "standard output", self.terminals.0)
         } else {
-            (&mut self.err, "standard error")
+            (&mut self.err, "standard error", self.terminals.1)
+        };
+        let text = if is_terminal {
+            harmless(text)
+        } else {
+            Cow::Borrowed(text)
         };
         match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Ok(()) => {}
@@ -178,6 +188,46 @@ impl Shell {
     }
 }
 
+/// Text as a terminal may have it: names and source of a repository can hold sequences that clear the screen, write into
+/// the clipboard or show lines in another order. Colours stay, and all else is shown as its number.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(acts) {
+        shown.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = match color_sequence(rest) {
+            Some(length) => {
+                shown.push_str(&rest[..length]);
+                length
+            }
+            None if rest.starts_with("\r\n") => 1,
+            None => {
+                let c = rest.chars().next().unwrap_or_default();
+                shown.extend(c.escape_unicode());
+                c.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
+}
+
+/// The length of the sequence that a text begins with, if it is one that sets a colour.
+fn color_sequence(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix("\x1b[")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    rest[end..].starts_with('m').then_some(end + 3)
+}
+
 /// Whether a terminal of this type shows colour. One that does not say what it is gets none, as from other programs.
 fn shows_color(terminal: Option<&OsStr>) -> bool {
     match terminal {
@@ -219,6 +269,23 @@ fn standard_error() -> Box<dyn Write + Send> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_terminals_get() {
+        for (text, expected) in [
+            ("plain\n\ttext é\n", "plain\n\ttext é\n"),
+            ("\x1b[1;31merror\x1b[0m: a", "\x1b[1;31merror\x1b[0m: a"),
+            ("a\r\nb", "a\nb"),
+            ("a\rb", "a\\u{d}b"),
+            ("\x1b[2Jx", "\\u{1b}[2Jx"),
+            ("\x1b]52;c;eA==\x07", "\\u{1b}]52;c;eA==\\u{7}"),
+            ("\x1b[", "\\u{1b}["),
+            ("\u{9b}2J", "\\u{9b}2J"),
+            ("a\u{202e}b", "a\\u{202e}b"),
+        ] {
+            assert_eq!(harmless(text), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn terminals_with_colour() {

@@ -34,7 +34,7 @@ fn main() {
         };
         return;
     }
-    let before = Folder::new();
+    let before = Folder::in_memory();
     before.run("init --domain example.com --project-name shop").ok();
     let done = before.copy();
     let steps = create_api(done.path(), Faults::default()).expect("it works without faults");

@@ -386,11 +386,13 @@ fn journal(site: &Site, random: &mut Random) -> String {
     format!("journal {text}")
 }
 
-/// Whether no part of a path below a folder is a link.
+/// Whether a folder is another one or below it, and no part of the path between them is a link.
 fn is_plain(folder: &Path, path: &Path) -> bool {
-    path.ancestors()
-        .take_while(|above| above.starts_with(folder))
-        .all(|above| above.symlink_metadata().is_ok_and(|found| found.is_dir()))
+    path.starts_with(folder)
+        && path
+            .ancestors()
+            .take_while(|above| above.starts_with(folder))
+            .all(|above| above.symlink_metadata().is_ok_and(|found| found.is_dir()))
 }
 
 /// A file with a name that commands use for a while.

@@ -35,6 +35,18 @@ impl Folder {
         Folder(tempfile::tempdir().expect("a temporary folder"))
     }
 
+    /// A folder in memory where the system has such a place: for tests that write so much that they would wait for
+    /// the disk most of the time.
+    pub(crate) fn in_memory() -> Folder {
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        Folder(folder.expect("a temporary folder"))
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
@@ -64,9 +76,10 @@ impl Folder {
         fs::remove_file(self.path().join(path)).expect("a file to remove");
     }
 
-    /// Another folder with the same files.
+    /// Another folder with the same files, beside this one.
     pub(crate) fn copy(&self) -> Folder {
-        let copy = Folder::new();
+        let above = self.path().parent().expect("a temporary folder is in another");
+        let copy = Folder(tempfile::tempdir_in(above).expect("a temporary folder"));
         for (path, text) in self.tree() {
             copy.write(&path, &text);
         }
