@@ -202,7 +202,7 @@ fn check(
     let ran = folder.run(command);
     let after = folder.tree();
     if ran.code != 0 {
-        prop_assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        prop_assert!(ran.err.contains("error: "), "{}", ran.err);
         prop_assert!(before == after, "{}", ran.err);
         return Ok(false);
     }
