@@ -80,6 +80,10 @@ fn check_column(column: &PrintColumn, arg: &Arg, session: &mut Session) {
             .find(|arg| arg.name == name)
             .map_or_else(|| arg.value_span(), Arg::value_span)
     };
+    if column.name.is_empty() {
+        let help = "write what stands above the column, as in `name = \"Size\"`";
+        session.error_help(at("name"), "a column has a name", help);
+    }
     if !COLUMN_TYPES.contains(&column.column_type.as_str()) {
         let message = format!("`{}` is not the type of a column", column.column_type);
         session.error_help(

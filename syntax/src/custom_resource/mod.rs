@@ -145,14 +145,14 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "annotation",
         "An annotation, `annotation(\"key\", \"value\")`.",
         |arg, draft, session| {
-            draft.made.annotations.extend(pair(arg, session));
+            add_pair(arg, &mut draft.made.annotations, session);
         },
     ),
     many(
         "label",
         "A label, `label(\"key\", \"value\")`.",
         |arg, draft, session| {
-            draft.made.labels.extend(pair(arg, session));
+            add_pair(arg, &mut draft.made.labels, session);
         },
     ),
     once(
@@ -196,11 +196,11 @@ pub const CRD_KEYS: &[ContainerKey] = &[
         "annotation",
         "An annotation on the CRD only.",
         |arg, draft, session| {
-            draft.made.annotations.extend(pair(arg, session));
+            add_pair(arg, &mut draft.made.annotations, session);
         },
     ),
     many("label", "A label on the CRD only.", |arg, draft, session| {
-        draft.made.labels.extend(pair(arg, session));
+        add_pair(arg, &mut draft.made.labels, session);
     }),
     once(
         "conversion",
@@ -422,7 +422,7 @@ fn finish(draft: Draft, ident: Ident<'_>, session: &mut Session) -> Option<Custo
         }
     }
     for (name, values) in [("shortname", &made.short_names), ("category", &made.categories)] {
-        for value in values {
+        for (position, value) in values.iter().enumerate() {
             check_label(
                 name,
                 value,
@@ -430,6 +430,9 @@ fn finish(draft: Draft, ident: Ident<'_>, session: &mut Session) -> Option<Custo
                 at(name),
                 session,
             );
+            if values[..position].contains(value) {
+                session.error(at(name), format!("the {name} `{value}` is written twice"));
+            }
         }
     }
     if made.scale.is_some() && made.status.is_none() {
@@ -476,7 +479,9 @@ fn check_derived_plural(resource: &CustomResource, at: Span, session: &mut Sessi
 
 fn check_group(group: &str, at: Span, session: &mut Session) {
     let labels = group.split('.').collect::<Vec<_>>();
-    if labels.len() < 2 || group.len() > 253 || !labels.iter().all(|label| is_label(label, false)) {
+    // The API server counts the letters of the whole name, not those of a label.
+    let is_part = |label: &&str| is_label_of_any_length(label, false);
+    if labels.len() < 2 || group.len() > 253 || !labels.iter().all(is_part) {
         let help = "write a domain with a dot, as in `cache.example.com`";
         session.error_help(at, format!("`{group}` is not an API group"), help);
     }
@@ -509,13 +514,16 @@ fn check_kind(kind: &str, made: &CustomResource, ident: Ident<'_>, at: Span, ses
 
 /// A DNS label; with `letter_first` as RFC 1035 has it, else as RFC 1123.
 fn is_label(text: &str, letter_first: bool) -> bool {
+    text.len() <= 63 && is_label_of_any_length(text, letter_first)
+}
+
+fn is_label_of_any_length(text: &str, letter_first: bool) -> bool {
     let bytes = text.as_bytes();
     let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
         return false;
     };
-    bytes.len() <= 63
-        && bytes.iter().all(inner)
+    bytes.iter().all(inner)
         && *first != b'-'
         && *last != b'-'
         && (!letter_first || first.is_ascii_lowercase())
@@ -547,6 +555,18 @@ fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
             None
         }
     }
+}
+
+/// Reads a pair and adds it to those that are read; a key stands once.
+fn add_pair(arg: &Arg, pairs: &mut Vec<(String, String)>, session: &mut Session) {
+    let Some((key, value)) = pair(arg, session) else {
+        return;
+    };
+    if pairs.iter().any(|(earlier, _)| *earlier == key) {
+        let message = format!("the {} `{key}` is written twice", arg.name);
+        session.error_help(arg.span, message, "remove one: the definition holds a key once");
+    }
+    pairs.push((key, value));
 }
 
 fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
