@@ -34,6 +34,28 @@ pub(super) fn check(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     }
 }
 
+/// Checks what versions must have in common. Where all have one schema, the API server takes it for that of the whole
+/// kind, and then refuses selectable fields that are not those of the whole kind too.
+pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
+    let Some((first, rest)) = versions.split_first() else {
+        return;
+    };
+    let Some(other) = rest
+        .iter()
+        .find(|version| version.resource.selectable != first.resource.selectable)
+    else {
+        return;
+    };
+    if rest.iter().all(|version| version.schema == first.schema) {
+        let message = format!(
+            "the versions `{}` and `{}` of `{}` have one schema and different selectable fields",
+            first.resource.version, other.resource.version, other.resource.kind
+        );
+        let help = "write the same `selectable` in every version: the API server refuses the definition";
+        error(other, other.place.span, message, help, schemas);
+    }
+}
+
 /// What every item's schema has passed can still break where items meet.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for Breach { path, message, help } in check_structural(&version.schema) {

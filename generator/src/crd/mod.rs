@@ -70,7 +70,11 @@ pub(crate) fn crd_files(
             .map(|(id, resource)| version(*id, resource, options, &mut schemas))
             .collect();
         // One CRD at a time: a large one is not kept while the next is made.
-        if let Some(made) = made.into_iter().collect::<Option<Vec<_>>>()
+        let made = made.into_iter().collect::<Option<Vec<_>>>();
+        if let Some(made) = &made {
+            check::check_versions(made, &mut schemas);
+        }
+        if let Some(made) = made
             && !schemas.report().has_errors()
         {
             let file = file(&made, options);
