@@ -10,7 +10,7 @@ use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 use super::functions::{self, Overload};
 use super::types::{Decl, DeclKind, Type};
 use super::unify::{Bindings, is_less_specific};
-use super::words::{is_duration, mismatch};
+use super::words::{is_duration, is_timestamp, mismatch};
 
 /// A complaint about an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -494,6 +494,9 @@ impl Checker {
                 pattern_problem(text).map(|reason| format!("the pattern cannot be used: {reason}"))
             }
             "duration" if !is_duration(text) => Some(format!("`{text}` is not a duration, such as `1h30m`")),
+            "timestamp" if !is_timestamp(text) => {
+                Some(format!("`{text}` is not a time, such as `2030-01-31T12:00:00Z`"))
+            }
             _ => None,
         };
         if let Some(problem) = problem {
