@@ -219,6 +219,8 @@ fn check_set(items: &Schema) -> Vec<(String, Option<String>)> {
         Some(SchemaType::Array) => items
             .list_type
             .is_none_or(|list_type| list_type == ListType::Atomic),
+        // Content of any type: each value must then be a single one, which nothing says.
+        None => true,
         _ => is_scalar(items),
     };
     if atomic {
@@ -239,7 +241,7 @@ fn check_key(key: &str, items: &Schema) -> Option<(String, Option<String>)> {
             Some(format!("they have {}", names.join(", "))),
         ));
     };
-    if !is_scalar(property) {
+    if !is_scalar(property) && property.schema_type.is_some() {
         return Some((format!("the key `{key}` is not a single value"), None));
     }
     if property.nullable {
