@@ -11,6 +11,7 @@ mod catalogue;
 mod controller_gen;
 mod docs;
 mod formats;
+mod mutations;
 mod oracle;
 mod patterns;
 mod repo;
@@ -46,6 +47,8 @@ enum Task {
     Docs(docs::Args),
     /// Records which strings the API server accepts for each format (needs Go)
     Formats(formats::Args),
+    /// Records what kube-apiserver says to the mutation corpus
+    Mutations(mutations::Args),
     /// Records what controller-gen makes of the Go half of the oracle
     Oracle(oracle::Args),
     /// Records which patterns Go's regexp compiles, and what they match (needs Go)
@@ -78,6 +81,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Catalogue(args) => catalogue::run(args),
         Task::Docs(args) => docs::run(args),
         Task::Formats(args) => formats::run(args),
+        Task::Mutations(args) => mutations::run(args),
         Task::Oracle(args) => oracle::run(args),
         Task::Patterns(args) => patterns::run(args),
         Task::Scaffold(args) => scaffold::run(args),

@@ -1,0 +1,132 @@
+//! Where rbuilder says something else than the server, with the reason.
+
+/// Written as an empty text, these are as if they were not written.
+const EMPTY: &str =
+    "the server takes an empty text for one that is not there, and whoever writes it means something";
+/// Cargo, rustc and serde's derive say it, and nothing can be deployed before they are content.
+const NOT_BUILT: &str = "nothing of it can be built, which cargo and rustc tell at the place itself";
+
+/// Slugs, with `*` for any part, and why what is wrong is made without a word, or what is right is refused.
+pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
+    ("cel/field-path-empty", EMPTY),
+    ("cel/message-empty", EMPTY),
+    ("cel/message-expression-empty", EMPTY),
+    ("crd/conversion-bundle-empty", EMPTY),
+    ("crd/conversion-path-empty", EMPTY),
+    ("key/column-format-empty", EMPTY),
+    ("key/scale-selector-empty", EMPTY),
+    ("presence/external-docs-without-a-url", EMPTY),
+    ("singular/empty", EMPTY),
+    ("webhook/path-empty", EMPTY),
+    (
+        "crd/annotation-upper-case-domain",
+        "a label's key may have no such domain, annotations and labels have one check, and nobody writes it",
+    ),
+    (
+        "crd/conversion-url-with-a-space",
+        "the server takes the address and cannot call it",
+    ),
+    (
+        "key/column-a-space",
+        "the server shows the column, which is always empty: kubectl's grammar ends the name at the space",
+    ),
+    (
+        "key/column-closing-brace-inside",
+        "the server shows the column with what stands behind the brace as text in every row",
+    ),
+    (
+        "key/column-double-equals-missing",
+        "the server shows the column and fails to fill it in every row",
+    ),
+    (
+        "key/scale-spec-dot",
+        "the path names no field, so nothing can be scaled",
+    ),
+    (
+        "presence/preserve-with-false",
+        "the marker is a flag, here as in kube: without a value it is on, and off is not to write it",
+    ),
+    (
+        "literal/unique-items-false",
+        "the key says nothing so, and with `true` the server refuses it: no schema of ours has it",
+    ),
+    (
+        "versions/another-kind-with-the-same-short-name",
+        "open: whether the server serves both",
+    ),
+    (
+        "webhook/review-versions-old-alone",
+        "the runtime answers reviews of version v1 only",
+    ),
+    (
+        "webhook/review-versions-one-unknown",
+        "the server passes over versions that it does not know, and there is only one that it does",
+    ),
+    (
+        "webhook/selector-empty",
+        "an empty selector is as if there were none, and whoever writes it means to select",
+    ),
+    ("package/cargo-bin-elsewhere", NOT_BUILT),
+    ("package/cargo-edition-*", NOT_BUILT),
+    ("package/cargo-feature-unknown", NOT_BUILT),
+    ("package/cargo-k8s-openapi-unknown-version", NOT_BUILT),
+    ("package/cargo-without-*", NOT_BUILT),
+    ("serde/adjacent-with*", NOT_BUILT),
+    (
+        "serde/cfg-feature-unknown",
+        "rustc warns of it (`unexpected_cfgs`), and the field is in no build",
+    ),
+    ("serde/enum-rename-all-unknown", NOT_BUILT),
+    ("serde/getter", NOT_BUILT),
+    ("serde/rename-all-unknown", NOT_BUILT),
+    ("serde/transparent-of-two", NOT_BUILT),
+    ("serde/unknown-attribute*", NOT_BUILT),
+    ("serde/untagged-and-tagged", NOT_BUILT),
+    (
+        "serde/flatten-with-a-rename",
+        "serde passes over the name as well: schema and program agree",
+    ),
+    ("source/bom", NOT_BUILT),
+    ("source/derive-misspelt", NOT_BUILT),
+    ("source/derive-without-schema", NOT_BUILT),
+    ("source/derive-without-serialize", NOT_BUILT),
+    ("source/rbac-misspelt", NOT_BUILT),
+    (
+        "rbac/names-in-upper-case",
+        "names of objects are for each kind to say: those of roles may be in upper case",
+    ),
+    ("bounds/*", "open"),
+    ("default/*", "open"),
+    ("format/*", "open"),
+    ("key/*", "open"),
+    ("literal/*", "open"),
+    ("presence/*", "open"),
+    ("rbac/*", "open"),
+    ("serde/*", "open"),
+    ("source/*", "open"),
+    ("webhook/*", "open"),
+];
+
+/// Cases whose manifest holds something else than the tables say: what a mistake is sent as is not what would be made of
+/// it, or rbuilder writes the same in another form.
+pub(crate) const OTHERWISE: &[&str] = &[
+    "bounds/enum-of-a-variant-and-none",
+    "bounds/i32-maximum-above",
+    "bounds/i32-minimum-below",
+    "bounds/i64-highest",
+    "bounds/u8-maximum-above",
+    "bounds/u8-minimum-below",
+    "default/map-with-a-key-against-the-pattern",
+    "literal/default-null",
+    "literal/default-null-not-nullable",
+    "literal/enum-empty",
+    "literal/enum-with-null",
+    "literal/not-preserving",
+    "literal/required-empty",
+    "literal/required-twice",
+    "literal/rule-with-unknown-key",
+    "presence/nullable-with-an-enum",
+    "rbac/array-with-semicolons",
+    "rbac/verb-star-among-others",
+    "versions/another-kind",
+];
