@@ -43,7 +43,7 @@ fn defaults_are_held_against_the_types_of_others() {
     );
     refused(
         "#[kube(default = \"1.2.3\")]\npub address: std::net::Ipv4Addr,",
-        "the default does not fit: \"1.2.3\" is no `ipv4`, such as \"10.0.0.1\"",
+        "the default does not fit: \"1.2.3\" does not match the pattern `^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$`",
     );
     refused(
         "#[kube(default = { \"a\": \"x\", \"b\": \"y\" })]\npub either: Either,",
