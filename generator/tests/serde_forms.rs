@@ -229,7 +229,7 @@ fn a_marker_cannot_widen_an_integer() {
 
 #[test]
 fn a_marker_cannot_change_what_a_type_of_rust_is() {
-    let message = |kind: &str| format!("a marker gives another type to {kind}, which serde reads here");
+    let message = |kind: &str| format!("a marker changes the type of the value, and serde reads {kind} here");
     for (fields, kind) in [
         ("#[kube(validation(type = \"string\"))] a: i32", "a whole number"),
         ("#[kube(int_or_string)] a: Option<String>", "text"),

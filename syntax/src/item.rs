@@ -523,7 +523,7 @@ fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, session: &m
     let is_stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
     if !is_stated && let Some(kind) = retyped(kind, &read.markers) {
         let message = format!(
-            "a marker gives another type to {}, which serde reads here",
+            "a marker changes the type of the value, and serde reads {} here",
             kind.noun()
         );
         let help = "change the type of the field, or let a function read it: `#[serde(with = \"…\")]`";

@@ -196,9 +196,14 @@ fn words_and_names() {
     field("#[schemars(description = \"D.\")]", "/// D.\n", "i32");
     field("/// Lost.\n#[schemars(description = \"D.\")]", "/// D.\n", "i32");
     field(
-        "#[schemars(rename = \"b\", default)]",
+        "#[serde(default)] #[schemars(rename = \"b\", default)]",
         "#[serde(rename = \"b\", default)]",
         "i32",
+    );
+    // serde has no such default, and what the function returns is unknown.
+    refused(
+        "#[schemars(default)]",
+        "the default that schemars writes into the schema cannot be known without running it",
     );
     // What schemars is told outweighs what serde is.
     field(

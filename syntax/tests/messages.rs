@@ -100,7 +100,7 @@ fn correct_markers_pass() {
         ),
         (
             "#[kube(int_or_string, validation(pattern = \"[0-9]+%?\"))]",
-            "String",
+            "Percent",
         ),
         (
             "#[kube(optional, embedded_resource, preserve_unknown_fields)]",

@@ -132,7 +132,7 @@ fn names_presence_and_words() {
             #[serde(default)] list: Vec<String>,
             #[serde(skip)] cache: String,
             #[kube(required)] must: Option<bool>,
-            #[kube(optional)] may: bool,
+            #[kube(optional)] #[serde(default)] may: bool,
             #[serde(skip_deserializing)] seen: bool,
             #[serde(skip_serializing, skip_deserializing)] gone: bool,
         }"#,
@@ -202,7 +202,7 @@ fn markers() {
         json!({"type": "integer", "format": "int32"}),
     );
     field(
-        "#[kube(int_or_string)] a: String",
+        "#[kube(int_or_string)] a: Value",
         json!({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": true}),
     );
     field(
