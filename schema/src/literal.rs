@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::build::allow_null;
 use crate::satisfy::{find_contradiction, find_repeated};
 use crate::validate::{check_default, fits_constraints, is_type_of};
-use crate::{Breach, Schema, SchemaType, format_type};
+use crate::{Breach, ListType, Schema, SchemaType, format_type};
 
 /// The keys a schema may have, by their names in a manifest.
 pub const SCHEMA_KEYS: &[&str] = &[
@@ -47,6 +47,16 @@ pub const SCHEMA_KEYS: &[&str] = &[
     "x-kubernetes-map-type",
     "x-kubernetes-preserve-unknown-fields",
     "x-kubernetes-validations",
+];
+
+/// The keys of a rule in `x-kubernetes-validations`.
+const RULE_KEYS: &[&str] = &[
+    "fieldPath",
+    "message",
+    "messageExpression",
+    "optionalOldSelf",
+    "reason",
+    "rule",
 ];
 
 /// Why a JSON value is no schema.
@@ -128,6 +138,9 @@ pub fn check_literal(schema: &Schema) -> Vec<Breach> {
         if let Some(contradiction) = find_contradiction(schema) {
             breach(contradiction, None);
         }
+        for (message, help) in unfinished(schema) {
+            breach(message.into(), Some(help));
+        }
         if let Some(Err(reason)) = schema
             .default
             .as_ref()
@@ -137,6 +150,41 @@ pub fn check_literal(schema: &Schema) -> Vec<Breach> {
         }
     });
     breaches
+}
+
+/// What says nothing as it stands: message and help.
+fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
+    let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+    let is_nothing = |factor: &Number| factor.as_f64().is_some_and(|factor| factor <= 0.0);
+    let rows = [
+        (
+            schema.exclusive_minimum && schema.minimum.is_none(),
+            "`exclusiveMinimum` needs `minimum`",
+            "it says that this bound itself is refused",
+        ),
+        (
+            schema.exclusive_maximum && schema.maximum.is_none(),
+            "`exclusiveMaximum` needs `maximum`",
+            "it says that this bound itself is refused",
+        ),
+        (
+            schema.multiple_of.as_ref().is_some_and(is_nothing),
+            "nothing is a multiple of this factor",
+            "write a number greater than 0",
+        ),
+        (
+            schema.list_type == Some(ListType::Map) && schema.list_map_keys.is_empty(),
+            "a list of type `map` needs keys",
+            "add `x-kubernetes-list-map-keys`",
+        ),
+        (
+            schema.validations.iter().any(|rule| is_blank(&rule.message)),
+            "the message of a rule is blank",
+            "write one line of text, or leave it out",
+        ),
+    ];
+    let said = rows.into_iter().filter(|(is_so, ..)| *is_so);
+    said.map(|(_, message, help)| (message, help)).collect()
 }
 
 /// Visits a schema and every one inside it that describes values.
@@ -166,7 +214,7 @@ fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
         return Vec::new();
     };
     let format = schema.format.as_deref().and_then(format_type);
-    let rows: [(&str, bool, &[SchemaType], &str); 16] = [
+    let rows: [(&str, bool, &[SchemaType], &str); 19] = [
         ("minimum", schema.minimum.is_some(), &[Integer, Number], "numbers"),
         ("maximum", schema.maximum.is_some(), &[Integer, Number], "numbers"),
         (
@@ -213,6 +261,24 @@ fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
             &[Object],
             "objects",
         ),
+        (
+            "x-kubernetes-list-type",
+            schema.list_type.is_some(),
+            &[Array],
+            "lists",
+        ),
+        (
+            "x-kubernetes-map-type",
+            schema.map_type.is_some(),
+            &[Object],
+            "objects",
+        ),
+        (
+            "x-kubernetes-preserve-unknown-fields",
+            schema.preserve_unknown_fields,
+            &[Object],
+            "objects",
+        ),
     ];
     let rows = rows.into_iter();
     let mut misplaced: Vec<_> = rows
@@ -246,6 +312,13 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     }
     if let Some(key) = keys.keys().find(|key| !SCHEMA_KEYS.contains(&key.as_str())) {
         return Err(SchemaError::UnknownKey(key.clone(), path));
+    }
+    for (position, rule) in list(keys, "x-kubernetes-validations").iter().enumerate() {
+        let mut named = rule.as_object().into_iter().flat_map(Map::keys);
+        if let Some(key) = named.find(|key| !RULE_KEYS.contains(&key.as_str())) {
+            let path = format!("{path}.x-kubernetes-validations[{position}]");
+            return Err(SchemaError::UnknownKey(key.clone(), path));
+        }
     }
     for key in ["additionalProperties", "items", "not"] {
         if let Some(inner) = keys.get(key) {

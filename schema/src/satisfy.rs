@@ -130,6 +130,15 @@ fn of_fields(schema: &Schema) -> Option<String> {
         && schema.additional_properties.is_none()
         && !schema.preserve_unknown_fields
         && !schema.embedded_resource;
+    if let Some(missing) = schema
+        .required
+        .iter()
+        .find(|name| is_closed && !schema.properties.contains_key(*name))
+    {
+        return Some(format!(
+            "no value fits: the field `{missing}` is required, and there is none of this name"
+        ));
+    }
     let fields = schema.properties.len() as u64;
     let least = schema
         .min_properties

@@ -47,6 +47,15 @@ fn visit(schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
             None,
         );
     }
+    if schema.embedded_resource && schema.schema_type != Some(SchemaType::Object) {
+        breach("an embedded resource is an object".into(), None);
+    }
+    let metadata = schema.properties.get("metadata");
+    if schema.embedded_resource
+        && metadata.is_some_and(|metadata| metadata.schema_type != Some(SchemaType::Object))
+    {
+        breach("the `metadata` of an embedded resource is an object".into(), None);
+    }
     if let Some(list_type) = schema.list_type {
         for (message, help) in check_list_map(list_type, schema) {
             breach(message, help);

@@ -318,10 +318,15 @@ impl<'a> Arg<'a> {
     /// The count of `name = 1`: not negative, not a fraction.
     pub(crate) fn count(&self, session: &mut Session) -> Option<u64> {
         let number = self.number(session)?;
-        let count = number.as_u64();
+        // The API server counts in Go's `int64`.
+        let count = number.as_u64().filter(|count| i64::try_from(*count).is_ok());
         if count.is_none() {
             let message = format!("`{}` counts: it cannot be {number}", self.name);
-            session.error_help(self.value_span(), message, "write a whole number, 0 or more");
+            let help = match number.is_u64() {
+                true => "write at most 9223372036854775807, or leave it out",
+                false => "write a whole number, 0 or more",
+            };
+            session.error_help(self.value_span(), message, help);
         }
         count
     }

@@ -8,6 +8,7 @@ mod external;
 mod tagged;
 mod untagged;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -56,12 +57,25 @@ pub(crate) fn enumeration(
     });
     let is_untagged = |case: &Case<'_>| case.variant.untagged || *tagging == Tagging::Untagged;
     let (untagged, tagged): (Vec<_>, Vec<_>) = cases.partition(is_untagged);
+    check_names(&tagged, problems);
     if untagged.is_empty() {
         return by_tag(tagging, tagged, problems);
     }
     // serde tries the tagged variants first, all together.
     let tagged = (!tagged.is_empty()).then(|| by_tag(tagging, tagged, problems));
     untagged::any_of_these(tagged, untagged, problems)
+}
+
+/// Of two variants with one name, serde only ever reads the first.
+fn check_names(cases: &[Case<'_>], problems: &mut Vec<Problem>) {
+    let mut names = BTreeSet::new();
+    for case in cases {
+        let name = case.variant.name.as_str();
+        if !names.insert(name) {
+            let complaint = Complaint::new(format!("two variants are called \"{name}\" on the wire"));
+            problems.push(complaint.at(case.site()));
+        }
+    }
 }
 
 /// The schema of variants that are told apart by key or tag.

@@ -14,6 +14,7 @@ use crate::{Diagnostic, Session, Span, suggest};
 pub(super) fn reading(reading: &Reading, session: &mut Session) {
     bounds(reading, session);
     subjects(reading, session);
+    preserved_subject(reading, session);
     whole_numbers(reading, session);
     texts(reading, session);
     values(reading, session);
@@ -193,6 +194,25 @@ fn subjects(reading: &Reading, session: &mut Session) {
             None => diagnostic,
         });
     }
+}
+
+/// Unknown fields are those of objects: on a list or a single value the marker has no effect.
+fn preserved_subject(reading: &Reading, session: &mut Session) {
+    let kind = effective_kind(reading);
+    let is_of_objects = matches!(kind, Kind::Map(_) | Kind::Object | Kind::Unknown);
+    if is_of_objects || !reading.is_read("preserve_unknown_fields") {
+        return;
+    }
+    let message = format!(
+        "`preserve_unknown_fields` is about maps and structs, and this is {}",
+        kind.noun()
+    );
+    let help = match kind {
+        Kind::List(_) => "write `items(preserve_unknown_fields)`",
+        _ => "remove it: it has no effect",
+    };
+    let at = reading.at("preserve_unknown_fields");
+    session.report(Diagnostic::warning(at, message).help(help));
 }
 
 /// A format is about values of one type; the API server ignores it on others, and warns on every apply.

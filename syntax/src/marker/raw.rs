@@ -1,7 +1,7 @@
 //! `schema = { … }`: the schema itself, where neither the Rust type nor other markers can say it.
 
 use rbuilder_schema::{
-    Breach, Pattern, SCHEMA_KEYS, Schema, SchemaError, Validation, check_literal, check_structural,
+    Breach, FORMATS, Pattern, SCHEMA_KEYS, Schema, SchemaError, Validation, check_literal, check_structural,
 };
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ pub(super) fn read_alternatives(arg: &Arg, validation: &mut Validation, session:
     known.not = new.not.or(known.not.take());
 }
 
-/// Checks every pattern in a schema, alternatives included.
+/// Checks every pattern and format in a schema, alternatives included.
 fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
     if let Some(text) = &schema.pattern
         && let Err(reason) = Pattern::parse(text)
@@ -87,6 +87,13 @@ fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
         let help = "patterns are Go's RE2: https://github.com/google/re2/wiki/Syntax";
         let message = format!("the pattern cannot be used: {reason}");
         session.error_help(arg.value_span(), message, help);
+    }
+    if let Some(format) = &schema.format
+        && !FORMATS.contains(&&**format)
+    {
+        let message = format!("the API server does not know the format `{format}`");
+        let help = "it is passed on and has no effect";
+        session.report(Diagnostic::warning(arg.value_span(), message).help(help));
     }
     let shared = schema
         .properties
