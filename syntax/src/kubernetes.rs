@@ -252,6 +252,12 @@ pub(crate) fn slip(groups: &[String], resource: &str) -> Option<(String, String)
     };
     let no = if named.len() == 1 { "no" } else { "a" };
     let message = format!("{of} {no} resource `{resource}`");
+    if let Some((_, plural)) = SHORT_NAMES.iter().find(|(short, _)| *short == resource) {
+        return Some((
+            message,
+            format!("write `{plural}`: a role is about names in full"),
+        ));
+    }
     if let Some(home) = GROUPS.iter().find(|group| has(group)) {
         return Some((message, format!("write `groups = \"{}\"`", home.name)));
     }
@@ -263,6 +269,37 @@ pub(crate) fn slip(groups: &[String], resource: &str) -> Option<(String, String)
     let near = suggest::nearest(resource, plurals.iter().map(String::as_str))?;
     Some((message, format!("did you mean `{near}`?")))
 }
+
+/// The names that kubectl takes for resources in place of their plurals.
+const SHORT_NAMES: &[(&str, &str)] = &[
+    ("cj", "cronjobs"),
+    ("cm", "configmaps"),
+    ("crd", "customresourcedefinitions"),
+    ("crds", "customresourcedefinitions"),
+    ("csr", "certificatesigningrequests"),
+    ("deploy", "deployments"),
+    ("ds", "daemonsets"),
+    ("ep", "endpoints"),
+    ("ev", "events"),
+    ("hpa", "horizontalpodautoscalers"),
+    ("ing", "ingresses"),
+    ("limits", "limitranges"),
+    ("netpol", "networkpolicies"),
+    ("no", "nodes"),
+    ("ns", "namespaces"),
+    ("pc", "priorityclasses"),
+    ("pdb", "poddisruptionbudgets"),
+    ("po", "pods"),
+    ("pv", "persistentvolumes"),
+    ("pvc", "persistentvolumeclaims"),
+    ("quota", "resourcequotas"),
+    ("rc", "replicationcontrollers"),
+    ("rs", "replicasets"),
+    ("sa", "serviceaccounts"),
+    ("sc", "storageclasses"),
+    ("sts", "statefulsets"),
+    ("svc", "services"),
+];
 
 fn group(name: &str) -> Option<&'static Group> {
     let name = if name == "core" { "" } else { name };

@@ -163,6 +163,11 @@ pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
 /// Says what to write in place of a name with a slash too many or a second subresource; nothing if it has neither.
 pub(crate) fn explain_path(resource: &str) -> Option<String> {
     let parts: Vec<&str> = resource.split('/').collect();
+    if parts.iter().any(|part| part.len() > 1 && part.contains('*')) {
+        return Some(
+            "write the whole plural: `*` stands for every resource, and for no part of a name".to_owned(),
+        );
+    }
     // The name of an extra field, which may have slashes of its own, is the subresource in impersonation.
     if parts[0] == "userextras" || (parts.len() <= 2 && !parts.contains(&"")) {
         return None;

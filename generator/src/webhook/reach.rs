@@ -1,6 +1,6 @@
 //! Webhooks that are never asked, or about objects that their handler does not read.
 
-use rbuilder_syntax::{CustomResource, Severity, Span, resources};
+use rbuilder_syntax::{CustomResource, Severity, Span, resources, suggest};
 
 use super::Entry;
 use crate::package::{OwnKind, Package};
@@ -25,6 +25,7 @@ pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut
     };
     for entry in entries {
         said(entry, judge_kind(&kinds, entry));
+        said(entry, judge_subresource(&kinds, entry));
         said(entry, judge_scope(&kinds, entry));
         judge_operations(&kinds, entry)
             .into_iter()
@@ -84,6 +85,37 @@ fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
             kind.kind
         ),
         help: format!("write `{name} = \"{expected}\"`, or remove `{name}`"),
+    })
+}
+
+/// Subresources of a kind of the package must be some that it has. No request is for `finalizers`, which is a word of
+/// authorization.
+fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
+    entry.resources.iter().find_map(|resource| {
+        let (plural, part) = split(resource);
+        let part = part.filter(|part| *part != "*")?;
+        let groups = entry.groups.iter();
+        let named: Vec<&CustomResource> = groups.filter_map(|group| own(kinds, group, plural)).collect();
+        if named.is_empty() {
+            return None;
+        }
+        let has = |part: &str| {
+            named.iter().any(|kind| match part {
+                "status" => kind.status.is_some(),
+                "scale" => kind.scale.is_some(),
+                _ => false,
+            })
+        };
+        let known: Vec<&str> = ["status", "scale"].into_iter().filter(|part| has(part)).collect();
+        (!has(part)).then(|| Finding {
+            span: entry.webhook.resources_span,
+            severity: Severity::Warning,
+            message: format!("`{plural}` has no subresource `{part}` to be asked about"),
+            help: match known.is_empty() {
+                true => format!("write `{plural}`"),
+                false => suggest::help(part, known),
+            },
+        })
     })
 }
 

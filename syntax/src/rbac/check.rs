@@ -47,6 +47,7 @@ pub(super) fn check(draft: &Draft, args: &[Arg<'_>], session: &mut Session) {
     };
     check_verbs(draft, &at, session);
     if rule.urls.is_empty() {
+        check_resource_verbs(rule, at("verbs"), session);
         check_resources(rule, &at, session);
         check_names(rule, &at, session);
     } else {
@@ -207,6 +208,22 @@ fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
         } else if url.find('*').is_some_and(|star| star + 1 < url.len()) {
             let help = "`*` stands for the rest of a path, at its end only: `/healthz/*`";
             session.error_help(at, format!("`{url}` allows nothing"), help);
+        }
+    }
+}
+
+/// Checks for the methods of HTTP, which are the verbs of requests to URLs only.
+fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
+    const INSTEAD: &[(&str, &str)] = &[
+        ("post", "create"),
+        ("put", "update"),
+        ("head", "get"),
+        ("options", "get"),
+    ];
+    for (method, verb) in INSTEAD {
+        if rule.verbs.iter().any(|written| written == method) {
+            let message = format!("no request for a resource has the verb `{method}`");
+            session.report(Diagnostic::warning(at, message).help(format!("write `{verb}`")));
         }
     }
 }

@@ -66,6 +66,13 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     ];
     for (name, list, sample) in lists {
         let Some(list) = list else { continue };
+        let repeated = (1..list.len()).find(|position| list[..*position].contains(&list[*position]));
+        if let Some(position) = repeated {
+            session.error(
+                at(name),
+                format!("`{}` is written twice in `{name}`", list[position]),
+            );
+        }
         if list.is_empty() {
             session.error_help(
                 at(name),
