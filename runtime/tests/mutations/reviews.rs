@@ -91,10 +91,11 @@ fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
                 .iter()
                 .any(|(_, verbs)| verbs.contains(&"*") || verbs.contains(&verb))
     };
-    let own = groups == [GROUP];
+    // What the verbs of one's own kinds mean is for their authorizer to say.
+    let is_own = groups == [GROUP];
     let verb = verbs
         .iter()
-        .find(|verb| !known(verb) && !(own && !verb.is_empty()))?;
+        .find(|verb| !known(verb) && (!is_own || verb.is_empty()))?;
     Some(format!("nothing of this has the verb `{verb}`"))
 }
 
