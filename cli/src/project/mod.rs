@@ -186,7 +186,35 @@ impl Project {
                 known.version
             );
         }
-        Ok(Project { known, all })
+        let project = Project { known, all };
+        // What other tools have laid out is for them to name.
+        if project.foreign_layout().is_none() {
+            project.check_names()?;
+        }
+        Ok(project)
+    }
+
+    /// Checks the names that become parts of paths and manifests.
+    fn check_names(&self) -> Result<()> {
+        let Known {
+            project_name,
+            resources,
+            ..
+        } = &self.known;
+        let of_resources = resources.iter().flat_map(|resource| {
+            [
+                ("group", resource.group.as_str()),
+                ("version", &resource.version),
+                ("kind", &resource.kind),
+                ("plural", &resource.plural),
+            ]
+        });
+        for (key, name) in of_resources.chain([("projectName", project_name.as_str())]) {
+            if !name.is_empty() && !names::is_recorded_name(key, name) {
+                bail!("{FILE} has the {key} `{name}`, which is no name that this command gives");
+            }
+        }
+        Ok(())
     }
 
     /// Who laid the project out, when that was another tool.

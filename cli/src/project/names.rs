@@ -28,6 +28,16 @@ pub fn project_name(name: &str) -> Verdict {
     Ok(())
 }
 
+/// Returns whether a name in PROJECT has the letters of such a name, so that it can be a part of a path and of a
+/// manifest; how long it is and what else has the name was asked when it was given.
+pub fn is_recorded_name(key: &str, name: &str) -> bool {
+    match key {
+        "projectName" | "plural" | "version" => is_dns_1035_label(name),
+        "group" => is_dns_1123_subdomain(name),
+        _ => name.chars().all(|letter| letter.is_ascii_alphanumeric()),
+    }
+}
+
 /// A domain: a DNS-1123 subdomain.
 pub fn domain(domain: &str) -> Verdict {
     if is_dns_1123_subdomain(domain) {
