@@ -57,10 +57,13 @@ pub(crate) fn check_integer(validation: &Validation, schema: &Schema, complaints
     if minimum.is_none() && maximum.is_none() && format.is_none() {
         return;
     }
+    let bound = |number: &Option<Number>| number.as_ref().and_then(integer);
+    if format.is_none() && is_within(bound(minimum), bound(maximum), schema) {
+        return;
+    }
     let Some((name, least, most)) = rust_integer(schema) else {
         return;
     };
-    let bound = |number: &Option<Number>| number.as_ref().and_then(integer);
     let help = format!("write a number from {least} to {most}, or change the type of the field");
     if let Some(minimum) = bound(minimum).filter(|minimum| *minimum < least) {
         let message = format!("`minimum = {minimum}` is below the least `{name}`, {least}");
@@ -74,6 +77,18 @@ pub(crate) fn check_integer(validation: &Validation, schema: &Schema, complaints
         let message = "`format = \"int64\"` lets numbers through that `i32` cannot hold";
         complaints.push(Complaint::new(message).help("change the type of the field to `i64`"));
     }
+}
+
+/// Whether bounds are within those of the type, as they nearly always are: finding the type's name costs a hundred times
+/// as much.
+fn is_within(minimum: Option<i128>, maximum: Option<i128>, schema: &Schema) -> bool {
+    let (least, most) = match schema.format.as_deref() {
+        Some("int32") => (i128::from(i32::MIN), i128::from(i32::MAX)),
+        _ => (i128::from(i64::MIN), i128::from(i64::MAX)),
+    };
+    let own = |number: &Option<Number>| number.as_ref().and_then(integer);
+    minimum.is_none_or(|minimum| minimum >= own(&schema.minimum).unwrap_or(least))
+        && maximum.is_none_or(|maximum| maximum <= own(&schema.maximum).unwrap_or(most))
 }
 
 fn integer(number: &Number) -> Option<i128> {

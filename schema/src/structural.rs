@@ -50,9 +50,9 @@ fn visit(schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
     if schema.embedded_resource && schema.schema_type != Some(SchemaType::Object) {
         breach("an embedded resource is an object".into(), None);
     }
-    let metadata = schema.properties.get("metadata");
     if schema.embedded_resource
-        && metadata.is_some_and(|metadata| metadata.schema_type != Some(SchemaType::Object))
+        && let Some(metadata) = schema.properties.get("metadata")
+        && metadata.schema_type != Some(SchemaType::Object)
     {
         breach("the `metadata` of an embedded resource is an object".into(), None);
     }

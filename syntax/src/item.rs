@@ -273,7 +273,10 @@ impl Reader<'_, '_> {
         if has_default && marker::is_required_elsewhere(&field.attrs) {
             read.markers.optional = None;
         }
+        // The API server passes over a default of `null`.
+        let shows_null = attrs.shows_type_default && marker::is_option(&field.ty);
         if let Some(at) = attrs.shown_default
+            && !shows_null
             && !has_default
             && read.markers.default.is_none()
         {

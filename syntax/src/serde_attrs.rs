@@ -76,6 +76,8 @@ pub(crate) struct FieldAttrs {
     pub(crate) default: bool,
     /// schemars' own `default`, where serde has none: serde reads no object without the field.
     pub(crate) shown_default: Option<Span>,
+    /// Whether that is the type's own default, `null` for an `Option`: it names no function.
+    pub(crate) shows_type_default: bool,
     pub(crate) skip: bool,
     /// `skip_deserializing`: written, never read.
     pub(crate) output_only: bool,
@@ -221,7 +223,10 @@ pub(crate) fn field(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttr
                 read.foreign.rename.get_or_insert(own);
             }
             "default" if is_serde => read.default = true,
-            "default" => read.shown_default = Some(arg.span),
+            "default" => {
+                read.shown_default = Some(arg.span);
+                read.shows_type_default = matches!(arg.value, ArgValue::Flag);
+            }
             "skip" if is_serde => read.skip = true,
             "skip" => read.foreign.skip = Some(arg.span),
             "skip_serializing" => read.input_only = Some(arg.span),

@@ -22,6 +22,13 @@ pub(crate) fn is_in_format(bound: &Number, schema: &Schema) -> bool {
     if schema.schema_type != Some(SchemaType::Integer) {
         return true;
     }
+    // A float holds such an integer as it is.
+    if let Some(bound) = bound
+        .as_i64()
+        .filter(|bound| (bound.unsigned_abs() as f64) <= MAX_WHOLE_FLOAT)
+    {
+        return schema.format.as_deref() != Some("int32") || i32::try_from(bound).is_ok();
+    }
     let written = float(bound).to_string();
     match schema.format.as_deref() {
         Some("int32") => written.parse::<i32>().is_ok(),
