@@ -12,6 +12,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
@@ -19,6 +20,7 @@ use fs_err as fs;
 use crate::disk::{Folder, Sort, cannot, check_length, is_link, open_without_links, read_bounded};
 use crate::hash::mixed_64;
 
+use sources::SourceTexts;
 pub use sources::TreeSources;
 
 /// The largest file that is read, in bytes. Memory must not be for a repository to decide; nobody writes such a file.
@@ -32,6 +34,24 @@ pub struct Tree {
     folder: OnceCell<Folder>,
     /// What each file held that was looked at; nothing where there was no file.
     seen: RefCell<BTreeMap<String, Option<Held>>>,
+    /// What was read as source.
+    sources: RefCell<Vec<Arc<SourceTexts>>>,
+}
+
+/// A file that a decision rests on holds something else by now. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} was changed while the command ran; nothing was written: run it again")]
+pub struct Changed {
+    path: String,
+}
+
+impl Changed {
+    /// The error about a file.
+    pub(crate) fn new(path: &str) -> Changed {
+        Changed {
+            path: path.to_owned(),
+        }
+    }
 }
 
 /// What a file held, without the text: a project's manifests together are large.
@@ -57,6 +77,7 @@ impl Tree {
             root: root.into(),
             folder: OnceCell::new(),
             seen: RefCell::default(),
+            sources: RefCell::default(),
         }
     }
 
@@ -92,15 +113,18 @@ impl Tree {
             .transpose()
     }
 
-    /// Fails when a file that was read holds something else by now.
+    /// Fails when a file that was read, as source or otherwise, holds something else by now.
     ///
     /// # Errors
-    /// When one does, or cannot be read any more.
+    /// A [`Changed`] when one does; when one cannot be read any more.
     pub fn verify_unchanged(&self) -> Result<()> {
         for (path, before) in self.seen.borrow().iter() {
             if self.look(path)?.as_deref().map(Held::of) != *before {
-                bail!("{path} was changed while the command ran; nothing was written: run it again");
+                return Err(Changed::new(path).into());
             }
+        }
+        for texts in self.sources.borrow().iter() {
+            texts.verify_unchanged()?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use toml_edit::Item;
 
 use self::further::Taken;
 use super::kubernetes_kind::Known;
-use super::{Outcome, decide, finish, owners, scaffold};
+use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
@@ -23,11 +23,11 @@ pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8>
     check_flags(flags)?;
     let mut flags = flags.clone();
     ask(&mut flags, shell);
-    let (tree, mut outcome) = decide(dir, flags.plan.dry_run, shell, &mut |tree| plan(tree, &flags))?;
-    outcome.next =
-        "next, say what the kind means in its types and its controller, then:\n  make manifests test\n"
-            .into();
-    finish("create api", &tree, &outcome, flags.plan, shell)
+    let next =
+        "next, say what the kind means in its types and its controller, then:\n  make manifests test\n";
+    execute("create api", dir, flags.plan, shell, &mut |tree| {
+        Ok(plan(tree, &flags)?.with_next(next))
+    })
 }
 
 /// Asks for what was not said, where somebody can answer. A yes leaves the default, which knows the project.

@@ -7,7 +7,7 @@ use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
 use super::create_api::{ApiPlaces, add_modules, check_module_place, edit};
 use super::kubernetes_kind::Known;
-use super::{Outcome, decide, finish, owners, scaffold};
+use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
 use crate::plan::Plan;
@@ -17,12 +17,11 @@ use crate::tree::Tree;
 
 pub(super) fn run(dir: &Path, flags: &WebhookFlags, shell: &mut Shell) -> Result<u8> {
     check_flags(flags)?;
-    let (tree, mut outcome) = decide(dir, flags.plan.dry_run, shell, &mut |tree| plan(tree, flags))?;
-    outcome.next =
-        "next, say in src/webhook/ what is filled in, refused or converted, then:\n  make manifests test\n\
-                    without certificates the operator runs with `ENABLE_WEBHOOKS=false make run`\n"
-            .into();
-    finish("create webhook", &tree, &outcome, flags.plan, shell)
+    let next = "next, say in src/webhook/ what is filled in, refused or converted, then:\n  make manifests test\n\
+                    without certificates the operator runs with `ENABLE_WEBHOOKS=false make run`\n";
+    execute("create webhook", dir, flags.plan, shell, &mut |tree| {
+        Ok(plan(tree, flags)?.with_next(next))
+    })
 }
 
 /// What `create webhook` would change.

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 
 use rbuilder_templates::OnExists;
 
-use super::{Outcome, decide, finish, manifests, scaffold};
+use super::{Outcome, execute, manifests, scaffold};
 use crate::flags::{InitFlags, License};
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
@@ -18,16 +18,17 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
         .folder
         .as_ref()
         .map_or_else(|| dir.to_owned(), |folder| dir.join(folder));
-    let (tree, mut outcome) = decide(&dir, flags.plan.dry_run, shell, &mut |tree| plan(tree, flags))?;
     let enter = flags
         .folder
         .as_ref()
         .map(|folder| format!("  cd {}\n", folder.display()))
         .unwrap_or_default();
-    outcome.next = format!(
+    let next = format!(
         "next, add a kind:\n{enter}  rbuilder create api --group <group> --version v1alpha1 --kind <Kind>\n"
     );
-    finish("init", &tree, &outcome, flags.plan, shell)
+    execute("init", &dir, flags.plan, shell, &mut |tree| {
+        Ok(plan(tree, flags)?.with_next(&next))
+    })
 }
 
 /// What `init` would change.

@@ -13,9 +13,8 @@ use rbuilder_generator::{
 };
 use serde_json::{Value, json};
 
-use super::{Outcome, decide, finish, kubernetes};
+use super::{Outcome, decide, execute, kubernetes, show};
 use crate::flags::{ManifestsFlags, MessageFormat, Only, Output};
-use crate::plan::apply::JOURNAL;
 use crate::plan::{Plan, diff};
 use crate::project::{FILE, Project, Resource};
 use crate::report;
@@ -115,7 +114,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     }
     let request = Request::new(flags, shell)?;
     if flags.stdout {
-        let (_, (files, found)) = decide(dir, true, shell, &mut |tree| {
+        let (_, (files, found)) = decide(dir, shell, &mut |tree| {
             let mut files = Vec::new();
             let sources = sources(&Plan::default(), tree)?;
             let found = read(&sources, &request, &mut |file| files.push(file))?;
@@ -124,16 +123,22 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
         print(&files, &found, flags.plan.output, shell);
         return Ok(0);
     }
-    let (tree, outcome) = decide(dir, flags.check || flags.plan.dry_run, shell, &mut |tree| {
+    let make = &mut |tree: &Tree| {
         let mut plan = Plan::default();
         let found = add_to_plan(&mut plan, tree, &request)?;
         Ok(found.into_outcome(plan))
-    })?;
-    if flags.check && !outcome.plan.is_empty() {
+    };
+    if !flags.check {
+        return execute("manifests", dir, flags.plan, shell, make);
+    }
+    let (_, outcome) = decide(dir, shell, make)?;
+    if !outcome.plan.is_empty() {
         say_stale(&outcome, flags, shell);
         return Ok(1);
     }
-    finish("manifests", &tree, &outcome, flags.plan, shell)
+    outcome.plan.check_conflicts()?;
+    show("manifests", &outcome, flags.plan, shell);
+    Ok(0)
 }
 
 fn say_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
@@ -187,25 +192,10 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
         if !request.prunes_standing {
             let losses = find_losses(plan, &request.layout, &sources, &options);
-            if !losses.is_empty() {
-                verify_still(tree, &sources)?;
-            }
             add_losses(&mut diagnostics, losses);
         }
     }
     tell(&diagnostics, &sources, request)
-}
-
-/// Fails when another command is writing, or has written: of a tree that is half old and half new nothing can be said.
-fn verify_still(tree: &Tree, sources: &TreeSources) -> Result<()> {
-    if tree.read(JOURNAL)?.is_some() {
-        bail!(
-            "another rbuilder command is at work in {}: try again when it is done",
-            tree.shown()
-        );
-    }
-    tree.verify_unchanged()?;
-    sources.verify_unchanged()
 }
 
 /// What would be lost at a place says more than the warning that stands there already.

@@ -30,7 +30,7 @@ use super::record::{Action, Content, Entry, Inodes, Left, LineRef, Record, Stage
 use super::recover::{self, Recovery};
 use super::{Change, Plan};
 use crate::disk::{Folder, cannot, read_bounded, set_mode, status_of};
-use crate::tree::{LARGEST, Tree, open_project, shown};
+use crate::tree::{Changed, LARGEST, Tree, open_project, shown};
 
 /// Where a test makes a write fail, or the process die.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +46,7 @@ pub struct Faults {
 /// Returns the number of steps it took, for tests that fail at each of them.
 ///
 /// # Errors
-/// When a file that the plan rests on has changed, when another command is at work in the folder, or when a
+/// When a file that the plan rests on has changed (a [`Changed`]), when another command is at work in the folder, or when a
 /// write fails; the folder is then as it was.
 pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     if plan.is_empty() {
@@ -91,6 +91,17 @@ pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, us
     };
     journal.close()?;
     Ok((recovery, steps.taken))
+}
+
+/// Returns `true` where another command has begun to write, or has left its journal.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub(crate) fn is_at_work(root: &Path) -> Result<bool> {
+    match open_project(root)? {
+        Some(folder) => journal::is_there(&folder),
+        None => Ok(false),
+    }
 }
 
 /// What a command that changes nothing has to say about the journal of a folder, which it leaves as it is. Waits while
@@ -283,7 +294,7 @@ fn check_target(folder: &Folder, name: &str, before: &Content, path: &str) -> Re
 }
 
 fn changed(path: &str) -> String {
-    format!("{path} was changed while the command ran; nothing was written: run it again")
+    Changed::new(path).to_string()
 }
 
 /// Counts what happens to the disk.

@@ -15,33 +15,53 @@ use crate::disk::Folder;
 /// look the same. Those that keep whole seconds only are not waited for.
 const TICK: Duration = Duration::from_millis(20);
 
+/// How often a status is taken anew because the folder has changed just now once more.
+const MOST_LOOKS: usize = 5;
+
 /// The status of a project folder at one time.
 #[derive(Debug)]
 pub(crate) struct Moment {
     root: PathBuf,
     status: Option<(u64, i128)>,
+    /// The last change was so long ago that a further one gives another status.
+    is_settled: bool,
 }
 
 impl Moment {
     /// Takes the status of a folder. Waits for the clock to tick where the last change was just now.
     pub(crate) fn take(root: &Path) -> Moment {
-        let mut status = look(root);
+        let mut moment = Moment::glance(root);
+        for _ in 0..MOST_LOOKS {
+            if moment.is_settled {
+                break;
+            }
+            std::thread::sleep(TICK);
+            moment = Moment::glance(root);
+        }
+        moment
+    }
+
+    /// Takes the status of a folder without waiting. Where the last change was just now, the moment never holds.
+    pub(crate) fn glance(root: &Path) -> Moment {
+        let status = look(root);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i128::try_from(now.as_nanos()).unwrap_or(i128::MAX);
         let tick = i128::try_from(TICK.as_nanos()).unwrap_or(0);
-        if status.is_some_and(|(_, changed)| (now - changed).abs() < tick) {
-            std::thread::sleep(TICK);
-            status = look(root);
-        }
         Moment {
             root: root.to_owned(),
             status,
+            is_settled: status.is_none_or(|(_, changed)| (now - changed).abs() >= tick),
         }
     }
 
-    /// Whether the folder is as it was.
+    /// Returns `true` where the folder is certainly as it was.
     pub(crate) fn holds(&self) -> bool {
-        look(&self.root) == self.status
+        self.is_settled && !self.has_passed()
+    }
+
+    /// Returns `true` where the folder is certainly not as it was.
+    pub(crate) fn has_passed(&self) -> bool {
+        look(&self.root) != self.status
     }
 }
 

@@ -53,6 +53,11 @@ impl Area {
         }
     }
 
+    /// Begins to count bytes from none again.
+    pub(super) fn count_anew(&self) {
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
     /// The bytes of a file; nothing when there is no such file, or when it is not a regular one.
     ///
     /// # Errors

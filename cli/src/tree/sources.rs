@@ -4,19 +4,24 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Result, bail};
 use fs_err as fs;
 use rbuilder_generator::Sources;
 use walkdir::WalkDir;
 
-use super::Tree;
 use super::area::{Area, is_absent};
+use super::{Changed, Tree};
 
 /// The text below a folder, and that of the path crates it leads to: links are followed within the repository and
 /// those crates (see [`super::area`]), because nothing is written through them.
 #[derive(Debug)]
 pub struct TreeSources {
     root: PathBuf,
+    known: Arc<SourceTexts>,
+}
+
+/// What was read as source. The tree keeps it too, to look whether it still is so.
+#[derive(Debug)]
+pub(super) struct SourceTexts {
     area: Area,
     /// Files whose text is that of the plan.
     planned: Vec<String>,
@@ -33,41 +38,50 @@ impl Tree {
             .into_iter()
             .map(|(path, text)| (path, Ok(text.map(Arc::from))))
             .collect();
-        TreeSources {
-            root: self.root.clone(),
+        let known = Arc::new(SourceTexts {
             area: Area::new(self.root.clone()),
             planned: texts.keys().cloned().collect(),
             texts: Mutex::new(texts),
+        });
+        self.sources.borrow_mut().push(Arc::clone(&known));
+        TreeSources {
+            root: self.root.clone(),
+            known,
         }
     }
 }
 
-impl TreeSources {
-    /// Returns the number of Rust files that were read so far.
-    pub(crate) fn rust_files_read(&self) -> usize {
-        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
-        files.filter(|(_, text)| matches!(text, Ok(Some(_)))).count()
-    }
-
+impl SourceTexts {
     /// Fails when a file that was read holds something else by now.
     ///
     /// # Errors
-    /// When one does.
-    pub(crate) fn verify_unchanged(&self) -> Result<()> {
+    /// A [`Changed`] when one does.
+    pub(super) fn verify_unchanged(&self) -> Result<(), Changed> {
+        // The bounds are for one reading of everything.
+        self.area.count_anew();
         let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, text) in texts.iter().filter(|(path, _)| !self.planned.contains(path)) {
             if read(&self.area, path) != *text {
-                bail!("{path} was changed while the command ran; nothing was written: run it again");
+                return Err(Changed::new(path));
             }
         }
         Ok(())
     }
 }
 
+impl TreeSources {
+    /// Returns the number of Rust files that were read so far.
+    pub(crate) fn rust_files_read(&self) -> usize {
+        let texts = self.known.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
+        files.filter(|(_, text)| matches!(text, Ok(Some(_)))).count()
+    }
+}
+
 impl Sources for TreeSources {
     fn text(&self, path: &str) -> Text {
         let known = self
+            .known
             .texts
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -76,8 +90,8 @@ impl Sources for TreeSources {
         if let Some(known) = known {
             return known;
         }
-        let text = read(&self.area, path);
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = read(&self.known.area, path);
+        let mut texts = self.known.texts.lock().unwrap_or_else(PoisonError::into_inner);
         texts.entry(path.to_owned()).or_insert(text).clone()
     }
 
@@ -87,11 +101,12 @@ impl Sources for TreeSources {
         let belongs = |entry: &walkdir::DirEntry| {
             // A walk starts where a manifest says, and goes on where a link says.
             let leads_on = entry.file_type().is_dir() && (entry.depth() == 0 || entry.path_is_symlink());
-            belongs_to_package(entry) && (!leads_on || self.area.admits_folder(entry.path()))
+            belongs_to_package(entry) && (!leads_on || self.known.area.admits_folder(entry.path()))
         };
         let mut found = Vec::new();
         for entry in walk.into_iter().filter_entry(belongs) {
-            self.area
+            self.known
+                .area
                 .count(entry.as_ref().is_ok_and(walkdir::DirEntry::path_is_symlink))?;
             let entry = match entry {
                 Ok(entry) => entry,
@@ -113,7 +128,7 @@ impl Sources for TreeSources {
         }
         let prefix = joined(folder, "");
         let is_below = |path: &&String| path.starts_with(&prefix) && path.ends_with(".rs");
-        let planned = self.planned.iter().filter(is_below);
+        let planned = self.known.planned.iter().filter(is_below);
         found.extend(planned.cloned());
         found.sort();
         found.dedup();
@@ -122,7 +137,7 @@ impl Sources for TreeSources {
 
     fn folders(&self, folder: &str) -> Result<Vec<String>, String> {
         let folder = self.root.join(folder);
-        if !self.area.admits_folder(&folder) {
+        if !self.known.area.admits_folder(&folder) {
             return Ok(Vec::new());
         }
         let entries = match fs::read_dir(folder) {
@@ -133,7 +148,7 @@ impl Sources for TreeSources {
         let mut names = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| error.to_string())?;
-            self.area.count(false)?;
+            self.known.area.count(false)?;
             // `is_dir` of the path follows links; that of the entry does not.
             if entry.path().is_dir()
                 && let Some(name) = entry.file_name().to_str()
