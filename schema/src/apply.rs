@@ -155,8 +155,9 @@ fn check_values(markers: &Markers, schema: &Schema, complaints: &mut Vec<Complai
 
 /// Whether markers ask for more than the type does.
 fn narrows(markers: &Markers) -> bool {
-    markers.validation != Validation::default()
-        || markers.topology != Topology::default()
+    let none = Markers::none();
+    markers.validation != none.validation
+        || markers.topology != none.topology
         || markers.items.is_some()
         || markers.keys.is_some()
         || markers.values.is_some()

@@ -1,5 +1,7 @@
 //! What markers say, as values: the common vocabulary of both doors.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
@@ -79,6 +81,12 @@ pub struct Markers {
 }
 
 impl Markers {
+    /// The markers of a value that has none, made once: nearly every value is compared with them.
+    pub(crate) fn none() -> &'static Markers {
+        static NONE: LazyLock<Markers> = LazyLock::new(Markers::default);
+        &NONE
+    }
+
     /// These markers, filled up from others about the same value: a newtype and its field.
     #[must_use]
     pub fn or(self, other: Markers) -> Markers {

@@ -94,7 +94,7 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Com
     if let Some(description) = &field.description {
         Arc::make_mut(&mut property).description = Some(description.as_str().into());
     }
-    if field.markers != Markers::default() {
+    if field.markers != *Markers::none() {
         apply(&field.markers, Arc::make_mut(&mut property), complaints);
     }
     let optional = is_optional(field, slot);
@@ -150,7 +150,7 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec
     if (Markers {
         optional: None,
         ..field.markers.clone()
-    }) != Markers::default()
+    }) != *Markers::none()
     {
         let complaint =
             Complaint::new("a flattened field is not on the wire, so markers on it have no effect");

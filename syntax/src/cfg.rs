@@ -117,14 +117,11 @@ pub(crate) fn configure(attrs: &mut Vec<Attribute<'_>>, cfg: &Cfg, session: &mut
 
 /// Warns of a field or variant that not every build of a program has: the manifest is that of one of them.
 pub(crate) fn warn_of_build(attrs: &[Attribute<'_>], session: &mut Session) {
-    for attr in attrs {
-        let is_shape = attr.is("cfg") || attr.is("cfg_attr");
+    let conditions = attrs.iter().filter(|attr| attr.is("cfg") || attr.is("cfg_attr"));
+    for attr in conditions {
         let Form::List(mut list) = attr.form() else {
             continue;
         };
-        if !is_shape {
-            continue;
-        }
         if let Some(option) = option_of_build(&mut list)
             && (attr.is("cfg") || changes_shape(list))
         {

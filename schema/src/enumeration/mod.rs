@@ -110,7 +110,7 @@ fn carried(
     let mut optional = false;
     let mut schema = match &variant.content {
         Content::Unit => {
-            if variant.markers != Markers::default() {
+            if variant.markers != *Markers::none() {
                 let complaint = Complaint::new("a variant that carries nothing has nothing to constrain");
                 problems.push(complaint.at(Site::Variant(position)));
             }
