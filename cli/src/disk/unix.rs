@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use rustix::fs::{
@@ -156,31 +156,50 @@ pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Opens a file for reading where no part of its path, seen from a folder, is a link. Nothing where the system cannot
-/// tell in one call: links have to be looked for then.
+/// Opens a file for reading where no part of its path, seen from a folder, is a link. Nothing where one may be, and
+/// links have to be looked for.
 pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{ResolveFlags, openat2};
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = openat2(
             folder.0.as_fd(),
             path,
-            flags,
+            OFlags::RDONLY | CAREFUL,
             Mode::empty(),
             ResolveFlags::NO_SYMLINKS,
         );
         match opened {
-            Ok(file) => Some(Ok(file.into())),
-            Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => Some(Err(error.into())),
-            // A link; a kernel before 5.6; a sandbox without the call.
-            Err(_) => None,
+            Ok(file) => return Some(Ok(file.into())),
+            Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => return Some(Err(error.into())),
+            // A kernel before 5.6; a sandbox without the call.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            Err(_) => return None,
         }
     }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (folder, path);
-        None
+    open_parts(folder, path)
+}
+
+/// As [`open_without_links`], with one call for each part of the path. A path with `..` may be one with links.
+fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
+    let mut parts = path.components().peekable();
+    let mut above: Option<OwnedFd> = None;
+    loop {
+        let Component::Normal(name) = parts.next()? else {
+            return None;
+        };
+        let of_folder = match parts.peek() {
+            Some(_) => OFlags::DIRECTORY,
+            None => OFlags::empty(),
+        };
+        let at = above.as_ref().map_or(folder.0.as_fd(), AsFd::as_fd);
+        match openat(at, name, OFlags::RDONLY | CAREFUL | of_folder, Mode::empty()) {
+            Ok(file) if parts.peek().is_none() => return Some(Ok(file.into())),
+            Ok(inner) => above = Some(inner),
+            Err(error @ (Errno::NOENT | Errno::ACCESS)) => return Some(Err(error.into())),
+            // A link in the place of a folder is none of either.
+            Err(_) => return None,
+        }
     }
 }
 
@@ -205,5 +224,35 @@ fn sort(mode: RawMode) -> Sort {
         FileType::Directory => Sort::Folder,
         FileType::Symlink => Sort::Link,
         _ => Sort::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    #[allow(clippy::disallowed_methods)] // the test makes the files itself
+    fn parts_that_are_links_are_not_opened() {
+        let top = tempfile::tempdir().expect("a temporary folder");
+        let at = |path: &str| top.path().join(path);
+        std::fs::create_dir_all(at("a/b")).expect("folders");
+        std::fs::write(at("a/b/file"), "text").expect("a file");
+        symlink("a", at("linked")).expect("a link");
+        symlink("file", at("a/b/link")).expect("a link");
+        let folder = Folder::open(top.path()).expect("it is there");
+        let opened = |path: &str| open_parts(&folder, Path::new(path));
+        let mut text = String::new();
+        let file = opened("a/b/file").expect("no link").expect("a file");
+        (&file).read_to_string(&mut text).expect("text");
+        assert_eq!(text, "text");
+        for path in ["linked/b/file", "a/b/link", "a/../a/b/file", "a/b/file/x"] {
+            assert!(opened(path).is_none(), "{path}");
+        }
+        let absent = opened("a/none/file").expect("no link").expect_err("no file");
+        assert_eq!(absent.kind(), io::ErrorKind::NotFound);
     }
 }
