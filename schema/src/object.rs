@@ -45,6 +45,9 @@ fn reads_without(field: &Field, slot: &Slot) -> bool {
 
 /// A marker cannot make serde read what it does not: objects that the API server takes would break the program.
 fn check_readable(field: &Field, slot: &Slot, property: &Schema, complaints: &mut Vec<Complaint>) {
+    if field.markers.optional != Some(true) && !field.markers.nullable {
+        return;
+    }
     let is_certain = field.presence == Presence::Required || !field.stated;
     if field.markers.optional == Some(true)
         && is_certain

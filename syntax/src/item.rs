@@ -283,7 +283,7 @@ impl Reader<'_, '_> {
             report_shown_default(at, self.session);
         }
         self.check_written(&attrs, has_default, &field.ty, &read.markers);
-        if attrs.opaque.is_none() {
+        if attrs.opaque.is_none() && may_retype(&read.markers) {
             check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
@@ -519,6 +519,14 @@ impl Reader<'_, '_> {
             untagged: attrs.untagged,
         })
     }
+}
+
+/// Whether markers say a type at all: what the type of a field is need not be known otherwise.
+fn may_retype(markers: &Markers) -> bool {
+    markers.int_or_string
+        || markers.validation.schema_type.is_some()
+        || markers.items.is_some()
+        || markers.values.is_some()
 }
 
 /// A marker that gives another type to a value of one of Rust's own types: serde would refuse what the schema says.
