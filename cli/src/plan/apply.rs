@@ -1,4 +1,4 @@
-//! Writes a plan: the only module that changes the project folder, with [`super::recover`] for what went wrong.
+//! Writes a plan: the only module that changes the project folder, with `recover.rs` for what went wrong.
 //!
 //! A set of files cannot be replaced in one step, so a journal makes it look like one. It names every file that
 //! will exist for a while before the first of them does, and grows by one line as each phase ends. Whoever finds
@@ -11,7 +11,7 @@
 //!
 //! Between a kill and the recovery, which the next command that writes begins with, the tree holds some of both.
 //!
-//! Folders are held open while their names are used (see [`crate::disk`]), so a folder that becomes a link under a
+//! Folders are held open while their names are used (see `cli/src/disk`), so a folder that becomes a link under a
 //! running command is an error and not a way out of the project. A target is looked at once more before it is
 //! replaced: an edit that was saved while the command ran stops it, but for the moment between that look and the
 //! rename.

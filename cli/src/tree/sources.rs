@@ -12,7 +12,7 @@ use super::area::{Area, is_absent};
 use super::{Changed, Tree};
 
 /// The text below a folder, and that of the path crates it leads to: links are followed within the repository and
-/// those crates (see [`super::area`]), because nothing is written through them.
+/// those crates (see `area.rs`), because nothing is written through them.
 #[derive(Debug)]
 pub struct TreeSources {
     root: PathBuf,
