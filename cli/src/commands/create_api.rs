@@ -242,7 +242,7 @@ impl Request {
         })
     }
 
-    /// What a further version takes from the one before it; nothing for a first one.
+    /// The parts that a further version takes from the one before it; nothing for a first one.
     fn take(&mut self, project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Taken> {
         let Some(before) = &self.before else {
             return Ok(Taken::default());

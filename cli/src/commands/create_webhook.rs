@@ -131,7 +131,7 @@ struct Request {
     resource: Resource,
     /// What it has afterwards.
     webhooks: Webhooks,
-    /// What this command was asked for.
+    /// The request of this command.
     asked: Webhooks,
 }
 

@@ -155,7 +155,7 @@ fn validate(
     }
 }
 
-/// How a project without webhooks gets what serves them.
+/// The steps that give a project without webhooks what serves them.
 fn server(project: &Project, tree: &Tree) -> String {
     let context = scaffold::project_context(project, tree.root());
     let known = &project.known;

@@ -28,9 +28,9 @@ use loss::find_losses;
 pub(super) struct Request {
     pub(super) layout: Layout,
     pub(super) options: Options,
-    /// Whether a note is due when there is nothing to make manifests from.
+    /// True when a note is due where there is nothing to make manifests from.
     pub(super) notes_nothing: bool,
-    /// Whether the manifests may lose what still stands in the source.
+    /// True when the manifests may lose what still stands in the source.
     pub(super) prunes_standing: bool,
     /// How mistakes are told.
     pub(super) messages: MessageFormat,

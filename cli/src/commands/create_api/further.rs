@@ -1,4 +1,4 @@
-//! What a further version of a kind takes from the version before it: names, scope, fields and sample.
+//! The parts that a further version of a kind takes from the one before it: names, scope, fields and sample.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered};
@@ -22,7 +22,7 @@ pub(super) struct Taken {
     pub(super) arguments: Vec<String>,
     plural: Option<String>,
     namespaced: Option<bool>,
-    /// Where the types of the version before are, and why they cannot be copied.
+    /// The file with the types of the version before, and the reason why they cannot be copied.
     problem: Option<(String, String)>,
 }
 
