@@ -10,6 +10,7 @@ mod bench_operator;
 mod catalogue;
 mod controller_gen;
 mod docs;
+mod examples;
 mod formats;
 mod mutations;
 mod oracle;
@@ -17,7 +18,6 @@ mod patterns;
 mod repo;
 mod scaffold;
 mod sh;
-mod testdata;
 mod tidy;
 mod tour;
 
@@ -45,6 +45,8 @@ enum Task {
     Catalogue(catalogue::Args),
     /// Makes the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
+    /// Makes the projects in examples/ again with the commands a user types
+    Examples(examples::Args),
     /// Records which strings the API server accepts for each format (needs Go)
     Formats(formats::Args),
     /// Records what kube-apiserver says to the mutation corpus
@@ -55,8 +57,6 @@ enum Task {
     Patterns(patterns::Args),
     /// Scaffolds projects outside the tree and builds, lints and tests them as their users would
     Scaffold(scaffold::Args),
-    /// Makes the projects in testdata/ again with the real command
-    Testdata(testdata::Args),
     /// Checks conventions that no compiler checks
     Tidy,
     /// Shows the way from an empty folder to an operator's manifests
@@ -80,12 +80,12 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::BenchOperator(args) => bench_operator::run(args),
         Task::Catalogue(args) => catalogue::run(args),
         Task::Docs(args) => docs::run(args),
+        Task::Examples(args) => examples::run(args),
         Task::Formats(args) => formats::run(args),
         Task::Mutations(args) => mutations::run(args),
         Task::Oracle(args) => oracle::run(args),
         Task::Patterns(args) => patterns::run(args),
         Task::Scaffold(args) => scaffold::run(args),
-        Task::Testdata(args) => testdata::run(args),
         Task::Tidy => tidy::run(),
         Task::Tour(args) => tour::run(args),
     }

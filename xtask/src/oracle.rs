@@ -6,8 +6,8 @@
 
 use anyhow::{Result, bail};
 
+use crate::examples::{Files, differences, read_tree, write_tree};
 use crate::sh::Cmd;
-use crate::testdata::{Files, differences, read_tree, write_tree};
 use crate::{controller_gen, repo};
 
 /// One run of controller-gen; `generator/tests/oracle.rs` has the same runs with rbuilder's options.

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
+use crate::examples::MEMCACHED;
 use crate::repo;
 use crate::sh::Cmd;
-use crate::testdata::MEMCACHED;
 
 /// A way through the commands; after each one the project is checked.
 struct Journey {

@@ -78,10 +78,14 @@ fn extension(path: &str) -> &str {
         .unwrap_or_default()
 }
 
+/// A file of a project that is not part of this workspace: it is as scaffolded, or as its own users write it.
+fn is_project(path: &str) -> bool {
+    path.starts_with("examples/") || path.starts_with("testdata/")
+}
+
 /// A module of tests is what its parent's header says.
 fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    let is_module =
-        extension(file.path) == "rs" && file.path.contains("src/") && !file.path.starts_with("testdata/");
+    let is_module = extension(file.path) == "rs" && file.path.contains("src/") && !is_project(file.path);
     if is_module && !file.path.ends_with("/tests.rs") && !file.text.starts_with("//!") {
         return vec![(
             None,
@@ -94,8 +98,7 @@ fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
 /// A comment that begins with such a word; code may well deal with the words themselves.
 fn no_todo(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_source = ["rs", "toml", "sh", "yml"].contains(&extension(file.path));
-    let is_ours =
-        is_source && !file.path.starts_with("testdata/") && !file.path.starts_with("templates/files/");
+    let is_ours = is_source && !is_project(file.path) && !file.path.starts_with("templates/files/");
     let is_note = |line: &str| {
         let comment = ["// ", "# "]
             .iter()
@@ -238,6 +241,7 @@ mod tests {
         check(module_header, "cli/src/a.rs", "use b;\n", &[None]);
         check(module_header, "cli/src/a.rs", "//! What it is for.\n", &[]);
         check(module_header, "cli/src/a/tests.rs", "use super::*;\n", &[]);
+        check(module_header, "examples/x/src/a.rs", "use b;\n", &[]);
         check(module_header, "testdata/x/src/a.rs", "use b;\n", &[]);
         check(
             no_todo,

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::examples::{PROJECTS, Project, kept_files};
 use crate::repo;
 use crate::sh::Cmd;
-use crate::testdata::{PROJECTS, Project, kept_files};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

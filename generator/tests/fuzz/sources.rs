@@ -1,4 +1,4 @@
-//! Whole packages, damaged: the cases and the projects of testdata with pieces lost, doubled, moved and mixed.
+//! Whole packages, damaged: the cases, an example and the oracle with pieces lost, doubled, moved and mixed.
 
 use std::fs;
 use std::path::Path;
@@ -96,7 +96,7 @@ const SNIPPETS: &[&str] = &[
     "#!/usr/bin/env run\n",
 ];
 
-/// The packages of the cases, and those of testdata.
+/// The packages of the cases, an example and the oracle.
 pub(crate) fn packages() -> Vec<Package> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders: Vec<_> = fs::read_dir(root.join("tests/cases"))
@@ -104,7 +104,7 @@ pub(crate) fn packages() -> Vec<Package> {
         .map(|case| case.expect("a case").path().join("in"))
         .collect();
     folders.sort();
-    folders.push(root.join("../testdata/memcached-operator"));
+    folders.push(root.join("../examples/memcached-operator"));
     folders.push(root.join("../testdata/oracle/rust"));
     folders.iter().map(|folder| package(folder)).collect()
 }

@@ -261,13 +261,13 @@ fn without_rules(mut schema: Value) -> Value {
     schema
 }
 
-/// The committed manifests: those of the generator's cases and of the projects in testdata.
+/// The committed manifests: those of the generator's cases and of an example.
 fn golden() -> impl Iterator<Item = (String, String)> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let below = |folder: &str| files::below(&format!("{root}/{folder}"), &["yaml"]);
     let cases = below("generator/tests/cases").into_iter();
     let cases = cases.filter(|(path, _)| path.contains("/out/crd/"));
-    let projects = below("testdata/memcached-operator/config/crd/bases");
+    let projects = below("examples/memcached-operator/config/crd/bases");
     let golden: Vec<_> = cases.chain(projects).collect();
     assert!(golden.len() > 10, "the goldens are missing");
     golden.into_iter()

@@ -1,4 +1,4 @@
-//! `cargo xtask testdata`: whole projects, made by the real command and committed.
+//! `cargo xtask examples`: whole projects, made by the real command and committed.
 //!
 //! A project is made again from nothing in a scratch folder, its hand-written files (the table below) are laid over,
 //! its manifests are generated, and the result is compared with the committed tree file by file. So a change of a
@@ -15,7 +15,7 @@ use crate::sh::Cmd;
 
 /// One committed project.
 pub(crate) struct Project {
-    /// The folder in testdata/, and the project's name.
+    /// The folder in examples/, and the project's name.
     pub(crate) name: &'static str,
     /// What a user types, in order.
     pub(crate) commands: &'static [&'static [&'static str]],
@@ -197,12 +197,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let mut stale = Vec::new();
     for project in PROJECTS {
-        let committed = repo::root().join("testdata").join(project.name);
+        let committed = repo::root().join("examples").join(project.name);
         let old = read_tree(&committed)?;
         let new = generate(project, &bin, &old)?;
         let differences = differences(&old, &new);
         if differences.is_empty() {
-            println!("testdata/{} is up to date", project.name);
+            println!("examples/{} is up to date", project.name);
             continue;
         }
         if args.check {
@@ -210,13 +210,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             stale.push(project.name);
         } else {
             write_tree(&committed, &old, &new)?;
-            println!("testdata/{} was brought up to date", project.name);
+            println!("examples/{} was brought up to date", project.name);
         }
     }
     if !stale.is_empty() {
         bail!(
-            "stale: testdata/{}; run `cargo xtask testdata` and read the diff",
-            stale.join(", testdata/")
+            "stale: examples/{}; run `cargo xtask examples` and read the diff",
+            stale.join(", examples/")
         );
     }
     Ok(())
@@ -224,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// What the commands make today, with the hand-written files of `committed` laid over.
 fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
-    // As deep as testdata/<name>: the path of the `rbuilder` dependency is relative inside this checkout.
+    // As deep as examples/<name>: the path of the `rbuilder` dependency is relative inside this checkout.
     let folder = repo::root().join("target").join(project.name);
     if folder.exists() {
         fs_err::remove_dir_all(&folder)?;
@@ -328,7 +328,7 @@ fn write_file(path: &Path, content: &[u8]) -> Result<()> {
 
 /// The committed copies of a project's hand-written files: where they go in the project, and where they are here.
 pub(crate) fn kept_files(project: &Project) -> impl Iterator<Item = (&'static str, PathBuf)> {
-    let folder = repo::root().join("testdata").join(project.name);
+    let folder = repo::root().join("examples").join(project.name);
     project
         .kept
         .iter()
