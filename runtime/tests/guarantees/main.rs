@@ -6,14 +6,14 @@
 //!
 //! | | guarantee | proved by |
 //! |---|---|---|
-//! | 1 | one worker per key at a time | `src/queue.rs: many_workers_never_share_a_key_and_lose_none`, `tests/controllers/reconciling.rs: one_object_is_never_reconciled_twice_at_a_time` |
-//! | 1 | what is in work is not handed out, and comes back once when it was added meanwhile | `src/queue.rs: a_key_in_work_is_not_handed_out_and_comes_back_once_when_added_meanwhile`, `src/queue/model.rs: whatever_is_done_with_a_queue_it_gives_what_the_model_gives` |
-//! | 2 | a key added often comes once | `src/queue.rs: a_key_added_often_comes_out_once` |
-//! | 2 | of delays the earliest counts, of priorities the highest | `src/queue.rs: a_delayed_key_keeps_its_earliest_time`, `src/queue.rs: higher_priority_first_and_adding_again_keeps_the_highest`, `src/queue.rs: an_immediate_add_overtakes_a_delay_also_while_in_work` |
-//! | 3 | first in, first out; higher priority before | `src/queue.rs: keys_come_out_in_the_order_they_were_added`, `src/queue.rs: higher_priority_first_and_adding_again_keeps_the_highest` |
-//! | 3 | low priority is not starved | `src/queue.rs: waiting_makes_up_for_low_priority`, `src/queue/model.rs: no_stream_of_urgent_keys_starves_one` |
+//! | 1 | one worker per key at a time | `src/queue/mod.rs: many_workers_never_share_a_key_and_lose_none`, `tests/controllers/reconciling.rs: one_object_is_never_reconciled_twice_at_a_time` |
+//! | 1 | what is in work is not handed out, and comes back once when it was added meanwhile | `src/queue/mod.rs: a_key_in_work_is_not_handed_out_and_comes_back_once_when_added_meanwhile`, `src/queue/model.rs: whatever_is_done_with_a_queue_it_gives_what_the_model_gives` |
+//! | 2 | a key added often comes once | `src/queue/mod.rs: a_key_added_often_comes_out_once` |
+//! | 2 | of delays the earliest counts, of priorities the highest | `src/queue/mod.rs: a_delayed_key_keeps_its_earliest_time`, `src/queue/mod.rs: higher_priority_first_and_adding_again_keeps_the_highest`, `src/queue/mod.rs: an_immediate_add_overtakes_a_delay_also_while_in_work` |
+//! | 3 | first in, first out; higher priority before | `src/queue/mod.rs: keys_come_out_in_the_order_they_were_added`, `src/queue/mod.rs: higher_priority_first_and_adding_again_keeps_the_highest` |
+//! | 3 | low priority is not starved | `src/queue/mod.rs: waiting_makes_up_for_low_priority`, `src/queue/model.rs: no_stream_of_urgent_keys_starves_one` |
 //! | 4 | workers start when every cache is filled and every handler has heard of what is there | `tests/controllers/reconciling.rs: workers_start_when_all_caches_are_filled` |
-//! | 5 | errors back off per object, until one succeeds | `src/queue.rs: failures_back_off_per_key_and_success_resets`, `src/queue/model.rs: whatever_is_done_with_a_queue_it_gives_what_the_model_gives` |
+//! | 5 | errors back off per object, until one succeeds | `src/queue/mod.rs: failures_back_off_per_key_and_success_resets`, `src/queue/model.rs: whatever_is_done_with_a_queue_it_gives_what_the_model_gives` |
 //! | 5 | terminal errors wait for a change | `tests/controllers/reconciling.rs: terminal_errors_wait_for_a_change` |
 //! | 5 | an error and a requeue exclude each other | by type: `Result<Action, Error>` |
 //! | 6 | a panic is an error of its object: counted, tried again, and the others go on | `tests/guarantees/panics.rs: a_panic_is_counted_and_the_other_objects_are_reconciled`, `tests/controllers/reconciling.rs: a_panic_in_one_reconcile_leaves_the_others_alone` |
@@ -21,12 +21,12 @@
 //! | 7 | an overlong reconcile is abandoned, counted and tried again | `tests/controllers/reconciling.rs: an_overlong_reconcile_is_abandoned_and_retried`, `tests/metrics.rs: metrics_are_counted_and_shown_to_those_the_cluster_lets_read` |
 //! | 8 | a cache that does not fill in time ends the start, with what the watch ran into | `tests/controllers/reconciling.rs: a_missing_crd_is_an_error_that_names_it` |
 //! | 8 | until then, a missing CRD is waited for | `tests/controllers/caches.rs: a_crd_may_come_after_the_operator` |
-//! | 8 | a manager starts once | `src/manager.rs: compile_fail,E0382` |
+//! | 8 | a manager starts once | `src/manager/mod.rs: compile_fail,E0382` |
 //! | 9 | the lease is given up only when what it covers has ended | `tests/process.rs: a_signal_lets_reconciles_end` |
 //! | 9 | whoever lost the lease has no grace | `tests/process.rs: a_leader_whose_lease_is_taken_ends_with_an_error`, `src/leader_election/tests.rs: a_leader_that_hears_nothing_gives_up_before_its_lease_ends` |
 //! | 9 | a manager that does not lead stops without electing | `tests/guarantees/leading.rs: a_manager_that_does_not_lead_stops_without_electing` |
 //! | 9 | a released lease has no holder, and is taken within a retry period and its jitter | `src/leader_election/tests.rs: a_released_lease_is_free_at_once`, `tests/guarantees/leading.rs: a_released_lease_is_taken_within_a_retry_period_and_its_jitter`, `tests/controllers/reconciling.rs: a_standby_takes_over_when_the_leader_stops` |
-//! | 10 | nothing is added to a manager that runs or stops | `src/manager.rs: compile_fail,E0382`, `tests/guarantees/late_watches.rs: late_watches_that_cannot_work_are_refused` |
+//! | 10 | nothing is added to a manager that runs or stops | `src/manager/mod.rs: compile_fail,E0382`, `tests/guarantees/late_watches.rs: late_watches_that_cannot_work_are_refused` |
 //! | 10 | what hangs is an error after the grace period, and named | `src/phase.rs: a_hanging_part_is_ended_after_the_grace_period_and_named`, `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
 //! | 10 | a clean stop is no error | `tests/controllers/reconciling.rs: stopping_lets_reconciles_end`, `src/phase.rs: parts_that_end_in_time_end_well` |
 //! | 11 | no reconcile is left behind | `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
@@ -39,7 +39,7 @@
 //! | 14 | creations and changes of the object, and all changes of what it owns, reconcile it | `tests/controllers/reconciling.rs: an_operator_keeps_what_it_owns_as_it_should_be` |
 //! | 14 | its deletion reaches the controller | `tests/controllers/reconciling.rs: deletions_are_delivered` |
 //! | 14 | watches can be added while the controller runs | `tests/guarantees/late_watches.rs: a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes`, `tests/guarantees/late_watches.rs: late_watches_of_dynamic_kinds_reconcile_owners`, `tests/guarantees/late_watches.rs: a_late_watch_waits_for_its_crd` |
-//! | 14 | nothing is read from a cache that is not there | `src/ctx.rs: a_context_without_a_manager_reads_nothing`, `tests/controllers/caches.rs: reading_what_nobody_watches_is_an_error_that_says_what_to_add` |
+//! | 14 | nothing is read from a cache that is not there | `src/ctx/mod.rs: a_context_without_a_manager_reads_nothing`, `tests/controllers/caches.rs: reading_what_nobody_watches_is_an_error_that_says_what_to_add` |
 //! | 15 | when an owner changes, the old and the new one are reconciled | `tests/controllers/reconciling.rs: an_owner_change_reconciles_both_owners` |
 //! | 15 | what happens outside the cluster can reconcile | `tests/controllers/triggers.rs: triggers_reconcile_what_they_name` |
 //! | 15 | a mapping that names an object often reconciles it once | `tests/guarantees/handlers.rs: a_mapping_that_names_an_object_often_reconciles_it_once` |
@@ -123,6 +123,6 @@ fn every_test_of_the_index_exists() {
         "the table is not read as it is written: {named} tests"
     );
     assert!(missing.is_empty(), "{}", missing.join("\n"));
-    assert!(is_proved("src/queue.rs", "no_such_test").is_err());
-    assert!(is_proved("src/queue.rs", "backoff").is_err());
+    assert!(is_proved("src/queue/mod.rs", "no_such_test").is_err());
+    assert!(is_proved("src/queue/mod.rs", "backoff").is_err());
 }
