@@ -2,7 +2,7 @@
 
 use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
 use rbuilder_syntax::token::Malformed;
-use rbuilder_syntax::{Diagnostic, Session, Severity};
+use rbuilder_syntax::{Diagnostic, Session};
 
 use crate::source::Source;
 
@@ -13,7 +13,7 @@ pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
         .diagnostics
         .into_vec()
         .into_iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error);
+        .filter(Diagnostic::is_error);
     errors
         .map(|diagnostic| compile_error(&diagnostic, source))
         .collect()
@@ -25,7 +25,7 @@ pub(crate) fn malformed(error: Malformed, source: &Source) -> TokenStream {
 }
 
 fn compile_error(diagnostic: &Diagnostic, source: &Source) -> TokenStream {
-    let (first, last) = source.places(diagnostic.span);
+    let (first, last) = source.places(diagnostic.place);
     let place: TokenStream = [first, last].into_iter().map(token_at).collect();
     syn::Error::new_spanned(place, diagnostic.text()).into_compile_error()
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rbuilder_catalogue::{Catalogue, Minor};
+use rbuilder_diagnostic::Severity;
 use rbuilder_schema::Schema;
-use rbuilder_syntax::Severity;
 
 use crate::Diagnostic;
 use crate::cargo::Asked;

@@ -4,7 +4,6 @@
 //! [`OutputFile`]s. Broken user code is ordinary input: it makes diagnostics, never a panic.
 
 mod cargo;
-mod cel;
 mod collect;
 mod crd;
 mod kubernetes_types;
@@ -24,7 +23,7 @@ pub mod yaml;
 use std::ops::Range;
 
 pub use rbuilder_catalogue::Minor;
-pub use rbuilder_syntax::Severity;
+pub use rbuilder_diagnostic::Severity;
 pub use rbuilder_syntax::kubernetes::Kind as KubernetesKind;
 pub use rbuilder_syntax::token::MarkKind;
 pub use selection::ProjectKinds;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rbuilder_syntax::Severity;
+use rbuilder_diagnostic::Severity;
 
 use crate::Diagnostic;
 use crate::package::{File, Package, Place};
@@ -42,19 +42,13 @@ impl Report {
         file: &File,
         found: impl IntoIterator<Item = rbuilder_syntax::Diagnostic>,
     ) {
-        for rbuilder_syntax::Diagnostic {
-            span,
-            severity,
-            message,
-            help,
-        } in found
-        {
+        for diagnostic in found {
             self.push(Diagnostic {
                 path: file.path.clone(),
-                range: span.range(),
-                severity,
-                message,
-                help,
+                range: diagnostic.place.range(),
+                severity: diagnostic.severity,
+                message: diagnostic.message,
+                help: diagnostic.help,
             });
         }
     }

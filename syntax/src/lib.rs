@@ -11,7 +11,6 @@ mod client_config;
 mod constant;
 mod custom_resource;
 mod derives;
-mod diagnostic;
 mod docs;
 mod expr;
 pub mod grammar;
@@ -28,7 +27,6 @@ pub mod resources;
 mod serde_attrs;
 mod session;
 mod span;
-pub mod suggest;
 pub mod token;
 mod types;
 mod webhook;
@@ -37,7 +35,6 @@ mod words;
 pub use attribute::{Attribute, Form};
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use derives::{derives, derives_named};
-pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use item::parse_type;
 pub use json_path::{Step, parse_json_path};
 pub use kubebuilder::warn_of_go_marker;
@@ -48,11 +45,17 @@ pub use model::{
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::{Session, SlotType};
 pub use span::Span;
-pub use suggest::help as suggestion;
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,
 };
+
+use rbuilder_diagnostic::suggest;
+
+/// A diagnostic about a part of one text.
+pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;
+/// Diagnostics about one text.
+pub type Diagnostics = rbuilder_diagnostic::Diagnostics<Span>;
 
 /// The path of `#[crd(crate = "…")]`, as written: where the derive's code finds rbuilder, in place of `::rbuilder`.
 ///

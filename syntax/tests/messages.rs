@@ -29,7 +29,7 @@ fn complaints(source: &str) -> Vec<String> {
         .map(|diagnostic| {
             format!(
                 "{}: {}",
-                &source[diagnostic.span.range()],
+                &source[diagnostic.place.range()],
                 diagnostic.text().replace("\nhelp: ", " | ")
             )
         })

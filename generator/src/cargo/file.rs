@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rbuilder_syntax::Severity;
+use rbuilder_diagnostic::Severity;
 use toml_edit::{Document, Item, Table, TableLike};
 
 use crate::Diagnostic;

@@ -1,6 +1,6 @@
 //! `[package.metadata.rbuilder]`: which kinds of a package are written.
 
-use rbuilder_syntax::suggestion;
+use rbuilder_diagnostic::suggest;
 use toml_edit::{Item, TableLike};
 
 use super::file::{File, table};
@@ -49,7 +49,7 @@ pub(super) fn read(file: &File) -> Result<Selection, Diagnostic> {
         return Err(file.error(Some(item), "expected a table for `rbuilder`", help));
     };
     if let Some((key, item)) = own.iter().find(|(key, _)| !KEYS.contains(key)) {
-        let help = suggestion(key, KEYS.iter().copied());
+        let help = suggest::help(key, KEYS.iter().copied());
         let message = format!("unknown key `{key}` in `[package.metadata.rbuilder]`");
         return Err(file.error(Some(item), message, &help));
     }

@@ -20,7 +20,7 @@ pub(crate) use targets::Library;
 use crate::report::Report;
 use crate::sources::Sources;
 use crate::{Diagnostic, Options};
-use rbuilder_syntax::suggestion;
+use rbuilder_diagnostic::suggest;
 
 /// What a package's manifest says about its source.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ fn choose(
             Some(index) if !chosen.contains(index) => chosen.push(*index),
             Some(_) => {}
             None => {
-                let help = suggestion(wanted, members.iter().map(|index| graph.name(*index)));
+                let help = suggest::help(wanted, members.iter().map(|index| graph.name(*index)));
                 return Err(here.error(None, format!("the workspace has no package `{wanted}`"), &help));
             }
         }
@@ -206,7 +206,7 @@ fn turn_on(
                 .iter()
                 .flat_map(|index| graph.all_features(*index))
                 .collect();
-            let help = suggestion(feature, known.iter().map(String::as_str));
+            let help = suggest::help(feature, known.iter().map(String::as_str));
             let message = match package {
                 Some(package) => format!("the package `{package}` has no feature `{feature}`"),
                 None => format!("there is no feature `{feature}`"),

@@ -1,7 +1,8 @@
 //! The account of a file's marker tokens: each must be met by a reader, or rightly left out.
 
+use rbuilder_diagnostic::Severity;
 use rbuilder_syntax::token::{Mark, MarkKind};
-use rbuilder_syntax::{Diagnostic, Severity, Span};
+use rbuilder_syntax::{Diagnostic, Span};
 
 /// Which marker tokens have been met.
 pub(super) struct Account<'t> {
@@ -67,8 +68,5 @@ fn unaccounted(mark: &Mark) -> Diagnostic {
             "put the marker on the function",
         ),
     };
-    Diagnostic {
-        severity,
-        ..Diagnostic::error(place_of_mark(mark), message).help(help)
-    }
+    Diagnostic::new(severity, place_of_mark(mark), message).help(help)
 }

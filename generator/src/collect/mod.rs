@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rbuilder_syntax::Severity;
+use rbuilder_diagnostic::Severity;
 use rbuilder_syntax::cfg::Cfg;
 
 use crate::cargo::Manifest;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rbuilder_syntax::Severity;
+use rbuilder_diagnostic::Severity;
 use rbuilder_syntax::token::{MarkKind, lex};
 
 use super::{Collected, account, path};

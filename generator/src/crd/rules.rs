@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 
 use super::Version;
-use crate::cel::{self, RuleFinding};
 use crate::origin;
 use crate::schemas::Schemas;
 
 pub(super) fn check(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     let mut said = BTreeSet::new();
-    for RuleFinding { place, finding } in cel::check_rules(&version.schema) {
-        let at = origin::place(place.origin).unwrap_or(version.place);
+    for diagnostic in rbuilder_cel::check_rules(&version.schema) {
+        let at = origin::place(diagnostic.place.origin).unwrap_or(version.place);
         // A type that is used in several places is complained about for the first.
-        if !said.insert((at, finding.message.clone())) {
+        if !said.insert((at, diagnostic.message.clone())) {
             continue;
         }
         let package = schemas.package();
-        let severity = finding.severity();
-        let message = format!("{} ({})", finding.message, place.whereabouts());
-        schemas.report().say(package, at, severity, message, finding.help);
+        let message = format!("{} ({})", diagnostic.message, diagnostic.place.describe());
+        schemas
+            .report()
+            .say(package, at, diagnostic.severity, message, diagnostic.help);
     }
 }

@@ -1,6 +1,7 @@
 //! Rules held against the package's own kinds.
 
-use rbuilder_syntax::{CustomResource, RbacRule, Severity, Span, resources, suggest};
+use rbuilder_diagnostic::{Severity, suggest};
+use rbuilder_syntax::{CustomResource, RbacRule, Span, resources};
 
 use crate::package::{OwnKind, Package, Place, PlacedRule};
 use crate::report::Report;

@@ -8,7 +8,8 @@ mod groups;
 
 use std::collections::BTreeSet;
 
-use rbuilder_syntax::{CustomResource, Severity, suggestion};
+use rbuilder_diagnostic::{Severity, suggest};
+use rbuilder_syntax::CustomResource;
 
 use crate::cargo::{NamedKind, Selection};
 use crate::package::{Package, PackageId, Place};
@@ -260,7 +261,7 @@ impl Selector {
             });
             if !is_standing {
                 let candidates = candidates(name, &known);
-                let help = suggestion(name, candidates.iter().map(String::as_str));
+                let help = suggest::help(name, candidates.iter().map(String::as_str));
                 report.push(Diagnostic {
                     help: (!candidates.is_empty()).then_some(help),
                     ..problem

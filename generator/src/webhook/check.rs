@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use rbuilder_cel::check_match_condition;
 use rbuilder_syntax::{Span, WebhookKind};
 
 use super::{Entry, reach};
-use crate::cel;
 use crate::package::Package;
 use crate::report::Report;
 
@@ -42,9 +42,15 @@ pub(super) fn check(package: &Package, entries: &[Entry<'_>], report: &mut Repor
 fn check_conditions(package: &Package, entries: &[Entry<'_>], report: &mut Report) {
     for entry in entries {
         for condition in &entry.webhook.match_conditions {
-            for finding in cel::check_match_condition(&condition.expression) {
+            for diagnostic in check_match_condition(&condition.expression) {
                 let at = entry.at(condition.span);
-                report.say(package, at, finding.severity(), finding.message, finding.help);
+                report.say(
+                    package,
+                    at,
+                    diagnostic.severity,
+                    diagnostic.message,
+                    diagnostic.help,
+                );
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Webhooks that are never asked, or about objects that their handler does not read.
 
-use rbuilder_syntax::{CustomResource, Severity, Span, resources, suggest};
+use rbuilder_diagnostic::{Severity, suggest};
+use rbuilder_syntax::{CustomResource, Span, resources};
 
 use super::Entry;
 use crate::package::{OwnKind, Package};

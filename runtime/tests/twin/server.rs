@@ -181,7 +181,7 @@ pub(super) async fn create(client: &Client, url: &str, object: &Value) -> Result
     }
 }
 
-/// One rule as the generator's tests have it recorded.
+/// One rule as the tests of `rbuilder-cel` have it recorded.
 #[derive(serde::Deserialize)]
 struct Rule {
     schema: usize,
@@ -192,11 +192,11 @@ struct Rule {
     times: Option<u64>,
 }
 
-/// The verdicts on CEL rules that the generator's tests hold it to are this server's.
+/// The verdicts on CEL rules that `rbuilder-cel` is held to are this server's.
 #[rbuilder::envtest::test]
 async fn rules_are_judged_as_recorded(env: Environment) {
-    const SCHEMAS: &str = include_str!("../../../generator/tests/cel/schemas.json");
-    const RECORDED: &str = include_str!("../../../generator/tests/cel/recorded.jsonl");
+    const SCHEMAS: &str = include_str!("../../../cel/tests/schemas.json");
+    const RECORDED: &str = include_str!("../../../cel/tests/recorded.jsonl");
     let schemas: Vec<Value> = SCHEMAS
         .lines()
         .map(|line| without_rules(serde_json::from_str(line).expect("a schema")))

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::Diagnostic;
 use super::ast::{Expr, Kind, Literal};
-use super::lexer::{self, SyntaxError, Token};
+use super::lexer::{self, Token};
 use super::macros;
 
 /// Brackets nested deeper are not looked into; the API server refuses them at 250.
@@ -13,12 +14,12 @@ const MAX_DEPTH: usize = 300;
 const MAX_NODES: usize = 20_000;
 
 /// A tree and how many nodes it has.
-pub(super) struct Parsed {
-    pub(super) root: Expr,
-    pub(super) nodes: usize,
+pub(crate) struct Parsed {
+    pub(crate) root: Expr,
+    pub(crate) nodes: usize,
 }
 
-pub(super) fn parse(text: &str) -> Result<Parsed> {
+pub(crate) fn parse(text: &str) -> Result<Parsed> {
     let mut parser = Parser {
         tokens: lexer::tokens(text)?,
         end: text.len(),
@@ -38,30 +39,27 @@ pub(super) fn parse(text: &str) -> Result<Parsed> {
 
 /// Numbers nodes.
 #[derive(Default)]
-pub(super) struct Nodes {
+pub(crate) struct Nodes {
     count: usize,
     /// The depth of the deepest node made.
     depth: usize,
 }
 
 /// What is said of an expression that is too large to be looked into.
-fn too_large(at: Range<usize>) -> SyntaxError {
-    SyntaxError {
-        beyond_us: true,
-        ..SyntaxError::new(at, "the expression is too large to be checked here")
-    }
+fn too_large(at: Range<usize>) -> Diagnostic {
+    Diagnostic::warning(at, "the expression is too large to be checked here")
 }
 
 impl Nodes {
     /// Whoever walks a tree does so by recursion, so there must be a limit to it.
-    pub(super) fn check_size(&self, at: &Range<usize>) -> Result<()> {
+    pub(crate) fn check_size(&self, at: &Range<usize>) -> Result<()> {
         match self.count <= MAX_NODES && self.depth <= MAX_DEPTH {
             true => Ok(()),
             false => Err(too_large(at.clone())),
         }
     }
 
-    pub(super) fn make(&mut self, at: &Range<usize>, kind: Kind) -> Expr {
+    pub(crate) fn make(&mut self, at: &Range<usize>, kind: Kind) -> Expr {
         let id = self.count;
         self.count += 1;
         let depth = 1 + kind.depth();
@@ -74,7 +72,7 @@ impl Nodes {
         }
     }
 
-    pub(super) fn call(&mut self, at: &Range<usize>, function: &str, args: Vec<Expr>) -> Expr {
+    pub(crate) fn call(&mut self, at: &Range<usize>, function: &str, args: Vec<Expr>) -> Expr {
         self.make(
             at,
             Kind::Call {
@@ -94,7 +92,7 @@ struct Parser {
     nodes: Nodes,
 }
 
-type Result<T> = std::result::Result<T, SyntaxError>;
+type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// The binary operators, loosest first; all group to the left.
 const LEVELS: &[&[&str]] = &[
@@ -144,7 +142,7 @@ impl Parser {
     }
 
     fn unexpected<T>(&self, wanted: &str) -> Result<T> {
-        Err(SyntaxError::new(self.here(), format!("expected {wanted}")))
+        Err(Diagnostic::error(self.here(), format!("expected {wanted}")))
     }
 
     fn expr(&mut self) -> Result<Expr> {
@@ -209,7 +207,7 @@ impl Parser {
         let expr = self.member()?;
         match expr.kind {
             Kind::Literal(Literal::Int(i64::MIN)) => {
-                Err(SyntaxError::new(expr.at, "the number does not fit into 64 bits"))
+                Err(Diagnostic::error(expr.at, "the number does not fit into 64 bits"))
             }
             _ => Ok(expr),
         }
@@ -316,7 +314,7 @@ impl Parser {
         self.position += 1;
         if rbuilder_schema::is_cel_word(&name) {
             let message = format!("`{name}` is a word of CEL's own and names nothing");
-            return Err(SyntaxError::new(at, message));
+            return Err(Diagnostic::error(at, message));
         }
         if self.accept("(") {
             let args = self.exprs(")")?;

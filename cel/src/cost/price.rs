@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::super::ast::{ACCUMULATOR, Expr, Kind, Literal};
-use super::super::types::Type;
 use super::{Estimator, NEW_LIST, Path, Span, UNKNOWN};
+use crate::ast::{ACCUMULATOR, Expr, Kind, Literal};
+use crate::types::Type;
 
 /// For each character of a text that is gone through.
 const PER_CHARACTER: f64 = 0.1;

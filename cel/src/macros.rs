@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
+use super::Diagnostic;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
-use super::lexer::SyntaxError;
 use super::parser::Nodes;
 
-type Result = std::result::Result<Expr, SyntaxError>;
+type Result = std::result::Result<Expr, Diagnostic>;
 
 /// `name(…)`: `has(a.b)`, or a function.
-pub(super) fn global(name: &str, mut args: Vec<Expr>, at: &Range<usize>, nodes: &mut Nodes) -> Result {
+pub(crate) fn global(name: &str, mut args: Vec<Expr>, at: &Range<usize>, nodes: &mut Nodes) -> Result {
     if name != "has" || args.len() != 1 {
         return Ok(nodes.call(at, name, args));
     }
@@ -24,7 +24,7 @@ pub(super) fn global(name: &str, mut args: Vec<Expr>, at: &Range<usize>, nodes: 
                 test: true,
             },
         )),
-        _ => Err(SyntaxError::new(
+        _ => Err(Diagnostic::error(
             argument.at,
             "`has` asks for a field: write `has(self.field)`",
         )),
@@ -32,7 +32,7 @@ pub(super) fn global(name: &str, mut args: Vec<Expr>, at: &Range<usize>, nodes: 
 }
 
 /// `target.name(…)`: a macro, or a function.
-pub(super) fn member(
+pub(crate) fn member(
     target: Expr,
     name: &str,
     args: Vec<Expr>,
@@ -95,13 +95,13 @@ impl Maker<'_> {
         &self,
         args: &mut Vec<Expr>,
         count: usize,
-    ) -> std::result::Result<(String, Option<String>), SyntaxError> {
+    ) -> std::result::Result<(String, Option<String>), Diagnostic> {
         let mut names = Vec::with_capacity(count);
         for variable in args.drain(..count) {
             match variable.kind {
                 Kind::Ident(name) if !names.contains(&name) => names.push(name),
                 _ => {
-                    return Err(SyntaxError::new(
+                    return Err(Diagnostic::error(
                         variable.at,
                         "expected a name for the items, as in `all(item, …)`",
                     ));

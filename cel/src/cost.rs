@@ -23,9 +23,9 @@ use price::{Call, Price};
 
 /// From least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     least: u64,
-    pub(super) most: u64,
+    pub(crate) most: u64,
 }
 
 const UNKNOWN: Span = Span {
@@ -148,7 +148,7 @@ struct Local {
 }
 
 /// The most that the expression can cost when run once.
-pub(super) fn estimate(root: &Expr, checked: &Checked, decl: &Arc<Decl>) -> u64 {
+pub(crate) fn estimate(root: &Expr, checked: &Checked, decl: &Arc<Decl>) -> u64 {
     let mut estimator = Estimator {
         checked,
         decl,

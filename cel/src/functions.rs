@@ -11,17 +11,17 @@ use super::types::Type;
 
 /// One way to call a function.
 #[derive(Debug)]
-pub(super) struct Overload {
+pub(crate) struct Overload {
     /// Whether it is called on its first argument.
-    pub(super) member: bool,
-    pub(super) args: Vec<Type>,
-    pub(super) result: Type,
+    pub(crate) member: bool,
+    pub(crate) args: Vec<Type>,
+    pub(crate) result: Type,
     /// How many types a call chooses; they are `Type::Variable(0)` and up.
-    pub(super) variables: usize,
+    pub(crate) variables: usize,
 }
 
 /// Every function by name.
-pub(super) static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
+pub(crate) static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
     let mut functions: BTreeMap<&'static str, Vec<Overload>> = BTreeMap::new();
     for line in SIGNATURES.lines().filter(|line| !line.is_empty()) {
         let (name, forms) = line.split_once(": ").unwrap_or((line, ""));
@@ -32,7 +32,7 @@ pub(super) static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = L
 });
 
 /// The names that can be called, for "did you mean".
-pub(super) fn names() -> impl Iterator<Item = &'static str> + Clone {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     FUNCTIONS.keys().copied().filter(|name| {
         name.chars()
             .all(|letter| letter.is_ascii_alphanumeric() || letter == '.')
@@ -194,7 +194,7 @@ jsonpatch.escapeKey: (string) -> string
 ";
 
 /// The comparisons all have the forms of `_<_`.
-pub(super) fn overloads(function: &str) -> Option<&'static [Overload]> {
+pub(crate) fn overloads(function: &str) -> Option<&'static [Overload]> {
     let function = match function {
         "_<=_" | "_>_" | "_>=_" => "_<_",
         function => function,

@@ -1,7 +1,7 @@
 //! What is said about calls that fit no function, and texts that are read with the rule.
 
 /// What is wrong with the arguments of a call.
-pub(super) fn mismatch(function: &str, member: bool, given: &[String]) -> (String, Option<String>) {
+pub(crate) fn mismatch(function: &str, member: bool, given: &[String]) -> (String, Option<String>) {
     let operator = function.trim_matches('_').trim_start_matches('@');
     let message = match (function, given) {
         ("_?_:_", [test, yes, no]) if test == "bool" => {
@@ -51,7 +51,7 @@ fn is_operator(function: &str) -> bool {
 }
 
 /// Whether Go reads a text as a duration: numbers with units, one after the other.
-pub(super) fn is_duration(text: &str) -> bool {
+pub(crate) fn is_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['-', '+']);
     if rest == "0" {
         return true;
@@ -78,7 +78,7 @@ pub(super) fn is_duration(text: &str) -> bool {
 }
 
 /// Whether Go reads a text as a time of RFC 3339, which cel-go takes from the year 1 on.
-pub(super) fn is_timestamp(text: &str) -> bool {
+pub(crate) fn is_timestamp(text: &str) -> bool {
     let number = |range: std::ops::Range<usize>| -> Option<u32> {
         let digits = text.get(range)?;
         digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;

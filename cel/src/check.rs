@@ -3,50 +3,31 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rbuilder_schema::cel_name;
-use rbuilder_syntax::{Severity, pattern_problem, suggest};
+use rbuilder_diagnostic::suggest;
+use rbuilder_schema::{Pattern, cel_name};
 
+use super::Diagnostic;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 use super::functions::{self, Overload};
 use super::types::{Decl, DeclKind, Type};
 use super::unify::{Bindings, is_less_specific};
 use super::words::{is_duration, is_timestamp, mismatch};
 
-/// A complaint about an expression.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
-    /// The bytes of the expression it is about.
-    pub(crate) at: Range<usize>,
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
-    /// Whether the API server certainly says the same.
-    pub(crate) certain: bool,
-}
-
-impl Finding {
-    pub(crate) fn severity(&self) -> Severity {
-        match self.certain {
-            true => Severity::Error,
-            false => Severity::Warning,
-        }
-    }
-}
-
 /// What has been found out about a tree.
-pub(super) struct Checked {
+pub(crate) struct Checked {
     /// The type of each node.
-    pub(super) types: Vec<Type>,
+    pub(crate) types: Vec<Type>,
     /// The forms that each call can take.
-    pub(super) overloads: Vec<Vec<&'static Overload>>,
+    pub(crate) overloads: Vec<Vec<&'static Overload>>,
     /// The type of the whole.
-    pub(super) result: Type,
+    pub(crate) result: Type,
     /// The variables that are named.
-    pub(super) used: Vec<String>,
-    pub(super) findings: Vec<Finding>,
+    pub(crate) used: Vec<String>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 /// Checks a tree whose free names have these types.
-pub(super) fn check(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -> Checked {
+pub(crate) fn check(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -> Checked {
     let mut checker = Checker {
         scopes: variables
             .iter()
@@ -57,7 +38,7 @@ pub(super) fn check(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -
         types: vec![Type::Error; nodes],
         overloads: std::iter::repeat_with(Vec::new).take(nodes).collect(),
         used: Vec::new(),
-        findings: Vec::new(),
+        diagnostics: Vec::new(),
         in_format: false,
     };
     checker.check(root);
@@ -68,7 +49,7 @@ pub(super) fn check(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -
         types,
         overloads: checker.overloads,
         used: checker.used,
-        findings: checker.findings,
+        diagnostics: checker.diagnostics,
     }
 }
 
@@ -100,19 +81,15 @@ struct Checker {
     types: Vec<Type>,
     overloads: Vec<Vec<&'static Overload>>,
     used: Vec<String>,
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
     /// Whether the node is an argument of `format`, which may hold values of several types.
     in_format: bool,
 }
 
 impl Checker {
     fn error(&mut self, at: &Range<usize>, message: impl Into<String>, help: Option<String>) -> Type {
-        self.findings.push(Finding {
-            at: at.clone(),
-            message: message.into(),
-            help,
-            certain: true,
-        });
+        self.diagnostics
+            .push(Diagnostic::error(at.clone(), message).maybe_help(help));
         Type::Error
     }
 
@@ -237,12 +214,9 @@ impl Checker {
                 if let Some(escaped) = cel_name(field).filter(|escaped| escaped != field)
                     && let Some(Some(decl)) = fields.get(&escaped)
                 {
-                    self.findings.push(Finding {
-                        at: at.clone(),
-                        message: format!("older API servers know the field `{field}` as `{escaped}` only"),
-                        help: Some(format!("write `{escaped}`")),
-                        certain: false,
-                    });
+                    let message = format!("older API servers know the field `{field}` as `{escaped}` only");
+                    self.diagnostics
+                        .push(Diagnostic::warning(at.clone(), message).help(format!("write `{escaped}`")));
                     return decl.ty();
                 }
                 let help = match fields.is_empty() {
@@ -313,15 +287,13 @@ impl Checker {
 
     fn unknown_function(&mut self, function: &str, at: &Range<usize>) -> Type {
         // A newer API server may have it.
-        self.findings.push(Finding {
-            at: at.clone(),
-            message: format!("no function `{function}` is known here"),
-            help: Some(match suggest::nearest(function, functions::names()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "see https://kubernetes.io/docs/reference/using-api/cel/".to_owned(),
-            }),
-            certain: false,
-        });
+        let help = match suggest::nearest(function, functions::names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "see https://kubernetes.io/docs/reference/using-api/cel/".to_owned(),
+        };
+        let message = format!("no function `{function}` is known here");
+        self.diagnostics
+            .push(Diagnostic::warning(at.clone(), message).help(help));
         Type::Error
     }
 
@@ -490,9 +462,9 @@ impl Checker {
             return;
         };
         let problem = match function {
-            "matches" | "find" | "findAll" => {
-                pattern_problem(text).map(|reason| format!("the pattern cannot be used: {reason}"))
-            }
+            "matches" | "find" | "findAll" => Pattern::parse(text)
+                .err()
+                .map(|reason| format!("the pattern cannot be used: {reason}")),
             "duration" if !is_duration(text) => Some(format!("`{text}` is not a duration, such as `1h30m`")),
             "timestamp" if !is_timestamp(text) => {
                 Some(format!("`{text}` is not a time, such as `2030-01-31T12:00:00Z`"))

@@ -4,19 +4,19 @@ use super::types::Type;
 
 /// The types found out so far, by number of the variable.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bindings {
+pub(crate) struct Bindings {
     bound: Vec<Option<Type>>,
 }
 
 impl Bindings {
     /// A type to be found out.
-    pub(super) fn fresh(&mut self) -> usize {
+    pub(crate) fn fresh(&mut self) -> usize {
         self.bound.push(None);
         self.bound.len() - 1
     }
 
     /// A type with everything filled in that is known of it.
-    pub(super) fn resolve(&self, ty: &Type) -> Type {
+    pub(crate) fn resolve(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
                 Some(Some(bound)) => self.resolve(bound),
@@ -30,7 +30,7 @@ impl Bindings {
     }
 
     /// The same, with `dyn` for what is not known.
-    pub(super) fn settle(&self, ty: &Type) -> Type {
+    pub(crate) fn settle(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
                 Some(Some(bound)) => self.settle(bound),
@@ -45,12 +45,12 @@ impl Bindings {
 
     /// Whether a value of one type can stand where another is wanted; what that says about types still to be
     /// found out is kept only if so.
-    pub(super) fn accepts(&mut self, given: &Type, wanted: &Type) -> bool {
+    pub(crate) fn accepts(&mut self, given: &Type, wanted: &Type) -> bool {
         self.all_accept(std::slice::from_ref(given), std::slice::from_ref(wanted))
     }
 
     /// The same for several values at once.
-    pub(super) fn all_accept(&mut self, given: &[Type], wanted: &[Type]) -> bool {
+    pub(crate) fn all_accept(&mut self, given: &[Type], wanted: &[Type]) -> bool {
         let mut trial = self.clone();
         let fits = given.len() == wanted.len() && given.iter().zip(wanted).all(|(a, b)| trial.assign(a, b));
         if fits {
@@ -132,7 +132,7 @@ impl Bindings {
 }
 
 /// Whether the first of two types that fit says no more than the second.
-pub(super) fn is_less_specific(a: &Type, b: &Type) -> bool {
+pub(crate) fn is_less_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Error | Type::Variable(_), _) => true,
         (_, Type::Dyn | Type::Error | Type::Variable(_)) => false,

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use rbuilder_schema::{Schema, SchemaType, cel_name};
 
 /// The largest request that the API server takes, in bytes.
-pub(super) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
+pub(crate) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
 /// What a value is to CEL.
 #[derive(Clone, Debug)]
-pub(super) enum Type {
+pub(crate) enum Type {
     /// Anything; what is asked of it is found out at run time.
     Dyn,
     /// Of an expression that has been complained about.
@@ -54,20 +54,20 @@ impl PartialEq for Type {
 }
 
 impl Type {
-    pub(super) fn list(item: Type) -> Type {
+    pub(crate) fn list(item: Type) -> Type {
         Type::List(Arc::new(item))
     }
 
-    pub(super) fn map(key: Type, value: Type) -> Type {
+    pub(crate) fn map(key: Type, value: Type) -> Type {
         Type::Map(Arc::new(key), Arc::new(value))
     }
 
-    pub(super) fn optional(inner: Type) -> Type {
+    pub(crate) fn optional(inner: Type) -> Type {
         Type::Optional(Arc::new(inner))
     }
 
     /// How a message calls it.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Type::Dyn | Type::Error | Type::Variable(_) => "dyn".into(),
             Type::Bool => "bool".into(),
@@ -91,16 +91,16 @@ impl Type {
 
 /// A value described by a schema, as CEL rules see it.
 #[derive(Debug)]
-pub(super) struct Decl {
-    pub(super) kind: DeclKind,
+pub(crate) struct Decl {
+    pub(crate) kind: DeclKind,
     /// Most characters, items or keys that it can have; 0 where it has a fixed size.
-    pub(super) most: u64,
+    pub(crate) most: u64,
     /// Fewest bytes that it takes in JSON.
-    pub(super) least_bytes: u64,
+    pub(crate) least_bytes: u64,
 }
 
 #[derive(Debug)]
-pub(super) enum DeclKind {
+pub(crate) enum DeclKind {
     Simple(Type),
     List(Arc<Decl>),
     Map(Arc<Decl>),
@@ -119,7 +119,7 @@ fn simple(ty: Type, most: u64, least_bytes: u64) -> Decl {
 impl Decl {
     /// What a schema is to CEL; nothing where rules cannot see the value. `is_object` says that it is a whole
     /// Kubernetes object, which always has names.
-    pub(super) fn of(schema: &Schema, is_object: bool) -> Option<Arc<Decl>> {
+    pub(crate) fn of(schema: &Schema, is_object: bool) -> Option<Arc<Decl>> {
         if schema.int_or_string {
             let most = schema
                 .max_length
@@ -162,7 +162,7 @@ impl Decl {
         Decl::of(schema, schema.embedded_resource)
     }
 
-    pub(super) fn ty(self: &Arc<Decl>) -> Type {
+    pub(crate) fn ty(self: &Arc<Decl>) -> Type {
         match &self.kind {
             DeclKind::Simple(ty) => ty.clone(),
             DeclKind::List(items) => Type::list(items.ty()),
@@ -172,7 +172,7 @@ impl Decl {
     }
 
     /// The value of a field, an item, or a map's value, by the step that leads there.
-    pub(super) fn step(self: &Arc<Decl>, step: &str) -> Option<Arc<Decl>> {
+    pub(crate) fn step(self: &Arc<Decl>, step: &str) -> Option<Arc<Decl>> {
         match (&self.kind, step) {
             (DeclKind::List(items), "@items") => Some(items.clone()),
             (DeclKind::Map(values), "@items" | "@values") => Some(values.clone()),

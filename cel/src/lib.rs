@@ -1,9 +1,11 @@
-//! CEL rules, held against the schema they are written on as the API server will hold them when the CRD is applied.
+//! CEL as kube-apiserver checks it: the rules of CRDs and the match conditions of webhooks.
 //!
-//! A rule is parsed, its macros are written out, every node gets a type, and its cost is estimated; see the modules.
-//! The language, the functions and the units are those of kube-apiserver. What cannot be judged here (a function that
-//! a newer server may have, an expression of uncommon size) is never refused: a [`Finding`] says whether it is
-//! certain. Nothing is run.
+//! An expression is parsed, its macros are expanded, every node gets a type, and its cost is estimated; see the modules.
+//! The language, the functions and the units of cost are those of kube-apiserver. Nothing is run.
+//!
+//! The API server decides, and this crate predicts its decision: what it cannot judge (a function that a newer server
+//! may have, an expression of uncommon size) is a warning, and every error is one that the API server reports too.
+//! It knows schemas, and neither Rust nor files: see [`RulePlace`].
 
 mod admission;
 mod ast;
@@ -18,13 +20,16 @@ mod types;
 mod unify;
 mod words;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use admission::check_match_condition;
-pub(crate) use check::Finding;
-pub(crate) use rules::{RuleFinding, check_rules};
+pub use admission::check_match_condition;
+pub use rules::{RulePlace, check_rules};
 
 use types::{Decl, Type};
+
+/// A diagnostic about bytes of an expression.
+pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Range<usize>>;
 
 /// The most that one rule may cost, times how often it can run in one object.
 pub(crate) const RULE_BUDGET: u64 = 10_000_000;
@@ -40,7 +45,7 @@ enum Wanted {
 
 /// An expression that has been looked at.
 struct Examined {
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
     /// The most it can cost when run once; nothing where the expression is wrong or not understood.
     cost: Option<u64>,
     /// The variables it names.
@@ -50,31 +55,24 @@ struct Examined {
 fn examine(text: &str, variables: &[(&str, Type)], wanted: Wanted, decl: Option<&Arc<Decl>>) -> Examined {
     let mut parsed = match parser::parse(text) {
         Ok(parsed) => parsed,
-        Err(error) => {
-            let shown = text.get(error.at.clone()).unwrap_or_default();
+        Err(mut error) => {
+            let shown = text.get(error.place.clone()).unwrap_or_default();
             let place = match shown {
                 "" => "at its end".to_owned(),
                 shown => format!("at `{}`", first_words(shown)),
             };
-            let message = match error.beyond_us {
-                true => error.message,
-                false => format!("the expression cannot be read {place}: {}", error.message),
-            };
-            let finding = Finding {
-                at: error.at,
-                message,
-                help: None,
-                certain: !error.beyond_us,
-            };
+            if error.is_error() {
+                error.message = format!("the expression cannot be read {place}: {}", error.message);
+            }
             return Examined {
-                findings: vec![finding],
+                diagnostics: vec![error],
                 cost: None,
                 used: Vec::new(),
             };
         }
     };
     let mut checked = check::check(&mut parsed.root, parsed.nodes, variables);
-    let mut findings = std::mem::take(&mut checked.findings);
+    let mut diagnostics = std::mem::take(&mut checked.diagnostics);
     let name = match wanted {
         Wanted::Bool => "true or false",
         Wanted::String => "a text",
@@ -83,25 +81,21 @@ fn examine(text: &str, variables: &[(&str, Type)], wanted: Wanted, decl: Option<
         Wanted::Bool => checked.result == Type::Bool,
         Wanted::String => checked.result == Type::String,
     };
-    if findings.iter().all(|finding| !finding.certain) && !fits && checked.result != Type::Error {
-        findings.push(Finding {
-            at: parsed.root.at.clone(),
-            message: format!(
-                "the expression must give {name}, and it gives {}",
-                checked.result.name()
-            ),
-            help: None,
-            certain: true,
-        });
+    if !diagnostics.iter().any(Diagnostic::is_error) && !fits && checked.result != Type::Error {
+        let message = format!(
+            "the expression must give {name}, and it gives {}",
+            checked.result.name()
+        );
+        diagnostics.push(Diagnostic::error(parsed.root.at.clone(), message));
     }
     // Where something is not understood, its cost is not either; a field's other name changes nothing.
-    let understood = checked.result != Type::Error && findings.iter().all(|finding| !finding.certain);
+    let understood = checked.result != Type::Error && !diagnostics.iter().any(Diagnostic::is_error);
     let cost = match decl {
         Some(decl) if understood => Some(cost::estimate(&parsed.root, &checked, decl)),
         _ => None,
     };
     Examined {
-        findings,
+        diagnostics,
         cost,
         used: checked.used,
     }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use super::Diagnostic;
 use super::ast::Literal;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Ident(String),
     /// `` `field-name` `` after a dot.
     Escaped(String),
@@ -14,32 +15,13 @@ pub(super) enum Token {
     Symbol(&'static str),
 }
 
-/// What cannot be read, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SyntaxError {
-    pub(super) at: Range<usize>,
-    pub(super) message: String,
-    /// Whether it is our limit that was met, not one of CEL's.
-    pub(super) beyond_us: bool,
-}
-
-impl SyntaxError {
-    pub(super) fn new(at: Range<usize>, message: impl Into<String>) -> Self {
-        SyntaxError {
-            at,
-            message: message.into(),
-            beyond_us: false,
-        }
-    }
-}
-
 /// The longer ones first: the first that fits is taken.
 const SYMBOLS: &[&str] = &[
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "?", ":", "+", "-", "*", "/", "%", "(", ")", "[", "]",
     "{", "}", ".", ",",
 ];
 
-pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, SyntaxError> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Diagnostic> {
     let mut lexer = Lexer { text, position: 0 };
     let mut tokens = Vec::new();
     loop {
@@ -71,8 +53,8 @@ impl<'t> Lexer<'t> {
             .unwrap_or(0)
     }
 
-    fn error<T>(&self, start: usize, message: impl Into<String>) -> Result<T, SyntaxError> {
-        Err(SyntaxError::new(start..self.position.max(start), message))
+    fn error<T>(&self, start: usize, message: impl Into<String>) -> Result<T, Diagnostic> {
+        Err(Diagnostic::error(start..self.position.max(start), message))
     }
 
     /// Takes bytes as long as they fit.
@@ -94,7 +76,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn token(&mut self) -> Result<Token, SyntaxError> {
+    fn token(&mut self) -> Result<Token, Diagnostic> {
         let start = self.position;
         if self.is_text() {
             return self.text_literal();
@@ -142,7 +124,7 @@ impl<'t> Lexer<'t> {
         matches!(self.byte(prefix), b'"' | b'\'')
     }
 
-    fn text_literal(&mut self) -> Result<Token, SyntaxError> {
+    fn text_literal(&mut self) -> Result<Token, Diagnostic> {
         let start = self.position;
         let prefix = self.take(|byte| byte.is_ascii_alphabetic());
         let raw = prefix.contains(['r', 'R']);
@@ -172,7 +154,7 @@ impl<'t> Lexer<'t> {
         }))
     }
 
-    fn escape(&mut self, text: &mut String, bytes: bool) -> Result<(), SyntaxError> {
+    fn escape(&mut self, text: &mut String, bytes: bool) -> Result<(), Diagnostic> {
         let start = self.position;
         let letter = self.byte(1);
         self.position += 2;
@@ -220,7 +202,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn number(&mut self) -> Result<Token, SyntaxError> {
+    fn number(&mut self) -> Result<Token, Diagnostic> {
         let start = self.position;
         if self.rest().starts_with("0x") {
             self.position += 2;
@@ -248,7 +230,7 @@ impl<'t> Lexer<'t> {
         self.whole(start, value.ok())
     }
 
-    fn whole(&mut self, start: usize, value: Option<u64>) -> Result<Token, SyntaxError> {
+    fn whole(&mut self, start: usize, value: Option<u64>) -> Result<Token, Diagnostic> {
         let Some(value) = value else {
             return self.error(start, "the number does not fit into 64 bits");
         };

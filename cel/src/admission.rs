@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::types::{Decl, DeclKind, Type};
-use super::{Finding, Wanted, examine};
+use super::{Diagnostic, Wanted, examine};
 
 /// Checks a match condition, which sees `object`, `oldObject`, `request` and `authorizer`.
-pub(crate) fn check_match_condition(expression: &str) -> Vec<Finding> {
+pub fn check_match_condition(expression: &str) -> Vec<Diagnostic> {
     let variables = [
         ("object", Type::Dyn),
         ("oldObject", Type::Dyn),
@@ -14,7 +14,7 @@ pub(crate) fn check_match_condition(expression: &str) -> Vec<Finding> {
         ("authorizer", Type::Opaque("authorizer")),
         ("authorizer.requestResource", Type::Opaque("resourcecheck")),
     ];
-    examine(expression, &variables, Wanted::Bool, None).findings
+    examine(expression, &variables, Wanted::Bool, None).diagnostics
 }
 
 fn simple(ty: Type) -> Arc<Decl> {
@@ -69,8 +69,8 @@ mod tests {
     use super::*;
 
     fn check(expression: &str, expected: &[&str]) {
-        let findings = check_match_condition(expression);
-        let messages: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        let diagnostics = check_match_condition(expression);
+        let messages: Vec<_> = diagnostics.iter().map(|found| found.message.as_str()).collect();
         assert_eq!(messages, expected, "{expression}");
     }
 

@@ -1,25 +1,27 @@
 //! Every rule of a CRD's schema: read, typed, and priced by how often it can run.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rbuilder_schema::{Cel, ListType, Origin, Schema, SchemaType};
 
 use super::types::{Decl, MAX_REQUEST, Type};
-use super::{CRD_BUDGET, Examined, Finding, RULE_BUDGET, Wanted, examine};
+use super::{CRD_BUDGET, Examined, RULE_BUDGET, Wanted, examine};
 
-/// Where a rule stands in the schema and in the source.
+/// The place of a rule, in the schema and in the source it was written in.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
-    /// As `.spec.items[].name`.
-    pub(crate) path: String,
-    pub(crate) origin: Origin,
-    /// The rule itself.
-    pub(crate) rule: String,
+pub struct RulePlace {
+    /// The path of the value that the rule is on, as `.spec.items[].name`; empty for the whole object.
+    pub path: String,
+    /// The place of the marker, as [`Cel::origin`] has it.
+    pub origin: Origin,
+    /// The bytes of the rule, or of its message expression.
+    pub range: Range<usize>,
 }
 
-impl Place {
-    /// For the end of a message.
-    pub(crate) fn whereabouts(&self) -> String {
+impl RulePlace {
+    /// Returns the path as the end of a message.
+    pub fn describe(&self) -> String {
         match self.path.as_str() {
             "" => "in a rule of the whole object".to_owned(),
             path => format!("in a rule of `{path}`"),
@@ -27,15 +29,13 @@ impl Place {
     }
 }
 
-/// A complaint about a rule.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RuleFinding {
-    pub(crate) place: Place,
-    pub(crate) finding: Finding,
-}
+type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 
 /// Checks every rule of the schema of a whole object.
-pub(crate) fn check_rules(root: &Schema) -> Vec<RuleFinding> {
+///
+/// The order is that of the schema: a value's own rules, its fields by name, its items or values; what only all rules
+/// together show comes last.
+pub fn check_rules(root: &Schema) -> Vec<RuleDiagnostic> {
     if !has_rules(root) {
         return Vec::new();
     }
@@ -67,10 +67,18 @@ struct Scope {
     uncorrelatable: Option<String>,
 }
 
+/// The most that a rule can cost in one object.
+struct Cost {
+    cost: u64,
+    place: RulePlace,
+    /// The beginning of the rule.
+    rule: String,
+}
+
 struct Walk {
-    found: Vec<RuleFinding>,
-    /// What each rule can cost in one object.
-    costs: Vec<(u64, Place)>,
+    found: Vec<RuleDiagnostic>,
+    /// The cost of each rule.
+    costs: Vec<Cost>,
 }
 
 impl Walk {
@@ -104,15 +112,15 @@ impl Walk {
     }
 
     fn rule(&mut self, rule: &Cel, schema: &Schema, decl: Option<&Arc<Decl>>, scope: &Scope) {
-        let place = Place {
+        let place = RulePlace {
             path: scope.path.clone(),
             origin: rule.origin,
-            rule: rule.rule.clone(),
+            range: 0..rule.rule.len(),
         };
         let Some(decl) = decl else {
             let message = "rules cannot see this value: its content has no schema";
             let help = "give it a type, or leave the check to a webhook";
-            return self.say(&place, message.into(), Some(help.into()), true);
+            return self.error(&place, message, help);
         };
         let own = decl.ty();
         let old = match rule.optional_old_self {
@@ -122,79 +130,63 @@ impl Walk {
         let variables = [("self", own), ("oldSelf", old)];
         let examined = examine(&rule.rule, &variables, Wanted::Bool, Some(decl));
         self.transition(rule, &examined, scope, &place);
-        self.cost("rule", &examined, schema, decl, scope, &place);
+        self.cost("rule", rule, &examined, schema, decl, scope, &place);
         self.take(examined, &place, "");
         if let Some(expression) = &rule.message_expression {
             let examined = examine(expression, &variables, Wanted::String, Some(decl));
-            self.cost("message_expression", &examined, schema, decl, scope, &place);
+            self.cost("message_expression", rule, &examined, schema, decl, scope, &place);
             self.take(examined, &place, "`message_expression`: ");
         }
         if let Some(path) = &rule.field_path
             && let Err(reason) = follow(path, schema)
         {
             let message = format!("the field path `{path}` leads nowhere: {reason}");
-            self.say(
-                &place,
-                message,
-                Some("write it from the value that the rule is on, as in `.spec.size`".into()),
-                true,
-            );
+            let help = "write it from the value that the rule is on, as in `.spec.size`";
+            self.error(&place, message, help);
         }
     }
 
-    fn say(&mut self, place: &Place, message: String, help: Option<String>, certain: bool) {
-        let finding = Finding {
-            at: 0..place.rule.len(),
-            message,
-            help,
-            certain,
-        };
-        self.found.push(RuleFinding {
-            place: place.clone(),
-            finding,
-        });
+    fn error(&mut self, place: &RulePlace, message: impl Into<String>, help: impl Into<String>) {
+        self.found
+            .push(RuleDiagnostic::error(place.clone(), message).help(help));
     }
 
-    fn take(&mut self, examined: Examined, place: &Place, prefix: &str) {
-        for mut finding in examined.findings {
-            finding.message.insert_str(0, prefix);
-            self.found.push(RuleFinding {
-                place: place.clone(),
-                finding,
-            });
+    fn take(&mut self, examined: Examined, place: &RulePlace, prefix: &str) {
+        for mut diagnostic in examined.diagnostics {
+            diagnostic.message.insert_str(0, prefix);
+            self.found.push(diagnostic.map_place(|range| RulePlace {
+                range,
+                ..place.clone()
+            }));
         }
     }
 
     /// Rules about the old value need one.
-    fn transition(&mut self, rule: &Cel, examined: &Examined, scope: &Scope, place: &Place) {
+    fn transition(&mut self, rule: &Cel, examined: &Examined, scope: &Scope, place: &RulePlace) {
         let uses_old = examined.used.iter().any(|name| name == "oldSelf");
         if let (true, Some(list)) = (uses_old, &scope.uncorrelatable) {
             let message =
                 format!("`oldSelf` is not known here: nothing tells which item of `{list}` was which before");
             let help = "make it a list of type `map` (`list_type = \"map\"`), or put the rule on the list";
-            self.say(place, message, Some(help.into()), true);
+            self.error(place, message, help);
         }
         // The marker's reader has seen that the word is not there at all.
         let mentioned = rule.rule.contains("oldSelf");
         if mentioned && !uses_old && rule.optional_old_self.is_some() && examined.cost.is_some() {
             let help = "remove it, or compare with `oldSelf`";
-            self.say(
-                place,
-                "`optional_old_self` needs a rule about `oldSelf`".into(),
-                Some(help.into()),
-                true,
-            );
+            self.error(place, "`optional_old_self` needs a rule about `oldSelf`", help);
         }
     }
 
     fn cost(
         &mut self,
         what: &str,
+        rule: &Cel,
         examined: &Examined,
         schema: &Schema,
         decl: &Decl,
         scope: &Scope,
-        place: &Place,
+        place: &RulePlace,
     ) {
         let Some(once) = examined.cost else { return };
         let times = match what {
@@ -203,7 +195,11 @@ impl Walk {
             _ => scope.times.unwrap_or(MAX_REQUEST / (decl.least_bytes + 1)),
         };
         let cost = once.saturating_mul(times);
-        self.costs.push((cost, place.clone()));
+        self.costs.push(Cost {
+            cost,
+            place: place.clone(),
+            rule: super::first_words(&rule.rule),
+        });
         if cost <= RULE_BUDGET {
             return;
         }
@@ -213,26 +209,26 @@ impl Walk {
             what => format!("`{what}` can cost {factor} times what the API server allows"),
         };
         let help = advice(schema, scope);
-        self.say(place, message, Some(help), true);
+        self.error(place, message, help);
     }
 
     fn total(&mut self) {
         let total = self
             .costs
             .iter()
-            .fold(0u64, |sum, (cost, _)| sum.saturating_add(*cost));
+            .fold(0u64, |sum, rule| sum.saturating_add(rule.cost));
         // Rules that are too dear each have been complained about.
-        if total <= CRD_BUDGET || self.costs.iter().any(|(cost, _)| *cost > RULE_BUDGET) {
+        if total <= CRD_BUDGET || self.costs.iter().any(|rule| rule.cost > RULE_BUDGET) {
             return;
         }
-        self.costs.sort_by(|(a, _), (b, _)| b.cmp(a));
+        self.costs.sort_by_key(|rule| std::cmp::Reverse(rule.cost));
         let dearest: Vec<String> = self
             .costs
             .iter()
             .take(4)
-            .map(|(_, place)| format!("`{}` on `{}`", super::first_words(&place.rule), at(&place.path)))
+            .map(|each| format!("`{}` on `{}`", each.rule, at(&each.place.path)))
             .collect();
-        let Some((_, place)) = self.costs.first().cloned() else {
+        let Some(place) = self.costs.first().map(|dearest| dearest.place.clone()) else {
             return;
         };
         let factor = shown_factor(total, CRD_BUDGET);
@@ -242,7 +238,7 @@ impl Walk {
             "bound the lists, maps and texts of the dearest: {}",
             dearest.join(", ")
         );
-        self.say(&place, message, Some(help), true);
+        self.error(&place, message, help);
     }
 }
 
@@ -374,7 +370,7 @@ fn follow(path: &str, schema: &Schema) -> Result<(), String> {
 
 /// Each rule with its path, what was found about it, and how often it can run.
 #[cfg(test)]
-pub(super) fn examine_all(root: &Schema) -> Vec<(String, String, Examined, u64)> {
+pub(crate) fn examine_all(root: &Schema) -> Vec<(String, String, Examined, u64)> {
     fn visit(schema: &Schema, is_root: bool, scope: &Scope, all: &mut Vec<(String, String, Examined, u64)>) {
         let decl = Decl::of(schema, is_root || schema.embedded_resource);
         for rule in &schema.validations {

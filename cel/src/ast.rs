@@ -7,18 +7,18 @@ use std::ops::Range;
 
 /// One node.
 #[derive(Debug)]
-pub(super) struct Expr {
+pub(crate) struct Expr {
     /// Its number: an index into what the checker and the estimator note about nodes.
-    pub(super) id: usize,
+    pub(crate) id: usize,
     /// The bytes of the source it comes from.
-    pub(super) at: Range<usize>,
+    pub(crate) at: Range<usize>,
     /// How many nodes the longest way down from here has.
-    pub(super) depth: usize,
-    pub(super) kind: Kind,
+    pub(crate) depth: usize,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Literal(Literal),
     Ident(String),
     /// `operand.field`; with `test` it is what `has(…)` asks.
@@ -48,7 +48,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Null,
     Bool(bool),
     Int(i64),
@@ -61,20 +61,20 @@ pub(super) enum Literal {
 
 /// A loop over a list or the keys of a map: what `all`, `exists`, `map` and their kin are written out as.
 #[derive(Debug)]
-pub(super) struct Fold {
-    pub(super) range: Expr,
-    pub(super) variable: String,
+pub(crate) struct Fold {
+    pub(crate) range: Expr,
+    pub(crate) variable: String,
     /// The second variable of the forms that name key and value.
-    pub(super) second: Option<String>,
-    pub(super) init: Expr,
-    pub(super) condition: Expr,
-    pub(super) step: Expr,
-    pub(super) result: Expr,
+    pub(crate) second: Option<String>,
+    pub(crate) init: Expr,
+    pub(crate) condition: Expr,
+    pub(crate) step: Expr,
+    pub(crate) result: Expr,
 }
 
 impl Kind {
     /// How many nodes the longest way down has.
-    pub(super) fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         let of = |exprs: &mut dyn Iterator<Item = &Expr>| exprs.map(|expr| expr.depth).max().unwrap_or(0);
         match self {
             Kind::Literal(_) | Kind::Ident(_) | Kind::Message(_) => 0,
@@ -91,4 +91,4 @@ impl Kind {
 }
 
 /// The name of the variable in which a loop gathers its result; no source can spell it.
-pub(super) const ACCUMULATOR: &str = "@result";
+pub(crate) const ACCUMULATOR: &str = "@result";
