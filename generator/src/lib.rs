@@ -26,6 +26,7 @@ pub use rbuilder_catalogue::Minor;
 pub use rbuilder_diagnostic::Severity;
 pub use rbuilder_syntax::kubernetes::Kind as KubernetesKind;
 pub use rbuilder_syntax::token::MarkKind;
+pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::ProjectKinds;
 pub use sources::{SourceSet, Sources};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};

@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 
 use rbuilder_generator::rbac::normalize;
 use rbuilder_generator::{
-    Diagnostic, LeftOut, MarkKind, Options, Severity, Sources, Standing, StandingMarker,
-    find_standing_markers,
+    Diagnostic, LeftOut, MarkKind, Options, Severity, Sources, Standing, StandingMarker, Webhook,
+    WebhookKind, find_standing_markers,
 };
-use rbuilder_syntax::{Webhook, WebhookKind};
 use serde::Deserialize;
 
 use super::layout::Layout;
