@@ -14,8 +14,8 @@ use crate::repo;
 use crate::sh::Cmd;
 
 /// Prints the folder, after finding or making what belongs in it.
-pub(crate) fn run() -> Result<()> {
-    println!("{}", ensure()?.display());
+pub(crate) fn print_folder() -> Result<()> {
+    println!("{}", ensure_assets()?.display());
     Ok(())
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn run() -> Result<()> {
 /// # Errors
 ///
 /// Go or etcd is missing and could not be installed, or the build failed.
-pub(crate) fn ensure() -> Result<PathBuf> {
+pub(crate) fn ensure_assets() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) {
         if !is_complete(&folder) {
             bail!(
@@ -35,7 +35,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
         return Ok(folder);
     }
     let version = required_version("kube-apiserver", "k8s.io/kubernetes")?;
-    let folder = cache()?.join(format!("rbuilder/envtest/{version}-{}-{}", go_os(), go_arch()));
+    let folder = cache_folder()?.join(format!("rbuilder/envtest/{version}-{}-{}", go_os(), go_arch()));
     fs_err::create_dir_all(&folder)?;
     if !folder.join("kube-apiserver").is_file() {
         build_kube_apiserver(&version, &folder.join("kube-apiserver"))?;
@@ -60,7 +60,7 @@ fn is_complete(folder: &Path) -> bool {
 /// Go is missing, or the build failed.
 pub(crate) fn current_etcd() -> Result<PathBuf> {
     let version = required_version("etcd", "go.etcd.io/etcd/server/v3")?;
-    let folder = cache()?.join(format!("rbuilder/etcd/{version}-{}-{}", go_os(), go_arch()));
+    let folder = cache_folder()?.join(format!("rbuilder/etcd/{version}-{}-{}", go_os(), go_arch()));
     let binary = folder.join("etcd");
     if !binary.is_file() {
         fs_err::create_dir_all(&folder)?;
@@ -113,16 +113,17 @@ fn build_kube_apiserver(version: &str, binary: &Path) -> Result<()> {
     go_build("kube-apiserver", &flags, binary)
 }
 
-/// Whether there is a Go to build with.
+/// Returns true where there is a Go to build with.
 pub(crate) fn has_go() -> bool {
-    Cmd::new("go").arg("version").succeeds()
+    Cmd::new("go version").succeeds()
 }
 
 /// Builds the program of a module of tools/, without C. It appears under its own name only when it is whole.
 fn go_build(module: &str, linker_flags: &str, binary: &Path) -> Result<()> {
     let partial = binary.with_file_name(format!(".{module}-{}", std::process::id()));
-    let built = Cmd::new("go")
-        .args(["build", "-trimpath", "-ldflags", linker_flags, "-o"])
+    let built = Cmd::new("go build -trimpath -ldflags")
+        .arg(linker_flags)
+        .arg("-o")
         .arg(&partial)
         .arg(".")
         .dir(&module_folder(module))
@@ -164,30 +165,29 @@ fn find_etcd() -> Option<PathBuf> {
 /// Installs Debian's and Ubuntu's package, where this process may.
 fn install_etcd() -> Result<()> {
     let advice = "install etcd 3.4 or newer (Debian and Ubuntu: `apt-get install etcd-server`)";
-    if !Cmd::new("apt-get").arg("--version").succeeds() {
+    if !Cmd::new("apt-get --version").succeeds() {
         bail!("etcd is not on the path: {advice}");
     }
     eprintln!("installing etcd-server");
-    let apt = |words: &[&str]| {
+    let apt = |line: &str| {
         // apt writes its progress to standard output, which belongs to the answer.
-        Cmd::new("apt-get")
-            .args(words)
+        Cmd::new(line)
             .env("DEBIAN_FRONTEND", "noninteractive")
             .read()
             .map(drop)
     };
-    let install = ["install", "--yes", "--no-install-recommends", "etcd-server"];
-    apt(&install)
-        .or_else(|_| apt(&["update"]).and_then(|()| apt(&install)))
+    let install = "apt-get install --yes --no-install-recommends etcd-server";
+    apt(install)
+        .or_else(|_| apt("apt-get update").and_then(|()| apt(install)))
         .with_context(|| format!("etcd is not on the path and could not be installed: {advice}"))
 }
 
-/// The user's cache folder.
+/// Returns the user's cache folder.
 ///
 /// # Errors
 ///
 /// The environment names none.
-pub(crate) fn cache() -> Result<PathBuf> {
+pub(crate) fn cache_folder() -> Result<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)

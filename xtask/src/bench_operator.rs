@@ -1,4 +1,4 @@
-//! `cargo xtask bench-operator`: what an operator costs, beside the same operator in Go on controller-runtime.
+//! `cargo xtask bench-operator`: the cost of an operator, beside the same operator in Go on controller-runtime.
 //!
 //! Both operators are in testdata/bench, with the program that measures them: it starts etcd and kube-apiserver, makes
 //! the objects, runs the operators by turns and prints the table. This task builds the three, and an etcd as clusters
@@ -35,11 +35,11 @@ pub(crate) struct Args {
     #[arg(long, default_value = "50,200")]
     rates: String,
 
-    /// How long each rate is kept, in seconds
+    /// Seconds for which each rate is kept
     #[arg(long, default_value_t = 10)]
     seconds: u32,
 
-    /// How long to wait for memory to settle, in seconds
+    /// Seconds to wait for memory to settle
     #[arg(long, default_value_t = 15)]
     settle: u64,
 
@@ -57,8 +57,8 @@ pub(crate) struct Args {
 }
 
 /// Builds, measures and prints a table.
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let assets = assets::ensure()?;
+pub(crate) fn measure_operators(args: &Args) -> Result<()> {
+    let assets = assets::ensure_assets()?;
     let etcd = match args.packaged_etcd {
         true => assets.join("etcd"),
         false => {
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         operators.push(format!("go={}", manager.display()));
         operators.push(format!("go-tuned={GO_TUNED} {} --tuned", manager.display()));
     }
-    let mut driver = Cmd::new(&target.join("release/bench-driver").to_string_lossy())
+    let mut driver = Cmd::program(target.join("release/bench-driver"))
         .env("KUBEBUILDER_ASSETS", assets)
         .env("TEST_ASSET_ETCD", etcd)
         .args(["--objects", &args.objects, "--rates", &args.rates])
@@ -99,7 +99,7 @@ fn folder() -> PathBuf {
     repo::root().join("testdata/bench")
 }
 
-/// Where the operators are built, which belong to no workspace of this repository.
+/// Returns the target folder of the operators, which belong to no workspace of this repository.
 fn target() -> PathBuf {
     let ours = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     ours.unwrap_or_else(|| repo::root().join("target")).join("bench")
@@ -107,8 +107,8 @@ fn target() -> PathBuf {
 
 fn cargo_build(target: &Path, package: &str) -> Result<()> {
     // One package at a time: built together, the operator would get the features that only the driver needs.
-    Cmd::new("cargo")
-        .args(["build", "--release", "--package", package])
+    Cmd::new("cargo build --release --package")
+        .arg(package)
         .dir(&folder().join("rust"))
         .env("CARGO_TARGET_DIR", target)
         // The project's own Cargo.toml says which, not this workspace's .cargo/config.toml.
@@ -128,8 +128,7 @@ fn needs_go(otherwise: &str) -> Result<()> {
 fn go_build(target: &Path) -> Result<PathBuf> {
     needs_go("--no-go measures the Rust operator alone")?;
     let binary = target.join("go-manager");
-    Cmd::new("go")
-        .args(["build", "-trimpath", "-ldflags", "-s -w", "-o"])
+    Cmd::new("go build -trimpath -ldflags '-s -w' -o")
         .arg(&binary)
         .arg(".")
         .dir(&folder().join("go"))

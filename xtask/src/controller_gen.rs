@@ -15,8 +15,8 @@ pub(crate) const VERSION: &str = "v0.21.0";
 /// # Errors
 ///
 /// Go is missing, or the build failed.
-pub(crate) fn ensure() -> Result<PathBuf> {
-    let folder = assets::cache()?.join(format!("rbuilder/controller-gen/{VERSION}"));
+pub(crate) fn ensure_controller_gen() -> Result<PathBuf> {
+    let folder = assets::cache_folder()?.join(format!("rbuilder/controller-gen/{VERSION}"));
     let binary = folder.join("controller-gen");
     if !binary.is_file() {
         build(&folder)?;
@@ -25,7 +25,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
 }
 
 fn build(folder: &Path) -> Result<()> {
-    if !Cmd::new("go").arg("version").succeeds() {
+    if !assets::has_go() {
         bail!(
             "controller-gen is built from its Go module, and `go` is not on the path: install Go 1.26 or newer"
         );
@@ -34,8 +34,7 @@ fn build(folder: &Path) -> Result<()> {
     fs_err::create_dir_all(folder)?;
     // Installed beside the place and moved there, so that a build that was killed leaves nothing under the name.
     let partial = tempfile::Builder::new().prefix(".build-").tempdir_in(folder)?;
-    Cmd::new("go")
-        .arg("install")
+    Cmd::new("go install")
         .arg(format!(
             "sigs.k8s.io/controller-tools/cmd/controller-gen@{VERSION}"
         ))

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 }
 
 /// Makes the pages again; writes or compares them.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn update_pages(args: &Args) -> Result<()> {
     let path = repo::root().join(MARKERS_PAGE);
     let page = markers_page()?;
     if fs_err::read_to_string(&path).is_ok_and(|old| old == page) {

@@ -17,50 +17,23 @@ use crate::sh::Cmd;
 pub(crate) struct Project {
     /// The folder in examples/, and the project's name.
     pub(crate) name: &'static str,
-    /// What a user types, in order.
-    pub(crate) commands: &'static [&'static [&'static str]],
-    /// What is written by hand after the scaffold: kept from the committed tree.
+    /// The commands a user types, in order, without `rbuilder`.
+    pub(crate) commands: &'static [&'static str],
+    /// Files written by hand after the scaffold: kept from the committed tree.
     pub(crate) kept: &'static [&'static str],
 }
 
 /// From an empty folder to the Memcached API, as README.md and the tutorial do it.
-pub(crate) const MEMCACHED: &[&[&str]] = &[
-    &["init", "--domain", "example.com"],
-    &[
-        "create",
-        "api",
-        "--group",
-        "cache",
-        "--version",
-        "v1alpha1",
-        "--kind",
-        "Memcached",
-    ],
+pub(crate) const MEMCACHED: &[&str] = &[
+    "init --domain example.com",
+    "create api --group cache --version v1alpha1 --kind Memcached",
 ];
 
 /// From an empty folder to two versions of the CronJob API.
-const CRON_JOB: &[&[&str]] = &[
-    &["init", "--domain", "tutorial.kubebuilder.io"],
-    &[
-        "create",
-        "api",
-        "--group",
-        "batch",
-        "--version",
-        "v1",
-        "--kind",
-        "CronJob",
-    ],
-    &[
-        "create",
-        "api",
-        "--group",
-        "batch",
-        "--version",
-        "v2",
-        "--kind",
-        "CronJob",
-    ],
+const CRON_JOB: &[&str] = &[
+    "init --domain tutorial.kubebuilder.io",
+    "create api --group batch --version v1 --kind CronJob",
+    "create api --group batch --version v2 --kind CronJob",
 ];
 
 /// The committed projects. The first is the tour's; docs/examples.md says what each shows.
@@ -107,17 +80,8 @@ pub(crate) const PROJECTS: &[Project] = &[
     Project {
         name: "foo-operator",
         commands: &[
-            &["init", "--domain", "k8s.io"],
-            &[
-                "create",
-                "api",
-                "--group",
-                "samplecontroller",
-                "--version",
-                "v1alpha1",
-                "--kind",
-                "Foo",
-            ],
+            "init --domain k8s.io",
+            "create api --group samplecontroller --version v1alpha1 --kind Foo",
         ],
         kept: &[
             "Cargo.lock",
@@ -133,7 +97,7 @@ pub(crate) const PROJECTS: &[Project] = &[
     Project {
         name: "pod-count-operator",
         // A controller over Kubernetes' own kinds is written by hand: `create api` begins with a kind of the project.
-        commands: &[&["init", "--domain", "example.com"]],
+        commands: &["init --domain example.com"],
         kept: &[
             "Cargo.lock",
             "README.md",
@@ -193,14 +157,14 @@ pub(crate) struct Args {
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Makes every project again; writes the result or compares it.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn update_projects(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let mut stale = Vec::new();
     for project in PROJECTS {
         let committed = repo::root().join("examples").join(project.name);
         let old = read_tree(&committed)?;
         let new = generate(project, &bin, &old)?;
-        let differences = differences(&old, &new);
+        let differences = unified_diffs(&old, &new);
         if differences.is_empty() {
             println!("examples/{} is up to date", project.name);
             continue;
@@ -222,7 +186,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// What the commands make today, with the hand-written files of `committed` laid over.
+/// Makes what the commands make today, with the hand-written files of `committed` laid over.
 fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
     // As deep as examples/<name>: the path of the `rbuilder` dependency is relative inside this checkout.
     let folder = repo::root().join("target").join(project.name);
@@ -238,15 +202,14 @@ fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
             write_file(&folder.join(path), content)?;
         }
     }
-    rbuilder(bin, &folder, &["manifests"])?;
+    rbuilder(bin, &folder, "manifests")?;
     let files = read_tree(&folder)?;
     fs_err::remove_dir_all(&folder)?;
     Ok(files)
 }
 
-fn rbuilder(bin: &Path, folder: &Path, args: &[&str]) -> Result<()> {
-    Cmd::new("rbuilder")
-        .args(args)
+fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<()> {
+    Cmd::new(&format!("rbuilder {line}"))
         .dir(folder)
         .path_first(bin)?
         .read()
@@ -277,7 +240,7 @@ pub(crate) fn read_tree(folder: &Path) -> Result<Files> {
 }
 
 /// Unified diffs from `old` to `new`; empty when they are the same.
-pub(crate) fn differences(old: &Files, new: &Files) -> String {
+pub(crate) fn unified_diffs(old: &Files, new: &Files) -> String {
     let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let text = |files: &Files, path: &String| {
         files
@@ -350,7 +313,7 @@ mod tests {
     #[test]
     fn differences_name_each_changed_file() {
         let check = |old: &[(&str, &str)], new: &[(&str, &str)], expected: &str| {
-            assert_eq!(differences(&files(old), &files(new)), expected);
+            assert_eq!(unified_diffs(&files(old), &files(new)), expected);
         };
         check(&[("a", "1\n")], &[("a", "1\n")], "");
         check(
@@ -365,7 +328,7 @@ mod tests {
     #[test]
     fn an_empty_file_that_appears_is_a_difference() {
         assert_eq!(
-            differences(&files(&[]), &files(&[("a", "")])),
+            unified_diffs(&files(&[]), &files(&[("a", "")])),
             "--- /dev/null\n+++ a\n"
         );
     }

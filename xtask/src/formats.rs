@@ -19,11 +19,10 @@ pub(crate) struct Args {
 }
 
 /// Asks about every string; writes the verdicts or compares them.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let path = repo::root().join(RECORDED);
     let old = fs_err::read_to_string(&path)?;
-    let new = Cmd::new("go")
-        .args(["run", "."])
+    let new = Cmd::new("go run .")
         .arg(&path)
         .dir(&repo::root().join("tools/formats"))
         .read()?;

@@ -1,6 +1,6 @@
 //! The automation of this repository: `cargo xtask <task>`. CI runs the same tasks as people do.
 //!
-//! A task is a file with a `run` function and a line in [`Task`]. Tasks drive the `rbuilder` command as a process, the
+//! A task is a file with a function and a line in [`Task`]. Tasks drive the `rbuilder` command as a process, the
 //! way its users do, so this crate stays light to build and tests what is shipped. A task whose result is committed
 //! takes `--check`, which changes nothing and fails when the committed result is stale.
 
@@ -75,18 +75,18 @@ fn main() -> ExitCode {
 
 fn run(task: &Task) -> anyhow::Result<()> {
     match task {
-        Task::Assets => assets::run(),
-        Task::Bench(args) => bench::run(args),
-        Task::BenchOperator(args) => bench_operator::run(args),
-        Task::Catalogue(args) => catalogue::run(args),
-        Task::Docs(args) => docs::run(args),
-        Task::Examples(args) => examples::run(args),
-        Task::Formats(args) => formats::run(args),
-        Task::Mutations(args) => mutations::run(args),
-        Task::Oracle(args) => oracle::run(args),
-        Task::Patterns(args) => patterns::run(args),
-        Task::Scaffold(args) => scaffold::run(args),
-        Task::Tidy => tidy::run(),
-        Task::Tour(args) => tour::run(args),
+        Task::Assets => assets::print_folder(),
+        Task::Bench(args) => bench::measure_manifests(args),
+        Task::BenchOperator(args) => bench_operator::measure_operators(args),
+        Task::Catalogue(args) => catalogue::make_catalogue(args),
+        Task::Docs(args) => docs::update_pages(args),
+        Task::Examples(args) => examples::update_projects(args),
+        Task::Formats(args) => formats::record_verdicts(args),
+        Task::Mutations(args) => mutations::record_answers(args),
+        Task::Oracle(args) => oracle::record_manifests(args),
+        Task::Patterns(args) => patterns::record_verdicts(args),
+        Task::Scaffold(args) => scaffold::walk_journeys(args),
+        Task::Tidy => tidy::check_conventions(),
+        Task::Tour(args) => tour::show_tour(args),
     }
 }

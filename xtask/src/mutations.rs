@@ -1,4 +1,4 @@
-//! `cargo xtask mutations`: what kube-apiserver says to the mutation corpus, recorded.
+//! `cargo xtask mutations`: kube-apiserver's answers to the mutation corpus, recorded.
 //!
 //! `generator/tests/mutations` holds small projects with one mistake each, and others that only look wrong. This task
 //! runs `runtime/tests/mutations`, which sends what each would make to a real API server, and commits the answers;
@@ -17,11 +17,10 @@ pub(crate) struct Args {
 }
 
 /// Asks the server about every case; writes its answers or compares them.
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let mut command = Cmd::new("cargo")
-        .args(["test", "--package", "rbuilder", "--test", "mutations", "--"])
+pub(crate) fn record_answers(args: &Args) -> Result<()> {
+    let mut command = Cmd::new("cargo test --package rbuilder --test mutations --")
         .args(["--exact", "the_server_says_what_is_recorded"])
-        .env("KUBEBUILDER_ASSETS", assets::ensure()?)
+        .env("KUBEBUILDER_ASSETS", assets::ensure_assets()?)
         .dir(repo::root());
     if !args.check {
         command = command.env("SNAPSHOTS", "overwrite");

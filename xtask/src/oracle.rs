@@ -1,4 +1,4 @@
-//! `cargo xtask oracle`: what controller-gen makes of the Go half of the oracle, recorded.
+//! `cargo xtask oracle`: controller-gen's manifests of the Go half of the oracle, recorded.
 //!
 //! testdata/oracle/go holds APIs in Go, testdata/oracle/rust the same APIs in Rust. This task runs controller-gen on
 //! the former and commits its output to testdata/oracle/recorded, a folder for each run; `generator/tests/oracle.rs`
@@ -6,7 +6,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::examples::{Files, differences, read_tree, write_tree};
+use crate::examples::{Files, read_tree, unified_diffs, write_tree};
 use crate::sh::Cmd;
 use crate::{controller_gen, repo};
 
@@ -63,13 +63,13 @@ pub(crate) struct Args {
 }
 
 /// Runs controller-gen on every API; writes its output or compares it.
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let binary = controller_gen::ensure()?;
+pub(crate) fn record_manifests(args: &Args) -> Result<()> {
+    let binary = controller_gen::ensure_controller_gen()?;
     let mut new = Files::new();
     for run in RUNS {
         let folder = tempfile::Builder::new().prefix("rbuilder-oracle-").tempdir()?;
         let generator = run.generator.split(':').next().unwrap_or_default();
-        Cmd::new(&binary.to_string_lossy())
+        Cmd::program(&binary)
             .arg(run.generator)
             .arg(format!("paths={}", run.paths))
             .arg(format!("output:{generator}:dir={}", folder.path().display()))
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let committed = repo::root().join(RECORDED);
     let old = read_tree(&committed)?;
-    let differences = differences(&old, &new);
+    let differences = unified_diffs(&old, &new);
     if differences.is_empty() {
         println!("{RECORDED} is up to date");
     } else if args.check {

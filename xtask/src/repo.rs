@@ -1,4 +1,4 @@
-//! Where things are in this repository, and the `rbuilder` command built from it.
+//! Places in this repository, and the `rbuilder` command built from it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::sh::Cmd;
 
-/// The root of the checkout that this binary was built from.
+/// Returns the root of the checkout that this binary was built from.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -19,30 +19,21 @@ pub(crate) fn root() -> &'static Path {
 ///
 /// The build failed, or cargo did not say where it put the binary.
 pub(crate) fn build_rbuilder() -> Result<PathBuf> {
-    build(&[])
+    build("dev")
 }
 
-/// The same, as it is shipped.
+/// Builds the same as it is shipped.
 ///
 /// # Errors
 ///
 /// As [`build_rbuilder`].
 pub(crate) fn build_rbuilder_release() -> Result<PathBuf> {
-    build(&["--release"])
+    build("release")
 }
 
-fn build(profile: &[&str]) -> Result<PathBuf> {
-    let messages = Cmd::new("cargo")
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "rbuilder-cli",
-            "--bin",
-            "rbuilder",
-        ])
-        .args(["--message-format", "json-render-diagnostics"])
-        .args(profile)
+fn build(profile: &str) -> Result<PathBuf> {
+    let messages = Cmd::new("cargo build --quiet --package rbuilder-cli --bin rbuilder")
+        .args(["--message-format=json-render-diagnostics", "--profile", profile])
         .dir(root())
         .read()?;
     let binary = messages

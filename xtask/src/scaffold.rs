@@ -16,7 +16,8 @@ use crate::sh::Cmd;
 struct Journey {
     /// The folder, and the project's name.
     name: &'static str,
-    commands: &'static [&'static [&'static str]],
+    /// The commands, without `rbuilder`.
+    commands: &'static [&'static str],
 }
 
 const JOURNEYS: &[Journey] = &[
@@ -27,121 +28,27 @@ const JOURNEYS: &[Journey] = &[
     Journey {
         name: "webhook-operator",
         commands: &[
-            &["init", "--domain", "example.com"],
-            &[
-                "create",
-                "api",
-                "--group",
-                "crew",
-                "--version",
-                "v1",
-                "--kind",
-                "Mate",
-            ],
-            &[
-                "create",
-                "webhook",
-                "--group",
-                "crew",
-                "--version",
-                "v1",
-                "--kind",
-                "Mate",
-                "--defaulting",
-                "--validation",
-            ],
-            &[
-                "create",
-                "api",
-                "--group",
-                "crew",
-                "--version",
-                "v2",
-                "--kind",
-                "Mate",
-            ],
-            &[
-                "create",
-                "webhook",
-                "--group",
-                "crew",
-                "--version",
-                "v1",
-                "--kind",
-                "Mate",
-                "--conversion",
-                "--spoke",
-                "v2",
-            ],
+            "init --domain example.com",
+            "create api --group crew --version v1 --kind Mate",
+            "create webhook --group crew --version v1 --kind Mate --defaulting --validation",
+            "create api --group crew --version v2 --kind Mate",
+            "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
         ],
     },
     Journey {
         name: "grouped-operator",
         commands: &[
-            &[
-                "init",
-                "--domain",
-                "example.com",
-                "--multigroup",
-                "--license",
-                "none",
-            ],
-            &[
-                "create",
-                "api",
-                "--group",
-                "crew",
-                "--version",
-                "v1",
-                "--kind",
-                "Captain",
-                "--namespaced=false",
-            ],
-            &[
-                "create",
-                "api",
-                "--group",
-                "ship",
-                "--version",
-                "v2beta1",
-                "--kind",
-                "HTTPFrigate",
-                "--controller=false",
-            ],
-            &[
-                "create",
-                "webhook",
-                "--group",
-                "crew",
-                "--version",
-                "v1",
-                "--kind",
-                "Captain",
-                "--validation",
-            ],
+            "init --domain example.com --multigroup --license none",
+            "create api --group crew --version v1 --kind Captain --namespaced=false",
+            "create api --group ship --version v2beta1 --kind HTTPFrigate --controller=false",
+            "create webhook --group crew --version v1 --kind Captain --validation",
         ],
     },
     Journey {
         name: "namespaced-operator",
         commands: &[
-            &[
-                "init",
-                "--domain",
-                "example.com",
-                "--namespaced",
-                "--owner",
-                "The Crew",
-            ],
-            &[
-                "create",
-                "api",
-                "--group",
-                "crew",
-                "--version",
-                "v1",
-                "--kind",
-                "Sailor",
-            ],
+            "init --domain example.com --namespaced --owner 'The Crew'",
+            "create api --group crew --version v1 --kind Sailor",
         ],
     },
 ];
@@ -208,7 +115,7 @@ pub(crate) struct Args {
 }
 
 /// Walks every journey.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let chosen = |journey: &&Journey| {
         args.filter
@@ -239,8 +146,7 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
     fs_err::create_dir(&folder)?;
     for (done, command) in journey.commands.iter().enumerate() {
         println!();
-        Cmd::new("rbuilder")
-            .args(*command)
+        Cmd::new(&format!("rbuilder {command}"))
             .dir(&folder)
             .path_first(bin)?
             .echo()
@@ -259,8 +165,7 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     let folder = parent.path().join(NAMES);
     fs_err::create_dir(&folder)?;
     let rbuilder = |line: &str| {
-        Cmd::new("rbuilder")
-            .args(line.split(' ').collect::<Vec<_>>())
+        Cmd::new(&format!("rbuilder {line}"))
             .dir(&folder)
             .path_first(bin)?
             .echo()
@@ -283,10 +188,9 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
         rbuilder(&webhooks)?;
     }
     rbuilder("manifests --check")?;
-    cargo(&folder).args(["fmt", "--check"]).echo().run()?;
+    cargo(&folder, "fmt --check").echo().run()?;
     join_tests(&folder)?;
-    cargo(&folder)
-        .args(["clippy", "--quiet", "--all-targets", "--", "--deny", "warnings"])
+    cargo(&folder, "clippy --quiet --all-targets -- --deny warnings")
         .echo()
         .run()
 }
@@ -308,27 +212,25 @@ fn join_tests(folder: &Path) -> Result<()> {
 
 /// Everything a scaffolded project promises.
 fn check(folder: &Path, bin: &Path) -> Result<()> {
-    Cmd::new("rbuilder")
-        .args(["manifests", "--check"])
+    Cmd::new("rbuilder manifests --check")
         .dir(folder)
         .path_first(bin)?
         .echo()
         .run()?;
-    cargo(folder).args(["fmt", "--check"]).echo().run()?;
+    cargo(folder, "fmt --check").echo().run()?;
     // Warnings are errors here; the lint's own group of complaints comes with the build, so one build serves both.
-    cargo(folder)
-        .args(["clippy", "--quiet", "--all-targets", "--", "--deny", "warnings"])
+    cargo(folder, "clippy --quiet --all-targets -- --deny warnings")
         .echo()
         .run()?;
-    cargo(folder).args(["test", "--quiet"]).echo().run()?;
+    cargo(folder, "test --quiet").echo().run()?;
     render(folder)
 }
 
 /// Cargo as a user runs it: the Kubernetes version comes from the project, not from this workspace's environment.
 ///
 /// The variable is empty rather than absent, as in `.ci/run`, so that the two share what they build.
-fn cargo(folder: &Path) -> Cmd {
-    Cmd::new("cargo")
+fn cargo(folder: &Path, line: &str) -> Cmd {
+    Cmd::new(&format!("cargo {line}"))
         .dir(folder)
         .env("CARGO_TARGET_DIR", target_dir())
         .env("K8S_OPENAPI_ENABLED_VERSION", "")
@@ -351,11 +253,7 @@ fn render(folder: &Path) -> Result<()> {
         return Ok(());
     };
     for target in ["config/default", "config/crd", "config/samples"] {
-        let text = Cmd::new(kustomize[0])
-            .args([kustomize[1], target])
-            .dir(folder)
-            .echo()
-            .read()?;
+        let text = Cmd::new(kustomize).arg(target).dir(folder).echo().read()?;
         if target == "config/default" {
             check_default(&text)?;
         }
@@ -364,11 +262,11 @@ fn render(folder: &Path) -> Result<()> {
 }
 
 /// The command that renders, in the two forms in which people have it.
-fn kustomize() -> Option<[&'static str; 2]> {
-    if Cmd::new("kubectl").args(["version", "--client"]).succeeds() {
-        Some(["kubectl", "kustomize"])
-    } else if Cmd::new("kustomize").arg("version").succeeds() {
-        Some(["kustomize", "build"])
+fn kustomize() -> Option<&'static str> {
+    if Cmd::new("kubectl version --client").succeeds() {
+        Some("kubectl kustomize")
+    } else if Cmd::new("kustomize version").succeeds() {
+        Some("kustomize build")
     } else {
         None
     }

@@ -17,11 +17,20 @@ pub(crate) struct Cmd {
 }
 
 impl Cmd {
-    /// A program looked up on `PATH`, without arguments.
-    pub(crate) fn new(program: &str) -> Self {
+    /// A program, looked up on `PATH`, with its arguments as one line: `git ls-files --cached`.
+    ///
+    /// Words end at white space; single quotes keep a word with spaces together. Nothing is expanded. What is not known
+    /// when this is written (a path, a version) is added with [`arg`](Self::arg), which needs no quotes.
+    pub(crate) fn new(line: &str) -> Self {
+        let mut words = split_words(line).into_iter();
+        Self::program(words.next().unwrap_or_default()).args(words)
+    }
+
+    /// A program without arguments, by its path.
+    pub(crate) fn program(program: impl AsRef<OsStr>) -> Self {
         Self {
+            words: vec![quoted(&program.as_ref().to_string_lossy())],
             inner: Command::new(program),
-            words: vec![program.to_owned()],
             dir: None,
             echo: false,
         }
@@ -139,7 +148,7 @@ impl Cmd {
         Ok(ended.rusage)
     }
 
-    /// Whether the program can be started and succeeds; its output is dropped.
+    /// Runs the program without its output and returns true when it could be started and succeeded.
     pub(crate) fn succeeds(mut self) -> bool {
         self.inner
             .stdout(Stdio::null())
@@ -158,6 +167,25 @@ impl Cmd {
             None => format!("`{}`", self.line()),
         }
     }
+}
+
+/// The words of a line: they end at white space, but for that in single quotes.
+fn split_words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut is_quoted = false;
+    for letter in line.chars() {
+        if letter == '\'' {
+            is_quoted = !is_quoted;
+            word.get_or_insert_default();
+        } else if letter.is_whitespace() && !is_quoted {
+            words.extend(word.take());
+        } else {
+            word.get_or_insert_default().push(letter);
+        }
+    }
+    words.extend(word);
+    words
 }
 
 /// An argument as a shell wants it typed.
@@ -181,6 +209,15 @@ mod tests {
         check("", "''");
         check("two words", "'two words'");
         check("it's", r"'it'\''s'");
+    }
+
+    #[test]
+    fn splits_lines_as_a_shell_does() {
+        let check = |line: &str, expected: &[&str]| assert_eq!(split_words(line), expected, "{line}");
+        check("git  ls-files --cached", &["git", "ls-files", "--cached"]);
+        check("init --owner 'The Crew'", &["init", "--owner", "The Crew"]);
+        check("a '' --b=' c'", &["a", "", "--b= c"]);
+        check("", &[]);
     }
 
     #[test]

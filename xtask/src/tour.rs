@@ -12,12 +12,12 @@ use crate::sh::Cmd;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where to make the project [default: a new folder in the system's temporary folder]
+    /// Folder to make the project in [default: a new folder in the system's temporary folder]
     folder: Option<PathBuf>,
 }
 
 /// Scaffolds the Memcached operator, fills in what its tutorial writes by hand, and shows the CRD and the role.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn show_tour(args: &Args) -> Result<()> {
     let project = &PROJECTS[0];
     let bin = repo::build_rbuilder()?;
     let folder = new_folder(args.folder.as_deref(), project.name)?;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         rbuilder(&bin, &folder, command)?;
     }
     fill_in(project, &folder)?;
-    rbuilder(&bin, &folder, &["manifests"])?;
+    rbuilder(&bin, &folder, "manifests")?;
     for manifests in ["config/crd/bases", "config/rbac/role.yaml"] {
         for path in files_of(&folder.join(manifests))? {
             show(&folder, &path)?;
@@ -59,10 +59,9 @@ fn new_folder(asked: Option<&Path>, name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-fn rbuilder(bin: &Path, folder: &Path, args: &[&str]) -> Result<()> {
+fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<()> {
     println!();
-    Cmd::new("rbuilder")
-        .args(args)
+    Cmd::new(&format!("rbuilder {line}"))
         .dir(folder)
         .path_first(bin)?
         .echo()

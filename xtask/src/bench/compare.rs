@@ -14,8 +14,8 @@ use crate::sh::Cmd;
 
 const MANIFESTS: &str = "config";
 
-pub(super) fn run(rbuilder: &Path, folder: &Path, args: &Args) -> Result<()> {
-    let controller_gen = controller_gen::ensure()?;
+pub(super) fn measure_both(rbuilder: &Path, folder: &Path, args: &Args) -> Result<()> {
+    let controller_gen = controller_gen::ensure_controller_gen()?;
     println!(
         "CPU time, user and system, and peak memory; the least of {} runs by turns",
         args.runs
@@ -55,7 +55,7 @@ impl Pair {
     }
 
     fn measure(&self, name: &str, rbuilder: &Path, controller_gen: &Path, runs: usize) -> Result<()> {
-        go::prepare(&self.go)?;
+        go::load_dependencies(&self.go)?;
         let commands = || {
             [
                 (&self.go, generate(controller_gen, &self.go)),
@@ -110,7 +110,7 @@ fn print_row(name: &str, absent: bool, [theirs, ours]: &[Cost; 2]) {
 }
 
 fn generate(controller_gen: &Path, folder: &Path) -> Cmd {
-    Cmd::new(&controller_gen.to_string_lossy())
+    Cmd::program(controller_gen)
         .args(["crd", "rbac:roleName=manager-role", "paths=./..."])
         .args([
             "output:crd:artifacts:config=config/crd/bases",

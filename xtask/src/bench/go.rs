@@ -40,9 +40,9 @@ pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
 }
 
 /// Completes `go.mod` and loads what the packages need, so that no measured run does.
-pub(super) fn prepare(folder: &Path) -> Result<()> {
-    Cmd::new("go").args(["mod", "tidy"]).dir(folder).cost()?;
-    Cmd::new("go").args(["build", "./..."]).dir(folder).cost()?;
+pub(super) fn load_dependencies(folder: &Path) -> Result<()> {
+    Cmd::new("go mod tidy").dir(folder).cost()?;
+    Cmd::new("go build ./...").dir(folder).cost()?;
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: what `rbuilder manifests` costs, how the cost grows with the number of kinds, and what
-//! controller-gen takes for the same API.
+//! `cargo xtask bench`: the cost of `rbuilder manifests`, its growth with the number of kinds, and the cost of
+//! controller-gen for the same API.
 //!
 //! The whole command is measured, from start to exit, on projects made here: reading, parsing, generating, printing,
 //! comparing with what is on disk, and writing where there is nothing yet. Instructions are counted with valgrind, for
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 }
 
 /// Measures and prints a table.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     let bin = match &args.bin {
         Some(folder) => std::path::absolute(folder)?,
         None => repo::build_rbuilder_release()?,
@@ -55,14 +55,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => temporary.path().to_owned(),
     };
     if args.compare {
-        return compare::run(&bin, &folder, args);
+        return compare::measure_both(&bin, &folder, args);
     }
     alone(&bin, &folder, args)
 }
 
-/// What the command costs, with the manifests on disk up to date.
+/// Measures the command with the manifests on disk up to date.
 fn alone(bin: &Path, folder: &Path, args: &Args) -> Result<()> {
-    let counts = Cmd::new("valgrind").arg("--version").succeeds();
+    let counts = Cmd::new("valgrind --version").succeeds();
     if !counts {
         println!("valgrind is not on the path: instructions are not counted");
     }
@@ -125,13 +125,12 @@ impl Cost {
 }
 
 fn manifests(bin: &Path, folder: &Path) -> Cmd {
-    Cmd::new(&bin.to_string_lossy()).arg("manifests").dir(folder)
+    Cmd::program(bin).arg("manifests").dir(folder)
 }
 
 fn count_instructions(bin: &Path, folder: &Path) -> Result<u64> {
     let out = folder.join("counts");
-    Cmd::new("valgrind")
-        .args(["--quiet", "--tool=callgrind"])
+    Cmd::new("valgrind --quiet --tool=callgrind")
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(bin)
         .arg("manifests")
@@ -184,9 +183,7 @@ mod tests {
         let mut cost = Cost::default();
         cost.add(Cmd::new("true")).unwrap();
         assert!(cost.cpu.is_some() && cost.memory > Some(0));
-        let error = cost
-            .add(Cmd::new("sh").args(["-c", "echo why; exit 3"]))
-            .unwrap_err();
+        let error = cost.add(Cmd::new("sh -c 'echo why; exit 3'")).unwrap_err();
         assert!(error.to_string().contains("why"), "{error}");
     }
 

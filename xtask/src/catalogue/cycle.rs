@@ -7,7 +7,7 @@ use rbuilder_schema::{Schema, any_object};
 
 /// Makes open content of every mention that leads back to the type it stands in: the API server keeps it as it is
 /// and does not check it.
-pub(crate) fn cut(types: &mut Types) -> Vec<String> {
+pub(crate) fn cut_cycles(types: &mut Types) -> Vec<String> {
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, node) in types.iter() {
         visit(node, &mut |mentioned| {

@@ -41,7 +41,7 @@ struct Field {
 /// A doc comment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Comment {
-    /// What readers see, by controller-gen's rules.
+    /// The text that readers see, by controller-gen's rules.
     pub(crate) text: String,
     /// The lines that begin with `+`, without it.
     pub(crate) markers: Vec<String>,
@@ -243,7 +243,7 @@ impl Comment {
 }
 
 /// The package of a type that OpenAPI names `io.k8s.api.core.v1.Pod`.
-pub(crate) fn package(openapi: &str) -> Result<(String, &str)> {
+pub(crate) fn package_of(openapi: &str) -> Result<(String, &str)> {
     let (module, name) = openapi.rsplit_once('.').context("a name has a module")?;
     let module = module
         .strip_prefix("io.k8s.")

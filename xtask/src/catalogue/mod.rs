@@ -42,7 +42,7 @@ const DATA: &str = "catalogue/data/kubernetes.bin";
 const README: &str = "catalogue/data/README.md";
 
 /// Makes the catalogue again; writes or compares it.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
     let mut minors = BTreeMap::new();
     for (number, release) in RELEASES {
         let minor = Minor::new(*number).with_context(|| format!("the catalogue has no minor {number}"))?;
@@ -82,19 +82,19 @@ fn types(minor: Minor, release: &str) -> Result<Types> {
     for name in go::MODULES {
         comments.read(name, &module(name, &format!("v0.{release}"))?)?;
     }
-    let mut found = openapi::read(&documents, &comments)?;
-    found.notes.extend(cycle::cut(&mut found.types));
-    found.notes.extend(topology::relax(&mut found.types));
+    let mut found = openapi::read_documents(&documents, &comments)?;
+    found.notes.extend(cycle::cut_cycles(&mut found.types));
+    found.notes.extend(topology::relax_list_keys(&mut found.types));
     for note in &found.notes {
         println!("1.{release}: {note}");
     }
-    rust::select(minor, found.types)
+    rust::select_types(minor, found.types)
 }
 
 /// The folder of a Go module below `k8s.io`, downloaded when it is not there yet.
 fn module(name: &str, version: &str) -> Result<PathBuf> {
-    let about = Cmd::new("go")
-        .args(["mod", "download", "-json", &format!("k8s.io/{name}@{version}")])
+    let about = Cmd::new("go mod download -json")
+        .arg(format!("k8s.io/{name}@{version}"))
         .dir(&std::env::temp_dir())
         .read()?;
     let about: Value = serde_json::from_str(&about)?;

@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 
 use super::go::{self, Comment, Comments};
 
-/// What the documents define.
+/// The types that the documents define.
 pub(crate) struct Found {
     /// Every type, by path below the crate.
     pub(crate) types: Types,
-    /// Where documents and Go source differ.
+    /// Differences between documents and Go source.
     pub(crate) notes: Vec<String>,
 }
 
 /// Reads all documents in a folder.
-pub(crate) fn read(folder: &Path, comments: &Comments) -> Result<Found> {
+pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found> {
     let mut definitions: BTreeMap<String, Value> = BTreeMap::new();
     for entry in fs_err::read_dir(folder)? {
         let document: Value = serde_json::from_slice(&fs_err::read(entry?.path())?)?;
@@ -58,7 +58,7 @@ fn rust_path(name: &str) -> Option<String> {
 }
 
 fn definition(name: &str, schema: &Value, comments: &Comments, notes: &mut Vec<String>) -> Result<Node> {
-    let (package, type_name) = go::package(name)?;
+    let (package, type_name) = go::package_of(name)?;
     let mut node = node(schema).context("the schema")?;
     if let Some(comment) = comments.of_type(&package, type_name)
         && !describe(&mut node, comment)

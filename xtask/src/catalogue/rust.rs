@@ -19,7 +19,7 @@ const GENERIC: &[&str] = &["List", "apimachinery::pkg::apis::meta::v1::WatchEven
 /// The types that the crate has, of those the documents define.
 ///
 /// The documents have one list type more for each kind, for which the crate has its generic `List`.
-pub(crate) fn select(minor: Minor, mut types: Types) -> Result<Types> {
+pub(crate) fn select_types(minor: Minor, mut types: Types) -> Result<Types> {
     let paths = paths(minor)?;
     let missing: Vec<&String> = paths
         .iter()
@@ -79,8 +79,7 @@ fn declared(line: &str) -> Option<&str> {
 
 /// The folder of the crate, as cargo has it.
 fn source() -> Result<PathBuf> {
-    let metadata = Cmd::new("cargo")
-        .args(["metadata", "--format-version", "1", "--locked"])
+    let metadata = Cmd::new("cargo metadata --format-version 1 --locked")
         .dir(repo::root())
         .read()?;
     let metadata: Value = serde_json::from_str(&metadata)?;

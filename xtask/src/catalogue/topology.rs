@@ -7,7 +7,7 @@ use rbuilder_schema::ListType;
 
 /// Takes the keys off lists whose items can be without one of them. Kubernetes' own server copes with such items; in a
 /// CRD it refuses the list.
-pub(crate) fn relax(types: &mut Types) -> Vec<String> {
+pub(crate) fn relax_list_keys(types: &mut Types) -> Vec<String> {
     let mut loose: BTreeSet<(String, String)> = BTreeSet::new();
     for (path, node) in &*types {
         for (name, property) in &node.properties {
@@ -32,7 +32,7 @@ pub(crate) fn relax(types: &mut Types) -> Vec<String> {
     notes
 }
 
-/// Whether every item of a list has all of the list's keys, or a default for them.
+/// Returns true when every item of a list has all of the list's keys, or a default for them.
 fn has_keys(types: &Types, list: &Node) -> bool {
     let items = list.items.as_deref();
     let referred = items.and_then(|items| types.get(items.reference.as_deref()?));

@@ -1,4 +1,4 @@
-//! `cargo xtask patterns`: what Go's regexp, which kube-apiserver runs, says of patterns.
+//! `cargo xtask patterns`: verdicts of Go's regexp, which kube-apiserver runs, on patterns.
 //!
 //! Records the verdicts on the table of patterns here, which `schema/tests/re2.rs` holds the parser and the matcher of
 //! `rbuilder-schema` to, and writes the names of Unicode's classes that the parser knows.
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Change nothing; compare this many random patterns, and random texts for each, with the parser and the matcher
     #[arg(long, conflicts_with = "check")]
     random: Option<u64>,
-    /// Where the random patterns begin
+    /// Seed of the first random pattern
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -38,7 +38,7 @@ struct Question {
     texts: Vec<String>,
 }
 
-/// What Go's regexp says.
+/// The verdict of Go's regexp.
 struct Answer {
     /// The code of the error, where it does not compile.
     error: Option<String>,
@@ -47,7 +47,7 @@ struct Answer {
 }
 
 /// Asks Go's regexp; writes its verdicts or compares them.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     if let Some(count) = args.random {
         return compare_random(args.seed, count);
     }
@@ -70,7 +70,7 @@ fn write_or_compare(path: &str, text: &str, is_check: bool) -> Result<()> {
 
 fn go(arguments: &[&str]) -> Result<String> {
     let program = repo::root().join("xtask/src/patterns/main.go");
-    Cmd::new("go").arg("run").arg(program).args(arguments).read()
+    Cmd::new("go run").arg(program).args(arguments).read()
 }
 
 /// The Rust source of the names of Unicode's classes.
@@ -124,7 +124,7 @@ pub(super) static TABLES: &[Table] = &[\n",
 
 /// The lines of the recorded file.
 fn verdicts() -> Result<String> {
-    let questions = table::questions();
+    let questions = table::all_questions();
     let answers = ask(&questions)?;
     let mut text = String::new();
     for (question, answer) in questions.iter().zip(answers) {
@@ -170,7 +170,7 @@ fn answer(line: &str) -> Result<Answer> {
 
 /// Compares random patterns; fails with those that differ.
 fn compare_random(seed: u64, count: u64) -> Result<()> {
-    let questions: Vec<Question> = (seed..seed + count).map(random::question).collect();
+    let questions: Vec<Question> = (seed..seed + count).map(random::random_question).collect();
     let answers = ask(&questions)?;
     let (mut valid, mut held, mut undecided) = (0, 0, 0);
     let mut differences = 0;

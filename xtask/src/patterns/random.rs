@@ -131,7 +131,7 @@ const LETTERS: &[&str] = &[
 ];
 
 /// Makes the question of a seed.
-pub(super) fn question(seed: u64) -> Question {
+pub(super) fn random_question(seed: u64) -> Question {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut choose = move |count: usize| {
         // Marsaglia's xorshift.

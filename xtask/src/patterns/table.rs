@@ -54,7 +54,7 @@ const OPERATORS: &[&str] = &[
     "{2}?{3}?",
 ];
 
-/// What every valid pattern of the systematic ones is held against.
+/// The texts that every valid pattern of the systematic ones is held against.
 const TEXTS: &[&str] = &[
     "", "a", "b", "aa", "ab", "A", "aB", "0", "_", " ", "\n", "a\nb", "{", "}", "a{,2}", "a{2,1}", "\\", "]",
     "-", "é", "É",
@@ -418,7 +418,7 @@ const PATTERNS: &[(&str, &[&str])] = &[
 ];
 
 /// All questions.
-pub(super) fn questions() -> Vec<Question> {
+pub(super) fn all_questions() -> Vec<Question> {
     let mut all: Vec<Question> = PATTERNS
         .iter()
         .map(|(pattern, texts)| question((*pattern).to_owned(), texts))

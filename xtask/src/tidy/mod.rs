@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::repo;
 use crate::sh::Cmd;
@@ -16,7 +16,7 @@ struct File<'a> {
     text: &'a str,
 }
 
-/// What is wrong, if anything; the line, where it is one line.
+/// A convention: returns each breach, with its line where it is one line.
 type Rule = fn(&File<'_>) -> Vec<(Option<usize>, &'static str)>;
 
 const RULES: &[Rule] = &[
@@ -29,9 +29,8 @@ const RULES: &[Rule] = &[
 ];
 
 /// Applies every rule to every file that git knows or would add.
-pub(crate) fn run() -> Result<()> {
-    let list = Cmd::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+pub(crate) fn check_conventions() -> Result<()> {
+    let list = Cmd::new("git ls-files --cached --others --exclude-standard")
         .dir(repo::root())
         .read()?;
     let mut complaints = Vec::new();
@@ -51,7 +50,6 @@ pub(crate) fn run() -> Result<()> {
                 }),
         );
     }
-    complaints.extend(licences()?);
     if !complaints.is_empty() {
         bail!("{}", complaints.join("\n"));
     }
@@ -162,66 +160,6 @@ fn lines(
         .collect()
 }
 
-/// Licences that deny.toml does not allow, among the workspace's dependencies.
-///
-/// cargo-deny says more, where it is installed; this needs nothing but cargo. The JSON is searched as text: a licence
-/// and a package name hold nothing that JSON escapes.
-fn licences() -> Result<Vec<String>> {
-    let policy = fs_err::read_to_string(repo::root().join("deny.toml"))?;
-    let allowed = allowed_licences(&policy).context("deny.toml lists no `allow`ed licences")?;
-    let metadata = Cmd::new("cargo")
-        .args(["metadata", "--format-version", "1", "--locked"])
-        .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
-        .dir(repo::root())
-        .read()?;
-    let mut complaints: Vec<_> = packages(&metadata)
-        .filter(|(_, licence)| !is_allowed(licence, &allowed))
-        .map(|(name, licence)| format!("{name}: the licence `{licence}` is not allowed by deny.toml"))
-        .collect();
-    complaints.sort();
-    complaints.dedup();
-    Ok(complaints)
-}
-
-fn allowed_licences(policy: &str) -> Option<Vec<&str>> {
-    let (_, list) = policy.split_once("\nallow = [")?;
-    let (list, _) = list.split_once(']')?;
-    let names: Vec<_> = list.split('"').skip(1).step_by(2).collect();
-    (!names.is_empty()).then_some(names)
-}
-
-/// Name and licence of each package in the output of `cargo metadata`.
-fn packages(metadata: &str) -> impl Iterator<Item = (&str, &str)> {
-    metadata.split(r#"{"name":""#).skip(1).filter_map(|package| {
-        let (name, rest) = package.split_once('"')?;
-        // A dependency or a target begins the same way; only a package has an id and a licence before its contents.
-        let (_, licence) = rest.split_once(r#""license":"#)?;
-        let head = &rest[..rest.len() - licence.len()];
-        let is_package = head.starts_with(r#","version":"#) && !head.contains(r#""dependencies":"#);
-        let licence = licence
-            .strip_prefix('"')
-            .map_or("none", |text| text.split('"').next().unwrap_or_default());
-        is_package.then_some((name, licence))
-    })
-}
-
-/// Whether an SPDX expression can be met with allowed licences only. `OR` binds weaker than `AND`, as in SPDX.
-fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
-    // Old manifests write `/` for OR. A parenthesis holds an OR within an AND: each side must then be met.
-    let expression = expression.replace('/', " OR ");
-    if let Some((group, rest)) = expression
-        .strip_prefix('(')
-        .and_then(|rest| rest.split_once(") AND "))
-    {
-        return is_allowed(group, allowed) && is_allowed(rest, allowed);
-    }
-    expression.split(" OR ").any(|choice| {
-        choice
-            .split(" AND ")
-            .all(|licence| allowed.contains(&licence.trim_matches(['(', ')', ' '])))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,48 +198,5 @@ mod tests {
         check(compiled_samples, "cli/src/a.rs", ignored, &[Some(2)]);
         check(compiled_samples, "docs/a.md", "```ignore\nb()\n```\n", &[Some(1)]);
         check(compiled_samples, "docs/a.md", "```rust,no_run\nb()\n```\n", &[]);
-    }
-
-    #[test]
-    fn spdx_expressions_are_met_by_allowed_licences() {
-        let allowed = [
-            "MIT",
-            "Apache-2.0",
-            "ISC",
-            "Apache-2.0 WITH LLVM-exception",
-            "BSD-3-Clause",
-        ];
-        let check = |expression: &str, expected: bool| {
-            assert_eq!(is_allowed(expression, &allowed), expected, "{expression}")
-        };
-        check("MIT", true);
-        check("GPL-3.0-only", false);
-        check("MIT OR GPL-3.0-only", true);
-        check("MIT/Apache-2.0", true);
-        check("Apache-2.0 AND ISC", true);
-        check("MIT AND GPL-3.0-only", false);
-        check("Apache-2.0 WITH LLVM-exception", true);
-        check("(MIT OR GPL-3.0-only) AND BSD-3-Clause", true);
-        check("(MIT OR Apache-2.0) AND Unicode-3.0", false);
-        check("none", false);
-    }
-
-    #[test]
-    fn packages_are_told_from_dependencies() {
-        let metadata = concat!(
-            r#"{"packages":[{"name":"a","version":"1.0.0","id":"x","license":"MIT","license_file":null,"#,
-            r#""dependencies":[{"name":"b","source":"registry"}]},"#,
-            r#"{"name":"c","version":"1.0.0","id":"y","license":null,"license_file":null,"dependencies":[]}]}"#
-        );
-        assert_eq!(
-            packages(metadata).collect::<Vec<_>>(),
-            [("a", "MIT"), ("c", "none")]
-        );
-    }
-
-    #[test]
-    fn the_committed_policy_can_be_read() {
-        let policy = fs_err::read_to_string(repo::root().join("deny.toml")).unwrap();
-        assert!(allowed_licences(&policy).unwrap().contains(&"Apache-2.0"));
     }
 }
