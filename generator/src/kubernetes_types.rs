@@ -8,7 +8,6 @@ use rbuilder_diagnostic::Severity;
 use rbuilder_schema::Schema;
 
 use crate::Diagnostic;
-use crate::cargo::Asked;
 
 /// The catalogue of a package.
 #[derive(Default)]
@@ -26,9 +25,9 @@ struct Doubt {
 }
 
 impl KubernetesTypes {
-    /// The types of the minor that a feature chooses, else of the one that the build is told, else of the newest.
-    pub(crate) fn choose(asked: &Asked, told: Option<Minor>) -> Self {
-        let minor = asked.minor().or(told);
+    /// Returns the types of a minor, or those of the newest when nothing chooses one. `place` is the dependency on
+    /// k8s-openapi, whose feature would choose: the path of a manifest, and the bytes in it.
+    pub(crate) fn choose(minor: Option<Minor>, place: Option<(String, Range<usize>)>) -> Self {
         let others = |(path, range)| Doubt {
             path,
             range,
@@ -41,7 +40,7 @@ impl KubernetesTypes {
             catalogue: Catalogue::new(minor.unwrap_or_default()),
             doubt: match minor {
                 Some(_) => None,
-                None => asked.place.clone().map(others),
+                None => place.map(others),
             },
         }
     }

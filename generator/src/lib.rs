@@ -8,7 +8,9 @@ mod collect;
 mod crd;
 mod kubernetes_types;
 mod origin;
+mod orphan;
 mod package;
+mod place;
 pub mod rbac;
 mod report;
 mod resolve;
@@ -179,10 +181,12 @@ fn manifests(
     let Some(manifests) = cargo::read(sources, options, report) else {
         return;
     };
-    let kubernetes = KubernetesTypes::choose(&manifests.k8s_openapi, options.kubernetes);
+    let k8s_openapi = manifests.k8s_openapi;
+    let minor = k8s_openapi.minor().or(options.kubernetes);
+    let kubernetes = KubernetesTypes::choose(minor, k8s_openapi.place);
     let build = collect::Build::Asked;
     let mut collected = collect::collect(sources, manifests.packages, kubernetes, build, options, report);
-    collect::warn_of_orphans(sources, options, &collected, report);
+    orphan::warn_of_orphans(sources, options, &collected, report);
     let package = &mut collected.package;
     origin::name_files(package);
     let package = &*package;

@@ -4,7 +4,8 @@
 use rbuilder_schema::{Content, Field, Markers, Origin, Shape};
 use rbuilder_syntax::{Span, Type};
 
-use crate::package::{FileId, Package, Place};
+use crate::package::Package;
+use crate::place::{FileId, Place};
 
 /// Writes the file into every rule of every item.
 pub(crate) fn name_files(package: &mut Package) {

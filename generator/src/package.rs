@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 
 use rbuilder_syntax::{CustomResource, RbacRule, Span, Type, TypeRef, Webhook};
 
-use crate::cargo::Dependency;
 use crate::kubernetes_types::KubernetesTypes;
-use crate::selection::Skipped;
+use crate::place::FileId;
 
 /// Declares a number that indexes one of the package's lists.
 macro_rules! id {
@@ -24,10 +23,6 @@ id!(
     PackageId
 );
 id!(
-    /// A file that was parsed.
-    FileId
-);
-id!(
     /// A module of a target.
     ModuleId
 );
@@ -40,17 +35,9 @@ id!(
     AliasId
 );
 
-/// A place in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place {
-    pub(crate) file: FileId,
-    pub(crate) span: Span,
-}
-
 /// The source of a run: of the packages that are asked for all targets, of path crates what is needed of them.
 #[derive(Default)]
 pub(crate) struct Package {
-    pub(crate) files: Vec<File>,
     pub(crate) modules: Vec<Module>,
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
@@ -64,6 +51,15 @@ pub(crate) struct Package {
     pub(crate) kubernetes: KubernetesTypes,
 }
 
+/// The crate that a name in source stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Dependency {
+    /// A path crate, which is a package of the run.
+    Package(PackageId),
+    /// A crate whose source is not at hand, by its name.
+    Other(String),
+}
+
 /// A Cargo package.
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -75,10 +71,6 @@ pub(crate) struct Member {
     pub(crate) dependencies: BTreeMap<String, Dependency>,
     /// Whether the paths of imports begin at the root of the crate, as in edition 2015.
     pub(crate) is_2015: bool,
-}
-
-pub(crate) struct File {
-    pub(crate) path: String,
 }
 
 #[derive(Debug)]
@@ -124,7 +116,22 @@ pub(crate) struct TypeItem {
     pub(crate) skipped: Option<Skipped>,
 }
 
-/// Which of serde's traits a type derives.
+/// Why no CRD is written for a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skipped {
+    /// The command line says so.
+    Flag,
+    /// `skip` in `Cargo.toml` names it.
+    Listed,
+    /// `only` in `Cargo.toml` does not name it.
+    Unlisted,
+    /// Its group belongs to another project.
+    Foreign(&'static str),
+    /// `schema = "disabled"`, and nothing that the program derives gives it a schema.
+    NoSchema,
+}
+
+/// The traits of serde that a type derives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SerdeDerives {
     pub(crate) writes: bool,

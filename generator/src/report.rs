@@ -1,15 +1,16 @@
-//! Collects complaints and brings them into the order in which they are said.
+//! Collects diagnostics and sorts them by place.
 
 use std::ops::Range;
 
 use rbuilder_diagnostic::Severity;
 
 use crate::Diagnostic;
-use crate::package::{File, Package, Place};
+use crate::place::{FileId, Files, Place};
 
-/// Everything to be said about a package.
+/// The diagnostics of a run, and the files they are about.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
+    pub(crate) files: Files,
     list: Vec<Diagnostic>,
 }
 
@@ -24,72 +25,61 @@ impl Report {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Whether an error was told in a part of a file.
-    pub(crate) fn is_told(&self, package: &Package, place: Place, part: Range<usize>, message: &str) -> bool {
-        let path = &package.files[place.file.0].path;
-        self.list.iter().any(|told| {
-            told.severity == Severity::Error
-                && told.message == message
-                && told.path == *path
-                && part.start <= told.range.start
-                && told.range.end <= part.end
+    /// Returns true if an error with this message has been reported within a part of a file.
+    pub(crate) fn has_error(&self, file: FileId, part: Range<usize>, message: &str) -> bool {
+        let path = self.files.path(file);
+        self.list.iter().any(|known| {
+            known.severity == Severity::Error
+                && known.message == message
+                && known.path == *path
+                && part.start <= known.range.start
+                && known.range.end <= part.end
         })
     }
 
-    /// Adds what `rbuilder-syntax` said about a file.
+    /// Adds the diagnostics of `rbuilder-syntax` about a file.
     pub(crate) fn add_all(
         &mut self,
-        file: &File,
+        file: FileId,
         found: impl IntoIterator<Item = rbuilder_syntax::Diagnostic>,
     ) {
         for diagnostic in found {
-            self.push(Diagnostic {
-                path: file.path.clone(),
-                range: diagnostic.place.range(),
-                severity: diagnostic.severity,
-                message: diagnostic.message,
-                help: diagnostic.help,
-            });
+            let place = Place {
+                file,
+                span: diagnostic.place,
+            };
+            self.add(place, diagnostic.severity, diagnostic.message, diagnostic.help);
         }
     }
 
-    /// Adds a complaint about a place of a package that has been collected.
-    pub(crate) fn say(
+    /// Adds a diagnostic about a place.
+    pub(crate) fn add(
         &mut self,
-        package: &Package,
         place: Place,
         severity: Severity,
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        let file = &package.files[place.file.0];
-        let range = place.span.range();
         self.push(Diagnostic {
-            path: file.path.clone(),
-            range,
+            path: self.files.path(place.file).to_owned(),
+            range: place.span.range(),
             severity,
             message: message.into(),
             help,
         });
     }
 
-    pub(crate) fn error(&mut self, package: &Package, place: Place, message: impl Into<String>, help: &str) {
+    pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
-        self.say(package, place, Severity::Error, message, help);
+        self.add(place, Severity::Error, message, help);
     }
 
-    pub(crate) fn warning(
-        &mut self,
-        package: &Package,
-        place: Place,
-        message: impl Into<String>,
-        help: &str,
-    ) {
+    pub(crate) fn warning(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
-        self.say(package, place, Severity::Warning, message, help);
+        self.add(place, Severity::Warning, message, help);
     }
 
-    /// By place, without duplicates: an item that two targets share is read twice.
+    /// Returns the diagnostics by place, without duplicates: an item that two targets share is read twice.
     pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
         let key = |d: &Diagnostic| {
             (

@@ -9,7 +9,8 @@ use rbuilder_schema::{
 };
 use rbuilder_syntax::{Span, Type, TypeKind, TypeRef};
 
-use crate::package::{Direction, ModuleId, Package, Place, TypeId};
+use crate::package::{Direction, ModuleId, Package, TypeId};
+use crate::place::Place;
 use crate::report::Report;
 use crate::resolve::{Bindings, Resolver, Scope, Target, Ty, lookup};
 use crate::serde_forms;
@@ -212,9 +213,7 @@ impl<'a> Schemas<'a> {
                 file: item.file,
                 span: span_of(model, &site),
             };
-            let package = self.package();
-            self.report()
-                .warning(package, place, warning.message, &warning.help);
+            self.report().warning(place, warning.message, &warning.help);
         }
         self.check_one_way(model, scope)?;
         match assemble(&model.container, &slots) {
@@ -251,8 +250,7 @@ impl<'a> Schemas<'a> {
             Site::Container | Site::Variant(_) => return false,
         };
         let attributes = span_of(model, &before).range().end..place.span.range().start;
-        let package = self.package();
-        self.report().is_told(package, place, attributes, message)
+        self.report().has_error(place.file, attributes, message)
     }
 
     /// The form of a type is that of its fields only as far as serde's derives make it.
@@ -277,8 +275,7 @@ impl<'a> Schemas<'a> {
         let by_hand = self.by_hand.get(&id).map_or(&[][..], Vec::as_slice);
         if by_hand.contains(&Direction::Read) && derives.writes {
             let message = format!("`{name}` is read by hand; the schema is that of what its derive writes");
-            let package = self.package();
-            self.report().warning(package, place, message, help);
+            self.report().warning(place, message, help);
         } else if !by_hand.is_empty() && !derives.reads && !derives.writes {
             let message =
                 format!("`{name}` writes itself by hand, so its form cannot be read from its fields");
@@ -310,8 +307,7 @@ impl<'a> Schemas<'a> {
             let message = format!("`{name}` is read as another type, and written by its own fields");
             let help =
                 "write `into` with the same type in `#[serde(…)]`: the API server refuses what is written";
-            let package = self.package();
-            self.report().warning(package, place, message, help);
+            self.report().warning(place, message, help);
             Some(())
         } else {
             let message = format!("`{name}` is written as another type, and read by its own fields");
@@ -367,8 +363,7 @@ impl<'a> Schemas<'a> {
     }
 
     fn error<T>(&mut self, place: Place, message: impl Into<String>, help: &str) -> Option<T> {
-        let package = self.package();
-        self.report().error(package, place, message, help);
+        self.report().error(place, message, help);
         None
     }
 }

@@ -21,6 +21,7 @@ use crate::cargo;
 use crate::collect::{Build, Collected, collect, place_of_mark};
 use crate::kubernetes_types::KubernetesTypes;
 use crate::package::Package;
+use crate::place::Files;
 use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 
@@ -81,8 +82,8 @@ pub enum LeftOut {
 /// Every marker in the source text of the folder that the command runs in and of the packages that are read,
 /// ordered by place.
 pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<Standing> {
-    let asked = files_of(sources, options, Build::Asked);
-    let every = files_of(sources, options, Build::Every);
+    let (asked, files) = collect_build(sources, options, Build::Asked);
+    let (every, _) = collect_build(sources, options, Build::Every);
     let mut found = Vec::new();
     for path in rust_files(sources, options, &every.files) {
         let reason = if asked.files.contains(&path) || every.files.contains(&path) {
@@ -103,7 +104,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
             read_file(&path, &text, reason, &mut found);
         }
     }
-    let skipped = skipped_kinds(&asked.package);
+    let skipped = skipped_kinds(&asked.package, &files);
     for standing in &mut found {
         if skipped.contains(&(standing.path.as_str(), standing.range.start)) {
             standing.reason = LeftOut::Skipped;
@@ -112,20 +113,20 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
     found
 }
 
-/// Where the kinds are that are read and not written: the file, and the first byte of the struct's name.
-fn skipped_kinds(package: &Package) -> BTreeSet<(&str, usize)> {
+/// The places of the kinds that are read and not written: the file, and the first byte of the struct's name.
+fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let skipped = package.types.iter().filter(|item| item.skipped.is_some());
     skipped
         .filter_map(|item| {
             let start = item.model.as_ref()?.custom_resource.as_ref()?.span.start;
-            Some((package.files[item.file.0].path.as_str(), start as usize))
+            Some((files.path(item.file), start as usize))
         })
         .collect()
 }
 
 /// The files that some build of the packages reads.
 pub(crate) fn files_of_every_build(sources: &dyn Sources, options: &Options) -> BTreeSet<String> {
-    files_of(sources, options, Build::Every).files
+    collect_build(sources, options, Build::Every).0.files
 }
 
 /// Whether a text may hold a marker; most do not, and need not be read.
@@ -135,18 +136,19 @@ pub(crate) fn may_hold_markers(text: &str) -> bool {
         .any(|word| text.contains(word))
 }
 
-fn files_of(sources: &dyn Sources, options: &Options, build: Build) -> Collected {
-    // The run itself says what is wrong with the source.
-    let mut unsaid = Report::default();
-    let packages = cargo::read(sources, options, &mut unsaid).map_or_else(Vec::new, |read| read.packages);
+/// Collects a build without its diagnostics: the run itself says what is wrong with the source.
+fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Collected, Files) {
+    let mut report = Report::default();
+    let packages = cargo::read(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
     let kubernetes = KubernetesTypes::default();
-    collect(sources, packages, kubernetes, build, options, &mut unsaid)
+    let collected = collect(sources, packages, kubernetes, build, options, &mut report);
+    (collected, report.files)
 }
 
 /// The Rust files here and in the packages that are read, with those that builds read.
 fn rust_files(sources: &dyn Sources, options: &Options, read: &BTreeSet<String>) -> BTreeSet<String> {
-    let mut unsaid = Report::default();
-    let packages = cargo::read(sources, options, &mut unsaid).map_or_else(Vec::new, |read| read.packages);
+    let mut report = Report::default();
+    let packages = cargo::read(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
     let mut files = read.clone();
     let mut folders: Vec<(String, usize)> = packages.into_iter().map(|package| (package.folder, 0)).collect();
     folders.push((String::new(), 0));

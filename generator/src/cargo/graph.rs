@@ -8,13 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-use rbuilder_catalogue::Minor;
 use toml_edit::{Item, TableLike};
 
 use super::file::{File, Files, table, text, texts, truth};
+use super::manifest::{K8sOpenapi, Manifest};
+use super::metadata::Selection;
+use super::targets;
 use super::workspace;
-use super::{Dependency, Manifest, Selection, targets};
 use crate::Diagnostic;
+use crate::package::{Dependency, PackageId};
 use crate::report::Report;
 use crate::resolve;
 use crate::sources::{Sources, join};
@@ -53,7 +55,7 @@ struct Wanted {
     /// Features asked for, `default` among them unless it is turned off.
     features: BTreeSet<String>,
     /// Where it is written.
-    at: Option<std::ops::Range<usize>>,
+    at: Option<Range<usize>>,
     on: bool,
     /// The package, once the dependency is on.
     index: Option<Index>,
@@ -239,17 +241,18 @@ impl<'a> Graph<'a> {
 
     /// The features of k8s-openapi that the packages ask for. A library leaves the choice to the programs that use it
     /// and makes one for its own tests, so the dependencies of tests count where no other says anything.
-    pub(super) fn k8s_openapi(&self) -> Asked {
-        let mut asked = Asked::default();
-        self.nodes
-            .iter()
-            .for_each(|node| asked.add(&node.file, &node.wanted));
-        if asked.minor().is_none() {
+    pub(super) fn k8s_openapi(&self) -> K8sOpenapi {
+        let mut found = K8sOpenapi::default();
+        for node in &self.nodes {
+            add_k8s_openapi(&mut found, &node.file, &node.wanted);
+        }
+        if found.minor().is_none() {
             for node in &self.nodes {
-                asked.add(&node.file, &wanted(&node.file, node.root.as_deref(), true));
+                let with_dev = wanted(&node.file, node.root.as_deref(), true);
+                add_k8s_openapi(&mut found, &node.file, &with_dev);
             }
         }
-        asked
+        found
     }
 
     /// What the later stages need of each package.
@@ -281,28 +284,12 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// What is asked of k8s-openapi.
-#[derive(Debug, Default)]
-pub(crate) struct Asked {
-    features: BTreeSet<String>,
-    /// Where the crate is a dependency: the manifest, and the bytes in it.
-    pub(crate) place: Option<(String, Range<usize>)>,
-}
-
-impl Asked {
-    fn add(&mut self, file: &File, wanted: &BTreeMap<String, Wanted>) {
-        for wanted in wanted.values().filter(|wanted| wanted.package == "k8s-openapi") {
-            self.features.extend(wanted.features.iter().cloned());
-            let place = || (file.path.clone(), wanted.at.clone().unwrap_or(0..0));
-            self.place.get_or_insert_with(place);
-        }
-    }
-
-    /// The Kubernetes that a feature chooses.
-    pub(crate) fn minor(&self) -> Option<Minor> {
-        self.features
-            .iter()
-            .find_map(|feature| Minor::from_feature(feature))
+/// Adds what a manifest asks of k8s-openapi.
+fn add_k8s_openapi(found: &mut K8sOpenapi, file: &File, wanted: &BTreeMap<String, Wanted>) {
+    for wanted in wanted.values().filter(|wanted| wanted.package == "k8s-openapi") {
+        found.features.extend(wanted.features.iter().cloned());
+        let place = || (file.path.clone(), wanted.at.clone().unwrap_or(0..0));
+        found.place.get_or_insert_with(place);
     }
 }
 
@@ -313,7 +300,7 @@ impl Wanted {
             .index
             .and_then(|index| Some((index, libraries[index].as_ref()?)));
         let dependency = match library {
-            Some((index, _)) => Dependency::Package(index),
+            Some((index, _)) => Dependency::Package(PackageId(index)),
             None => Dependency::Other(self.package.replace('-', "_")),
         };
         let name = match library {

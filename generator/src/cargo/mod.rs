@@ -5,58 +5,22 @@
 
 mod file;
 mod graph;
+mod manifest;
 mod metadata;
 mod targets;
 mod workspace;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use file::{File, text};
-pub(crate) use graph::Asked;
 use graph::{Graph, Index};
+pub(crate) use manifest::{Manifest, Manifests};
 pub(crate) use metadata::{NamedKind, Selection};
-pub(crate) use targets::Library;
 
 use crate::report::Report;
 use crate::sources::Sources;
 use crate::{Diagnostic, Options};
 use rbuilder_diagnostic::suggest;
-
-/// What a package's manifest says about its source.
-#[derive(Debug)]
-pub(crate) struct Manifest {
-    /// Where the package is.
-    pub(crate) folder: String,
-    pub(crate) library: Option<Library>,
-    /// The roots of the other targets whose kinds are wanted.
-    pub(crate) roots: Vec<String>,
-    /// Whether the kinds and markers of the library are wanted; otherwise only types that others use.
-    pub(crate) selected: bool,
-    /// The features that are on.
-    pub(crate) features: BTreeSet<String>,
-    /// By name in source.
-    pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// Whether the edition is 2015.
-    pub(crate) is_2015: bool,
-    /// Which kinds are written, where the package is asked for.
-    pub(crate) selection: Selection,
-}
-
-/// All manifests of a run.
-#[derive(Debug)]
-pub(crate) struct Manifests {
-    pub(crate) packages: Vec<Manifest>,
-    pub(crate) k8s_openapi: Asked,
-}
-
-/// The crate behind a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Dependency {
-    /// A path crate, by its place in the list of manifests.
-    Package(usize),
-    /// A crate whose source is not at hand, by its name.
-    Other(String),
-}
 
 /// Reads the manifests of the packages that are asked for and of every path crate they use. Nothing comes back
 /// when the reason has been reported.

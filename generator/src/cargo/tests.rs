@@ -1,5 +1,6 @@
 use super::*;
 use crate::SourceSet;
+use crate::package::Dependency;
 
 fn files(list: &[(&str, &str)]) -> SourceSet {
     let mut sources = SourceSet::default();
@@ -198,7 +199,7 @@ fn what_dependencies_are_called() {
         .dependencies
         .iter()
         .map(|(name, dependency)| match dependency {
-            Dependency::Package(index) => format!("{name} = {}", manifests[*index].folder),
+            Dependency::Package(index) => format!("{name} = {}", manifests[index.0].folder),
             Dependency::Other(package) => format!("{name} = crate {package}"),
         })
         .collect();

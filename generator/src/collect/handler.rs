@@ -4,7 +4,8 @@ use rbuilder_syntax::grammar::{Function, Implementation, Parameter};
 use rbuilder_syntax::token::Malformed;
 use rbuilder_syntax::{TypeKind, TypeRef, Webhook};
 
-use crate::package::{FileId, Handler, ModuleId};
+use crate::package::{Handler, ModuleId};
+use crate::place::FileId;
 
 /// Reads what the webhook's kind can be told from.
 pub(super) fn read(

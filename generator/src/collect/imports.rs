@@ -1,18 +1,65 @@
 //! `use` trees to single imports.
 
 use rbuilder_syntax::token::{Cursor, Delimiter, Malformed};
+use rbuilder_syntax::{Diagnostic, Span};
+
+use super::file::FileReader;
+use crate::package::{Dependency, ModuleId, Name};
 
 /// One name brought in, or everything of a module.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Import {
+enum Import {
     /// The name here, and the path it stands for.
     Name(String, Vec<String>),
     /// The path of the module.
     Glob(Vec<String>),
 }
 
+impl FileReader<'_, '_> {
+    pub(super) fn imports(&mut self, tree: Cursor<'_>, module: ModuleId) -> Result<(), Malformed> {
+        for import in imports(tree)? {
+            match import {
+                Import::Name(name, path) => {
+                    self.refuse_renamed(&name, &path, tree.span(), module);
+                    // A derive or a function of the same name does not take a type's place.
+                    let names = &mut self.collector.package.modules[module.0].names;
+                    names.entry(name).or_insert(Name::Import(path));
+                }
+                Import::Glob(path) => self.collector.package.modules[module.0].globs.push(path),
+            }
+        }
+        Ok(())
+    }
+
+    /// Derives and markers are known by their own names.
+    fn refuse_renamed(&mut self, name: &str, path: &[String], span: Span, module: ModuleId) {
+        let Some(real) = path.last().filter(|last| *last != name) else {
+            return;
+        };
+        let dependencies = &self.collector.package.member(module).dependencies;
+        let is_ours = || {
+            let first = path.iter().find(|segment| !segment.is_empty());
+            first.is_some_and(|first| match dependencies.get(first) {
+                Some(Dependency::Other(real)) => real.starts_with("rbuilder"),
+                _ => first == "rbuilder",
+            })
+        };
+        let is_hidden = match real.as_str() {
+            "CustomResource" | "CrdSchema" => true,
+            "rbac" | "webhook" => is_ours(),
+            _ => false,
+        };
+        if is_hidden && !self.is_foreign {
+            let message =
+                format!("`{real}` has another name here, and rbuilder knows this by its own name only");
+            let help = format!("import `{real}` without `as`");
+            self.session.report(Diagnostic::error(span, message).help(help));
+        }
+    }
+}
+
 /// All imports of a `use` item, from behind the word; a leading `::` is an empty first segment.
-pub(super) fn imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Malformed> {
+fn imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Malformed> {
     let mut found = Vec::new();
     walk(&mut tree, &mut Vec::new(), &mut found)?;
     if tree.is_punct(b';') {

@@ -1,15 +1,17 @@
 //! Source text to the model of a package: follows `mod` from the root of every target, calls
 //! `rbuilder-syntax` for each item on the way, and holds itself to having seen every marker token.
 
-mod account;
 mod attributes;
 mod file;
 mod handler;
 mod imports;
 mod include;
-mod orphan;
+mod markers;
+mod modules;
 mod path;
 mod reach;
+mod seen_marks;
+mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -20,17 +22,20 @@ use rbuilder_syntax::cfg::Cfg;
 
 use crate::cargo::Manifest;
 use crate::kubernetes_types::KubernetesTypes;
-use crate::package::{Member, Module, ModuleId, Package, PackageId, Place};
+use crate::package::{Member, Module, ModuleId, Package, PackageId};
+use crate::place::Place;
 use crate::report::Report;
 use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Diagnostic, Options};
 
-pub(crate) use account::place_of_mark;
-pub(crate) use orphan::warn_of_orphans;
+pub(crate) use seen_marks::place_of_mark;
 
 /// More modules than any package has: `#[path]` can name one file in many places.
 const MAX_MODULES: usize = 20_000;
+
+/// The words in a build script that writes kinds or markers.
+const BUILT_MARKERS: [&str; 3] = ["CustomResource", "rbac(", "webhook("];
 
 /// Reads every module of the targets that are asked for, and of path crates those on the way to a type that
 /// one of the kinds needs.
@@ -241,7 +246,7 @@ impl Collector<'_> {
         match path::find(|path| self.is_file(path), &folder, &name, written) {
             Ok(path::Found { path, .. }) if ancestors.contains(&path) => {
                 let message = format!("the file `{path}` contains itself");
-                self.report.error(&self.package, place, message, "");
+                self.report.error(place, message, "");
                 None
             }
             Ok(path::Found { path, folder }) => Some(OpenFile {
@@ -256,13 +261,13 @@ impl Collector<'_> {
                     format!("the build script writes the module `{name}`, and its file is not there");
                 let help =
                     "kinds and markers in it would be left out: build once, or write them into another file";
-                self.report.warning(&self.package, place, message, help);
+                self.report.warning(place, message, help);
                 None
             }
             Err(looked_for) => {
                 let message = format!("there is no file for the module `{name}`");
                 let help = format!("create {looked_for}");
-                self.report.error(&self.package, place, message, &help);
+                self.report.error(place, message, &help);
                 None
             }
         }
@@ -271,8 +276,7 @@ impl Collector<'_> {
     /// Whether the package's build script writes the file of a module, and no kind or marker into it.
     fn is_built(&mut self, module: ModuleId, name: &str) -> bool {
         self.build_script(module).is_some_and(|script| {
-            script.contains(&format!("{name}.rs"))
-                && !file::BUILT_MARKERS.iter().any(|word| script.contains(word))
+            script.contains(&format!("{name}.rs")) && !BUILT_MARKERS.iter().any(|word| script.contains(word))
         })
     }
 

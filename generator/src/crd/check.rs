@@ -235,13 +235,11 @@ fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>
 }
 
 fn warn(version: &Version<'_>, span: Span, message: String, help: &str, schemas: &mut Schemas<'_>) {
-    let package = schemas.package();
-    schemas.report().warning(package, version.at(span), message, help);
+    schemas.report().warning(version.at(span), message, help);
 }
 
 fn error(version: &Version<'_>, span: Span, message: String, help: &str, schemas: &mut Schemas<'_>) {
-    let package = schemas.package();
-    schemas.report().error(package, version.at(span), message, help);
+    schemas.report().error(version.at(span), message, help);
 }
 
 /// Follows the path of a printer column.

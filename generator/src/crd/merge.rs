@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rbuilder_syntax::{Conversion, CustomResource};
 
 use super::Names;
-use crate::package::{Package, Place, TypeId};
+use crate::package::{Package, TypeId};
+use crate::place::Place;
 use crate::report::Report;
 
 /// The versions of one kind, in the order of their names.
@@ -48,8 +49,7 @@ pub(super) fn group<'a>(
 }
 
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
-    let file = |id| &package.files[package.item(id).file.0];
-    file(a).path == file(b).path && at_a.span == at_b.span
+    package.item(a).file == package.item(b).file && at_a.span == at_b.span
 }
 
 fn place(package: &Package, (id, resource): &(TypeId, &CustomResource)) -> Place {
@@ -67,8 +67,9 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
                 "the kind `{}` of group `{}` has the version `{}` twice",
                 second.kind, second.group, second.version
             );
-            let help = format!("the other one is in `{}`", path(package, &pair[0]));
-            report.error(package, place(package, &pair[1]), message, &help);
+            let other = report.files.path(package.item(pair[0].0).file);
+            let help = format!("the other one is in `{other}`");
+            report.error(place(package, &pair[1]), message, &help);
         }
     }
     let (first, rest) = (&versions[0], &versions[1..]);
@@ -79,7 +80,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
                 first.1.version, version.1.version, version.1.kind
             );
             let help = "they are one CustomResourceDefinition, which has names and scope once: write the same in both";
-            report.error(package, place(package, version), message, help);
+            report.error(place(package, version), message, help);
         }
     }
     check_storage(package, versions, report);
@@ -110,7 +111,7 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
                 span: conversion.span,
                 ..place(package, version)
             };
-            report.error(package, at, message, "they have one: write it in one place");
+            report.error(at, message, "they have one: write it in one place");
         }
         said = said.or(Some(conversion));
     }
@@ -139,7 +140,7 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
                 "choose a group of your own, or add `#[crd(annotation(\"{KEY}\", \"https://…\"))]` with the address of \
                  the approval, or the value `unapproved, …`"
             );
-            report.error(package, place(package, &versions[0]), message, &help);
+            report.error(place(package, &versions[0]), message, &help);
         }
     }
 }
@@ -163,7 +164,7 @@ fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Re
             "the annotations of the definition of `{kind}` have {size} bytes, expected at most {MOST_ANNOTATIONS}"
         );
         let help = "shorten them: the API server refuses more";
-        report.error(package, place(package, &versions[0]), message, help);
+        report.error(place(package, &versions[0]), message, help);
     }
 }
 
@@ -181,10 +182,6 @@ fn is_url(text: &str) -> bool {
             && !rest.is_empty()
             && !text.contains(|c: char| c.is_control() || c == ' ')
     })
-}
-
-fn path<'a>(package: &'a Package, (id, _): &(TypeId, &CustomResource)) -> &'a str {
-    &package.files[package.item(*id).file.0].path
 }
 
 /// What two versions say differently although their CRD can say it once only.
@@ -208,7 +205,6 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
         (None, _) => {
             let message = format!("no version of `{kind}` is stored");
             report.error(
-                package,
                 place(package, &versions[0]),
                 message,
                 "write `storage = true` on one of them",
@@ -220,14 +216,13 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
                 first.version, second.1.version
             );
             let help = "exactly one version is stored: write `storage = false` on the others";
-            report.error(package, place(package, second), message, help);
+            report.error(place(package, second), message, help);
         }
         _ => {}
     }
     if !versions.iter().any(|(_, resource)| resource.served) {
         let message = format!("no version of `{kind}` is served");
         report.error(
-            package,
             place(package, &versions[0]),
             message,
             "remove `served = false` from one of them",
@@ -255,7 +250,7 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
                     "short name" => format!("remove `shortname = \"{name}\"` from one of them"),
                     what => format!("write `{what} = \"…\"` on one of them"),
                 };
-                report.error(package, place(package, &versions[0]), message, &help);
+                report.error(place(package, &versions[0]), message, &help);
             }
         }
     }
@@ -270,7 +265,7 @@ fn check_list_kinds(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'
         if kinds.contains_key(&(*group, listed)) {
             let message = format!("`{kind}` is also the kind of the lists of `{listed}` in group `{group}`");
             let help = "the API server serves only one of them: give this kind another name";
-            report.error(package, place(package, &versions[0]), message, help);
+            report.error(place(package, &versions[0]), message, help);
         }
     }
 }

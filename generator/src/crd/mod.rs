@@ -13,7 +13,8 @@ use rbuilder_schema::Schema;
 use rbuilder_syntax::{Conversion, CustomResource, SchemaMode, Span};
 use serde_json::{Value, json};
 
-use crate::package::{Package, Place, TypeId};
+use crate::package::{Package, TypeId};
+use crate::place::Place;
 use crate::report::Report;
 use crate::schemas::Schemas;
 use crate::yaml::{self, Entries};
@@ -134,7 +135,7 @@ fn check_schema_mode(id: TypeId, resource: &CustomResource, schemas: &mut Schema
         file: item.file,
         span: resource.schema_span,
     };
-    schemas.report().error(package, place, message, help);
+    schemas.report().error(place, message, help);
 }
 
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {

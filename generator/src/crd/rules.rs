@@ -14,10 +14,9 @@ pub(super) fn check(version: &Version<'_>, schemas: &mut Schemas<'_>) {
         if !said.insert((at, diagnostic.message.clone())) {
             continue;
         }
-        let package = schemas.package();
         let message = format!("{} ({})", diagnostic.message, diagnostic.place.describe());
         schemas
             .report()
-            .say(package, at, diagnostic.severity, message, diagnostic.help);
+            .add(at, diagnostic.severity, message, diagnostic.help);
     }
 }

@@ -41,8 +41,7 @@ pub(super) fn check(versions: &[Version<'_>], file: &OutputFile, schemas: &mut S
         false => "apply it with `kubectl apply --server-side`, or write `#[crd(max_description_length = 0)]`",
     };
     let help = format!("{cure}; most of it is {}", heaviest(fields).join(", "));
-    let package = schemas.package();
-    schemas.report().warning(package, version.place, message, &help);
+    schemas.report().warning(version.place, message, &help);
 }
 
 /// The size of all versions, and of each field of spec and status, or of what stands in their place.

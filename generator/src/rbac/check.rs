@@ -3,7 +3,8 @@
 use rbuilder_diagnostic::{Severity, suggest};
 use rbuilder_syntax::{CustomResource, RbacRule, Span, resources};
 
-use crate::package::{OwnKind, Package, Place, PlacedRule};
+use crate::package::{OwnKind, Package, PlacedRule};
+use crate::place::Place;
 use crate::report::Report;
 
 /// What is said of a rule.
@@ -37,7 +38,7 @@ pub(super) fn check_rules(package: &Package, report: &mut Report) {
                     file: *file,
                     span: found.span,
                 };
-                report.say(package, place, found.severity, found.message, Some(found.help));
+                report.add(place, found.severity, found.message, Some(found.help));
             }
         }
     }

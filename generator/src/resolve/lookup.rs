@@ -1,7 +1,6 @@
 //! One path in one module: Rust's rules for the type namespace, without visibility.
 
-use crate::cargo::Dependency;
-use crate::package::{AliasId, ModuleId, Name, Package, TypeId};
+use crate::package::{AliasId, Dependency, ModuleId, Name, Package, TypeId};
 
 use super::external;
 
@@ -275,7 +274,7 @@ impl<'a> Search<'a> {
             ("std" | "core" | "alloc", _) => "std",
             (_, Some(Dependency::Other(path))) => path,
             (_, Some(Dependency::Package(index))) => {
-                let (_, root) = self.package.members[*index].library.as_ref()?;
+                let (_, root) = self.package.members[index.0].library.as_ref()?;
                 return Some(Step::Module(*root));
             }
             (_, None) => return None,

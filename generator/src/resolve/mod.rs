@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use rbuilder_schema::ESCAPE;
 use rbuilder_syntax::{TypeKind, TypeRef};
 
-use crate::package::{AliasId, FileId, ModuleId, Package, Place, TypeId};
+use crate::package::{AliasId, ModuleId, Package, TypeId};
+use crate::place::{FileId, Place};
 use crate::report::Report;
 
 pub(crate) use external::{is_known_crate, is_transparent};
@@ -150,8 +151,7 @@ impl<'a> Resolver<'a> {
 
     fn resolve_item(&mut self, id: TypeId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
         let item = self.package.item(id);
-        let file = &self.package.files[item.file.0];
-        self.report.add_all(file, item.reserved.iter().cloned());
+        self.report.add_all(item.file, item.reserved.iter().cloned());
         let model = item.model.as_ref()?;
         let inner = (item.file, item.module);
         let args = self.bind(&model.ident, &model.generics, args, inner, place, scope)?;
@@ -160,8 +160,7 @@ impl<'a> Resolver<'a> {
 
     fn resolve_alias(&mut self, id: AliasId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
         let alias = self.package.alias(id);
-        let file = &self.package.files[alias.file.0];
-        self.report.add_all(file, alias.reserved.iter().cloned());
+        self.report.add_all(alias.file, alias.reserved.iter().cloned());
         if self.aliases >= MAX_ALIASES {
             return self.error(place, "this alias leads back to itself", "");
         }
@@ -272,7 +271,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn error<T>(&mut self, place: Place, message: impl Into<String>, help: &str) -> Option<T> {
-        self.report.error(self.package, place, message, help);
+        self.report.error(place, message, help);
         None
     }
 }

@@ -11,7 +11,8 @@ mod subject;
 use rbuilder_syntax::{Span, Webhook, WebhookKind};
 
 use crate::OutputFile;
-use crate::package::{Handler, Package, Place};
+use crate::package::{Handler, Package};
+use crate::place::Place;
 use crate::report::Report;
 use rbuilder_syntax::kubernetes::Kind;
 
@@ -48,7 +49,7 @@ pub(crate) fn manifests_file(package: &Package, report: &mut Report) -> Option<O
         .collect();
     // By name, as controller-gen sorts them, so that moving a handler changes nothing.
     entries.sort_by(|a, b| key(a).cmp(&key(b)));
-    check::drop_second_readings(package, &mut entries);
+    check::drop_second_readings(&mut entries);
     check::check(package, &entries, report);
     (!entries.is_empty()).then(|| manifest::file(&entries))
 }
@@ -88,7 +89,7 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
                     .join(", ")
             );
             let message = "no parameter of this handler is a kind that is known here";
-            report.error(package, place, message, &help);
+            report.error(place, message, &help);
             return None;
         }
     };

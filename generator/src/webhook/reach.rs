@@ -21,7 +21,7 @@ pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut
             help,
         }) = finding
         {
-            report.say(package, entry.at(span), severity, message, Some(help));
+            report.add(entry.at(span), severity, message, Some(help));
         }
     };
     for entry in entries {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use rbuilder_diagnostic::Severity;
 use rbuilder_syntax::token::{MarkKind, lex};
 
-use super::{Collected, account, path};
+use crate::collect::{Collected, place_of_mark};
 use crate::report::Report;
-use crate::sources::Sources;
+use crate::sources::{Sources, join};
 use crate::{Diagnostic, Options, survey};
 
 /// Warns of each file that rustc ignores because no `mod` names it: a marker in it is most likely meant. A file
@@ -21,7 +21,7 @@ pub(crate) fn warn_of_orphans(
     let mut of_every_build: Option<BTreeSet<String>> = None;
     for folder in &collected.folders {
         // A folder that cannot be read holds no module, or there was an error about the module.
-        let files = sources.rust_files(&path::join(folder, "src")).unwrap_or_default();
+        let files = sources.rust_files(&join(folder, "src")).unwrap_or_default();
         for path in files {
             if collected.files.contains(&path) {
                 continue;
@@ -52,7 +52,7 @@ fn orphan(sources: &dyn Sources, path: &str) -> Option<Diagnostic> {
     };
     Some(Diagnostic {
         path: path.to_owned(),
-        range: account::place_of_mark(mark).range(),
+        range: place_of_mark(mark).range(),
         severity: Severity::Warning,
         message: format!("{what} is ignored: no `mod` leads to the file"),
         help: Some("add the `mod` line, or delete the file".into()),

@@ -1,42 +1,44 @@
-//! The account of a file's marker tokens: each must be met by a reader, or rightly left out.
+//! The marker tokens of a file that have been read: each must be, unless its item is not compiled.
 
 use rbuilder_diagnostic::Severity;
 use rbuilder_syntax::token::{Mark, MarkKind};
 use rbuilder_syntax::{Diagnostic, Span};
 
-/// Which marker tokens have been met.
-pub(super) struct Account<'t> {
+/// The marker tokens of a file, and which of them a reader has seen.
+pub(super) struct SeenMarks<'t> {
     marks: &'t [Mark],
-    met: Vec<bool>,
+    seen: Vec<bool>,
 }
 
-impl<'t> Account<'t> {
+impl<'t> SeenMarks<'t> {
     pub(super) fn new(marks: &'t [Mark]) -> Self {
-        Account {
+        SeenMarks {
             marks,
-            met: vec![false; marks.len()],
+            seen: vec![false; marks.len()],
         }
     }
 
     /// Notes that a reader has seen everything in a place, or that a place is not compiled.
-    pub(super) fn meet(&mut self, span: Span) {
+    pub(super) fn note(&mut self, span: Span) {
         let first = self.marks.partition_point(|mark| mark.at < span.start);
-        for (mark, met) in self.marks[first..].iter().zip(&mut self.met[first..]) {
+        for (mark, seen) in self.marks[first..].iter().zip(&mut self.seen[first..]) {
             if !span.contains(mark.at) {
                 return;
             }
-            *met = true;
+            *seen = true;
         }
     }
 
-    /// Complaints about those that no reader has met.
-    pub(super) fn complaints(&self) -> impl Iterator<Item = Diagnostic> {
-        let marks = self.marks.iter().zip(&self.met);
-        marks.filter(|(_, met)| !**met).map(|(mark, _)| unaccounted(mark))
+    /// Returns a diagnostic for each token that no reader has seen.
+    pub(super) fn report_unseen(&self) -> impl Iterator<Item = Diagnostic> {
+        let marks = self.marks.iter().zip(&self.seen);
+        marks
+            .filter(|(_, seen)| !**seen)
+            .map(|(mark, _)| unseen_mark(mark))
     }
 }
 
-/// Where a mark is.
+/// Returns the place of a mark.
 pub(crate) fn place_of_mark(mark: &Mark) -> Span {
     let length = u32::try_from(mark.kind.word().len()).unwrap_or_default();
     Span {
@@ -45,7 +47,7 @@ pub(crate) fn place_of_mark(mark: &Mark) -> Span {
     }
 }
 
-fn unaccounted(mark: &Mark) -> Diagnostic {
+fn unseen_mark(mark: &Mark) -> Diagnostic {
     let (severity, message, help) = match (mark.kind, mark.in_body) {
         (MarkKind::Kind, false) => (
             Severity::Error,

@@ -1,0 +1,95 @@
+//! `#[rbac]` and `#[webhook]` attributes of a file, and attribute macros that could change what is marked.
+
+use rbuilder_syntax::grammar::{Function, Implementation};
+use rbuilder_syntax::token::{Malformed, Tokens};
+use rbuilder_syntax::{
+    Attribute, Diagnostic, RbacRule, misplaced_webhook, parse_rbac_attribute, parse_webhook_attribute,
+    rbac_attributes, warn_of_go_marker, webhook_attributes,
+};
+
+use super::file::FileReader;
+use super::{attributes, handler};
+use crate::package::{ModuleId, PlacedRule};
+
+impl FileReader<'_, '_> {
+    /// Warns of comments that are markers in Go.
+    pub(super) fn go_markers(&mut self, tokens: &Tokens<'_>) {
+        for span in tokens.go_comments() {
+            let said = warn_of_go_marker(&tokens.text()[span.range()], *span);
+            said.into_iter().for_each(|said| self.session.report(said));
+        }
+    }
+
+    pub(super) fn rules(&mut self, attrs: &[Attribute<'_>]) {
+        if self.is_foreign {
+            return;
+        }
+        let mut rules = rbac_attributes(attrs).peekable();
+        if rules.peek().is_some() {
+            self.refuse_rewritten_module();
+            self.report_pending();
+        }
+        for attr in rules {
+            let rule: Option<RbacRule> = parse_rbac_attribute(attr, &mut self.session);
+            let file = self.id;
+            let placed = rule.map(|rule| PlacedRule { file, rule });
+            self.collector.package.rules.extend(placed);
+        }
+    }
+
+    /// The webhooks that call a function.
+    pub(super) fn webhooks(
+        &mut self,
+        attrs: &[Attribute<'_>],
+        function: &Function<'_>,
+        around: Option<&Implementation<'_>>,
+        module: ModuleId,
+    ) -> Result<(), Malformed> {
+        if self.is_foreign {
+            return Ok(());
+        }
+        for attr in webhook_attributes(attrs) {
+            self.refuse_rewritten_module();
+            self.report_pending();
+            if let Some(webhook) = parse_webhook_attribute(attr, &mut self.session) {
+                let handler = handler::read(webhook, function, around, (self.id, module))?;
+                self.collector.package.handlers.push(handler);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn misplaced_webhooks(&mut self, attrs: &[Attribute<'_>]) {
+        for attr in webhook_attributes(attrs) {
+            // What is wrong with the arguments is said as well, as by the macro.
+            parse_webhook_attribute(attr, &mut self.session);
+            misplaced_webhook(attr.span(), &mut self.session);
+        }
+    }
+
+    /// An attribute macro above the derive may change what the derive sees; one on a module around it, too.
+    pub(super) fn refuse_attribute_macros(&mut self, attrs: &[Attribute<'_>]) {
+        let above = attrs.iter().take_while(|attr| !attr.is("derive"));
+        for attr in above.filter(|attr| !attributes::is_harmless(attr)) {
+            let message = "what this attribute makes of the type cannot be known without running it";
+            let help = "move it below the derives if it only configures one of them; write the type out if it is a macro";
+            self.session
+                .report(Diagnostic::error(attr.span(), message).help(help));
+        }
+        self.refuse_rewritten_module();
+    }
+
+    /// Says once for each such module that what is in it may be moved, renamed or copied.
+    pub(super) fn refuse_rewritten_module(&mut self) {
+        let rewritten = self.rewritten;
+        // What is reserved for each type apart is said about each that somebody uses.
+        if !self.is_foreign {
+            self.rewritten = None;
+        }
+        if let Some(span) = rewritten {
+            let message = "what this attribute makes of the module cannot be known without running it";
+            let help = "put API types and markers into a module without it, written out";
+            self.session.report(Diagnostic::error(span, message).help(help));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `mod` and `include!`: the files that a file leads to.
+
+use rbuilder_syntax::grammar::{Items, Macro};
+use rbuilder_syntax::token::{Cursor, Ident, Malformed};
+use rbuilder_syntax::{Attribute, Diagnostic, Span};
+
+use super::file::FileReader;
+use super::include::{self, Included};
+use super::path::{self, Location};
+use super::{BUILT_MARKERS, Content, Declared, MAX_MODULES, OpenFile, attributes};
+use crate::package::{ModuleId, Name};
+use crate::place::Place;
+
+impl<'c> FileReader<'c, '_> {
+    pub(super) fn module(
+        &mut self,
+        ident: Ident<'_>,
+        content: Option<Cursor<'_>>,
+        attrs: &[Attribute<'_>],
+        parent: ModuleId,
+        location: &Location,
+    ) -> Result<(), Malformed> {
+        if self.collector.package.modules.len() >= MAX_MODULES {
+            let message = "the package has too many modules to be read";
+            self.session.report(Diagnostic::error(ident.span, message));
+            return Ok(());
+        }
+        let package = self.collector.package.module(parent).package;
+        let id = self.collector.add_module(package, Some(parent));
+        self.name(parent, ident, Name::Module(id));
+        let written = path::path_attribute(attrs);
+        let macros = attrs.iter().find(|attr| !attributes::is_harmless(attr));
+        let rewritten = macros.map(Attribute::span);
+        let Some(content) = content else {
+            if rewritten.is_some() {
+                self.rewritten = rewritten;
+                self.refuse_rewritten_module();
+            }
+            self.module_file(ident, id, location, written);
+            return Ok(());
+        };
+        let outer = self.rewritten;
+        self.rewritten = rewritten.or(outer);
+        let name = written.as_deref().unwrap_or(ident.text);
+        let folder = path::join(&location.folder, name);
+        let location = Location {
+            path_folder: folder.clone(),
+            folder,
+        };
+        self.items(Items::new(content, Some(self.cfg)), id, &location)?;
+        self.rewritten = outer;
+        Ok(())
+    }
+
+    fn module_file(&mut self, ident: Ident<'_>, id: ModuleId, location: &Location, written: Option<String>) {
+        let mut ancestors = self.open.ancestors.clone();
+        ancestors.push(self.open.path.clone());
+        let place = Place {
+            file: self.id,
+            span: ident.span,
+        };
+        let written = written.map(|path| path::join(&location.path_folder, &path));
+        if !self.pending.is_empty() && self.may_matter(ident.text, &location.folder, written.as_deref()) {
+            self.report_pending();
+        }
+        let declared = Declared::Module {
+            name: ident.text.to_owned(),
+            folder: location.folder.clone(),
+            written,
+            place,
+            ancestors,
+        };
+        self.collector.declare(id, declared, !self.is_foreign);
+    }
+
+    /// Whether an API can depend on what is in a module's file or below it.
+    fn may_matter(&self, name: &str, folder: &str, written: Option<&str>) -> bool {
+        const WORDS: [&str; 7] = [
+            "CustomResource",
+            "CrdSchema",
+            "JsonSchema",
+            "KubeSchema",
+            "rbac",
+            "webhook",
+            "include!",
+        ];
+        let sources = self.collector.sources;
+        let inner = path::join(folder, name);
+        let mut files = sources.rust_files(&inner).unwrap_or_default();
+        files.push(format!("{inner}.rs"));
+        if let Some(written) = written {
+            files.push(written.to_owned());
+            files.extend(sources.rust_files(path::parent(written)).unwrap_or_default());
+        }
+        files.iter().any(|path| match sources.text(path) {
+            Ok(Some(text)) => WORDS.iter().any(|word| text.contains(word)),
+            Ok(None) => false,
+            Err(_) => true,
+        })
+    }
+
+    /// Has a file read into a module, unless the file is being read already.
+    fn open(&mut self, path: String, module: ModuleId, span: Span, content: Content) {
+        let mut ancestors = self.open.ancestors.clone();
+        ancestors.push(self.open.path.clone());
+        if ancestors.contains(&path) {
+            let message = format!("the file `{path}` contains itself");
+            return self.session.report(Diagnostic::error(span, message));
+        }
+        self.collector.files.push(OpenFile {
+            module,
+            folder: path::parent(&path).to_owned(),
+            path,
+            ancestors,
+            content,
+        });
+    }
+
+    /// The items of another file, here.
+    pub(super) fn include(&mut self, mac: &Macro<'_>, module: ModuleId, content: Content) {
+        self.report_pending();
+        let span = mac.span;
+        let diagnostic = match include::argument(mac) {
+            Included::Path(written) => {
+                let path = path::join(path::parent(&self.open.path), &written);
+                if self.collector.is_file(&path) {
+                    return self.open(path, module, span, content);
+                }
+                Diagnostic::error(span, format!("there is no file `{path}` to include"))
+            }
+            Included::Built => self.built(span),
+            Included::Unknown => {
+                Diagnostic::error(span, "which file this includes cannot be told from the source")
+                    .help("write the path as one string, or declare the file with `mod`")
+            }
+        };
+        self.session.report(diagnostic);
+    }
+
+    /// A file that the build script writes: it is an error where that script knows of kinds or markers.
+    fn built(&mut self, span: Span) -> Diagnostic {
+        let message = "what the build script writes is not read";
+        let script = self.collector.build_script(self.open.module);
+        // A type of such a file that a kind needs is found missing where the kind names it.
+        if script.is_some_and(|text| BUILT_MARKERS.iter().any(|word| text.contains(word))) {
+            let help = "write the kinds into a file of the package: manifests come from source text";
+            return Diagnostic::error(span, message).help(help);
+        }
+        Diagnostic::warning(span, message)
+            .help("manifests come from source text: kinds and markers in this file would be left out")
+    }
+}

@@ -1,0 +1,110 @@
+//! Structs, enums and aliases of a file, and implementations of serde's traits.
+
+use rbuilder_syntax::grammar::{Alias as AliasItem, Body, Generic, Implementation, TypeItem};
+use rbuilder_syntax::token::Malformed;
+use rbuilder_syntax::{Attribute, SchemaMode, Type, derives_named, parse_type};
+
+use super::attributes;
+use super::file::FileReader;
+use crate::package::{
+    Alias, AliasId, ByHand, Direction, ModuleId, Name, Skipped, TypeId, TypeItem as PackageType,
+};
+use crate::selection::SchemaAsked;
+
+/// The derives of schemars and kube that give a type a schema.
+const THEIRS: &[&str] = &["JsonSchema", "KubeSchema"];
+
+impl FileReader<'_, '_> {
+    /// Notes who writes or reads itself by hand.
+    pub(super) fn by_hand(&mut self, item: &Implementation<'_>, module: ModuleId) -> Result<(), Malformed> {
+        let direction = match item.trait_name() {
+            Some("Serialize") => Direction::Write,
+            Some("Deserialize") => Direction::Read,
+            _ => return Ok(()),
+        };
+        self.collector.package.by_hand.push(ByHand {
+            module,
+            self_type: item.self_type()?,
+            direction,
+        });
+        Ok(())
+    }
+
+    pub(super) fn type_item(&mut self, item: TypeItem<'_>, attrs: &[Attribute<'_>], module: ModuleId) {
+        let ident = item.ident;
+        let ours = derives_named(attrs, "CrdSchema") || derives_named(attrs, "CustomResource");
+        let is_union = matches!(item.body, Body::Union);
+        if is_union || !ours && !THEIRS.iter().any(|name| derives_named(attrs, name)) {
+            return self.name(module, ident, Name::Opaque);
+        }
+        if ours {
+            self.refuse_attribute_macros(attrs);
+            self.report_pending();
+        }
+        let earlier = std::mem::take(&mut self.session.diagnostics);
+        self.report_pending();
+        let model = parse_type(attrs, item, &mut self.session);
+        let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
+        let skipped = self.skipped(model.as_ref(), attrs, module);
+        // A type with schemars' derive alone may have nothing to do with an API, and of a kind that is not written
+        // only what others use has to be right.
+        let (now, reserved) = if ours && !self.is_foreign && skipped.is_none() {
+            (said, Vec::new())
+        } else {
+            (Vec::new(), said)
+        };
+        now.into_iter()
+            .for_each(|diagnostic| self.session.diagnostics.push(diagnostic));
+        let id = TypeId(self.collector.package.types.len());
+        let resource = model.as_ref().and_then(|model| model.custom_resource.as_ref());
+        if let Some(resource) = resource {
+            let root = resource.root.clone().unwrap_or_else(|| resource.kind.clone());
+            self.collector.package.modules[module.0]
+                .names
+                .insert(root, Name::Root(id));
+        }
+        self.collector.package.types.push(PackageType {
+            file: self.id,
+            module,
+            model,
+            reserved,
+            serde: attributes::serde_derives(attrs),
+            skipped,
+        });
+        self.name(module, ident, Name::Type(id));
+    }
+
+    /// Why no CRD is written for a type that is a kind of the package.
+    fn skipped(&self, model: Option<&Type>, attrs: &[Attribute<'_>], module: ModuleId) -> Option<Skipped> {
+        let resource = model?.custom_resource.as_ref().filter(|_| !self.is_foreign)?;
+        let has_derive = std::iter::once(&"CrdSchema")
+            .chain(THEIRS)
+            .any(|name| derives_named(attrs, name));
+        let schema = if resource.schema_mode == SchemaMode::Disabled && !has_derive {
+            SchemaAsked::No
+        } else {
+            SchemaAsked::Yes
+        };
+        let package = self.collector.package.module(module).package;
+        self.collector.selector.skips(package, resource, schema)
+    }
+
+    pub(super) fn alias(&mut self, item: AliasItem<'_>, module: ModuleId) {
+        let Some(target) = item.target else { return };
+        let mut generics = Vec::new();
+        for parameter in item.generics.list {
+            if let Generic::Type(ident, default) = parameter {
+                generics.push((ident.text.to_owned(), default));
+            }
+        }
+        let id = AliasId(self.collector.package.aliases.len());
+        self.collector.package.aliases.push(Alias {
+            file: self.id,
+            module,
+            generics,
+            target,
+            reserved: self.pending.clone(),
+        });
+        self.name(module, item.ident, Name::Alias(id));
+    }
+}

@@ -1,0 +1,41 @@
+//! Places in the files of a run.
+
+use std::collections::BTreeMap;
+
+use rbuilder_syntax::Span;
+
+/// A file, by its number in [`Files`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct FileId(pub(crate) usize);
+
+/// A place in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    pub(crate) file: FileId,
+    pub(crate) span: Span,
+}
+
+/// The paths of the files that places refer to. A path has one number, even when two targets read the file.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    paths: Vec<String>,
+    ids: BTreeMap<String, FileId>,
+}
+
+impl Files {
+    /// Returns the number of a path, which is new when the path is.
+    pub(crate) fn add(&mut self, path: &str) -> FileId {
+        if let Some(id) = self.ids.get(path) {
+            return *id;
+        }
+        let id = FileId(self.paths.len());
+        self.paths.push(path.to_owned());
+        self.ids.insert(path.to_owned(), id);
+        id
+    }
+
+    /// Returns the path of a file.
+    pub(crate) fn path(&self, id: FileId) -> &str {
+        &self.paths[id.0]
+    }
+}

@@ -1,0 +1,218 @@
+//! Notes and warnings about which kinds are written, and errors for names that fit no kind.
+
+use std::collections::BTreeSet;
+
+use rbuilder_diagnostic::{Severity, suggest};
+use rbuilder_syntax::CustomResource;
+
+use super::{Selector, fits, is_named};
+use crate::cargo::Selection;
+use crate::package::{Package, PackageId, Skipped};
+use crate::place::Place;
+use crate::report::Report;
+use crate::sources::{Sources, is_within};
+use crate::{Diagnostic, Options, StandingMarker, find_standing_markers};
+
+/// Groups at most in an example of `only`.
+const MAX_EXAMPLES: usize = 6;
+
+impl Selector {
+    /// Says which kinds are skipped unasked, which seem not to be the project's own, and which names in `only` and
+    /// `skip` are those of no kind.
+    pub(crate) fn report(
+        &self,
+        package: &Package,
+        sources: &dyn Sources,
+        options: &Options,
+        report: &mut Report,
+    ) {
+        let mut said = BTreeSet::new();
+        for (place, package_id, resource, skipped) in kinds(package) {
+            if said.insert((&resource.group, &resource.kind, skipped.is_some())) {
+                match skipped {
+                    Some(skipped) => self.note(package, place, resource, skipped, report),
+                    None => self.warn_of_other_domain(package, place, package_id, resource, report),
+                }
+            }
+        }
+        self.check_names(package, sources, options, report);
+    }
+
+    fn note(
+        &self,
+        package: &Package,
+        place: Place,
+        resource: &CustomResource,
+        skipped: Skipped,
+        report: &mut Report,
+    ) {
+        let CustomResource { kind, group, .. } = resource;
+        let why = match skipped {
+            Skipped::Flag | Skipped::Listed => return,
+            Skipped::Unlisted => "`only` in `[package.metadata.rbuilder]` does not list it".to_owned(),
+            Skipped::Foreign(owner) => format!("the group `{group}` is that of {owner}"),
+            Skipped::NoSchema => "`schema = \"disabled\"` says that its CRD comes from elsewhere".to_owned(),
+        };
+        let help = if skipped == Skipped::Unlisted {
+            format!("add `\"{kind}\"` to `only`, or add it to `skip`, which ends this note")
+        } else {
+            format!(
+                "if it is your own, write `only = [{}]` into `[package.metadata.rbuilder]` of Cargo.toml, or pass \
+                 `--kind {kind}`; `skip = [\"{kind}\"]` ends this note",
+                example(package, group)
+            )
+        };
+        let message = format!("no CRD is written for the kind `{kind}`: {why}");
+        report.add(place, Severity::Note, message, Some(help));
+    }
+
+    /// A group beyond the project's domain may be its own or not; only who writes it knows.
+    fn warn_of_other_domain(
+        &self,
+        package: &Package,
+        place: Place,
+        id: PackageId,
+        resource: &CustomResource,
+        report: &mut Report,
+    ) {
+        let Some(project) = &self.project else {
+            return;
+        };
+        let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
+        if is_chosen
+            || project.domain.is_empty()
+            || project.has_group(&resource.group)
+            || project.lists(resource)
+        {
+            return;
+        }
+        let CustomResource { kind, group, .. } = resource;
+        let domain = &project.domain;
+        let message = format!(
+            "a CRD is written for the kind `{kind}`, though its group `{group}` is not of the project's domain \
+             `{domain}`"
+        );
+        let help = format!(
+            "if another project installs it, write `skip = [\"{kind}\"]` into `[package.metadata.rbuilder]` of \
+             Cargo.toml; if it is your own, write `only = [{}]`",
+            example(package, group)
+        );
+        report.warning(place, message, &help);
+    }
+
+    /// Each name in `only` and `skip` must be that of a kind.
+    fn check_names(&self, package: &Package, sources: &dyn Sources, options: &Options, report: &mut Report) {
+        let mut unknown: Vec<Unknown<'_>> = Vec::new();
+        for (index, Selection { only, skip }) in self.of_package.iter().enumerate() {
+            let own = || kinds(package).filter(|(_, id, ..)| id.0 == index);
+            for named in only.iter().flatten().chain(skip) {
+                if !own().any(|(.., resource, _)| is_named(&named.name, resource)) {
+                    let known = own().map(|(.., resource, _)| resource).collect();
+                    unknown.push(Unknown {
+                        name: &named.name,
+                        folder: &package.members[index].folder,
+                        problem: named.problem(),
+                        known,
+                    });
+                }
+            }
+        }
+        for name in self.kinds.iter().chain(&self.skip_kinds) {
+            if !kinds(package).any(|(.., resource, _)| is_named(name, resource)) {
+                let problem = Diagnostic {
+                    path: "Cargo.toml".into(),
+                    range: 0..0,
+                    severity: Severity::Error,
+                    message: format!("there is no kind `{name}`"),
+                    help: None,
+                };
+                unknown.push(Unknown {
+                    name,
+                    folder: "",
+                    problem,
+                    known: kinds(package).map(|(.., resource, _)| resource).collect(),
+                });
+            }
+        }
+        if unknown.is_empty() {
+            return;
+        }
+        // A kind that a feature leaves out is none now, and no mistake.
+        let standing = find_standing_markers(sources, options);
+        for Unknown {
+            name,
+            folder,
+            problem,
+            known,
+        } in unknown
+        {
+            let is_standing = standing.iter().any(|standing| match &standing.marker {
+                StandingMarker::Kind { group, kind, .. } => {
+                    fits(name, kind, group) && is_within(folder, &standing.path)
+                }
+                _ => false,
+            });
+            if !is_standing {
+                let candidates = candidates(name, &known);
+                let help = suggest::help(name, candidates.iter().map(String::as_str));
+                report.push(Diagnostic {
+                    help: (!candidates.is_empty()).then_some(help),
+                    ..problem
+                });
+            }
+        }
+    }
+}
+
+/// A name that is that of no kind.
+struct Unknown<'a> {
+    name: &'a str,
+    /// The folder in which the kind is looked for.
+    folder: &'a str,
+    problem: Diagnostic,
+    /// The kinds that there are.
+    known: Vec<&'a CustomResource>,
+}
+
+/// The kinds of the packages that are asked for: where each is, its package, and why it is skipped.
+fn kinds(package: &Package) -> impl Iterator<Item = (Place, PackageId, &CustomResource, Option<Skipped>)> {
+    let own = package
+        .types
+        .iter()
+        .filter(|item| !package.module(item.module).is_foreign);
+    own.filter_map(|item| {
+        let resource = item.model.as_ref()?.custom_resource.as_ref()?;
+        let place = Place {
+            file: item.file,
+            span: resource.span,
+        };
+        Some((place, package.module(item.module).package, resource, item.skipped))
+    })
+}
+
+/// The names that a list may hold, in the form of the one that is wrong.
+fn candidates(name: &str, known: &[&CustomResource]) -> Vec<String> {
+    let form = |resource: &CustomResource| match name.split_once('.') {
+        None => resource.kind.clone(),
+        Some(("*", _)) => format!("*.{}", resource.group),
+        Some(_) => format!("{}.{}", resource.kind, resource.group),
+    };
+    let names: BTreeSet<String> = known.iter().map(|resource| form(resource)).collect();
+    names.into_iter().collect()
+}
+
+/// The items of an `only` that keeps what is written today and adds a group.
+fn example(package: &Package, group: &str) -> String {
+    let written = kinds(package).filter(|(.., skipped)| skipped.is_none());
+    let mut groups: BTreeSet<&str> = written.map(|(.., resource, _)| resource.group.as_str()).collect();
+    groups.insert(group);
+    let mut items: Vec<String> = groups
+        .iter()
+        .take(MAX_EXAMPLES)
+        .map(|group| format!("\"*.{group}\""))
+        .collect();
+    if groups.len() > MAX_EXAMPLES {
+        items.push("…".into());
+    }
+    items.join(", ")
+}
