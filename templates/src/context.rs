@@ -131,7 +131,7 @@ pub struct WebhookContext {
     pub admission: bool,
     /// The versions that are converted, beside the kind's own.
     pub spokes: Vec<SpokeContext>,
-    /// What the webhooks do, for a heading: `defaults, validation, conversion`.
+    /// What the webhooks do, for a heading: `defaulting, validation, conversion`.
     pub about: String,
     /// The expression that makes the `Webhook`, as rustfmt writes it: `Webhook::new().defaulter(default)`.
     pub chain: String,

@@ -233,7 +233,7 @@ pub(super) fn context(
         })
         .collect();
     let abouts = [
-        (defaulting, "defaults"),
+        (defaulting, "defaulting"),
         (validation, "validation"),
         (!spokes.is_empty(), "conversion"),
     ];
