@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! CronJob as its users and the API server see it.
+//! Tests of the CronJob API.
 
 use kube::CustomResourceExt;
 
@@ -15,16 +15,16 @@ fn read(path: &str) -> String {
 }
 
 fn sample() -> CronJob {
-    serde_saphyr::from_str(&read(SAMPLE)).expect("the sample is an object of this kind")
+    serde_saphyr::from_str(&read(SAMPLE)).expect("the sample deserializes")
 }
 
 #[test]
-fn the_manifest_says_what_the_types_say() {
+fn the_crd_matches_the_types() {
     let compiled = CronJob::crd();
     rbuilder::testing::assert_crd_matches(&compiled, &read(CRD));
 }
 
 #[test]
-fn the_sample_is_of_this_kind() {
+fn the_sample_deserializes() {
     assert_eq!(sample().metadata.name.as_deref(), Some(NAME));
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The manager: runs the controllers of this operator.
+//! Entry point of the manager, which runs the controllers.
 
 use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};
 
 use foo_operator::controller;
 
-/// Name of the Lease through which replicas agree on the one that acts.
+/// Name of the Lease for leader election.
 const LEADER_ELECTION_ID: &str = "3cee393e.k8s.io";
 
-/// The manager of foo-operator.
+/// Runs the foo-operator manager.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
@@ -30,7 +30,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_line_is_valid() {
         super::Args::command().debug_assert();
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The kinds of memcached-operator and the controllers that serve them.
+//! API types and controllers of memcached-operator.
 
 pub mod api;
 pub mod controller;

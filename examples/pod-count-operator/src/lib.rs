@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The kinds of pod-count-operator and the controllers that serve them.
+//! API types and controllers of pod-count-operator.
 
 pub mod api;
 pub mod controller;

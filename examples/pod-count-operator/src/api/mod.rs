@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The kinds that users of this operator write, by version.
+//! API types, by version.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Version v1 of batch.tutorial.kubebuilder.io.
+//! Version v1 of the batch.tutorial.kubebuilder.io API group.
 
 mod cron_job;
 

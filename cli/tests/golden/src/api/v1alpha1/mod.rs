@@ -1,7 +1,7 @@
 // Copyright Shopkeepers
 // SPDX-License-Identifier: Apache-2.0
 
-//! Version v1alpha1 of cache.example.com.
+//! Version v1alpha1 of the cache.example.com API group.
 
 mod memcached;
 

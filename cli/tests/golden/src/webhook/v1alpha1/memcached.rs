@@ -1,7 +1,7 @@
 // Copyright Shopkeepers
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Memcached: defaults.
+//! Memcached webhooks: defaulting.
 
 use kube::ResourceExt;
 use rbuilder::webhook::AdmissionRequest;
@@ -10,15 +10,15 @@ use tracing::info;
 
 use crate::api::v1alpha1::Memcached;
 
-/// The webhooks as the manager serves them.
+/// Returns the webhooks for the manager.
 pub fn webhook() -> Webhook<Memcached> {
     Webhook::new().defaulter(default)
 }
 
-/// Fills in what an object leaves out. May be called again for what it has filled in already.
+/// Sets default values. Must be idempotent: the API server may call it more than once for one request.
 #[webhook(mutating)]
 fn default(object: &mut Memcached, _request: &AdmissionRequest) {
     info!(name = object.name_any(), "defaulting");
 
-    // Set what depends on other fields here. A default that does not is better a marker: `#[crd(default = …)]`.
+    // Set defaults that depend on other fields here. For constant defaults use the marker `#[crd(default = …)]`.
 }
