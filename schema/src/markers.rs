@@ -87,39 +87,78 @@ impl Markers {
         &NONE
     }
 
-    /// These markers, filled up from others about the same value: a newtype and its field.
+    /// Fills up these markers from others about the same value: a newtype and its field. Rules add up; of anything
+    /// else that both say, these markers win.
     #[must_use]
     pub fn or(self, other: Markers) -> Markers {
-        let mut joined = to_map(&self);
-        for (key, value) in to_map(&other) {
-            match (joined.get_mut(&key), value) {
-                // Rules add up; of anything else that is said twice, these markers win.
-                (Some(Value::Array(mine)), Value::Array(theirs)) if key == "cel" || key == "one_of" => {
-                    mine.extend(theirs);
-                }
-                (Some(Value::Object(mine)), Value::Object(theirs))
-                    if key == "validation" || key == "topology" =>
-                {
-                    for (key, value) in theirs {
-                        mine.entry(key).or_insert(value);
-                    }
-                }
-                (Some(_), _) => {}
-                (None, value) => {
-                    joined.insert(key, value);
-                }
-            }
+        // Written out, so that a new marker cannot be forgotten here.
+        Markers {
+            validation: self.validation.or(other.validation),
+            items: self.items.or(other.items),
+            keys: self.keys.or(other.keys),
+            values: self.values.or(other.values),
+            cel: [self.cel, other.cel].concat(),
+            one_of: [self.one_of, other.one_of].concat(),
+            immutable: self.immutable || other.immutable,
+            default: self.default.or(other.default),
+            example: self.example.or(other.example),
+            optional: self.optional.or(other.optional),
+            nullable: self.nullable || other.nullable,
+            topology: self.topology.or(other.topology),
+            embedded_resource: self.embedded_resource || other.embedded_resource,
+            preserve_unknown_fields: self.preserve_unknown_fields || other.preserve_unknown_fields,
+            int_or_string: self.int_or_string || other.int_or_string,
+            schemaless: self.schemaless || other.schemaless,
+            schema: self.schema.or(other.schema),
+            title: self.title.or(other.title),
+            external_docs: self.external_docs.or(other.external_docs),
+            embedded_object_meta: self.embedded_object_meta || other.embedded_object_meta,
+            max_description_length: self.max_description_length.or(other.max_description_length),
+            origin: self.origin.or(other.origin),
         }
-        serde_json::from_value(Value::Object(joined)).unwrap_or(self)
     }
 }
 
-/// Only what is said is in the map: what has its default is left out.
-fn to_map(markers: &Markers) -> serde_json::Map<String, Value> {
-    match serde_json::to_value(markers) {
-        Ok(Value::Object(map)) => map,
-        _ => serde_json::Map::new(),
+impl Validation {
+    /// Fills up these constraints from others; of what both say, these win.
+    fn or(self, other: Validation) -> Validation {
+        Validation {
+            minimum: self.minimum.or(other.minimum),
+            maximum: self.maximum.or(other.maximum),
+            exclusive_minimum: self.exclusive_minimum || other.exclusive_minimum,
+            exclusive_maximum: self.exclusive_maximum || other.exclusive_maximum,
+            multiple_of: self.multiple_of.or(other.multiple_of),
+            min_length: self.min_length.or(other.min_length),
+            max_length: self.max_length.or(other.max_length),
+            pattern: self.pattern.or(other.pattern),
+            min_items: self.min_items.or(other.min_items),
+            max_items: self.max_items.or(other.max_items),
+            min_properties: self.min_properties.or(other.min_properties),
+            max_properties: self.max_properties.or(other.max_properties),
+            min_size: self.min_size.or(other.min_size),
+            max_size: self.max_size.or(other.max_size),
+            enumeration: first_filled(self.enumeration, other.enumeration),
+            alternatives: self.alternatives.or(other.alternatives),
+            format: self.format.or(other.format),
+            schema_type: self.schema_type.or(other.schema_type),
+        }
     }
+}
+
+impl Topology {
+    /// Fills up these keys from others; of what both say, these win.
+    fn or(self, other: Topology) -> Topology {
+        Topology {
+            list_type: self.list_type.or(other.list_type),
+            list_map_keys: first_filled(self.list_map_keys, other.list_map_keys),
+            map_type: self.map_type.or(other.map_type),
+        }
+    }
+}
+
+/// Returns the first list, or the second when the first is empty.
+fn first_filled<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
+    if first.is_empty() { second } else { first }
 }
 
 /// The keys of `validation(…)`: plain OpenAPI constraints.
@@ -202,6 +241,13 @@ pub struct Origin {
     pub file: u32,
     /// The place in the file: two numbers, whatever they count.
     pub span: Option<(u32, u32)>,
+}
+
+impl Origin {
+    /// Returns this place, or another when this is none.
+    fn or(self, other: Origin) -> Origin {
+        if self.span.is_some() { self } else { other }
+    }
 }
 
 impl PartialEq for Origin {

@@ -46,6 +46,7 @@ pub struct RuledSpec {
     pub pairs: Vec<String>,
     #[kube(cel(rule = "self != null"))]
     pub nothing: serde_json::Value,
+    pub size: Size,
 }
 
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
@@ -58,3 +59,8 @@ pub struct Part {
     #[kube(validation(max_length = 2000), cel(rule = "self.contains(self + self)"))]
     pub text: String,
 }
+
+/// A rule of a newtype is reported where it stands: above the struct, or on its field.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[crd(cel(rule = "slef > 0"))]
+pub struct Size(#[crd(cel(rule = "self.size() > 0"))] i32);
