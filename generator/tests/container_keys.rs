@@ -131,6 +131,19 @@ fn two_columns_of_one_name_are_told_once() {
 }
 
 #[test]
+fn a_wrong_column_gets_errors_only() {
+    let nameless = r##", printcolumn = r#"{"name":"","type":"string","jsonPath":".spec.name"}"#"##;
+    check(
+        &nameless.repeat(2),
+        &["E: a column has a name", "E: a column has a name"],
+    );
+    check(
+        r#", printcolumn(name = "C", type_ = "string", json_path = ".spec.name"), printcolumn(name = "C", type_ = "int", json_path = ".spec.nmae")"#,
+        &["E: `int` is not the type of a column"],
+    );
+}
+
+#[test]
 fn selectable_fields() {
     for (path, reason) in [
         (".spec.name", None),

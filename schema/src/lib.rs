@@ -15,6 +15,7 @@ mod build;
 mod cel_name;
 mod container;
 mod enumeration;
+mod field_path;
 mod format;
 #[cfg(feature = "schemars")]
 mod import;
@@ -44,6 +45,7 @@ pub use build::{
 };
 pub use cel_name::{cel_name, is_cel_word};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
+pub use field_path::{PathEnd, find_field, is_open, member};
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use known::{is_known, known};
 pub use literal::{SCHEMA_KEYS, SchemaError, check_literal};

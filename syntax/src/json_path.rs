@@ -5,7 +5,7 @@
 
 /// One step of a path, from a value to values inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// `.name`, with its escapes resolved.
     Field(String),
     /// `[0]`, `[1:3]`, `[?(@.type=="Ready")]`: some elements of a list.
@@ -22,7 +22,7 @@ const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 /// # Errors
 /// A phrase that says what was expected, where the API server could not read the path, or could never find a value
 /// with it.
-pub fn parse_json_path(path: &str) -> Result<Vec<Step>, String> {
+pub(crate) fn parse_json_path(path: &str) -> Result<Vec<Step>, String> {
     if !path.starts_with('.') {
         return Err("it begins with a dot".into());
     }

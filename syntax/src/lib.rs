@@ -22,6 +22,7 @@ pub mod marker;
 mod model;
 pub mod names;
 mod object_name;
+mod printer_column;
 mod rbac;
 pub mod resources;
 mod serde_attrs;
@@ -36,12 +37,13 @@ pub use attribute::{Attribute, Form};
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use derives::{derives, derives_named};
 pub use item::parse_type;
-pub use json_path::{Step, parse_json_path};
+use json_path::{Step, parse_json_path};
 pub use kubebuilder::warn_of_go_marker;
 pub use marker::pattern_problem;
 pub use model::{
     Conversion, CustomResource, OneWay, PrintColumn, RbacRule, Scale, SchemaMode, Type, TypeKind, TypeRef,
 };
+pub use printer_column::check_printer_columns;
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::{Session, SlotType};
 pub use span::Span;

@@ -4,7 +4,8 @@ use serde::Deserialize;
 
 use super::{from_json, named, optional, required};
 use crate::args::{Arg, ArgValue};
-use crate::{PrintColumn, Session, parse_json_path, suggest};
+use crate::printer_column::check_printer_column;
+use crate::{PrintColumn, Session};
 
 /// `printcolumn` in kube's JSON form.
 #[derive(Deserialize)]
@@ -18,20 +19,6 @@ struct JsonColumn {
     format: Option<String>,
     priority: Option<i32>,
 }
-
-/// The types a column may have.
-const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
-/// The formats a column may have.
-const COLUMN_FORMATS: &[&str] = &[
-    "int32",
-    "int64",
-    "float",
-    "double",
-    "byte",
-    "date",
-    "date-time",
-    "password",
-];
 
 pub(super) fn print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
     let json: JsonColumn = match &arg.value {
@@ -66,60 +53,18 @@ pub(super) fn print_column(arg: &Arg, session: &mut Session) -> Option<PrintColu
         format,
         priority,
     };
-    check_column(&column, arg, session);
-    Some(column)
-}
-
-fn check_column(column: &PrintColumn, arg: &Arg, session: &mut Session) {
     let args = match &arg.value {
         ArgValue::List(args) => args.as_slice(),
         _ => &[],
     };
     let at = |name: &str| {
-        args.iter()
-            .find(|arg| arg.name == name)
-            .map_or_else(|| arg.value_span(), Arg::value_span)
+        let part = args.iter().find(|part| part.name == name);
+        part.unwrap_or(arg).value_span()
     };
-    if column.name.is_empty() {
-        let help = "write what stands above the column, as in `name = \"Size\"`";
-        session.error_help(at("name"), "a column has a name", help);
+    for diagnostic in check_printer_column(&column, at) {
+        session.report(diagnostic);
     }
-    if !COLUMN_TYPES.contains(&column.column_type.as_str()) {
-        let message = format!("`{}` is not the type of a column", column.column_type);
-        session.error_help(
-            at("type_"),
-            message,
-            suggest::help(&column.column_type, COLUMN_TYPES.iter().copied()),
-        );
-    }
-    if let Some(format) = &column.format
-        && !COLUMN_FORMATS.contains(&format.as_str())
-    {
-        let message = format!("`{format}` is not the format of a column");
-        session.error_help(
-            at("format"),
-            message,
-            suggest::help(format, COLUMN_FORMATS.iter().copied()),
-        );
-    }
-    if let Err(reason) = parse_json_path(&column.json_path) {
-        let path = &column.json_path;
-        if path.starts_with('.') {
-            let help = "the API server would leave out this column and those after it: write a path as in `.status.conditions[?(@.type==\"Ready\")].status`";
-            session.error_help(
-                at("json_path"),
-                format!("`{path}` is not a JSON path: {reason}"),
-                help,
-            );
-        } else {
-            let bare = path.trim_start_matches('$').trim_start_matches(['{', '.']);
-            session.error_help(
-                at("json_path"),
-                format!("`{path}` is not a JSON path"),
-                format!("write `.{}`", bare.trim_end_matches('}')),
-            );
-        }
-    }
+    Some(column)
 }
 
 fn priority(args: &[Arg], session: &mut Session) -> Option<i32> {

@@ -1,0 +1,45 @@
+//! Fields of a schema, by name.
+
+use crate::{Schema, SchemaType};
+
+/// The end of a path into a schema.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PathEnd<'s> {
+    /// A value with a schema.
+    Schema(&'s Schema),
+    /// Content that the schema does not describe.
+    Open,
+    /// Nothing: the segment that is missing.
+    Missing(String),
+}
+
+/// Returns the schema of a field of an object, or of the values of a map.
+pub fn member<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
+    schema
+        .properties
+        .get(name)
+        .map(AsRef::as_ref)
+        .or(schema.additional_properties.as_deref())
+}
+
+/// Returns true if an object may hold fields that its schema does not describe.
+pub fn is_open(schema: &Schema) -> bool {
+    schema.preserve_unknown_fields
+        || schema.embedded_resource
+        || schema.schema_type == Some(SchemaType::Object)
+            && schema.properties.is_empty()
+            && schema.additional_properties.is_none()
+}
+
+/// Follows `.name.name`, which is all that the scale subresource and field selectors understand.
+pub fn find_field<'s>(root: &'s Schema, path: &str) -> PathEnd<'s> {
+    let mut schema = root;
+    for name in path.strip_prefix('.').unwrap_or(path).split('.') {
+        schema = match member(schema, name) {
+            Some(next) => next,
+            None if is_open(schema) => return PathEnd::Open,
+            None => return PathEnd::Missing(name.to_owned()),
+        };
+    }
+    PathEnd::Schema(schema)
+}

@@ -1,0 +1,210 @@
+//! The rules about printer columns: each by itself, against the others of its version, and against the schema.
+//!
+//! What `kubectl get` shows follows from how the API server converts cells of a table: a path that leads nowhere or a
+//! type that does not fit makes an empty column, and a path that cannot be parsed loses the columns after it too.
+
+use std::sync::LazyLock;
+
+use rbuilder_diagnostic::suggest;
+use rbuilder_schema::{PathEnd, Schema, SchemaType, is_open, member};
+
+use crate::{Diagnostic, PrintColumn, Span, Step, parse_json_path};
+
+/// The types a column may have.
+const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
+/// The formats a column may have.
+const COLUMN_FORMATS: &[&str] = &[
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "date",
+    "date-time",
+    "password",
+];
+
+/// Checks a column by itself. `at` is the place of an argument, by its name in `printcolumn(…)`.
+pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Span) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    if column.name.is_empty() {
+        let help = "write what stands above the column, as in `name = \"Size\"`";
+        found.push(Diagnostic::error(at("name"), "a column has a name").help(help));
+    }
+    if !COLUMN_TYPES.contains(&column.column_type.as_str()) {
+        let message = format!("`{}` is not the type of a column", column.column_type);
+        let help = suggest::help(&column.column_type, COLUMN_TYPES.iter().copied());
+        found.push(Diagnostic::error(at("type_"), message).help(help));
+    }
+    if let Some(format) = &column.format
+        && !COLUMN_FORMATS.contains(&format.as_str())
+    {
+        let message = format!("`{format}` is not the format of a column");
+        let help = suggest::help(format, COLUMN_FORMATS.iter().copied());
+        found.push(Diagnostic::error(at("format"), message).help(help));
+    }
+    if let Err(reason) = parse_json_path(&column.json_path) {
+        let path = &column.json_path;
+        let place = at("json_path");
+        found.push(if path.starts_with('.') {
+            let help = "the API server would leave out this column and those after it: write a path as in `.status.conditions[?(@.type==\"Ready\")].status`";
+            Diagnostic::error(place, format!("`{path}` is not a JSON path: {reason}")).help(help)
+        } else {
+            let bare = path.trim_start_matches('$').trim_start_matches(['{', '.']);
+            Diagnostic::error(place, format!("`{path}` is not a JSON path"))
+                .help(format!("write `.{}`", bare.trim_end_matches('}')))
+        });
+    }
+    found
+}
+
+/// Checks the columns of a version against each other and against its schema. A column that is wrong by itself has
+/// been reported, and is left out.
+pub fn check_printer_columns(columns: &[PrintColumn], schema: &Schema) -> Vec<Diagnostic> {
+    let sound: Vec<&PrintColumn> = columns
+        .iter()
+        .filter(|column| check_printer_column(column, |_| column.span).is_empty())
+        .collect();
+    let mut found = Vec::new();
+    for (position, column) in sound.iter().enumerate() {
+        found.extend(check_against_schema(column, schema));
+        if sound[..position].iter().any(|other| other.name == column.name) {
+            let message = format!("two columns are called `{}`", column.name);
+            let help = "kubectl prints both: give them different names";
+            found.push(Diagnostic::warning(column.span, message).help(help));
+        }
+    }
+    found
+}
+
+fn check_against_schema(column: &PrintColumn, schema: &Schema) -> Option<Diagnostic> {
+    let steps = parse_json_path(&column.json_path).ok()?;
+    let (problem, help) = match follow_steps(schema, &steps) {
+        PathEnd::Missing(segment) if segment.is_empty() => (
+            "will be empty: a dot is not followed by a name".to_owned(),
+            "write the path with names as on the wire",
+        ),
+        PathEnd::Missing(segment) => (
+            format!("will be empty: there is no field `{segment}`"),
+            match column.json_path.contains("['") {
+                true => {
+                    "write the path with names as on the wire; a dot inside a name is written `\\.`, in brackets too"
+                }
+                false => "write the path with names as on the wire",
+            },
+        ),
+        PathEnd::Schema(schema) => check_type(schema, column)?,
+        PathEnd::Open => return None,
+    };
+    let message = format!("the column `{}` {problem}", column.name);
+    Some(Diagnostic::warning(column.span, message).help(help))
+}
+
+/// Returns why values of the field cannot be shown in the column, and what to do, as the API server converts the cells
+/// of a table.
+fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static str)> {
+    let found = schema.schema_type?;
+    let is_shown = match column.column_type.as_str() {
+        "integer" => matches!(found, SchemaType::Integer | SchemaType::Number),
+        "number" => matches!(found, SchemaType::Integer | SchemaType::Number),
+        "boolean" => found == SchemaType::Boolean,
+        "date" => found == SchemaType::String,
+        // Everything can be shown as text.
+        _ => true,
+    };
+    if !is_shown {
+        let problem = format!("has the type `{}`, but the field does not", column.column_type);
+        return Some((problem, "the API server leaves such a column empty"));
+    }
+    match column.column_type.as_str() {
+        "integer" if found == SchemaType::Number => Some((
+            "has the type `integer`, but the field is a number".into(),
+            "the API server cuts off what stands after the decimal point; write `type_ = \"number\"`",
+        )),
+        "date" if schema.format.as_deref() != Some("date-time") => Some((
+            "has the type `date`, but the field is not a `date-time`".into(),
+            "the API server shows `<invalid>` for what is not a time as in `2006-01-02T15:04:05Z`; write `type_ = \"string\"`",
+        )),
+        _ => None,
+    }
+}
+
+/// Follows the path of a column.
+fn follow_steps<'s>(root: &'s Schema, steps: &[Step]) -> PathEnd<'s> {
+    let mut schema = root;
+    let mut is_root = true;
+    for step in steps {
+        let next = match step {
+            Step::Any => return PathEnd::Open,
+            Step::Field(name) if is_root && name == "metadata" => Some(object_meta()),
+            Step::Field(name) => member(schema, name),
+            Step::Elements => schema.items.as_deref(),
+        };
+        is_root = false;
+        schema = match next {
+            Some(next) => next,
+            None if is_open(schema) => return PathEnd::Open,
+            None => {
+                return PathEnd::Missing(match step {
+                    Step::Field(name) => name.clone(),
+                    _ => "[…]".to_owned(),
+                });
+            }
+        };
+    }
+    PathEnd::Schema(schema)
+}
+
+/// The metadata of every object, which the API server fills and a CRD's schema does not describe.
+fn object_meta() -> &'static Schema {
+    static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
+        let text = |format: Option<&str>| Schema {
+            schema_type: Some(SchemaType::String),
+            format: format.map(Into::into),
+            ..Schema::default()
+        };
+        let integer = || Schema {
+            schema_type: Some(SchemaType::Integer),
+            ..Schema::default()
+        };
+        let list = |item: Schema| Schema {
+            schema_type: Some(SchemaType::Array),
+            items: Some(item.into()),
+            ..Schema::default()
+        };
+        let open = || Schema {
+            schema_type: Some(SchemaType::Object),
+            ..Schema::default()
+        };
+        let map = || Schema {
+            additional_properties: Some(text(None).into()),
+            ..open()
+        };
+        let fields = [
+            ("annotations", map()),
+            ("creationTimestamp", text(Some("date-time"))),
+            ("deletionGracePeriodSeconds", integer()),
+            ("deletionTimestamp", text(Some("date-time"))),
+            ("finalizers", list(text(None))),
+            ("generateName", text(None)),
+            ("generation", integer()),
+            ("labels", map()),
+            ("managedFields", list(open())),
+            ("name", text(None)),
+            ("namespace", text(None)),
+            ("ownerReferences", list(open())),
+            ("resourceVersion", text(None)),
+            ("selfLink", text(None)),
+            ("uid", text(None)),
+        ];
+        Schema {
+            schema_type: Some(SchemaType::Object),
+            properties: fields
+                .into_iter()
+                .map(|(name, field)| (name.into(), field.into()))
+                .collect(),
+            ..Schema::default()
+        }
+    });
+    &OBJECT_META
+}
