@@ -2,9 +2,10 @@
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
-use rbuilder_syntax::grammar::{Item, ItemKind, Items, TypeItem};
-use rbuilder_syntax::token::{Malformed, lex};
-use rbuilder_syntax::{Attribute, Session, SlotType, crate_path, parse_type};
+use rbuilder_reader::Attribute;
+use rbuilder_reader::grammar::{Item, ItemKind, Items, TypeItem};
+use rbuilder_reader::token::{Malformed, lex};
+use rbuilder_syntax::{Session, SlotType, crate_path, parse_type};
 use syn::{DeriveInput, GenericParam, Generics};
 
 use crate::byte_string;
@@ -38,7 +39,7 @@ fn read(source: &Source, session: &mut Session) -> Result<(TokenStream, TokenStr
         kind: ItemKind::Type(item),
         span,
         ..
-    }) = items.read(session)?
+    }) = items.read()?
     else {
         return Err(Malformed::new(tokens.span(), "expected a struct or an enum"));
     };

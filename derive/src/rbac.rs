@@ -1,7 +1,7 @@
 //! `#[rbac(…)]`: checks its arguments and leaves the item alone.
 
 use proc_macro2::TokenStream;
-use rbuilder_syntax::token::lex;
+use rbuilder_reader::token::lex;
 use rbuilder_syntax::{Session, parse_rbac};
 
 use crate::report::{compile_errors, malformed};

@@ -1,8 +1,8 @@
 //! Complaints as compile errors, in the same words as on the command line.
 
 use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
-use rbuilder_syntax::token::Malformed;
-use rbuilder_syntax::{Diagnostic, Session};
+use rbuilder_reader::token::Malformed;
+use rbuilder_syntax::{Diagnostic, Session, describe_malformed};
 
 use crate::source::Source;
 
@@ -21,7 +21,7 @@ pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
 
 /// What cannot be read at all; rustc has seen the same tokens and will say more.
 pub(crate) fn malformed(error: Malformed, source: &Source) -> TokenStream {
-    compile_error(&error.into_diagnostic(), source)
+    compile_error(&describe_malformed(error), source)
 }
 
 fn compile_error(diagnostic: &Diagnostic, source: &Source) -> TokenStream {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use proc_macro2::{Delimiter, Group, Spacing, Span as Place, TokenStream, TokenTree};
-use rbuilder_syntax::Span;
+use rbuilder_reader::Span;
 
 /// Tokens, written out.
 pub(crate) struct Source {
@@ -143,7 +143,7 @@ fn has_operator(group: &Group) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rbuilder_syntax::token::lex;
+    use rbuilder_reader::token::lex;
 
     use super::*;
 

@@ -1,8 +1,9 @@
 //! `#[webhook(…)]`: checks its arguments and that it stands on a function, and leaves the function alone.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use rbuilder_syntax::token::lex;
-use rbuilder_syntax::{Session, Span, misplaced_webhook, parse_webhook};
+use rbuilder_reader::Span;
+use rbuilder_reader::token::lex;
+use rbuilder_syntax::{Session, misplaced_webhook, parse_webhook};
 
 use crate::report::{compile_errors, malformed};
 use crate::source::Source;

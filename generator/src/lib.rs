@@ -26,8 +26,8 @@ use std::ops::Range;
 
 pub use rbuilder_catalogue::Minor;
 pub use rbuilder_diagnostic::Severity;
+pub use rbuilder_syntax::MarkKind;
 pub use rbuilder_syntax::kubernetes::Kind as KubernetesKind;
-pub use rbuilder_syntax::token::MarkKind;
 pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::ProjectKinds;
 pub use sources::{SourceSet, Sources};

@@ -1,8 +1,9 @@
 //! Which file each CEL rule is written in: a rule ends up in the schemas of other files' types, and a complaint about
 //! it there is a complaint about its place.
 
+use rbuilder_reader::Span;
 use rbuilder_schema::{Content, Field, Markers, Origin, Shape};
-use rbuilder_syntax::{Span, Type};
+use rbuilder_syntax::Type;
 
 use crate::package::Package;
 use crate::place::{FileId, Place};

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use rbuilder_diagnostic::Severity;
-use rbuilder_syntax::token::{MarkKind, lex};
+use rbuilder_syntax::{MarkKind, lex_file};
 
-use crate::collect::{Collected, place_of_mark};
+use crate::collect::Collected;
 use crate::report::Report;
 use crate::sources::{Sources, join};
 use crate::{Diagnostic, Options, survey};
@@ -44,15 +44,15 @@ fn orphan(sources: &dyn Sources, path: &str) -> Option<Diagnostic> {
         return None;
     }
     // What no module leads to need not be Rust.
-    let tokens = lex(&text).ok()?;
+    let tokens = lex_file(&text).ok()?;
     let mark = tokens.marks().iter().find(|mark| !mark.in_body)?;
-    let what = match mark.kind {
+    let what = match MarkKind::of(mark) {
         MarkKind::Kind => "this kind",
         MarkKind::Rbac | MarkKind::Webhook => "this marker",
     };
     Some(Diagnostic {
         path: path.to_owned(),
-        range: place_of_mark(mark).range(),
+        range: mark.span().range(),
         severity: Severity::Warning,
         message: format!("{what} is ignored: no `mod` leads to the file"),
         help: Some("add the `mod` line, or delete the file".into()),

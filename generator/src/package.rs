@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use rbuilder_syntax::{CustomResource, RbacRule, Span, Type, TypeRef, Webhook};
+use rbuilder_reader::{Span, TypeRef};
+use rbuilder_syntax::{CustomResource, RbacRule, Type, Webhook};
 
 use crate::kubernetes_types::KubernetesTypes;
 use crate::place::FileId;

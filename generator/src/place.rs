@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rbuilder_syntax::Span;
+use rbuilder_reader::Span;
 
 /// A file, by its number in [`Files`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use rbuilder_reader::{Span, TypeKind, TypeRef};
 use rbuilder_schema::{
     Problem, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, or_null,
     set_of,
 };
-use rbuilder_syntax::{Span, Type, TypeKind, TypeRef};
+use rbuilder_syntax::Type;
 
 use crate::package::{Direction, ModuleId, Package, TypeId};
 use crate::place::Place;

@@ -8,17 +8,18 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rbuilder_syntax::cfg::Cfg;
-use rbuilder_syntax::grammar::{Function, Implementation, ItemKind, Items, Parameter};
-use rbuilder_syntax::token::{Cursor, Mark, MarkKind, Tokens, lex};
+use rbuilder_reader::cfg::Cfg;
+use rbuilder_reader::grammar::{Function, Implementation, ItemKind, Items, Parameter};
+use rbuilder_reader::token::{Cursor, Mark, Tokens};
+use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
 use rbuilder_syntax::{
-    Attribute, RbacRule, Session, Span, TypeKind, TypeRef, Webhook, derives_named, parse_rbac_attribute,
-    parse_type, parse_webhook_attribute, rbac_attributes, webhook_attributes,
+    MarkKind, RbacRule, Session, Webhook, lex_file, parse_rbac_attribute, parse_type,
+    parse_webhook_attribute, rbac_attributes, webhook_attributes,
 };
 
 use crate::Options;
 use crate::cargo;
-use crate::collect::{Build, Collected, collect, place_of_mark};
+use crate::collect::{Build, Collected, collect};
 use crate::kubernetes_types::KubernetesTypes;
 use crate::package::Package;
 use crate::place::Files;
@@ -179,7 +180,7 @@ fn read_file(path: &str, text: &Arc<str>, reason: LeftOut, found: &mut Vec<Stand
         reason,
         found: Vec::new(),
     };
-    let Ok(tokens) = lex(text) else {
+    let Ok(tokens) = lex_file(text) else {
         let kinds = [MarkKind::Kind, MarkKind::Rbac, MarkKind::Webhook];
         for kind in kinds.into_iter().filter(|kind| text.contains(kind.word())) {
             reader.add(Span::default(), StandingMarker::Hidden(kind, Arc::clone(text)));
@@ -192,17 +193,19 @@ fn read_file(path: &str, text: &Arc<str>, reason: LeftOut, found: &mut Vec<Stand
     for (index, mark) in marks.iter().enumerate() {
         let start = mark.at as usize;
         // A kind is known by its struct, which stands behind the derive.
-        let next = marks[index + 1..].iter().find(|next| next.kind == MarkKind::Kind);
+        let next = marks[index + 1..]
+            .iter()
+            .find(|next| MarkKind::of(next) == MarkKind::Kind);
         let end = next.map_or(usize::MAX, |next| next.at as usize);
         let is_read = reader.found.iter().any(|known| match known.marker {
             StandingMarker::Kind { .. } => {
-                mark.kind == MarkKind::Kind && (start..end).contains(&known.range.start)
+                MarkKind::of(mark) == MarkKind::Kind && (start..end).contains(&known.range.start)
             }
             _ => known.range.contains(&start),
         });
         if !is_read {
-            let hidden = StandingMarker::Hidden(mark.kind, Arc::clone(text));
-            reader.add(place_of_mark(mark), hidden);
+            let hidden = StandingMarker::Hidden(MarkKind::of(mark), Arc::clone(text));
+            reader.add(mark.span(), hidden);
         }
     }
     found.append(&mut reader.found);
@@ -226,10 +229,9 @@ impl Reader<'_> {
 
     fn file(&mut self, tokens: &Tokens<'_>) {
         let cfg = Cfg::everything();
-        let mut session = Session::default();
         let mut items = Items::new(tokens.cursor(), Some(&cfg));
-        if let Ok((attrs, _)) = items.inner_attributes(&mut session) {
-            self.rules(&attrs, &mut session);
+        if let Ok(inner) = items.read_inner_attributes() {
+            self.rules(&inner.attrs, &mut Session::default());
             self.items(items, &cfg, None);
         }
     }
@@ -237,11 +239,11 @@ impl Reader<'_> {
     /// Reads items up to the first that is not Rust.
     fn items(&mut self, mut items: Items<'_, '_>, cfg: &Cfg, around: Option<&Implementation<'_>>) {
         let mut session = Session::default();
-        while let Ok(Some(item)) = items.read(&mut session) {
+        while let Ok(Some(item)) = items.read() {
             let attrs = item.attrs;
             self.rules(&attrs, &mut session);
             match item.kind {
-                ItemKind::Type(ty) if derives_named(&attrs, "CustomResource") => {
+                ItemKind::Type(ty) if has_derive(&attrs, "CustomResource") => {
                     let model = parse_type(&attrs, ty, &mut session);
                     if let Some(resource) = model.and_then(|model| model.custom_resource) {
                         let marker = StandingMarker::Kind {

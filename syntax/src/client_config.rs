@@ -1,6 +1,8 @@
 //! The address of a webhook, of admission or of conversion: what the API server asks of a WebhookClientConfig.
 
-use crate::{Session, Span, object_name};
+use rbuilder_reader::Span;
+
+use crate::{Session, object_name};
 
 /// Reports a URL that the API server refuses to call.
 pub(crate) fn check_webhook_url(url: &str, at: Span, session: &mut Session) {

@@ -1,12 +1,11 @@
 //! Doc comments to descriptions, by controller-gen's rules.
 
+use rbuilder_reader::token::Cursor;
+use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
 use serde_json::Value;
 
-use crate::attribute::{self, Attribute, Form};
-use crate::expr::ExprKind;
 use crate::kubebuilder::warn_of_go_marker;
-use crate::token::Cursor;
-use crate::{Diagnostic, Session, Span};
+use crate::{Diagnostic, Session};
 
 /// The description that doc comments make, and a `Deprecated:` paragraph from `#[deprecated]`.
 ///
@@ -55,7 +54,7 @@ fn joined(mut cursor: Cursor<'_>) -> Option<String> {
     let mut parts = cursor.any_group()?;
     let mut text = String::new();
     while !parts.is_end() {
-        match crate::expr::read(&mut parts).ok()?.kind {
+        match Expr::read(&mut parts).ok()?.kind {
             ExprKind::Literal(Value::String(part)) => text.push_str(&part),
             ExprKind::Literal(part) => text.push_str(&part.to_string()),
             _ => return None,
@@ -132,12 +131,12 @@ fn deprecation(attrs: &[Attribute<'_>]) -> Option<String> {
     let attr = attrs.iter().find(|attr| attr.is("deprecated"))?;
     let mut note = None;
     match attr.form() {
-        Form::Value(value) => note = attribute::text(value),
+        Form::Value(value) => note = read_string(value),
         Form::List(mut list) => {
             // What is wrong with the attribute itself, rustc says.
             while !list.is_end() {
                 if list.eat_word("note") && list.eat(b'=') {
-                    note = attribute::text(list);
+                    note = read_string(list);
                 }
                 list.skip();
             }
@@ -150,13 +149,12 @@ fn deprecation(attrs: &[Attribute<'_>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::lex;
+    use rbuilder_reader::token::lex;
 
     fn check(source: &str, expected: Option<&str>) {
         let text = format!("{source}\nstruct S;");
         let tokens = lex(&text).expect("tokens");
-        let mut attrs = Vec::new();
-        attribute::outer(&mut tokens.cursor(), &mut attrs).expect("attributes");
+        let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
         let mut session = Session::default();
         assert_eq!(description(&attrs, &mut session).as_deref(), expected, "{source}");
     }

@@ -1,18 +1,15 @@
 //! A struct or enum to a [`Type`]: serde's attributes, doc comments and markers put together.
 
+use rbuilder_reader::grammar::{Body, FieldItem, Fields, Generic, Generics, TypeItem, VariantItem};
+use rbuilder_reader::token::Ident;
+use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
 use rbuilder_schema::{Container, Content, ESCAPE, Field, Markers, Presence, SchemaType, Shape, Variant};
 
-use crate::attribute::Attribute;
-use crate::grammar::{Body, FieldItem, Fields, Generic, Generics, TypeItem, VariantItem};
 use crate::marker::{self, Kind, Place};
 use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, FieldAttrs, Foreign};
 use crate::session::SlotType;
-use crate::token::Ident;
-use crate::{
-    Diagnostic, OneWay, Session, Span, Type, TypeKind, TypeRef, custom_resource, derives_named, docs,
-    serde_attrs, suggest, types,
-};
+use crate::{Diagnostic, OneWay, Session, Type, custom_resource, docs, serde_attrs, suggest};
 
 /// What the type certainly is on the wire.
 fn kind(body: &Body<'_>) -> Kind {
@@ -118,7 +115,7 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
         }
         _ => None,
     };
-    derives_named(attrs, own_way).then_some(OneWay {
+    has_derive(attrs, own_way).then_some(OneWay {
         span: *span,
         is_read,
         fields,
@@ -211,7 +208,7 @@ impl Reader<'_, '_> {
 
     /// The slot of `from`, `try_from` or `into`.
     fn stand_in(&mut self, text: &str, at: Span) -> Option<usize> {
-        match types::read_text(text, at) {
+        match TypeRef::parse(text, at) {
             Some(slot) => Some(self.add_slot(slot, || SlotType::Text(text.to_owned()))),
             None => {
                 self.session.error(at, format!("`{text}` is not a type"));
@@ -348,7 +345,7 @@ impl Reader<'_, '_> {
     /// Whether serde's derive reads the item. The compiler hides the derives of an item from each other, so that this is
     /// seen in source text only.
     fn reads_by_derive(&self) -> bool {
-        derives_named(self.attrs, "Deserialize")
+        has_derive(self.attrs, "Deserialize")
     }
 
     fn check_foreign(&mut self, foreign: &Foreign) {
@@ -409,7 +406,7 @@ impl Reader<'_, '_> {
         } else {
             "::std::string::String"
         };
-        let slot = types::read_text(stand_in, ty.span).unwrap_or_else(|| ty.clone());
+        let slot = TypeRef::parse(stand_in, ty.span).unwrap_or_else(|| ty.clone());
         self.add_slot(slot, || SlotType::Text(stand_in.to_owned()))
     }
 

@@ -1,6 +1,8 @@
 //! Markers in Go's spelling, `// +kubebuilder:…`, which say nothing here: what to write in their place.
 
-use crate::{Diagnostic, Span};
+use rbuilder_reader::Span;
+
+use crate::Diagnostic;
 
 /// How a marker is written in Rust.
 enum Spelling {

@@ -5,19 +5,16 @@
 //! item or opens a file: rules that need a second item live in `rbuilder-generator`.
 
 mod args;
-mod attribute;
-pub mod cfg;
 mod client_config;
-mod constant;
+mod conditions;
 mod custom_resource;
-mod derives;
+mod diagnostic;
 mod docs;
-mod expr;
-pub mod grammar;
 mod item;
 mod json_path;
 mod kubebuilder;
 pub mod kubernetes;
+mod mark;
 pub mod marker;
 mod model;
 pub mod names;
@@ -27,37 +24,30 @@ mod rbac;
 pub mod resources;
 mod serde_attrs;
 mod session;
-mod span;
-pub mod token;
-mod types;
 mod webhook;
 mod words;
 
-pub use attribute::{Attribute, Form};
+use rbuilder_diagnostic::suggest;
+use rbuilder_reader::Attribute;
+
+use crate::args::ReadArg as _;
+use crate::json_path::{Step, parse_json_path};
+
+pub use conditions::check_conditions;
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
-pub use derives::{derives, derives_named};
+pub use diagnostic::{Diagnostic, Diagnostics, describe_malformed};
 pub use item::parse_type;
-use json_path::{Step, parse_json_path};
 pub use kubebuilder::warn_of_go_marker;
+pub use mark::{MarkKind, lex_file};
 pub use marker::pattern_problem;
-pub use model::{
-    Conversion, CustomResource, OneWay, PrintColumn, RbacRule, Scale, SchemaMode, Type, TypeKind, TypeRef,
-};
+pub use model::{Conversion, CustomResource, OneWay, PrintColumn, RbacRule, Scale, SchemaMode, Type};
 pub use printer_column::check_printer_columns;
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::{Session, SlotType};
-pub use span::Span;
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,
 };
-
-use rbuilder_diagnostic::suggest;
-
-/// A diagnostic about a part of one text.
-pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;
-/// Diagnostics about one text.
-pub type Diagnostics = rbuilder_diagnostic::Diagnostics<Span>;
 
 /// The path of `#[crd(crate = "…")]`, as written: where the derive's code finds rbuilder, in place of `::rbuilder`.
 ///
@@ -70,7 +60,9 @@ pub fn crate_path(attrs: &[Attribute<'_>], session: &mut Session) -> Option<Stri
         let Some(arg) = args.iter().find(|arg| arg.name == "crate") else {
             continue;
         };
-        let path = arg.text(&mut scratch).filter(|path| types::is_path_text(path));
+        let path = arg
+            .text(&mut scratch)
+            .filter(|path| rbuilder_reader::is_path(path));
         if path.is_none() {
             session.error_help(
                 attr.span(),

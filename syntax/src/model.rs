@@ -1,8 +1,9 @@
-//! What one item says, unresolved: owned values and [`Span`]s, no `syn` types beyond this point.
+//! What one item says, unresolved: owned values and [`Span`]s, no tokens beyond this point.
 
+use rbuilder_reader::{Span, TypeRef};
 use rbuilder_schema::Container;
 
-use crate::{Span, names};
+use crate::names;
 
 /// A struct or enum that derives `CrdSchema` or `CustomResource`.
 #[derive(Clone, Debug)]
@@ -38,29 +39,6 @@ pub struct OneWay {
     pub is_read: bool,
     /// The wire names of the type's own fields, sorted; nothing for what is no struct with named fields.
     pub fields: Option<Vec<String>>,
-}
-
-/// A type as written in a field.
-#[derive(Clone, Debug)]
-pub struct TypeRef {
-    /// What it is.
-    pub kind: TypeKind,
-    /// Where it is.
-    pub span: Span,
-}
-
-/// The forms of a type that can have a schema.
-#[derive(Clone, Debug)]
-pub enum TypeKind {
-    /// `a::b::C<D, E>`: segments without `r#` (a leading `::` is an empty first segment) and the type
-    /// arguments of the last segment.
-    Path(Vec<String>, Vec<TypeRef>),
-    /// `[T; N]` with a literal length, or `[T]`.
-    Array(Box<TypeRef>, Option<u64>),
-    /// `(A, B)`, and `()`.
-    Tuple(Vec<TypeRef>),
-    /// Anything else, as text, for the message.
-    Other(String),
 }
 
 /// kube-derive's container keys, read as kube-derive 5.0 reads them, and the keys of `#[crd(…)]`.

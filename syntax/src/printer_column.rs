@@ -6,9 +6,10 @@
 use std::sync::LazyLock;
 
 use rbuilder_diagnostic::suggest;
+use rbuilder_reader::Span;
 use rbuilder_schema::{PathEnd, Schema, SchemaType, is_open, member};
 
-use crate::{Diagnostic, PrintColumn, Span, Step, parse_json_path};
+use crate::{Diagnostic, PrintColumn, Step, parse_json_path};
 
 /// The types a column may have.
 const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];

@@ -2,12 +2,12 @@
 //!
 //! Keys that do not, and keys that serde does not know, are passed over: serde's own derive judges those.
 
+use rbuilder_reader::{Attribute, Span};
 use rbuilder_schema::Tagging;
 
-use crate::args::{self, Arg, ArgValue};
-use crate::attribute::Attribute;
+use crate::args::{self, Arg, ArgValue, ReadArg as _};
 use crate::names::Case;
-use crate::{Diagnostic, Session, Span};
+use crate::{Diagnostic, Session};
 
 /// What serde uses when it reads, and when it writes; and where that is said.
 #[derive(Clone, Debug)]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Diagnostic, Diagnostics, Span};
+use rbuilder_reader::Span;
+
+use crate::{Diagnostic, Diagnostics};
 
 /// The state of one parse. The generator uses one for each file, the derive one for each item.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Lists of words, as kubebuilder's markers write them and as Rust does.
 
 use crate::Session;
-use crate::args::Arg;
+use crate::args::{Arg, ReadArg as _};
 
 /// A list as `"a;b"` or `["a", "b"]`. Only a group may be empty: it is the core group, where it stands alone or in
 /// an array; beside a `;` it is most likely a slip, and would allow what nobody meant.

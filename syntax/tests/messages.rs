@@ -1,14 +1,15 @@
 //! What the reader of items complains about, and in which words. The compiler and the command line print these
 //! same texts.
 
-use rbuilder_syntax::grammar::{Item, ItemKind, Items};
-use rbuilder_syntax::token::{Malformed, lex};
-use rbuilder_syntax::{Session, Span, Type, parse_type};
+use rbuilder_reader::Span;
+use rbuilder_reader::grammar::{Item, ItemKind, Items};
+use rbuilder_reader::token::{Malformed, lex};
+use rbuilder_syntax::{Session, Type, parse_type};
 
 /// Reads the one type of a source.
 fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> {
     let tokens = lex(source)?;
-    match Items::new(tokens.cursor(), None).read(session)? {
+    match Items::new(tokens.cursor(), None).read()? {
         Some(Item {
             attrs,
             kind: ItemKind::Type(item),

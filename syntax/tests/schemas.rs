@@ -1,9 +1,10 @@
 //! From an item as written to its schema: what serde's attributes and the markers come to.
 
+use rbuilder_reader::grammar::{Item, ItemKind, Items};
+use rbuilder_reader::token::{Malformed, lex};
+use rbuilder_reader::{Span, TypeKind, TypeRef};
 use rbuilder_schema::{Schema, Slot, array_of, assemble, known, map_of};
-use rbuilder_syntax::grammar::{Item, ItemKind, Items};
-use rbuilder_syntax::token::{Malformed, lex};
-use rbuilder_syntax::{Session, Span, Type, TypeKind, TypeRef, parse_type};
+use rbuilder_syntax::{Session, Type, parse_type};
 use serde_json::{Value, json};
 
 /// Resolves the types that the cases here mention; finding others is not this crate's business.
@@ -57,7 +58,7 @@ fn item(properties: Value, required: &[&str]) -> Schema {
 /// Reads the one type of a source.
 fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> {
     let tokens = lex(source)?;
-    match Items::new(tokens.cursor(), None).read(session)? {
+    match Items::new(tokens.cursor(), None).read()? {
         Some(Item {
             attrs,
             kind: ItemKind::Type(item),

@@ -1,6 +1,6 @@
 //! Attributes of items: which there are, and which leave the item as it is.
 
-use rbuilder_syntax::{Attribute, derives};
+use rbuilder_reader::{Attribute, read_derives};
 
 use crate::package::SerdeDerives;
 
@@ -67,7 +67,7 @@ const OTHER_FORMS: &[&str] = &[
 /// What is derived of serde.
 pub(super) fn serde_derives(attrs: &[Attribute<'_>]) -> SerdeDerives {
     let mut found = SerdeDerives::default();
-    for path in derives(attrs) {
+    for path in read_derives(attrs) {
         match path.last().copied().unwrap_or_default() {
             "Serialize" => found.writes = true,
             "Deserialize" => found.reads = true,

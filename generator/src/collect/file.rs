@@ -1,9 +1,10 @@
 //! One file: its items into the package, and the account of its marker tokens.
 
-use rbuilder_syntax::cfg::Cfg;
-use rbuilder_syntax::grammar::{Implementation, Item, ItemKind, Items};
-use rbuilder_syntax::token::{Ident, Malformed, Tokens, lex};
-use rbuilder_syntax::{Diagnostic, Diagnostics, Session, Span};
+use rbuilder_reader::Span;
+use rbuilder_reader::cfg::Cfg;
+use rbuilder_reader::grammar::{Implementation, InnerAttributes, Item, ItemKind, Items};
+use rbuilder_reader::token::{Ident, Malformed, Tokens};
+use rbuilder_syntax::{Diagnostic, Diagnostics, Session, check_conditions, describe_malformed, lex_file};
 
 use super::path::{self, Location};
 use super::seen_marks::SeenMarks;
@@ -27,9 +28,9 @@ impl Collector<'_> {
             return;
         };
         let id = self.report.files.add(&open.path);
-        let said = match lex(&text) {
+        let said = match lex_file(&text) {
             Ok(tokens) => self.read_tokens(&tokens, &open, id),
-            Err(malformed) => vec![malformed.into_diagnostic()],
+            Err(malformed) => vec![describe_malformed(malformed)],
         };
         self.report.add_all(id, said);
     }
@@ -59,7 +60,7 @@ impl Collector<'_> {
                     .for_each(|diagnostic| reader.session.report(diagnostic));
             }
             // Behind this place nothing has been read, so any of its marker tokens may be unseen.
-            Err(malformed) => reader.session.report(malformed.into_diagnostic()),
+            Err(malformed) => reader.session.report(describe_malformed(malformed)),
         }
         reader.session.diagnostics.into_vec()
     }
@@ -85,7 +86,14 @@ pub(super) struct FileReader<'c, 'a> {
 impl<'c> FileReader<'c, '_> {
     fn file(&mut self, tokens: &Tokens<'_>) -> Result<(), Malformed> {
         let mut items = Items::new(tokens.cursor(), Some(self.cfg));
-        let (attrs, active) = items.inner_attributes(&mut self.session)?;
+        let InnerAttributes {
+            attrs,
+            active,
+            conditions,
+        } = items.read_inner_attributes()?;
+        for diagnostic in check_conditions(&conditions) {
+            self.session.report(diagnostic);
+        }
         attrs.iter().for_each(|attr| self.seen_marks.note(attr.span()));
         if !active {
             self.seen_marks.note(tokens.span());
@@ -139,26 +147,14 @@ impl<'c> FileReader<'c, '_> {
         module: ModuleId,
         location: &Location,
     ) -> Result<bool, Malformed> {
-        let Some((item, pending)) = self.next(items)? else {
+        let Some(item) = items.read()? else {
             return Ok(false);
         };
         let outside = self.pending.len();
-        self.pending.extend(pending);
+        self.pending.extend(check_conditions(&item.conditions));
         self.item(item, module, location)?;
         self.pending.truncate(outside);
         Ok(true)
-    }
-
-    /// Reads an item, and apart from all other complaints those about its conditions: they count only where it has
-    /// to do with the API.
-    fn next<'i>(
-        &mut self,
-        items: &mut Items<'i, 'c>,
-    ) -> Result<Option<(Item<'i>, Vec<Diagnostic>)>, Malformed> {
-        let earlier = std::mem::take(&mut self.session.diagnostics);
-        let item = items.read(&mut self.session);
-        let pending = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
-        Ok(item?.map(|item| (item, pending)))
     }
 
     /// Reports what is not known about the conditions of an item, and of those around it.
@@ -216,9 +212,9 @@ impl<'c> FileReader<'c, '_> {
         module: ModuleId,
     ) -> Result<(), Malformed> {
         let outside = self.pending.len();
-        while let Some((item, pending)) = self.next(&mut items)? {
+        while let Some(item) = items.read()? {
             self.pending.truncate(outside);
-            self.pending.extend(pending);
+            self.pending.extend(check_conditions(&item.conditions));
             item.written.iter().for_each(|span| self.seen_marks.note(*span));
             if !item.active {
                 self.seen_marks.note(item.span);

@@ -1,8 +1,9 @@
 //! The function under a `#[webhook(…)]`: its parameters' types, as written.
 
-use rbuilder_syntax::grammar::{Function, Implementation, Parameter};
-use rbuilder_syntax::token::Malformed;
-use rbuilder_syntax::{TypeKind, TypeRef, Webhook};
+use rbuilder_reader::grammar::{Function, Implementation, Parameter};
+use rbuilder_reader::token::Malformed;
+use rbuilder_reader::{TypeKind, TypeRef};
+use rbuilder_syntax::Webhook;
 
 use crate::package::{Handler, ModuleId};
 use crate::place::FileId;

@@ -1,7 +1,8 @@
 //! `use` trees to single imports.
 
-use rbuilder_syntax::token::{Cursor, Delimiter, Malformed};
-use rbuilder_syntax::{Diagnostic, Span};
+use rbuilder_reader::Span;
+use rbuilder_reader::token::{Cursor, Delimiter, Malformed};
+use rbuilder_syntax::Diagnostic;
 
 use super::file::FileReader;
 use crate::package::{Dependency, ModuleId, Name};
@@ -120,7 +121,7 @@ fn named(prefix: &[String], name: &str, rename: Option<String>) -> Option<Import
 
 #[cfg(test)]
 mod tests {
-    use rbuilder_syntax::token::lex;
+    use rbuilder_reader::token::lex;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! `include!`: another file's items in the middle of a module.
 
-use rbuilder_syntax::grammar::Macro;
-use rbuilder_syntax::token::{LiteralKind, text_value};
+use rbuilder_reader::grammar::Macro;
+use rbuilder_reader::token::{LiteralKind, text_value};
 
 /// What the argument of an `include!` says.
 pub(super) enum Included {

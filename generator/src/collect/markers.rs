@@ -1,10 +1,11 @@
 //! `#[rbac]` and `#[webhook]` attributes of a file, and attribute macros that could change what is marked.
 
-use rbuilder_syntax::grammar::{Function, Implementation};
-use rbuilder_syntax::token::{Malformed, Tokens};
+use rbuilder_reader::Attribute;
+use rbuilder_reader::grammar::{Function, Implementation};
+use rbuilder_reader::token::{Malformed, Tokens};
 use rbuilder_syntax::{
-    Attribute, Diagnostic, RbacRule, misplaced_webhook, parse_rbac_attribute, parse_webhook_attribute,
-    rbac_attributes, warn_of_go_marker, webhook_attributes,
+    Diagnostic, RbacRule, misplaced_webhook, parse_rbac_attribute, parse_webhook_attribute, rbac_attributes,
+    warn_of_go_marker, webhook_attributes,
 };
 
 use super::file::FileReader;
@@ -14,7 +15,7 @@ use crate::package::{ModuleId, PlacedRule};
 impl FileReader<'_, '_> {
     /// Warns of comments that are markers in Go.
     pub(super) fn go_markers(&mut self, tokens: &Tokens<'_>) {
-        for span in tokens.go_comments() {
+        for span in tokens.marked_comments() {
             let said = warn_of_go_marker(&tokens.text()[span.range()], *span);
             said.into_iter().for_each(|said| self.session.report(said));
         }

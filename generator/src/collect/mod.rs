@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rbuilder_diagnostic::Severity;
-use rbuilder_syntax::cfg::Cfg;
+use rbuilder_reader::cfg::Cfg;
 
 use crate::cargo::Manifest;
 use crate::kubernetes_types::KubernetesTypes;
@@ -28,8 +28,6 @@ use crate::report::Report;
 use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Diagnostic, Options};
-
-pub(crate) use seen_marks::place_of_mark;
 
 /// More modules than any package has: `#[path]` can name one file in many places.
 const MAX_MODULES: usize = 20_000;

@@ -1,8 +1,9 @@
 //! `mod` and `include!`: the files that a file leads to.
 
-use rbuilder_syntax::grammar::{Items, Macro};
-use rbuilder_syntax::token::{Cursor, Ident, Malformed};
-use rbuilder_syntax::{Attribute, Diagnostic, Span};
+use rbuilder_reader::grammar::{Items, Macro};
+use rbuilder_reader::token::{Cursor, Ident, Malformed};
+use rbuilder_reader::{Attribute, Span};
+use rbuilder_syntax::Diagnostic;
 
 use super::file::FileReader;
 use super::include::{self, Included};

@@ -1,6 +1,6 @@
 //! Where the file of a module is.
 
-use rbuilder_syntax::Attribute;
+use rbuilder_reader::Attribute;
 
 pub(super) use crate::sources::{join, parent};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rbuilder_syntax::{TypeKind, TypeRef};
+use rbuilder_reader::{TypeKind, TypeRef};
 
 use super::Collector;
 use crate::package::{AliasId, ModuleId, TypeId};

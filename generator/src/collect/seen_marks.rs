@@ -1,8 +1,9 @@
 //! The marker tokens of a file that have been read: each must be, unless its item is not compiled.
 
 use rbuilder_diagnostic::Severity;
-use rbuilder_syntax::token::{Mark, MarkKind};
-use rbuilder_syntax::{Diagnostic, Span};
+use rbuilder_reader::Span;
+use rbuilder_reader::token::Mark;
+use rbuilder_syntax::{Diagnostic, MarkKind};
 
 /// The marker tokens of a file, and which of them a reader has seen.
 pub(super) struct SeenMarks<'t> {
@@ -38,17 +39,8 @@ impl<'t> SeenMarks<'t> {
     }
 }
 
-/// Returns the place of a mark.
-pub(crate) fn place_of_mark(mark: &Mark) -> Span {
-    let length = u32::try_from(mark.kind.word().len()).unwrap_or_default();
-    Span {
-        start: mark.at,
-        end: mark.at + length,
-    }
-}
-
 fn unseen_mark(mark: &Mark) -> Diagnostic {
-    let (severity, message, help) = match (mark.kind, mark.in_body) {
+    let (severity, message, help) = match (MarkKind::of(mark), mark.in_body) {
         (MarkKind::Kind, false) => (
             Severity::Error,
             "this kind is hidden from rbuilder by the macro around it",
@@ -70,5 +62,5 @@ fn unseen_mark(mark: &Mark) -> Diagnostic {
             "put the marker on the function",
         ),
     };
-    Diagnostic::new(severity, place_of_mark(mark), message).help(help)
+    Diagnostic::new(severity, mark.span(), message).help(help)
 }

@@ -1,8 +1,9 @@
 //! Structs, enums and aliases of a file, and implementations of serde's traits.
 
-use rbuilder_syntax::grammar::{Alias as AliasItem, Body, Generic, Implementation, TypeItem};
-use rbuilder_syntax::token::Malformed;
-use rbuilder_syntax::{Attribute, SchemaMode, Type, derives_named, parse_type};
+use rbuilder_reader::grammar::{Alias as AliasItem, Body, Generic, Implementation, TypeItem};
+use rbuilder_reader::token::Malformed;
+use rbuilder_reader::{Attribute, has_derive};
+use rbuilder_syntax::{SchemaMode, Type, parse_type};
 
 use super::attributes;
 use super::file::FileReader;
@@ -32,9 +33,9 @@ impl FileReader<'_, '_> {
 
     pub(super) fn type_item(&mut self, item: TypeItem<'_>, attrs: &[Attribute<'_>], module: ModuleId) {
         let ident = item.ident;
-        let ours = derives_named(attrs, "CrdSchema") || derives_named(attrs, "CustomResource");
+        let ours = has_derive(attrs, "CrdSchema") || has_derive(attrs, "CustomResource");
         let is_union = matches!(item.body, Body::Union);
-        if is_union || !ours && !THEIRS.iter().any(|name| derives_named(attrs, name)) {
+        if is_union || !ours && !THEIRS.iter().any(|name| has_derive(attrs, name)) {
             return self.name(module, ident, Name::Opaque);
         }
         if ours {
@@ -79,7 +80,7 @@ impl FileReader<'_, '_> {
         let resource = model?.custom_resource.as_ref().filter(|_| !self.is_foreign)?;
         let has_derive = std::iter::once(&"CrdSchema")
             .chain(THEIRS)
-            .any(|name| derives_named(attrs, name));
+            .any(|name| has_derive(attrs, name));
         let schema = if resource.schema_mode == SchemaMode::Disabled && !has_derive {
             SchemaAsked::No
         } else {

@@ -1,8 +1,9 @@
 //! The paths in kube's container keys, held against the schema: one that leads nowhere makes an autoscaler do nothing,
 //! or a selector that the API server refuses.
 
+use rbuilder_reader::Span;
 use rbuilder_schema::{Breach, PathEnd, SchemaType, check_structural, dropped_object_meta, find_field};
-use rbuilder_syntax::{Scale, Span, check_printer_columns};
+use rbuilder_syntax::{Scale, check_printer_columns};
 
 use super::Version;
 use crate::schemas::Schemas;

@@ -9,8 +9,9 @@ mod size;
 
 use std::collections::BTreeMap;
 
+use rbuilder_reader::Span;
 use rbuilder_schema::Schema;
-use rbuilder_syntax::{Conversion, CustomResource, SchemaMode, Span};
+use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
 use serde_json::{Value, json};
 
 use crate::package::{Package, TypeId};

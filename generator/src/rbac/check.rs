@@ -1,7 +1,8 @@
 //! Rules held against the package's own kinds.
 
 use rbuilder_diagnostic::{Severity, suggest};
-use rbuilder_syntax::{CustomResource, RbacRule, Span, resources};
+use rbuilder_reader::Span;
+use rbuilder_syntax::{CustomResource, RbacRule, resources};
 
 use crate::package::{OwnKind, Package, PlacedRule};
 use crate::place::Place;

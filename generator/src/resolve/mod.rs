@@ -8,8 +8,8 @@ mod lookup;
 
 use std::collections::BTreeMap;
 
+use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_schema::ESCAPE;
-use rbuilder_syntax::{TypeKind, TypeRef};
 
 use crate::package::{AliasId, ModuleId, Package, TypeId};
 use crate::place::{FileId, Place};

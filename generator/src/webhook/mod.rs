@@ -8,7 +8,8 @@ mod manifest;
 mod reach;
 mod subject;
 
-use rbuilder_syntax::{Span, Webhook, WebhookKind};
+use rbuilder_reader::Span;
+use rbuilder_syntax::{Webhook, WebhookKind};
 
 use crate::OutputFile;
 use crate::package::{Handler, Package};

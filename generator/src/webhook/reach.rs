@@ -1,7 +1,8 @@
 //! Webhooks that are never asked, or about objects that their handler does not read.
 
 use rbuilder_diagnostic::{Severity, suggest};
-use rbuilder_syntax::{CustomResource, Span, resources};
+use rbuilder_reader::Span;
+use rbuilder_syntax::{CustomResource, resources};
 
 use super::Entry;
 use crate::package::{OwnKind, Package};

@@ -1,6 +1,6 @@
 //! The kind a handler is about: the first of its parameters that is one.
 
-use rbuilder_syntax::{TypeKind, TypeRef};
+use rbuilder_reader::{TypeKind, TypeRef};
 
 use crate::package::{Handler, ModuleId, Package, TypeId};
 use crate::resolve::{Target, is_transparent, lookup};

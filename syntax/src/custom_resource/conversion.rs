@@ -1,9 +1,11 @@
 //! `conversion(…)`: who converts objects between the versions of a kind.
 
+use rbuilder_reader::Span;
+
 use super::named;
-use crate::args::{Arg, ArgValue};
+use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
-use crate::{Conversion, Session, Span, object_name, suggest};
+use crate::{Conversion, Session, object_name, suggest};
 
 const ARGS: &[&str] = &[
     "strategy",

@@ -5,14 +5,11 @@ mod conversion;
 mod scale;
 mod selectable;
 
-use crate::args::{self, Arg, ArgValue, Literal};
-use crate::attribute::Attribute;
-use crate::expr::ExprKind;
-use crate::token::Ident;
-use crate::{
-    CustomResource, SchemaMode, Session, Span, TypeKind, TypeRef, derives_named, marker, object_name,
-    suggest, types,
-};
+use rbuilder_reader::token::Ident;
+use rbuilder_reader::{Attribute, ExprKind, Span, TypeKind, TypeRef, has_derive};
+
+use crate::args::{self, Arg, ArgValue, Literal, ReadArg as _};
+use crate::{CustomResource, SchemaMode, Session, marker, object_name, suggest};
 
 /// One container key: a row of the reference page and what "did you mean" chooses from.
 pub struct ContainerKey {
@@ -255,7 +252,7 @@ struct Draft {
 /// Whether a type is a kind: it derives `CustomResource`, or has the keys that only a kind has. The compiler
 /// takes `#[derive(…)]` away before a derive sees the item, so there the keys must tell.
 pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
-    derives_named(attrs, "CustomResource")
+    has_derive(attrs, "CustomResource")
         || attrs.iter().filter(|attr| attr.is("kube")).any(|attr| {
             let args = args::of_attribute(attr, &mut Session::default());
             args.iter()
@@ -535,13 +532,13 @@ fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
     let ty = match &arg.value {
         ArgValue::Expr(expr) => match &expr.kind {
             // With type arguments, the path is more than its names.
-            ExprKind::Path(_) => types::read_text(expr.text, span),
+            ExprKind::Path(_) => TypeRef::parse(expr.text, span),
             _ => None,
         },
         ArgValue::Literal(Literal {
             value: serde_json::Value::String(text),
             ..
-        }) => types::read_text(text, span),
+        }) => TypeRef::parse(text, span),
         _ => None,
     };
     match ty.filter(|ty| matches!(ty.kind, TypeKind::Path(..))) {

@@ -1,6 +1,8 @@
 //! `selectable = "…"`: the fields that field selectors may use.
 
-use crate::{Session, Span};
+use rbuilder_reader::Span;
+
+use crate::Session;
 
 /// The API server takes at most this many selectable fields.
 const MAX_SELECTABLE: usize = 8;

@@ -3,7 +3,7 @@
 use rbuilder_schema::ExternalDocs;
 
 use super::{ANYWHERE, Marker};
-use crate::args::Arg;
+use crate::args::{Arg, ReadArg as _};
 use crate::{Session, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[

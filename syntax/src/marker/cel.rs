@@ -1,13 +1,13 @@
 //! `cel(…)`: rules in the Common Expression Language.
 
+use rbuilder_reader::token::lex;
+use rbuilder_reader::{Expr, ExprKind, Span};
 use rbuilder_schema::{Cel, Reason};
 use serde_json::Value;
 
 use super::{ANYWHERE, Marker};
-use crate::args::{Arg, ArgValue, origin};
-use crate::expr::{self, Expr, ExprKind};
-use crate::token::lex;
-use crate::{Session, Span, suggest};
+use crate::args::{Arg, ArgValue, ReadArg as _, origin};
+use crate::{Session, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
     name: "cel",
@@ -196,10 +196,10 @@ fn pair(expr: &Expr<'_>) -> Option<Cel> {
     let inner = expr.text.strip_prefix('(')?.strip_suffix(')')?;
     let tokens = lex(inner).ok()?;
     let mut cursor = tokens.cursor();
-    let rule = text(&expr::read(&mut cursor).ok()?)?;
+    let rule = text(&Expr::read(&mut cursor).ok()?)?;
     let message = cursor
         .eat(b',')
-        .then(|| expr::read(&mut cursor))
+        .then(|| Expr::read(&mut cursor))
         .and_then(Result::ok)?;
     Some(Cel {
         rule,

@@ -1,5 +1,6 @@
 //! Checks on the markers of one place, as far as they need nothing but the place itself.
 
+use rbuilder_reader::Span;
 use rbuilder_schema::{
     FORMATS, ListType, Markers, Pattern, Schema, SchemaType, Validation, array_of, check_markers,
     format_type, map_of, of_type,
@@ -8,7 +9,7 @@ use serde_json::{Number, Value};
 
 use super::constraint::{CONSTRAINTS, Subject};
 use super::{Kind, Reading};
-use crate::{Diagnostic, Session, Span, suggest};
+use crate::{Diagnostic, Session, suggest};
 
 /// Checks everything that one place says.
 pub(super) fn reading(reading: &Reading, session: &mut Session) {

@@ -4,7 +4,7 @@ use rbuilder_schema::{SchemaType, Validation};
 use serde_json::Value;
 
 use super::{ANYWHERE, Marker, Reading, cel, raw};
-use crate::args::{Arg, ArgValue};
+use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::{Session, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {

@@ -3,7 +3,7 @@
 //! This is for early complaints at the token. A type that somebody else named `String` is not seen through;
 //! whatever is not certain is left to the checks on the finished schema.
 
-use crate::{TypeKind, TypeRef};
+use rbuilder_reader::{TypeKind, TypeRef};
 
 /// What a type is on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]

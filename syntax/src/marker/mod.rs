@@ -18,12 +18,12 @@ mod topology;
 mod value;
 mod x_kube;
 
+use rbuilder_reader::{Attribute, Span, TypeRef};
 use rbuilder_schema::{Markers, Pattern};
 
 use crate::args::{self, Arg};
-use crate::attribute::Attribute;
 use crate::custom_resource::CRD_KEYS;
-use crate::{Session, Span, TypeRef, suggest};
+use crate::{Session, suggest};
 
 pub(crate) use cel::rule as cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};

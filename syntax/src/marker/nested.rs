@@ -4,7 +4,7 @@ use rbuilder_schema::Markers;
 
 use super::{ANYWHERE, Kind, Marker, Place, Reading};
 use crate::Session;
-use crate::args::Arg;
+use crate::args::{Arg, ReadArg as _};
 
 pub(super) const MARKERS: &[Marker] = &[
     Marker {

@@ -4,7 +4,7 @@ use rbuilder_schema::OneOf;
 
 use super::{Marker, Reading, TYPE};
 use crate::Session;
-use crate::args::{Arg, ArgValue};
+use crate::args::{Arg, ArgValue, ReadArg as _};
 
 pub(super) const MARKERS: &[Marker] = &[
     Marker {

@@ -1,7 +1,9 @@
 //! Markers that say what the Rust type cannot: open content, whole objects, another type.
 
+use rbuilder_reader::TypeRef;
+
 use super::{ANYWHERE, FIELD, Marker, Place};
-use crate::types;
+use crate::args::ReadArg as _;
 
 const OF_ONE_TYPE: &[Place] = &[Place::Type, Place::Field, Place::Newtype];
 
@@ -54,7 +56,7 @@ pub(super) const MARKERS: &[Marker] = &[
         repeatable: false,
         read: |arg, reading, session| {
             let Some(text) = arg.text(session) else { return };
-            match types::read_text(&text, arg.value_span()) {
+            match TypeRef::parse(&text, arg.value_span()) {
                 Some(ty) => reading.schema_type = Some((ty, text)),
                 None => {
                     let help = "write a path, as in `schema_type = \"String\"`";

@@ -2,7 +2,7 @@
 
 use super::{ANYWHERE, FIELD, Marker, Reading};
 use crate::Session;
-use crate::args::Arg;
+use crate::args::{Arg, ReadArg as _};
 
 pub(super) const MARKERS: &[Marker] = &[
     Marker {

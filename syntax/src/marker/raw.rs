@@ -6,7 +6,7 @@ use rbuilder_schema::{
 use serde_json::{Value, json};
 
 use super::{Marker, Place, Reading};
-use crate::args::Arg;
+use crate::args::{Arg, ReadArg as _};
 use crate::{Diagnostic, Session, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {

@@ -4,13 +4,12 @@
 //! doors. The keys that serde knows too are read with serde's (`serde_attrs`). What schemars would have to run
 //! code for is an error, unless a marker of ours says what comes out.
 
+use rbuilder_reader::{Attribute, Expr, ExprKind, Operator, Span};
 use serde_json::{Map, Value};
 
 use super::{Kind, Place, Reading, x_kube};
-use crate::args::{self, Arg, ArgValue, Literal};
-use crate::attribute::Attribute;
-use crate::expr::{Expr, ExprKind, Operator};
-use crate::{Session, Span, suggest};
+use crate::args::{self, Arg, ArgValue, Literal, ReadArg as _};
+use crate::{Session, suggest};
 
 /// Whose attribute it is: each has keys that the others do not.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! `default` and `example`: values, as Rust literals.
 
 use super::{ANYWHERE, Marker};
+use crate::args::ReadArg as _;
 
 pub(super) const MARKERS: &[Marker] = &[
     Marker {

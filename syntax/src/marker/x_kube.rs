@@ -1,11 +1,11 @@
 //! `#[x_kube(…)]`, kube's attribute under `KubeSchema`: rules and merge strategies, put into our own markers.
 
+use rbuilder_reader::{Expr, ExprKind, Span};
 use serde_json::Value;
 
 use super::Reading;
 use crate::args::{Arg, ArgValue, Literal};
-use crate::expr::{Expr, ExprKind};
-use crate::{Session, Span, suggest};
+use crate::{Session, suggest};
 
 const KEYS: &[&str] = &["validation", "merge_strategy"];
 

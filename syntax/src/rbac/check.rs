@@ -1,8 +1,10 @@
 //! What the API server asks of a rule, and what would allow nothing.
 
+use rbuilder_reader::Span;
+
 use super::Draft;
 use crate::args::Arg;
-use crate::{Diagnostic, RbacRule, Session, Span, kubernetes, object_name, resources, suggest};
+use crate::{Diagnostic, RbacRule, Session, kubernetes, object_name, resources, suggest};
 
 /// The verbs Kubernetes knows. RBAC itself takes any word; another one is nearly always a mistake.
 const VERBS: &[&str] = &[

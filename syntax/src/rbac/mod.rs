@@ -4,11 +4,12 @@ mod check;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{self, Arg};
-use crate::attribute::Attribute;
-use crate::token::Cursor;
+use rbuilder_reader::token::Cursor;
+use rbuilder_reader::{Attribute, Span};
+
+use crate::args::{self, Arg, ReadArg as _};
 use crate::words::words;
-use crate::{RbacRule, Session, Span, suggest};
+use crate::{RbacRule, Session, suggest};
 
 /// The name of the attribute; its last segment where it is written with a path.
 pub const RBAC: &str = "rbac";

@@ -2,7 +2,7 @@ use super::*;
 
 fn check(tokens: &str, expected: Result<&str, &str>) {
     let mut session = Session::default();
-    let source = crate::token::lex(tokens).expect("tokens");
+    let source = rbuilder_reader::token::lex(tokens).expect("tokens");
     let rule = parse_rbac(source.cursor(), &mut session);
     let complaints: Vec<_> = session
         .diagnostics
@@ -171,7 +171,7 @@ fn create_limited_by_name() {
     let warnings = |verbs: &str| {
         let mut session = Session::default();
         let tokens = format!(r#"groups = "", resources = "pods", resource_names = "a", verbs = "{verbs}""#);
-        let source = crate::token::lex(&tokens).expect("tokens");
+        let source = rbuilder_reader::token::lex(&tokens).expect("tokens");
         let rule = parse_rbac(source.cursor(), &mut session);
         assert!(rule.is_some(), "{verbs}");
         let texts = session.diagnostics.into_vec();
@@ -286,7 +286,7 @@ fn verbs_of_urls() {
 fn doubts() {
     let said = |tokens: &str| {
         let mut session = Session::default();
-        let source = crate::token::lex(tokens).expect("tokens");
+        let source = rbuilder_reader::token::lex(tokens).expect("tokens");
         let rule = parse_rbac(source.cursor(), &mut session);
         assert!(rule.is_some(), "{tokens}");
         let said: Vec<_> = session

@@ -1,9 +1,11 @@
 //! What the API server asks of a webhook, and what would never be called.
 
+use rbuilder_reader::Span;
+
 use super::{Webhook, WebhookKind, choice};
-use crate::args::Arg;
+use crate::args::{Arg, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
-use crate::{Diagnostic, Session, Span, kubernetes, object_name, resources};
+use crate::{Diagnostic, Session, kubernetes, object_name, resources};
 
 /// Where an argument's value is; the marker for one that is not written.
 type At<'a> = &'a dyn Fn(&str) -> Span;

@@ -8,11 +8,12 @@ mod selector;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{self, Arg};
-use crate::attribute::Attribute;
-use crate::token::Cursor;
+use rbuilder_reader::token::Cursor;
+use rbuilder_reader::{Attribute, Span};
+
+use crate::args::{self, Arg, ReadArg as _};
 use crate::words::words;
-use crate::{Session, Span, suggest};
+use crate::{Session, suggest};
 
 pub use selector::{LabelSelector, MatchCondition, Requirement};
 

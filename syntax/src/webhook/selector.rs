@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rbuilder_reader::Span;
 use serde_json::Value;
 
 use super::choice;
-use crate::args::Arg;
-use crate::{Session, Span, object_name, suggest};
+use crate::args::{Arg, ReadArg as _};
+use crate::{Session, object_name, suggest};
 
 /// Chooses objects by their labels; all that is written must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use crate::Diagnostic;
 
 fn read_text(text: &str) -> (Option<Webhook>, Vec<String>) {
     let mut session = Session::default();
-    let tokens = crate::token::lex(text).expect("tokens");
+    let tokens = rbuilder_reader::token::lex(text).expect("tokens");
     let webhook = parse_webhook(tokens.cursor(), &mut session);
     let complaints = session.diagnostics.into_vec();
     (webhook, complaints.iter().map(Diagnostic::text).collect())

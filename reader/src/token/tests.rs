@@ -165,23 +165,29 @@ fn depth_is_bounded_outside_of_bodies() {
     assert!(lex(&format!("fn f() {{ {} }}", nest(100_000))).is_ok());
 }
 
-fn check_marks(text: &str, expected: &[(MarkKind, bool)]) {
-    let tokens = lex(text).unwrap_or_else(|error| panic!("{text}: {}", error.message));
+const WORDS: MarkWords = MarkWords {
+    derives: &["CustomResource"],
+    attributes: &["rbac", "webhook"],
+    comments: Some(b'+'),
+};
+
+fn check_marks(text: &str, expected: &[(&str, bool)]) {
+    let tokens = lex_marked(text, &WORDS).unwrap_or_else(|error| panic!("{text}: {}", error.message));
     let marks: Vec<_> = tokens
         .marks()
         .iter()
-        .map(|mark| (mark.kind, mark.in_body))
+        .map(|mark| (mark.word, mark.in_body))
         .collect();
     assert_eq!(marks, expected, "{text}");
     for mark in tokens.marks() {
-        assert!(text[mark.at as usize..].starts_with(mark.kind.word()), "{text}");
+        assert!(text[mark.at as usize..].starts_with(mark.word), "{text}");
     }
 }
 
 #[test]
 fn marks_are_found_in_code_only() {
-    let kind = |in_body| (MarkKind::Kind, in_body);
-    let rbac = |in_body| (MarkKind::Rbac, in_body);
+    let kind = |in_body| ("CustomResource", in_body);
+    let rbac = |in_body| ("rbac", in_body);
     check_marks("#[derive(Clone, CustomResource)] struct S;", &[kind(false)]);
     check_marks(
         "# /* x */ [ derive (kube::CustomResource)] struct S;",
@@ -206,6 +212,18 @@ fn marks_are_found_in_code_only() {
     check_marks("m! { #[derive(CustomResource)] struct S; }", &[kind(false)]);
     check_marks(
         "#[webhook(mutating)] fn f() {} #[rbuilder::webhook(validating)] fn webhook() {}",
-        &[(MarkKind::Webhook, false), (MarkKind::Webhook, false)],
+        &[("webhook", false), ("webhook", false)],
     );
+}
+
+#[test]
+fn comments_are_noted_outside_of_bodies() {
+    let text = "// +a\n/// +b\n//  +c\n// d\nfn f() { // +e\n }";
+    let tokens = lex_marked(text, &WORDS).expect("tokens");
+    let noted: Vec<_> = tokens
+        .marked_comments()
+        .iter()
+        .map(|span| &text[span.range()])
+        .collect();
+    assert_eq!(noted, [" +a", "  +c"]);
 }

@@ -16,7 +16,7 @@ pub struct Implementation<'a> {
 impl<'a> Implementation<'a> {
     /// What `Self` is.
     pub fn self_type(&self) -> Result<TypeRef, Malformed> {
-        types::read(&mut self.parts().1)
+        TypeRef::read(&mut self.parts().1)
     }
 
     /// The last name in the path of the trait, where it is one's.

@@ -1,24 +1,25 @@
-//! Expressions, as far as markers and defaults need them: values, paths, calls and arithmetic.
+//! Expressions, as far as attributes need them: values, paths, calls and arithmetic.
 
 use serde_json::Value;
 
+use crate::constant::{self, Unknown};
 use crate::token::{Cursor, Delimiter, Kind, MAX_DEPTH, Malformed};
 use crate::{Span, args, types};
 
 /// An expression.
 #[derive(Clone, Debug)]
-pub(crate) struct Expr<'a> {
-    pub(crate) kind: ExprKind<'a>,
-    pub(crate) span: Span,
+pub struct Expr<'a> {
+    /// The form of the expression.
+    pub kind: ExprKind<'a>,
+    /// Where it is.
+    pub span: Span,
     /// The expression as written.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
 }
 
-/// What an expression is. Parentheses and `&` are passed over.
+/// The forms of expressions. Parentheses and `&` are passed over.
 #[derive(Clone, Debug)]
-// A reader asks for the forms that it understands.
-#[allow(dead_code)]
-pub(crate) enum ExprKind<'a> {
+pub enum ExprKind<'a> {
     /// A literal with a form in JSON; a number may be negative.
     Literal(Value),
     /// `a::b::C`: names without `r#` (a leading `::` is an empty first one), type arguments left out.
@@ -37,9 +38,10 @@ pub(crate) enum ExprKind<'a> {
     Other,
 }
 
-/// What is done with two numbers.
+/// Arithmetic on two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operator {
+#[allow(missing_docs)] // std's trait of the same name; `Shl` and `Shr`
+pub enum Operator {
     Add,
     Sub,
     Mul,
@@ -49,23 +51,38 @@ pub(crate) enum Operator {
     ShiftRight,
 }
 
-/// Reads the expression that is next, up to a comma or the end. One that is not understood is
-/// [`ExprKind::Other`], whatever it is.
-pub(crate) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Expr<'a>, Malformed> {
-    let start = *cursor;
-    if start.is_end() || start.is_punct(b',') {
-        return Err(start.expected("an expression"));
-    }
-    let kind = match operation(cursor, 0, 0) {
-        Ok(Some(expr)) if cursor.is_end() || cursor.is_punct(b',') => expr.kind,
-        Err(error) if error.too_deep => return Err(error),
-        _ => {
-            *cursor = start;
-            pass(cursor);
-            ExprKind::Other
+impl<'a> Expr<'a> {
+    /// Reads the expression that is next, up to a comma or the end. One of a form that is not known here is
+    /// [`ExprKind::Other`].
+    ///
+    /// # Errors
+    ///
+    /// If no expression is next, or one that is nested deeper than [`MAX_DEPTH`].
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Malformed> {
+        let start = *cursor;
+        if start.is_end() || start.is_punct(b',') {
+            return Err(start.expected("an expression"));
         }
-    };
-    Ok(made(kind, start, *cursor))
+        let kind = match operation(cursor, 0, 0) {
+            Ok(Some(expr)) if cursor.is_end() || cursor.is_punct(b',') => expr.kind,
+            Err(error) if error.too_deep => return Err(error),
+            _ => {
+                *cursor = start;
+                pass(cursor);
+                ExprKind::Other
+            }
+        };
+        Ok(made(kind, start, *cursor))
+    }
+
+    /// Evaluates arithmetic on literals and on the bounds of std's integers.
+    ///
+    /// # Errors
+    ///
+    /// If the expression is of another form, needs a name of the program, or has no result.
+    pub fn value(&self) -> Result<Value, Unknown<'a>> {
+        constant::value(self)
+    }
 }
 
 fn made<'a>(kind: ExprKind<'a>, start: Cursor<'a>, behind: Cursor<'a>) -> Expr<'a> {
@@ -306,7 +323,7 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let tokens = lex(text).expect("tokens");
         let mut cursor = tokens.cursor();
-        let expr = read(&mut cursor).expect("an expression");
+        let expr = Expr::read(&mut cursor).expect("an expression");
         assert_eq!(shown(&expr), expected, "{text}");
         assert_eq!(expr.text, text.trim_end_matches(", next"), "{text}");
         let ends = cursor.kind() == Kind::End || cursor.is_punct(b',');
@@ -381,7 +398,7 @@ mod tests {
             "&".repeat(10_000) + "a",
         ] {
             let tokens = lex(&text).expect("tokens");
-            assert!(read(&mut tokens.cursor()).is_err_and(|error| error.too_deep));
+            assert!(Expr::read(&mut tokens.cursor()).is_err_and(|error| error.too_deep));
         }
     }
 }

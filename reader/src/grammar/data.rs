@@ -2,9 +2,9 @@
 
 use super::{Generics, pass_header, pass_visibility};
 use crate::attribute::{self, Attribute};
-use crate::cfg::{self, Cfg};
+use crate::cfg::{Cfg, Conditions};
 use crate::token::{Cursor, Delimiter, Ident, Malformed};
-use crate::{Session, TypeRef, expr, types};
+use crate::{TypeRef, expr};
 
 /// A struct, enum or union.
 #[derive(Debug)]
@@ -70,7 +70,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(crate) fn into_list(self) -> Vec<FieldItem<'a>> {
+    /// The fields, named or not.
+    pub fn into_list(self) -> Vec<FieldItem<'a>> {
         match self {
             Fields::Named(fields) | Fields::Unnamed(fields) => fields,
             Fields::Unit => Vec::new(),
@@ -81,17 +82,17 @@ impl<'a> Fields<'a> {
 pub(super) fn structure<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
-    session: &mut Session,
+    conditions: &mut Conditions<'a>,
 ) -> Result<TypeItem<'a>, Malformed> {
     let (ident, generics) = head(cursor)?;
     if cursor.is_word("where") {
         pass_header(cursor);
     }
     let fields = if let Some(inner) = cursor.group(Delimiter::Brace) {
-        Fields::Named(fields(inner, true, cfg, session)?)
+        Fields::Named(fields(inner, true, cfg, conditions)?)
     } else {
         let fields = match cursor.group(Delimiter::Paren) {
-            Some(inner) => Fields::Unnamed(fields(inner, false, cfg, session)?),
+            Some(inner) => Fields::Unnamed(fields(inner, false, cfg, conditions)?),
             None => Fields::Unit,
         };
         if cursor.is_word("where") {
@@ -110,7 +111,7 @@ pub(super) fn structure<'a>(
 pub(super) fn enumeration<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
-    session: &mut Session,
+    conditions: &mut Conditions<'a>,
 ) -> Result<TypeItem<'a>, Malformed> {
     let (ident, generics) = head(cursor)?;
     if cursor.is_word("where") {
@@ -120,7 +121,7 @@ pub(super) fn enumeration<'a>(
     Ok(TypeItem {
         ident,
         generics,
-        body: Body::Enum(variants(inner, cfg, session)?),
+        body: Body::Enum(variants(inner, cfg, conditions)?),
     })
 }
 
@@ -144,14 +145,15 @@ fn head<'a>(cursor: &mut Cursor<'a>) -> Result<(Ident<'a>, Generics<'a>), Malfor
 fn attributes<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
-    session: &mut Session,
+    conditions: &mut Conditions<'a>,
 ) -> Result<(Vec<Attribute<'a>>, bool), Malformed> {
     let mut attrs = Vec::new();
-    attribute::outer(cursor, &mut attrs)?;
-    if cfg.is_some() {
-        cfg::warn_of_build(&attrs, session);
-    }
-    let active = cfg.is_none_or(|cfg| cfg::configure(&mut attrs, cfg, session));
+    attribute::read_outer(cursor, &mut attrs)?;
+    let Some(cfg) = cfg else {
+        return Ok((attrs, true));
+    };
+    conditions.add_part(&attrs);
+    let active = cfg.configure(&mut attrs, conditions);
     Ok((attrs, active))
 }
 
@@ -159,11 +161,11 @@ fn fields<'a>(
     mut cursor: Cursor<'a>,
     named: bool,
     cfg: Option<&Cfg>,
-    session: &mut Session,
+    conditions: &mut Conditions<'a>,
 ) -> Result<Vec<FieldItem<'a>>, Malformed> {
     let mut fields = Vec::new();
     while !cursor.is_end() {
-        let (attrs, active) = attributes(&mut cursor, cfg, session)?;
+        let (attrs, active) = attributes(&mut cursor, cfg, conditions)?;
         pass_visibility(&mut cursor);
         let ident = if named {
             let ident = cursor.ident()?;
@@ -172,7 +174,7 @@ fn fields<'a>(
         } else {
             None
         };
-        let ty = types::read(&mut cursor)?;
+        let ty = TypeRef::read(&mut cursor)?;
         if cursor.eat(b'=') {
             // The value of the field where none is given.
             expr::pass(&mut cursor);
@@ -190,18 +192,18 @@ fn fields<'a>(
 fn variants<'a>(
     mut cursor: Cursor<'a>,
     cfg: Option<&Cfg>,
-    session: &mut Session,
+    conditions: &mut Conditions<'a>,
 ) -> Result<Vec<VariantItem<'a>>, Malformed> {
     let mut variants = Vec::new();
     while !cursor.is_end() {
-        let (attrs, active) = attributes(&mut cursor, cfg, session)?;
+        let (attrs, active) = attributes(&mut cursor, cfg, conditions)?;
         pass_visibility(&mut cursor);
         let ident = cursor.ident()?;
         let cfg = cfg.filter(|_| active);
         let fields = if let Some(inner) = cursor.group(Delimiter::Brace) {
-            Fields::Named(fields(inner, true, cfg, session)?)
+            Fields::Named(fields(inner, true, cfg, conditions)?)
         } else if let Some(inner) = cursor.group(Delimiter::Paren) {
-            Fields::Unnamed(fields(inner, false, cfg, session)?)
+            Fields::Unnamed(fields(inner, false, cfg, conditions)?)
         } else {
             Fields::Unit
         };

@@ -15,12 +15,12 @@ mod tests;
 use std::borrow::Cow;
 
 pub use cursor::{Cursor, Ident};
-pub use lexer::{MAX_DEPTH, lex};
+pub use lexer::{MAX_DEPTH, lex, lex_marked};
 pub use literal::text_value;
 pub(crate) use literal::{char_value, float_value, integer_value, with_plain_lines};
-pub use mark::{Mark, MarkKind};
+pub use mark::{Mark, MarkWords};
 
-use crate::{Diagnostic, Span};
+use crate::Span;
 
 /// The tokens of one text.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Tokens<'a> {
     /// Ends with a token of kind [`Kind::End`].
     list: Vec<Token>,
     marks: Vec<Mark>,
-    go_comments: Vec<Span>,
+    comments: Vec<Span>,
 }
 
 impl<'a> Tokens<'a> {
@@ -51,9 +51,9 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// The comments outside of functions' bodies that begin with `+`, as markers in Go do, without their slashes.
-    pub fn go_comments(&self) -> &[Span] {
-        &self.go_comments
+    /// The comments outside of functions' bodies that begin with [`MarkWords::comments`], without their slashes.
+    pub fn marked_comments(&self) -> &[Span] {
+        &self.comments
     }
 
     /// The marker tokens, in source order, those in the bodies of functions included.
@@ -158,14 +158,5 @@ impl Malformed {
             too_deep: true,
             ..Malformed::new(span, "this is nested too deeply to be read")
         }
-    }
-
-    /// The complaint about a whole file.
-    pub fn into_diagnostic(self) -> Diagnostic {
-        if self.too_deep {
-            return Diagnostic::error(self.span, self.message)
-                .help("rbuilder reads types and signatures nested up to fifty levels deep");
-        }
-        Diagnostic::error(self.span, format!("this is not Rust: {}", self.message))
     }
 }

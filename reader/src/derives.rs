@@ -1,9 +1,9 @@
-//! Which derives an item asks for.
+//! The derives that an item asks for.
 
 use crate::attribute::{Attribute, Form};
 
-/// Every path in `#[derive(…)]`, as segments without `r#`.
-pub fn derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
+/// Returns every path in `#[derive(…)]`, as segments without `r#`.
+pub fn read_derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
     let mut paths = Vec::new();
     each(attrs, |path| {
         paths.push(path.to_vec());
@@ -12,8 +12,8 @@ pub fn derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
     paths
 }
 
-/// Whether a derive of this name is asked for, whatever path leads to it.
-pub fn derives_named(attrs: &[Attribute<'_>], name: &str) -> bool {
+/// Returns true if a derive of this name is asked for, whatever path leads to it.
+pub fn has_derive(attrs: &[Attribute<'_>], name: &str) -> bool {
     let mut found = false;
     each(attrs, |path| {
         found = path.last() == Some(&name);
@@ -55,13 +55,12 @@ mod tests {
     #[test]
     fn paths() {
         let tokens = lex("#[derive(Clone, kube::CustomResource, Debug)] struct S;").expect("tokens");
-        let mut attrs = Vec::new();
-        crate::attribute::outer(&mut tokens.cursor(), &mut attrs).expect("attributes");
+        let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
         assert_eq!(
-            derives(&attrs),
+            read_derives(&attrs),
             [vec!["Clone"], vec!["kube", "CustomResource"], vec!["Debug"]]
         );
-        assert!(derives_named(&attrs, "CustomResource"));
-        assert!(!derives_named(&attrs, "CrdSchema"));
+        assert!(has_derive(&attrs, "CustomResource"));
+        assert!(!has_derive(&attrs, "CrdSchema"));
     }
 }

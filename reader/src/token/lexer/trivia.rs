@@ -60,17 +60,18 @@ impl Lexer<'_> {
         if let Some(kind) = kind {
             self.push(start, kind);
         } else if self.body.is_none() {
-            self.note_go_comment(start + 2);
+            self.note_comment(start + 2);
         }
     }
 
-    /// Notes a comment that begins with `+`.
-    fn note_go_comment(&mut self, start: usize) {
+    /// Notes a comment that begins as the caller asked.
+    fn note_comment(&mut self, start: usize) {
+        let Some(wanted) = self.words.comments else { return };
         let text = &self.bytes[start..self.at];
         let first = text.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
-        if first == Some(&b'+') {
+        if first == Some(&wanted) {
             let span = self.span(start, self.at);
-            self.go_comments.push(span);
+            self.comments.push(span);
         }
     }
 

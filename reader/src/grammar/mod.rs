@@ -15,9 +15,9 @@ pub use generics::{Generic, Generics};
 pub use implementation::Implementation;
 
 use crate::attribute::{self, Attribute};
-use crate::cfg::{self, Cfg};
+use crate::cfg::{Cfg, Conditions};
 use crate::token::{Cursor, Delimiter, Ident, Kind, Malformed};
-use crate::{Session, Span, TypeRef, types};
+use crate::{Span, TypeRef};
 
 /// Reads items one after the other, with `cfg` and `cfg_attr` applied.
 #[derive(Debug)]
@@ -36,10 +36,23 @@ pub struct Item<'a> {
     pub written: [Span; 2],
     /// Whether the item is compiled; one that is not has no other kind than [`ItemKind::Other`].
     pub active: bool,
+    /// The conditions on the item and on its parts that a reader may want to hear of.
+    pub conditions: Conditions<'a>,
     /// The whole item.
     pub span: Span,
     /// What it is.
     pub kind: ItemKind<'a>,
+}
+
+/// Attributes about what they stand in: `#![…]` and `//!…`.
+#[derive(Debug)]
+pub struct InnerAttributes<'a> {
+    /// The attributes that count.
+    pub attrs: Vec<Attribute<'a>>,
+    /// Whether what they are about is compiled.
+    pub active: bool,
+    /// The conditions among them that a reader may want to hear of.
+    pub conditions: Conditions<'a>,
 }
 
 /// What an item is.
@@ -97,52 +110,65 @@ impl<'a, 'c> Items<'a, 'c> {
         Items { cursor, cfg }
     }
 
-    /// Reads `#![…]` and `//!…` at the beginning. Says also whether what they are about is compiled.
-    pub fn inner_attributes(
-        &mut self,
-        session: &mut Session,
-    ) -> Result<(Vec<Attribute<'a>>, bool), Malformed> {
+    /// Reads `#![…]` and `//!…` at the beginning.
+    ///
+    /// # Errors
+    ///
+    /// If `#!` is next, and no attribute.
+    pub fn read_inner_attributes(&mut self) -> Result<InnerAttributes<'a>, Malformed> {
         let mut attrs = Vec::new();
-        attribute::inner(&mut self.cursor, &mut attrs)?;
-        let active = self
-            .cfg
-            .is_none_or(|cfg| cfg::configure(&mut attrs, cfg, session));
-        Ok((attrs, active))
+        attribute::read_inner(&mut self.cursor, &mut attrs)?;
+        let mut conditions = Conditions::default();
+        let active = configure(&mut attrs, self.cfg, &mut conditions);
+        Ok(InnerAttributes {
+            attrs,
+            active,
+            conditions,
+        })
     }
 
-    /// Reads the next item; nothing at the end.
-    pub fn read(&mut self, session: &mut Session) -> Result<Option<Item<'a>>, Malformed> {
+    /// Reads the next item; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// If what is next is not formed as an item. Nothing behind it can be read then.
+    pub fn read(&mut self) -> Result<Option<Item<'a>>, Malformed> {
         if self.cursor.is_end() {
             return Ok(None);
         }
         let start = self.cursor;
         let mut attrs = Vec::new();
-        attribute::outer(&mut self.cursor, &mut attrs)?;
+        attribute::read_outer(&mut self.cursor, &mut attrs)?;
         let front = span_of(&attrs);
-        let mut active = self
-            .cfg
-            .is_none_or(|cfg| cfg::configure(&mut attrs, cfg, session));
+        let mut conditions = Conditions::default();
+        let mut active = configure(&mut attrs, self.cfg, &mut conditions);
         let cfg = self.cfg.filter(|_| active);
-        let mut kind = kind(&mut self.cursor, cfg, session)?;
+        let mut kind = kind(&mut self.cursor, cfg, &mut conditions)?;
         let mut inside = Span::default();
         if let ItemKind::Module(_, Some(content))
         | ItemKind::Impl(Implementation { content, .. })
         | ItemKind::Trait(_, content) = &mut kind
         {
             let mut inner = Vec::new();
-            attribute::inner(content, &mut inner)?;
+            attribute::read_inner(content, &mut inner)?;
             inside = span_of(&inner);
-            active &= cfg.is_none_or(|cfg| cfg::configure(&mut inner, cfg, session));
+            active &= configure(&mut inner, cfg, &mut conditions);
             attrs.append(&mut inner);
         }
         Ok(Some(Item {
             attrs,
             written: [front, inside],
             active,
+            conditions,
             span: self.cursor.span_since(start),
             kind: if active { kind } else { ItemKind::Other },
         }))
     }
+}
+
+/// Applies `cfg` and `cfg_attr`; returns false if what the attributes stand on is not compiled.
+fn configure<'a>(attrs: &mut Vec<Attribute<'a>>, cfg: Option<&Cfg>, conditions: &mut Conditions<'a>) -> bool {
+    cfg.is_none_or(|cfg| cfg.configure(attrs, conditions))
 }
 
 fn span_of(attrs: &[Attribute<'_>]) -> Span {
@@ -156,7 +182,7 @@ fn span_of(attrs: &[Attribute<'_>]) -> Span {
 fn kind<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
-    session: &mut Session,
+    conditions: &mut Conditions<'a>,
 ) -> Result<ItemKind<'a>, Malformed> {
     pass_visibility(cursor);
     let start = *cursor;
@@ -164,8 +190,8 @@ fn kind<'a>(
         return Err(start.expected("an item"));
     }
     match start.text() {
-        "struct" => return data::structure(cursor, cfg, session).map(ItemKind::Type),
-        "enum" => return data::enumeration(cursor, cfg, session).map(ItemKind::Type),
+        "struct" => return data::structure(cursor, cfg, conditions).map(ItemKind::Type),
+        "enum" => return data::enumeration(cursor, cfg, conditions).map(ItemKind::Type),
         "union" if matches!(start.second_kind(), Kind::Ident | Kind::RawIdent) => {
             return data::union(cursor).map(ItemKind::Type);
         }
@@ -258,7 +284,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Malformed> {
     // Bounds in a trait, and a `where` clause.
     pass_header(cursor);
     let target = if cursor.eat(b'=') {
-        Some(types::read(cursor)?)
+        Some(TypeRef::read(cursor)?)
     } else {
         None
     };

@@ -27,7 +27,7 @@ impl<'a> Generics<'a> {
             return Ok(generics);
         }
         while !cursor.eat(b'>') {
-            attribute::outer(cursor, &mut Vec::new())?;
+            attribute::read_outer(cursor, &mut Vec::new())?;
             generics.list.extend(parameter(cursor)?);
             if !cursor.eat(b',') && !cursor.is_punct(b'>') {
                 return Err(cursor.expected("`,` or `>`"));
@@ -56,7 +56,7 @@ fn parameter<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Generic<'a>>, Malform
     let ident = cursor.ident()?;
     pass_bounds(cursor);
     let default = if cursor.eat(b'=') {
-        Some(types::read(cursor)?)
+        Some(TypeRef::read(cursor)?)
     } else {
         None
     };

@@ -27,7 +27,7 @@ impl Function<'_> {
         let mut cursor = self.inputs;
         let mut parameters = Vec::new();
         while !cursor.is_end() {
-            attribute::outer(&mut cursor, &mut Vec::new())?;
+            attribute::read_outer(&mut cursor, &mut Vec::new())?;
             parameters.push(parameter(&mut cursor)?);
             if !cursor.is_end() {
                 cursor.expect(b',')?;
@@ -63,7 +63,7 @@ fn parameter(cursor: &mut Cursor<'_>) -> Result<Parameter, Malformed> {
     if ahead.eat_word("self") && !ahead.is_pair(b':', b':') {
         *cursor = ahead;
         if cursor.eat(b':') {
-            types::read(cursor)?;
+            TypeRef::read(cursor)?;
         }
         return Ok(Parameter::Receiver);
     }
@@ -73,7 +73,7 @@ fn parameter(cursor: &mut Cursor<'_>) -> Result<Parameter, Malformed> {
         }
         if !cursor.eat_pair(b':', b':') {
             if cursor.eat(b':') {
-                return types::read(cursor).map(Parameter::Typed);
+                return TypeRef::read(cursor).map(Parameter::Typed);
             }
             cursor.skip();
         }

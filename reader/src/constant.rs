@@ -1,6 +1,6 @@
-//! Constant expressions in markers: arithmetic on literals, and the bounds of std's integers.
+//! The values of constant expressions: arithmetic on literals, and the bounds of std's integers.
 //!
-//! A name that the user's program gives a value is not followed: the two doors would have to agree on what it is.
+//! A name that the program gives a value is not followed.
 
 use serde_json::{Number, Value};
 
@@ -8,7 +8,7 @@ use crate::expr::{Expr, ExprKind, Operator};
 
 /// Why an expression has no value here.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unknown<'a> {
+pub enum Unknown<'a> {
     /// It needs the value of this name.
     Name(String),
     /// This part of it is not arithmetic on numbers, or has no result.
@@ -119,12 +119,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::expr;
     use crate::token::lex;
 
     fn check(source: &str, expected: Result<Value, Unknown<'_>>) {
         let tokens = lex(source).expect("tokens");
-        let read = expr::read(&mut tokens.cursor()).expect("an expression");
+        let read = Expr::read(&mut tokens.cursor()).expect("an expression");
         assert_eq!(value(&read), expected, "{source}");
     }
 

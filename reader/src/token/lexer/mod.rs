@@ -4,7 +4,7 @@ mod literal;
 mod trivia;
 
 use crate::Span;
-use crate::token::mark::{Mark, MarkKind};
+use crate::token::mark::{Mark, MarkWords};
 use crate::token::{Delimiter, Kind, LiteralKind, Malformed, Token, Tokens};
 
 /// Delimiters or angle brackets within each other, outside the bodies of functions; real code stays below 20.
@@ -16,29 +16,43 @@ const BYTES_PER_TOKEN: usize = 6;
 /// Reads a text: delimiters match, literals and comments end, nothing is nested deeper than [`MAX_DEPTH`].
 ///
 /// A byte order mark and a first line that begins with `#!` are passed over.
+///
+/// # Errors
+///
+/// If the text breaks one of these rules.
 pub fn lex(text: &str) -> Result<Tokens<'_>, Malformed> {
+    lex_marked(text, &MarkWords::default())
+}
+
+/// Reads a text as [`lex`] does, and notes the words and comments that the caller names.
+///
+/// # Errors
+///
+/// As [`lex`].
+pub fn lex_marked<'a>(text: &'a str, words: &MarkWords) -> Result<Tokens<'a>, Malformed> {
     if u32::try_from(text.len()).is_err() {
         let message = "a text of four gigabytes or more is not read";
         return Err(Malformed::new(Span::default(), message));
     }
-    let mut lexer = Lexer::new(text);
+    let mut lexer = Lexer::new(text, *words);
     lexer.skip_preamble();
     lexer.run()?;
     Ok(Tokens {
         text,
         list: lexer.list,
         marks: lexer.marks,
-        go_comments: lexer.go_comments,
+        comments: lexer.comments,
     })
 }
 
 struct Lexer<'a> {
     text: &'a str,
+    words: MarkWords,
     bytes: &'a [u8],
     at: usize,
     list: Vec<Token>,
     marks: Vec<Mark>,
-    go_comments: Vec<Span>,
+    comments: Vec<Span>,
     open: Vec<Open>,
     /// Between `fn name` and the body.
     signature: Option<Signature>,
@@ -66,14 +80,15 @@ struct Signature {
 }
 
 impl<'a> Lexer<'a> {
-    fn new(text: &'a str) -> Self {
+    fn new(text: &'a str, words: MarkWords) -> Self {
         Lexer {
             text,
+            words,
             bytes: text.as_bytes(),
             at: 0,
             list: Vec::with_capacity(text.len() / BYTES_PER_TOKEN + 1),
             marks: Vec::new(),
-            go_comments: Vec::new(),
+            comments: Vec::new(),
             open: Vec::new(),
             signature: None,
             body: None,
@@ -231,23 +246,24 @@ impl<'a> Lexer<'a> {
 
     fn word_in_attribute(&mut self, start: usize) -> Result<(), Malformed> {
         let word = &self.text[start..self.at];
-        let kind = if self.derive.is_some() {
-            (word == MarkKind::Kind.word()).then_some(MarkKind::Kind)
+        let find = |words: &'static [&'static str]| words.iter().find(|known| **known == word);
+        let found = if self.derive.is_some() {
+            find(self.words.derives)
         } else if word == "derive" {
             if self.next_byte()? == b'(' {
                 self.derive = Some(self.open.len());
             }
             None
         } else {
-            match MarkKind::of_attribute(word) {
-                Some(kind) if self.next_byte()? == b'(' => Some(kind),
+            match find(self.words.attributes) {
+                Some(word) if self.next_byte()? == b'(' => Some(word),
                 _ => None,
             }
         };
-        if let Some(kind) = kind {
+        if let Some(word) = found {
             let at = self.span(start, start).start;
             let in_body = self.body.is_some();
-            self.marks.push(Mark { kind, at, in_body });
+            self.marks.push(Mark { word, at, in_body });
         }
         Ok(())
     }

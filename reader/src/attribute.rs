@@ -27,6 +27,17 @@ pub enum Form<'a> {
 }
 
 impl<'a> Attribute<'a> {
+    /// Reads the attributes and doc comments in front of something.
+    ///
+    /// # Errors
+    ///
+    /// If `#` is next, and no attribute.
+    pub fn read_outer(cursor: &mut Cursor<'a>) -> Result<Vec<Self>, Malformed> {
+        let mut attrs = Vec::new();
+        read_outer(cursor, &mut attrs)?;
+        Ok(attrs)
+    }
+
     /// Reads `path`, `path(…)` or `path = value` inside of a longer list, as the attributes in `cfg_attr` are.
     pub(crate) fn of_meta(cursor: Cursor<'a>, span: Span) -> Self {
         Attribute::new(cursor, span)
@@ -105,15 +116,15 @@ impl<'a> Attribute<'a> {
         match self.meta.kind() {
             Kind::OuterDoc | Kind::InnerDoc => Some(doc_text(self.meta.text())),
             _ => match self.form() {
-                Form::Value(cursor) => text(cursor),
+                Form::Value(cursor) => read_string(cursor),
                 _ => None,
             },
         }
     }
 }
 
-/// The text literal that stands here, alone or in parentheses.
-pub(crate) fn text(mut cursor: Cursor<'_>) -> Option<Cow<'_, str>> {
+/// Returns the value of the string literal that is next, alone or in parentheses.
+pub fn read_string(mut cursor: Cursor<'_>) -> Option<Cow<'_, str>> {
     while let Some(inner) = cursor.group(Delimiter::Paren) {
         cursor = inner;
     }
@@ -150,7 +161,7 @@ fn pass_path(cursor: &mut Cursor<'_>) {
 }
 
 /// Reads the attributes and doc comments in front of something.
-pub(crate) fn outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Malformed> {
+pub(crate) fn read_outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Malformed> {
     loop {
         let start = *cursor;
         match start.kind() {
@@ -168,7 +179,7 @@ pub(crate) fn outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) ->
 }
 
 /// Reads the attributes and doc comments about what they stand in: `#![…]`, `//!…`.
-pub(crate) fn inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Malformed> {
+pub(crate) fn read_inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Malformed> {
     loop {
         let start = *cursor;
         match start.kind() {

@@ -1,17 +1,16 @@
 //! A file as the readers of this crate see it.
 
-use rbuilder_syntax::grammar::{
+use rbuilder_reader::grammar::{
     Body, Fields, Function, Generic, Generics, Item, ItemKind, Items, Parameter, TypeItem,
 };
-use rbuilder_syntax::token::{Cursor, Malformed, lex};
-use rbuilder_syntax::{Attribute, Session, TypeKind, TypeRef};
+use rbuilder_reader::token::{Cursor, Malformed, lex};
+use rbuilder_reader::{Attribute, TypeKind, TypeRef};
 
 use super::{COMMENTED, squeezed};
 
 struct Outline<'a> {
     text: &'a str,
     lines: Vec<String>,
-    session: Session,
 }
 
 /// One line for each thing found, in source order.
@@ -20,18 +19,17 @@ pub(super) fn outline(text: &str) -> Result<Vec<String>, Malformed> {
     let mut outline = Outline {
         text,
         lines: Vec::new(),
-        session: Session::default(),
     };
     let mut items = Items::new(tokens.cursor(), None);
-    let (attrs, _) = items.inner_attributes(&mut outline.session)?;
-    outline.attrs(&attrs);
+    let inner = items.read_inner_attributes()?;
+    outline.attrs(&inner.attrs);
     outline.items(items)?;
     Ok(outline.lines)
 }
 
 impl Outline<'_> {
     fn items(&mut self, mut items: Items<'_, '_>) -> Result<(), Malformed> {
-        while let Some(item) = items.read(&mut self.session)? {
+        while let Some(item) = items.read()? {
             self.item(item)?;
         }
         Ok(())

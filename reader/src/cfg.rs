@@ -1,14 +1,14 @@
-//! Conditional compilation, evaluated as the generator must: with a set of features and without tests.
+//! Conditional compilation: which parts of source text a build has.
 //!
-//! rustc has done this before a derive sees its item; source text that is only read needs it done here.
+//! rustc has done this before a procedural macro sees its item; source text that is only read needs it done here.
 
 use std::collections::BTreeSet;
 
 use crate::attribute::{Attribute, Form};
 use crate::token::{Cursor, Malformed};
-use crate::{Diagnostic, Session, attribute};
+use crate::{Span, attribute};
 
-/// What is on: everything `cfg(…)` may ask about an operator's build.
+/// The build that `cfg(…)` asks about: a release build for Linux on a machine of 64 bits.
 #[derive(Clone, Debug, Default)]
 pub struct Cfg {
     features: BTreeSet<String>,
@@ -17,7 +17,7 @@ pub struct Cfg {
 }
 
 impl Cfg {
-    /// The build of a Linux container with these features on.
+    /// A release build for Linux with these features on, and without tests.
     pub fn with_features(features: impl IntoIterator<Item = String>) -> Self {
         Cfg {
             features: features.into_iter().collect(),
@@ -34,12 +34,30 @@ impl Cfg {
         }
     }
 
+    /// Returns false if what these attributes stand on is not compiled. `cfg_attr` is replaced by what it stands for, so
+    /// that readers meet only attributes that count.
+    pub(crate) fn configure<'a>(
+        &self,
+        attrs: &mut Vec<Attribute<'a>>,
+        conditions: &mut Conditions<'a>,
+    ) -> bool {
+        if !attrs.iter().any(is_condition) {
+            return true;
+        }
+        let mut active = true;
+        let written = std::mem::take(attrs);
+        for attr in written {
+            active &= keep(attr, attrs, self, conditions);
+        }
+        active
+    }
+
     /// The truth of the predicate that is next, or nothing when it asks about something that cannot be known from
     /// source.
     fn holds(&self, cursor: &mut Cursor<'_>) -> Result<Option<bool>, Malformed> {
         let name = cursor.any_ident().ok_or_else(|| cursor.expected("identifier"))?;
         if cursor.eat(b'=') {
-            let value = attribute::text(*cursor);
+            let value = attribute::read_string(*cursor);
             cursor.skip();
             return Ok(value.and_then(|value| self.option(name.text, &value)));
         }
@@ -101,77 +119,37 @@ fn every(truths: &[Option<bool>]) -> Option<bool> {
     truths.iter().all(|truth| *truth == Some(true)).then_some(true)
 }
 
-/// Whether something with these attributes is compiled. `cfg_attr` is replaced by what it stands for, so that
-/// readers meet only attributes that count. A predicate that cannot be known is an error and counts as true.
-pub(crate) fn configure(attrs: &mut Vec<Attribute<'_>>, cfg: &Cfg, session: &mut Session) -> bool {
-    if !attrs.iter().any(|attr| attr.is("cfg") || attr.is("cfg_attr")) {
-        return true;
-    }
-    let mut active = true;
-    let written = std::mem::take(attrs);
-    for attr in written {
-        active &= keep(attr, attrs, cfg, session);
-    }
-    active
+/// The conditions on an item and on its parts that may need a word to the user.
+#[derive(Debug, Default)]
+pub struct Conditions<'a> {
+    /// Predicates whose truth the source does not tell. They counted as true.
+    pub undecided: Vec<Span>,
+    /// Every `cfg` and `cfg_attr` on a field or variant, also on those that are not compiled.
+    pub on_parts: Vec<Attribute<'a>>,
 }
 
-/// Warns of a field or variant that not every build of a program has: the manifest is that of one of them.
-pub(crate) fn warn_of_build(attrs: &[Attribute<'_>], session: &mut Session) {
-    let conditions = attrs.iter().filter(|attr| attr.is("cfg") || attr.is("cfg_attr"));
-    for attr in conditions {
-        let Form::List(mut list) = attr.form() else {
-            continue;
-        };
-        if let Some(option) = option_of_build(&mut list)
-            && (attr.is("cfg") || changes_shape(list))
-        {
-            let message = format!(
-                "builds differ in this part of the schema by `{option}`, and the manifest is that of a release build \
-                 for Linux"
-            );
-            let help = "make it depend on a feature, or on nothing";
-            session.report(Diagnostic::warning(attr.span(), message).help(help));
-        }
+impl<'a> Conditions<'a> {
+    /// Notes the conditions on a field or variant.
+    pub(crate) fn add_part(&mut self, attrs: &[Attribute<'a>]) {
+        let conditions = attrs.iter().filter(|attr| is_condition(attr));
+        self.on_parts.extend(conditions.copied());
     }
 }
 
-/// The first option of the profile or the target that a predicate asks about; passes the predicate.
-fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
-    let name = list.any_ident()?.text;
-    if list.eat(b'=') {
-        list.skip();
-    } else if let Some(mut inner) = list.any_group() {
-        let mut found = None;
-        while !inner.is_end() {
-            found = found.or(option_of_build(&mut inner));
-            if !inner.is_end() && !inner.eat(b',') {
-                return found;
-            }
-        }
-        return found;
-    }
-    (matches!(name, "debug_assertions" | "test") || name.starts_with("target_")).then_some(name)
+fn is_condition(attr: &Attribute<'_>) -> bool {
+    attr.is("cfg") || attr.is("cfg_attr")
 }
 
-/// Whether the attributes behind a predicate say what is on the wire.
-fn changes_shape(mut list: Cursor<'_>) -> bool {
-    while !list.is_end() {
-        if ["serde", "kube", "crd", "schemars", "cfg"]
-            .iter()
-            .any(|word| list.is_word(word))
-        {
-            return true;
-        }
-        list.skip();
-    }
-    false
-}
-
-/// Adds what an attribute stands for; says whether what it stands on is compiled.
-fn keep<'a>(attr: Attribute<'a>, to: &mut Vec<Attribute<'a>>, cfg: &Cfg, session: &mut Session) -> bool {
+/// Adds what an attribute stands for; returns false if what it stands on is not compiled.
+fn keep<'a>(
+    attr: Attribute<'a>,
+    to: &mut Vec<Attribute<'a>>,
+    cfg: &Cfg,
+    conditions: &mut Conditions<'a>,
+) -> bool {
     if attr.is("cfg") {
         return match attr.form() {
-            Form::List(mut list) => ask(&mut list, cfg, session).unwrap_or(false),
+            Form::List(mut list) => ask(&mut list, cfg, conditions).unwrap_or(false),
             _ => false,
         };
     }
@@ -184,9 +162,9 @@ fn keep<'a>(attr: Attribute<'a>, to: &mut Vec<Attribute<'a>>, cfg: &Cfg, session
     };
     let mut active = true;
     // What is wrong with the attribute itself, rustc says.
-    if ask(&mut list, cfg, session).unwrap_or(false) {
+    if ask(&mut list, cfg, conditions).unwrap_or(false) {
         while list.eat(b',') && !list.is_end() {
-            active &= keep(Attribute::of_meta(list, attr.span()), to, cfg, session);
+            active &= keep(Attribute::of_meta(list, attr.span()), to, cfg, conditions);
             while !list.is_end() && !list.is_punct(b',') {
                 list.skip();
             }
@@ -195,18 +173,14 @@ fn keep<'a>(attr: Attribute<'a>, to: &mut Vec<Attribute<'a>>, cfg: &Cfg, session
     active
 }
 
-fn ask(list: &mut Cursor<'_>, cfg: &Cfg, session: &mut Session) -> Result<bool, Malformed> {
+fn ask(list: &mut Cursor<'_>, cfg: &Cfg, conditions: &mut Conditions<'_>) -> Result<bool, Malformed> {
     let start = *list;
     let holds = cfg.holds(list)?;
     if cfg.everything {
         return Ok(true);
     }
     Ok(holds.unwrap_or_else(|| {
-        session.error_help(
-            list.span_since(start),
-            "whether this `cfg` holds cannot be told from the source",
-            "API types may depend on features, `unix` and `target_os` only",
-        );
+        conditions.undecided.push(list.span_since(start));
         true
     }))
 }
@@ -245,18 +219,16 @@ mod tests {
     fn every_build_at_once_leaves_nothing_out() {
         let source = "#[cfg(test)] #[cfg(not(test))] #[cfg_attr(windows, a)]";
         let tokens = lex(source).expect("tokens");
-        let mut attrs = Vec::new();
-        attribute::outer(&mut tokens.cursor(), &mut attrs).expect("attributes");
-        assert!(configure(&mut attrs, &Cfg::everything(), &mut Session::default()));
+        let mut attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
+        assert!(Cfg::everything().configure(&mut attrs, &mut Conditions::default()));
         assert!(attrs.iter().any(|attr| attr.is("a")));
     }
 
     fn check_attributes(source: &str, expected: Option<&[&str]>) {
         let tokens = lex(source).expect("tokens");
-        let mut attrs = Vec::new();
-        attribute::outer(&mut tokens.cursor(), &mut attrs).expect("attributes");
-        let mut session = Session::default();
-        let active = configure(&mut attrs, &Cfg::default(), &mut session);
+        let mut attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
+        let mut conditions = Conditions::default();
+        let active = Cfg::default().configure(&mut attrs, &mut conditions);
         let left: Vec<String> = attrs
             .iter()
             .map(|attr| match attr.form() {
@@ -264,7 +236,7 @@ mod tests {
                 _ => attr.last_segment().to_owned(),
             })
             .collect();
-        assert!(session.diagnostics.into_vec().is_empty(), "{source}");
+        assert!(conditions.undecided.is_empty(), "{source}");
         assert_eq!(
             active.then_some(left),
             expected.map(|names| names.iter().map(|&name| name.to_owned()).collect())

@@ -1,24 +1,54 @@
-//! Types as written, from tokens to the model.
+//! Types as written.
 
+use crate::Span;
 use crate::token::{Cursor, Delimiter, Kind, LiteralKind, MAX_DEPTH, Malformed, integer_value, lex};
-use crate::{Span, TypeKind, TypeRef};
 
-/// Reads the type that is next, up to what cannot be part of a type.
-pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<TypeRef, Malformed> {
-    nested(cursor, 0)
+/// A type as written.
+#[derive(Clone, Debug)]
+pub struct TypeRef {
+    /// The form of the type.
+    pub kind: TypeKind,
+    /// Where it is.
+    pub span: Span,
 }
 
-/// Reads a type that is written in a text, as in `schema_type = "a::B"`. All its places are that of the text.
-pub(crate) fn read_text(text: &str, at: Span) -> Option<TypeRef> {
-    let tokens = lex(text).ok()?;
-    let mut cursor = tokens.cursor();
-    let mut ty = read(&mut cursor).ok()?;
-    place_within(&mut ty, at);
-    (cursor.kind() == Kind::End).then_some(ty)
+/// The forms of types that name what data is made of.
+#[derive(Clone, Debug)]
+pub enum TypeKind {
+    /// `a::b::C<D, E>`: segments without `r#` (a leading `::` is an empty first segment) and the type
+    /// arguments of the last segment.
+    Path(Vec<String>, Vec<TypeRef>),
+    /// `[T; N]` with a literal length, or `[T]`.
+    Array(Box<TypeRef>, Option<u64>),
+    /// `(A, B)`, and `()`.
+    Tuple(Vec<TypeRef>),
+    /// Any other form, as the text on one line.
+    Other(String),
 }
 
-/// Reads a path without arguments that is written in a text.
-pub(crate) fn is_path_text(text: &str) -> bool {
+impl TypeRef {
+    /// Reads the type that is next, up to what cannot be part of a type.
+    ///
+    /// # Errors
+    ///
+    /// If no type is next, or one that is nested deeper than [`MAX_DEPTH`].
+    pub fn read(cursor: &mut Cursor<'_>) -> Result<Self, Malformed> {
+        nested(cursor, 0)
+    }
+
+    /// Reads a type that is written in a string of the source, as in `schema_type = "a::B"`. Each of its spans is that
+    /// of the string. `None` if the string holds anything else.
+    pub fn parse(text: &str, at: Span) -> Option<Self> {
+        let tokens = lex(text).ok()?;
+        let mut cursor = tokens.cursor();
+        let mut ty = TypeRef::read(&mut cursor).ok()?;
+        place_within(&mut ty, at);
+        (cursor.kind() == Kind::End).then_some(ty)
+    }
+}
+
+/// Returns true if a string holds a path without type arguments, and nothing else.
+pub fn is_path(text: &str) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let mut cursor = tokens.cursor();
     cursor.eat_pair(b':', b':');
@@ -283,7 +313,7 @@ mod tests {
     fn check(ty: &str, expected: &str) {
         let tokens = lex(ty).expect("tokens");
         let mut cursor = tokens.cursor();
-        let shown = read(&mut cursor).map(|ty| shown(&ty));
+        let shown = TypeRef::read(&mut cursor).map(|ty| shown(&ty));
         assert_eq!(
             shown.as_deref().map_err(|error| &*error.message),
             Ok(expected),
@@ -350,7 +380,7 @@ mod tests {
         for ty in ["", "=", "a::", "Vec<", "Vec<A B>", "(A B)", "[A B]", "[]", "5"] {
             let tokens = lex(ty).expect("tokens");
             let mut cursor = tokens.cursor();
-            let read = read(&mut cursor).is_ok() && cursor.kind() == Kind::End;
+            let read = TypeRef::read(&mut cursor).is_ok() && cursor.kind() == Kind::End;
             assert!(!read, "{ty}");
         }
     }
@@ -359,7 +389,7 @@ mod tests {
     fn depth_is_bounded() {
         let ty = format!("{}u8{}", "Box<".repeat(1000), ">".repeat(1000));
         let tokens = lex(&ty).expect("tokens");
-        let error = read(&mut tokens.cursor()).expect_err("too deep");
+        let error = TypeRef::read(&mut tokens.cursor()).expect_err("too deep");
         assert!(error.too_deep);
     }
 }

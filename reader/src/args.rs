@@ -1,0 +1,345 @@
+//! The arguments of attributes, as in `#[serde(rename = "a", skip)]`: names, values, lists.
+//!
+//! An argument is `name`, `name = value`, `name(arguments)` or a literal.
+
+use serde_json::{Map, Number, Value};
+
+use crate::Span;
+use crate::expr::{Expr, ExprKind};
+use crate::token::{
+    Cursor, Delimiter, Kind, LiteralKind, Malformed, char_value, float_value, integer_value, text_value,
+};
+
+/// One argument.
+#[derive(Debug)]
+pub struct Arg<'a> {
+    /// Its name; empty for a bare literal.
+    pub name: &'a str,
+    /// Where the name is, or the literal.
+    pub span: Span,
+    /// The value.
+    pub value: ArgValue<'a>,
+}
+
+/// The value of an argument.
+#[derive(Debug)]
+pub enum ArgValue<'a> {
+    /// `name`.
+    Flag,
+    /// `name = literal`, or a bare literal.
+    Literal(Literal),
+    /// `name = expression`, where the expression is no literal.
+    Expr(Box<Expr<'a>>),
+    /// `name(…)`.
+    List(Vec<Arg<'a>>),
+}
+
+/// A literal, an array of literals, or a map of them.
+#[derive(Debug)]
+pub struct Literal {
+    /// The literal as JSON; a character is a string.
+    pub value: Value,
+    /// Where it is.
+    pub span: Span,
+}
+
+fn list<'a>(cursor: &mut Cursor<'a>, args: &mut Vec<Arg<'a>>) -> Result<(), Malformed> {
+    while !cursor.is_end() {
+        args.push(arg(cursor)?);
+        if !cursor.is_end() {
+            cursor.expect(b',')?;
+        }
+    }
+    Ok(())
+}
+
+fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Malformed> {
+    let start = *cursor;
+    let Some(ident) = cursor.any_ident() else {
+        let literal = literal(cursor)?;
+        // `extend("x-key" = value)`, as schemars writes it.
+        if literal.value.is_string() && cursor.is_punct(b'=') {
+            let name = start.text_of(literal.span).trim_matches('"');
+            cursor.skip();
+            let value = value(cursor)?;
+            let span = literal.span;
+            return Ok(Arg { name, span, value });
+        }
+        return Ok(Arg {
+            name: "",
+            span: literal.span,
+            value: ArgValue::Literal(literal),
+        });
+    };
+    let mut name = ident.text;
+    // serde and others have no paths here, but `a::b` must not make the whole attribute unreadable.
+    while cursor.eat_pair(b':', b':') {
+        if cursor.any_ident().is_none() {
+            return Err(cursor.expected("identifier"));
+        }
+        name = start.text_of(cursor.span_since(start));
+    }
+    let value = if cursor.eat(b'=') {
+        value(cursor)?
+    } else if let Some(mut content) = cursor.group(Delimiter::Paren) {
+        let mut args = Vec::new();
+        list(&mut content, &mut args)?;
+        ArgValue::List(args)
+    } else {
+        ArgValue::Flag
+    };
+    Ok(Arg {
+        name,
+        span: ident.span,
+        value,
+    })
+}
+
+fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Malformed> {
+    let start = *cursor;
+    match literal(cursor) {
+        Ok(literal) if cursor.is_end() || cursor.is_punct(b',') => Ok(ArgValue::Literal(literal)),
+        // A block is never wanted here, so the complaint about a map is the better one.
+        Err(error) if start.is_group(Delimiter::Brace) => Err(error),
+        attempt => {
+            *cursor = start;
+            let expr = Expr::read(cursor)?;
+            match (attempt, &expr.kind) {
+                (Err(error), ExprKind::Literal(_) | ExprKind::Array(_)) => Err(error),
+                (Err(error), ExprKind::Other) if is_literal(start, *cursor) => Err(error),
+                (Ok(_), ExprKind::Other) if !continues(start) => {
+                    // `1 b`: the literal was meant, and a comma is missing behind it.
+                    *cursor = start;
+                    let literal = literal(cursor)?;
+                    Ok(ArgValue::Literal(literal))
+                }
+                _ => Ok(match expr.value() {
+                    Ok(value) => ArgValue::Literal(Literal {
+                        value,
+                        span: expr.span,
+                    }),
+                    Err(_) => ArgValue::Expr(Box::new(expr)),
+                }),
+            }
+        }
+    }
+}
+
+/// Whether all that was read is one token, and that is a literal.
+fn is_literal(mut start: Cursor<'_>, behind: Cursor<'_>) -> bool {
+    start.eat(b'-');
+    start.literal().is_some() && start.is_at(behind)
+}
+
+/// Whether an operator stands behind the literal that is next.
+fn continues(mut start: Cursor<'_>) -> bool {
+    start.eat(b'-');
+    start.skip();
+    matches!(start.kind(), Kind::Punct(_)) || start.is_word("as")
+}
+
+fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Malformed> {
+    let start = *cursor;
+    let value = literal_value(cursor)?;
+    Ok(Literal {
+        value,
+        span: cursor.span_since(start),
+    })
+}
+
+const WANTED: &str = "expected a name or a literal: text, a number, `true`, `[…]` or `{ \"key\": … }`";
+
+/// Reads a literal, an array of them or a map of them as JSON.
+pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Malformed> {
+    if let Some(items) = cursor.group(Delimiter::Bracket) {
+        return array(items);
+    }
+    if let Some(entries) = cursor.group(Delimiter::Brace) {
+        return map(entries);
+    }
+    let sign = if cursor.eat(b'-') { "-" } else { "" };
+    let at = cursor.span();
+    if cursor.kind() == Kind::Ident && sign.is_empty() {
+        if cursor.eat_word("true") {
+            return Ok(Value::Bool(true));
+        }
+        if cursor.eat_word("false") {
+            return Ok(Value::Bool(false));
+        }
+        if cursor.eat_word("null") {
+            return Ok(Value::Null);
+        }
+    }
+    let Some((kind, text)) = cursor.literal() else {
+        return Err(Malformed::new(at, WANTED));
+    };
+    match kind {
+        LiteralKind::Integer => integer(text, sign, at),
+        LiteralKind::Float => fraction(text, sign, at),
+        _ if !sign.is_empty() => Err(Malformed::new(at, "only a number can be negative")),
+        LiteralKind::Text => text_value(text)
+            .map(|text| Value::String(text.into_owned()))
+            .ok_or_else(|| Malformed::new(at, "this text has an escape or a suffix that Rust does not know")),
+        LiteralKind::Char => char_value(text)
+            .map(|letter| Value::String(letter.to_string()))
+            .ok_or_else(|| Malformed::new(at, "this is no character")),
+        LiteralKind::Bytes => Err(Malformed::new(at, "a literal of this kind has no JSON form")),
+    }
+}
+
+fn array(mut items: Cursor<'_>) -> Result<Value, Malformed> {
+    let mut values = Vec::new();
+    while !items.is_end() {
+        values.push(literal_value(&mut items)?);
+        if !items.is_end() {
+            items.expect(b',')?;
+        }
+    }
+    Ok(Value::Array(values))
+}
+
+fn map(mut entries: Cursor<'_>) -> Result<Value, Malformed> {
+    let mut values = Map::new();
+    while !entries.is_end() {
+        let at = entries.span();
+        let key = match entries.literal() {
+            Some((LiteralKind::Text, key)) => text_value(key),
+            _ => None,
+        };
+        let Some(key) = key else {
+            return Err(Malformed::new(at, "expected `\"key\": value`"));
+        };
+        entries.expect(b':')?;
+        let value = literal_value(&mut entries)?;
+        if values.contains_key(&*key) {
+            return Err(Malformed::new(at, format!("the key \"{key}\" is written twice")));
+        }
+        values.insert(key.into_owned(), value);
+        if !entries.is_end() {
+            entries.expect(b',')?;
+        }
+    }
+    Ok(Value::Object(values))
+}
+
+fn integer(text: &str, sign: &str, at: Span) -> Result<Value, Malformed> {
+    let size = integer_value(text);
+    let number = if sign.is_empty() {
+        size.and_then(|size| u64::try_from(size).ok()).map(Number::from)
+    } else {
+        size.and_then(|size| i64::try_from(-i128::try_from(size).ok()?).ok())
+            .map(Number::from)
+    };
+    number
+        .map(Value::Number)
+        .ok_or_else(|| Malformed::new(at, "the number does not fit into 64 bits"))
+}
+
+fn fraction(text: &str, sign: &str, at: Span) -> Result<Value, Malformed> {
+    float_value(text, sign)
+        .and_then(Number::from_f64)
+        .map(Value::Number)
+        .ok_or_else(|| Malformed::new(at, "the number is not finite"))
+}
+
+impl<'a> Arg<'a> {
+    /// Reads arguments up to the end. The list holds those in front of what cannot be read.
+    pub fn read_list(mut cursor: Cursor<'a>) -> (Vec<Self>, Option<Malformed>) {
+        let mut args = Vec::new();
+        let malformed = list(&mut cursor, &mut args).err();
+        (args, malformed)
+    }
+
+    /// Returns the value of `name = literal`, or the bare literal.
+    pub fn literal(&self) -> Option<&Literal> {
+        match &self.value {
+            ArgValue::Literal(literal) => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// The place of the value; of the name where there is none.
+    pub fn value_span(&self) -> Span {
+        match &self.value {
+            ArgValue::Literal(literal) => literal.span,
+            ArgValue::Expr(expr) => expr.span,
+            ArgValue::Flag | ArgValue::List(_) => self.span,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::token::lex;
+
+    fn check(tokens: &str, expected: Result<Value, &str>) {
+        let source = lex(tokens).expect("tokens");
+        let (args, malformed) = Arg::read_list(source.cursor());
+        match expected {
+            Ok(value) => {
+                assert!(malformed.is_none(), "{tokens}: {malformed:?}");
+                assert_eq!(shown(&args), value, "{tokens}");
+            }
+            Err(message) => assert_eq!(malformed.map(|error| error.message).as_deref(), Some(message)),
+        }
+    }
+
+    fn shown(args: &[Arg<'_>]) -> Value {
+        args.iter()
+            .map(|arg| match &arg.value {
+                ArgValue::Flag => json!(arg.name),
+                ArgValue::Literal(literal) => json!({ arg.name: literal.value }),
+                ArgValue::Expr(expr) => json!({ arg.name: expr.text }),
+                ArgValue::List(args) => json!({ arg.name: shown(args) }),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn forms() {
+        check("", Ok(json!([])));
+        check("a, b,", Ok(json!(["a", "b"])));
+        check(
+            "a = 1, b = -2, c = -0.5",
+            Ok(json!([{"a": 1}, {"b": -2}, {"c": -0.5}])),
+        );
+        check("a = 18446744073709551615", Ok(json!([{"a": u64::MAX}])));
+        check("a = 'x', b = true", Ok(json!([{"a": "x"}, {"b": true}])));
+        check(
+            "enum = [\"A\", 1, [true]]",
+            Ok(json!([{"enum": ["A", 1, [true]]}])),
+        );
+        check(
+            "default = { \"a\": { \"b\": -1 }, }",
+            Ok(json!([{"default": {"a": {"b": -1}}}])),
+        );
+        check(
+            "a(b = 1, c(d)), e",
+            Ok(json!([{"a": [{"b": 1}, {"c": ["d"]}]}, "e"])),
+        );
+        check(
+            "annotation(\"k\", \"v\")",
+            Ok(json!([{"annotation": [{"": "k"}, {"": "v"}]}])),
+        );
+        check("v = Rule::new(\"x\")", Ok(json!([{"v": "Rule::new(\"x\")"}])));
+        check("a = 1 + 1, b = u8::MAX", Ok(json!([{"a": 2}, {"b": 255}])));
+        check("a = MAX + 1", Ok(json!([{"a": "MAX + 1"}])));
+    }
+
+    #[test]
+    fn mistakes() {
+        check("a = 1 b", Err("expected `,`"));
+        check(
+            "a = 99999999999999999999",
+            Err("the number does not fit into 64 bits"),
+        );
+        check("a = { b: 1 }", Err("expected `\"key\": value`"));
+        check(
+            "a = { \"b\": 1, \"b\": 2 }",
+            Err("the key \"b\" is written twice"),
+        );
+    }
+}

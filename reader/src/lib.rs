@@ -1,0 +1,53 @@
+//! A fast reader of Rust source: items with their attributes, fields and types, each with its place in the text.
+//!
+//! It is for tools that look at the declarations of many files: generators, linters, procedural macros. In place of a
+//! syntax tree there is a flat list of [`token`]s, read in one pass, without the bodies of functions; readers walk it
+//! with a [`Cursor`](token::Cursor), borrow names from the text and pass over what they do not need. Conditional
+//! compilation ([`cfg`]) is applied on the way. A text that is not Rust is reported where tokens do not match or end,
+//! or an item, field, type or `use` is not formed as one; what stands inside of a body is for rustc to check.
+//!
+//! ```
+//! use rbuilder_reader::grammar::{Body, ItemKind, Items};
+//! use rbuilder_reader::token::{Malformed, lex};
+//!
+//! fn main() -> Result<(), Malformed> {
+//!     let text = "#[derive(Clone)] struct Point { #[serde(rename = \"X\")] x: i32, y: Option<i32> }";
+//!     let tokens = lex(text)?;
+//!     let mut items = Items::new(tokens.cursor(), None);
+//!     let mut found = Vec::new();
+//!     while let Some(item) = items.read()? {
+//!         if let ItemKind::Type(ty) = item.kind
+//!             && let Body::Struct(fields) = &ty.body
+//!         {
+//!             for field in fields.list() {
+//!                 let name = field.ident.map_or("", |ident| ident.text);
+//!                 found.push((name, &text[field.ty.span.range()], field.attrs.len()));
+//!             }
+//!         }
+//!     }
+//!     assert_eq!(found, [("x", "i32", 1), ("y", "Option<i32>", 0)]);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! What an attribute means is the caller's business. [`Attribute`] gives its path and what follows it, [`Arg`] reads
+//! the usual list of names, values and nested lists, and [`Expr`] what stands behind a `=`.
+
+mod args;
+mod attribute;
+pub mod cfg;
+mod constant;
+mod derives;
+mod expr;
+pub mod grammar;
+mod span;
+pub mod token;
+mod types;
+
+pub use args::{Arg, ArgValue, Literal};
+pub use attribute::{Attribute, Form, read_string};
+pub use constant::Unknown;
+pub use derives::{has_derive, read_derives};
+pub use expr::{Expr, ExprKind, Operator};
+pub use span::Span;
+pub use types::{TypeKind, TypeRef, is_path};

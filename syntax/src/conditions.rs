@@ -1,0 +1,65 @@
+//! Conditional compilation, where the manifest depends on it.
+
+use rbuilder_reader::cfg::Conditions;
+use rbuilder_reader::token::Cursor;
+use rbuilder_reader::{Attribute, Form};
+
+use crate::Diagnostic;
+
+/// Returns the diagnostics about the conditions on an item and in it.
+pub fn check_conditions(conditions: &Conditions<'_>) -> Vec<Diagnostic> {
+    let mut found: Vec<_> = conditions.on_parts.iter().filter_map(build_warning).collect();
+    found.extend(conditions.undecided.iter().map(|span| {
+        Diagnostic::error(*span, "whether this `cfg` holds cannot be told from the source")
+            .help("API types may depend on features, `unix` and `target_os` only")
+    }));
+    found
+}
+
+/// Warns of a field or variant that not every build of a program has: the manifest is that of one of them.
+fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
+    let Form::List(mut list) = attr.form() else {
+        return None;
+    };
+    let option = option_of_build(&mut list)?;
+    if !(attr.is("cfg") || changes_shape(list)) {
+        return None;
+    }
+    let message = format!(
+        "builds differ in this part of the schema by `{option}`, and the manifest is that of a release build for Linux"
+    );
+    let help = "make it depend on a feature, or on nothing";
+    Some(Diagnostic::warning(attr.span(), message).help(help))
+}
+
+/// The first option of the profile or the target that a predicate asks about; passes the predicate.
+fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
+    let name = list.any_ident()?.text;
+    if list.eat(b'=') {
+        list.skip();
+    } else if let Some(mut inner) = list.any_group() {
+        let mut found = None;
+        while !inner.is_end() {
+            found = found.or(option_of_build(&mut inner));
+            if !inner.is_end() && !inner.eat(b',') {
+                return found;
+            }
+        }
+        return found;
+    }
+    (matches!(name, "debug_assertions" | "test") || name.starts_with("target_")).then_some(name)
+}
+
+/// Whether the attributes behind a predicate say what is on the wire.
+fn changes_shape(mut list: Cursor<'_>) -> bool {
+    while !list.is_end() {
+        if ["serde", "kube", "crd", "schemars", "cfg"]
+            .iter()
+            .any(|word| list.is_word(word))
+        {
+            return true;
+        }
+        list.skip();
+    }
+    false
+}
