@@ -162,7 +162,7 @@ impl ManagerArgs {
                 flag: "enable-http2",
                 value: "true".to_owned(),
                 reason:
-                    "the operator was built without HTTP/2; turn on rbuilder's feature `http2` in Cargo.toml"
+                    "the operator was built without HTTP/2; enable rbuilder's feature `http2` in Cargo.toml"
                         .to_owned(),
             });
         }
@@ -347,8 +347,8 @@ mod tests {
         assert!(parse("--enable-http2").check(true).is_ok());
         assert_eq!(
             parse("--enable-http2").check(false).unwrap_err().to_string(),
-            "--enable-http2 is `true`: the operator was built without HTTP/2; turn on rbuilder's feature `http2` in \
-             Cargo.toml"
+            "invalid value `true` for --enable-http2: the operator was built without HTTP/2; enable rbuilder's feature \
+             `http2` in Cargo.toml"
         );
     }
 

@@ -144,11 +144,11 @@ impl StdError for Carried {
 #[non_exhaustive]
 pub enum ManagerError {
     /// Two controllers have the same name; names are metric labels and field managers.
-    #[error("two controllers are named `{0}`; give one of them another name with `.named(…)`")]
+    #[error("duplicate controller name `{0}`; rename one of them with `.named(…)`")]
     DuplicateController(String),
 
     /// A flag has a value that the manager cannot work with.
-    #[error("--{flag} is `{value}`: {reason}")]
+    #[error("invalid value `{value}` for --{flag}: {reason}")]
     Flag {
         /// The flag's long name.
         flag: &'static str,
@@ -159,7 +159,7 @@ pub enum ManagerError {
     },
 
     /// An environment variable has a value that the manager cannot work with.
-    #[error("the environment variable {variable} is `{value}`: {reason}")]
+    #[error("invalid value `{value}` for environment variable {variable}: {reason}")]
     Environment {
         /// The variable's name.
         variable: &'static str,
@@ -170,11 +170,13 @@ pub enum ManagerError {
     },
 
     /// Neither a kubeconfig nor a pod's service account says which cluster this is about.
-    #[error("no cluster to work on: set KUBECONFIG to the path of a kubeconfig, or run in a pod; {0}")]
+    #[error(
+        "no cluster configuration found; set KUBECONFIG to the path of a kubeconfig, or run in a pod: {0}"
+    )]
     NoCluster(#[from] kube::config::InferConfigError),
 
     /// A server that the flags ask for cannot be started.
-    #[error("cannot start {server}: {reason}")]
+    #[error("failed to start {server}: {reason}")]
     Server {
         /// Which one, such as `the metrics server`.
         server: &'static str,
@@ -188,7 +190,7 @@ pub enum ManagerError {
 
     /// A watch never delivered its first list.
     #[error(
-        "the cache of {kind} did not fill within {} s, so no controller was started; last error: {last_error}",
+        "timed out after {} s waiting for the cache of {kind} to sync; last error: {last_error}",
         timeout.as_secs()
     )]
     CacheSync {
@@ -210,7 +212,7 @@ pub enum ManagerError {
     },
 
     /// Reconciles were still running when the grace period ended; they were abandoned.
-    #[error("{parts} did not end within the grace period of {} s", grace.as_secs())]
+    #[error("{parts} did not stop within the grace period of {} s", grace.as_secs())]
     GracePeriod {
         /// Which parts, separated by commas.
         parts: String,
@@ -219,7 +221,7 @@ pub enum ManagerError {
     },
 
     /// The durations of the leader election do not fit together.
-    #[error("leader election would not be safe: {0}")]
+    #[error("invalid leader election settings: {0}")]
     LeaseTimes(String),
 
     /// Another process holds the lease now; this one must not go on.
@@ -232,7 +234,7 @@ pub enum ManagerError {
 #[non_exhaustive]
 pub enum OwnershipError {
     /// The object is there, and another controller owns it.
-    #[error("{object} is already owned by {owner}; it was left untouched")]
+    #[error("{object} is already owned by {owner}; it was not changed")]
     AlreadyOwned {
         /// Kind, namespace and name of the object.
         object: String,
@@ -243,7 +245,7 @@ pub enum OwnershipError {
     /// The object is there, and belongs to an owner of the same kind and name with another uid: one that was deleted
     /// and created again. The garbage collector deletes what the deleted one owned; a retry succeeds after that.
     #[error(
-        "{object} is owned by an earlier {owner} with uid {uid}; it was left untouched, and can be made anew once the \
+        "{object} is owned by a deleted {owner} with uid {uid}; it was not changed, and can be created again once the \
          garbage collector has deleted it"
     )]
     OwnedByNamesake {
@@ -256,7 +258,7 @@ pub enum OwnershipError {
     },
 
     /// The object is there, and whoever made it, its controller is not the owner.
-    #[error("{object} exists already and is not controlled by {owner}; it was left untouched")]
+    #[error("{object} already exists and is not controlled by {owner}; it was not changed")]
     NotOwned {
         /// Kind, namespace and name of the object.
         object: String,
@@ -265,7 +267,7 @@ pub enum OwnershipError {
     },
 
     /// Owner and object are in two namespaces, or a cluster-wide object would be owned by a namespaced one.
-    #[error("{owner} cannot own {object}: an owner is cluster-wide or in the same namespace as what it owns")]
+    #[error("{owner} cannot own {object}: an owner must be cluster-scoped or in the same namespace")]
     Scope {
         /// Kind, namespace and name of the object.
         object: String,
@@ -274,7 +276,7 @@ pub enum OwnershipError {
     },
 
     /// The owner was not read from the API server.
-    #[error("{0} has no uid, so it cannot own anything: take the object that the API server returned")]
+    #[error("{0} has no uid and cannot be an owner; use the object that the API server returned")]
     NoUid(String),
 }
 

@@ -28,7 +28,7 @@ impl EventSender {
                 refused;
             tracing::warn!(
                 reason = event.reason,
-                "event dropped: too many are waiting to be sent"
+                "event dropped, too many events are waiting to be sent"
             );
         }
     }
@@ -56,7 +56,7 @@ pub(crate) fn channel(
             };
             let Some((event, regarding)) = next else { break };
             if let Err(error) = recorder.publish(&event, &regarding).await {
-                tracing::warn!(reason = event.reason, "event not recorded: {error}");
+                tracing::warn!(reason = event.reason, %error, "failed to record event");
             }
         }
     };

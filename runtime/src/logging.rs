@@ -84,14 +84,14 @@ fn directives(level: &str) -> String {
 /// # Errors
 /// What is wrong with the filter, and what to write instead.
 fn parse(filter: &str) -> Result<EnvFilter, String> {
-    const INSTEAD: &str =
-        "write error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
+    const EXPECTED: &str =
+        "expected error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
     // To tracing, a single word that is no level names a crate: a mistyped level would silence everything.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if filter.chars().all(is_word) && filter.parse::<LevelFilter>().is_err() {
-        return Err(format!("that is not a level; {INSTEAD}"));
+        return Err(format!("unknown level; {EXPECTED}"));
     }
-    EnvFilter::try_new(filter).map_err(|error| format!("{error}; {INSTEAD}"))
+    EnvFilter::try_new(filter).map_err(|error| format!("{error}; {EXPECTED}"))
 }
 
 /// Keeps what is logged, for tests to read.
@@ -211,12 +211,12 @@ mod tests {
         check(
             Some("verbose"),
             false,
-            Err("--log-level is `verbose`: that is not a level; write error, warn, info,"),
+            Err("invalid value `verbose` for --log-level: unknown level; expected error, warn, info,"),
         );
         check(
             Some("info,kube=loud"),
             false,
-            Err("--log-level is `info,kube=loud`: error parsing level filter"),
+            Err("invalid value `info,kube=loud` for --log-level: error parsing level filter"),
         );
     }
 }

@@ -30,7 +30,7 @@ impl Phase {
         match self.tasks.join_next_with_id().await {
             Some(ended) => self.why(ended).unwrap_or_else(|part| ManagerError::Part {
                 part,
-                reason: "it ended although nobody asked it to".to_owned(),
+                reason: "exited unexpectedly".to_owned(),
             }),
             None => std::future::pending().await,
         }
@@ -76,7 +76,7 @@ impl Phase {
         let part = self
             .names
             .remove(&id)
-            .unwrap_or_else(|| "a part of the manager".to_owned());
+            .unwrap_or_else(|| "a task of the manager".to_owned());
         match reason {
             Some(reason) => Ok(ManagerError::Part { part, reason }),
             None => Err(part),
@@ -106,7 +106,7 @@ mod tests {
     async fn a_part_that_ends_is_named() {
         assert_eq!(
             failure_of(async { Ok(()) }).await,
-            "probes stopped: it ended although nobody asked it to"
+            "probes stopped: exited unexpectedly"
         );
         assert_eq!(
             failure_of(async { Err(Error::new("no port")) }).await,
@@ -130,7 +130,7 @@ mod tests {
         let error = phase.finish(started + grace, grace).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "controller b did not end within the grace period of 30 s"
+            "controller b did not stop within the grace period of 30 s"
         );
         assert_eq!(started.elapsed(), grace);
         assert!(phase.tasks.is_empty());

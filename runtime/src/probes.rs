@@ -92,7 +92,7 @@ impl Probes {
             return text(StatusCode::NOT_FOUND, "404 page not found\n");
         };
         if !matches!(*method, Method::GET | Method::HEAD) {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here\n");
+            return text(StatusCode::METHOD_NOT_ALLOWED, "expected method GET\n");
         }
         if rest.is_empty() {
             endpoint.all(query).await
@@ -140,7 +140,8 @@ impl Endpoint {
                     tracing::info!(
                         check = name,
                         endpoint = self.name,
-                        "health check failed: {reason}"
+                        %reason,
+                    "health check failed"
                     );
                     format!("[-]{name} failed: reason withheld")
                 }
@@ -183,7 +184,8 @@ impl Endpoint {
                 tracing::info!(
                     check = name,
                     endpoint = self.name,
-                    "health check failed: {reason}"
+                    %reason,
+                "health check failed"
                 );
                 text(
                     StatusCode::INTERNAL_SERVER_ERROR,
@@ -275,7 +277,7 @@ mod tests {
     async fn other_requests_are_refused() {
         check(Method::GET, "/", 404, "404 page not found\n").await;
         check(Method::GET, "/livez", 404, "404 page not found\n").await;
-        check(Method::POST, "/healthz", 405, "only GET is answered here\n").await;
+        check(Method::POST, "/healthz", 405, "expected method GET\n").await;
     }
 
     #[tokio::test]

@@ -193,7 +193,7 @@ async fn with_a_reconcile_that_hangs(place: &Place, proxy: &Proxy) {
     place.apply_map("hanging").await;
     let manager = place.manager(proxy, &calls, |_| {});
     let ended = manager.start_until(called(&calls, 2)).await;
-    fails(ended, "did not end within the grace period");
+    fails(ended, "did not stop within the grace period");
     // It kept its lease.
     place.give_lease("").await;
 }

@@ -145,8 +145,9 @@ async fn a_port_in_use_ends_the_start_with_the_address(env: Environment) {
         .await
         .unwrap_err()
         .to_string();
-    let expected =
-        format!("cannot start the metrics server: --metrics-bind-address: cannot listen on {address}: ");
+    let expected = format!(
+        "failed to start the metrics server: --metrics-bind-address: failed to listen on {address}: "
+    );
     assert!(error.starts_with(&expected), "{error}");
 }
 

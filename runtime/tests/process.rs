@@ -140,7 +140,7 @@ async fn a_signal_lets_reconciles_end() {
         program.signal(signal);
         program
             .logs(&format!(
-                "SIG{signal} received: stopping; send it again to stop at once"
+                "received shutdown signal, stopping; send it again to exit immediately signal=SIG{signal}"
             ))
             .await;
         place.create(&late, &[]).await;
@@ -169,13 +169,17 @@ async fn a_second_signal_ends_the_process_at_once() {
         place.create(name, &[HOLD]).await;
         place.marked_by(name, STARTED, &program).await;
         program.signal(first);
-        program.logs(&format!("SIG{first} received: stopping")).await;
+        program
+            .logs(&format!(
+                "received shutdown signal, stopping; send it again to exit immediately signal=SIG{first}"
+            ))
+            .await;
         program.signal(second);
         assert_eq!(program.ended(AT_ONCE).await, Ended::with(1), "{}", program.log());
         assert!(
-            program
-                .log()
-                .contains(&format!("SIG{second} received again: stopping at once")),
+            program.log().contains(&format!(
+                "received second shutdown signal, exiting signal=SIG{second}"
+            )),
             "{}",
             program.log()
         );
@@ -204,7 +208,7 @@ async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
         "{}",
         program.log()
     );
-    let expected = "Error: leader election lost: thief holds the lease";
+    let expected = "Error: leader election lost: lease is held by thief";
     assert!(
         program.log().lines().any(|line| line == expected),
         "{}",
@@ -232,7 +236,7 @@ async fn a_leader_without_api_server_ends_before_its_lease() {
     assert!(
         program
             .log()
-            .contains("Error: leader election lost: the lease could not be renewed within 10s; last error: "),
+            .contains("Error: leader election lost: failed to renew lease within 10s; last error: "),
         "{}",
         program.log()
     );
@@ -251,7 +255,7 @@ async fn a_standby_takes_over_from_a_killed_leader() {
         &format!("--health-probe-bind-address=:{probes}"),
     ]);
     eventually(SOON, || standby.get(probes, "/readyz")).await;
-    standby.logs("another process is the leader").await;
+    standby.logs("lease is held by another process").await;
 
     let killed = Instant::now();
     leader.signal("KILL");
@@ -368,7 +372,7 @@ async fn a_manager_without_a_cluster_says_where_it_looked() {
     let mut program = Program::start(Path::new("/nowhere/kubeconfig"), Vec::new());
     assert_eq!(program.ended(SOON).await, Ended::with(1), "{}", program.log());
     let log = program.log();
-    let start = "Error: no cluster to work on: set KUBECONFIG to the path of a kubeconfig, or run in a pod; ";
+    let start = "Error: no cluster configuration found; set KUBECONFIG to the path of a kubeconfig, or run in a pod: ";
     let error = log.lines().find(|line| line.starts_with(start)).expect(&log);
     assert!(error.contains("/nowhere/kubeconfig"), "{error}");
 }
@@ -382,12 +386,13 @@ async fn a_manager_that_cannot_start_says_why() {
     let cases = [
         (
             "--zap-log-level=verbose".to_owned(),
-            "Error: --log-level is `verbose`: that is not a level; write error, warn".to_owned(),
+            "Error: invalid value `verbose` for --log-level: unknown level; expected error, warn".to_owned(),
         ),
         (
             format!("--health-probe-bind-address=:{port}"),
             format!(
-                "Error: cannot start the health probes: --health-probe-bind-address: cannot listen on :{port}"
+                "Error: failed to start the health probe server: --health-probe-bind-address: failed to listen on \
+                 :{port}"
             ),
         ),
     ];

@@ -41,8 +41,8 @@ impl<K: Watchable> Cache<K> {
                     self.take(event, namespace.as_deref(), &mut list, &mut synced);
                 }
                 Err(error) if is_silence(&error) => {
-                    // Where the API server sends no bookmarks, as for a kind that nobody ever changed, that is usual.
-                    tracing::debug!(kind = %self.kind.name(), "nothing came for a while, watching anew: {error}");
+                    // Normal where the API server sends no bookmarks, as for a kind that never changed.
+                    tracing::debug!(kind = %self.kind.name(), %error, "watch idle for too long, restarting it");
                 }
                 Err(error) => {
                     self.note_error(&error);
@@ -102,9 +102,9 @@ impl<K: Watchable> Cache<K> {
     }
 
     fn note_error(&self, error: &watcher::Error) {
-        let explained = explain(&self.kind, error);
-        tracing::warn!(kind = %self.kind.name(), "watch interrupted, will try again: {explained}");
-        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = explained;
+        let error = explain(&self.kind, error);
+        tracing::warn!(kind = %self.kind.name(), %error, "watch failed, retrying");
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 }
 
@@ -222,7 +222,7 @@ fn explain<K: Watchable>(kind: &Kind<K>, error: &watcher::Error) -> String {
         }
         kube::Error::Api(status) if status.code == 403 => {
             let message = &status.message;
-            format!("{message}; does the manager's role allow get, list and watch of {resource}?")
+            format!("{message}; does the manager's role allow `get`, `list` and `watch` on {resource}?")
         }
         kube::Error::Api(status) => status.message.clone(),
         cause => format!("{:#}", crate::Error::new(cause.to_string())),

@@ -26,7 +26,7 @@ impl<K: Watchable> Index<K> {
                 tracing::error!(
                     kind = std::any::type_name::<K>(),
                     object = %Key::of(object),
-                    "the function of an index panicked; the object is not indexed"
+                    "index function panicked, object not indexed"
                 );
                 Vec::new()
             })

@@ -89,7 +89,7 @@ impl<K: Watchable> Cache<K> {
             written: Written::default(),
             unsynced: AtomicUsize::new(0),
             synced: watch::channel(false).0,
-            last_error: Mutex::new("the API server has not answered yet".to_owned()),
+            last_error: Mutex::new("no response from the API server yet".to_owned()),
         }
     }
 

@@ -232,7 +232,7 @@ impl Caches {
 
 impl Registry {
     fn run(&self, cache: Arc<dyn AnyCache>) {
-        let name = format!("the cache of {}", cache.kind());
+        let name = format!("cache of {}", cache.kind());
         for watch in cache.watches(&self.client, &self.namespaces) {
             // Nobody takes it when the manager is stopping, and then nobody needs it.
             let _ = self.run.send((name.clone(), watch));

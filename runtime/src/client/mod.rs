@@ -139,7 +139,7 @@ fn may_be_silent(path: &str) -> bool {
 }
 
 fn silence() -> BoxError {
-    let message = format!("the API server was silent for {} s", SILENCE.as_secs());
+    let message = format!("no data from the API server for {} s", SILENCE.as_secs());
     io::Error::new(io::ErrorKind::TimedOut, message).into()
 }
 
@@ -243,7 +243,10 @@ mod tests {
     #[tokio::test]
     async fn what_the_api_server_warns_of_is_logged_once() {
         let log = Kept::default();
-        let subscriber = tracing_subscriber::fmt().with_writer(log.writers()).finish();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(log.writers())
+            .finish();
         let _guard = tracing::subscriber::set_default(subscriber);
         let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"any"}}"#;
         let says = format!(
@@ -257,8 +260,8 @@ mod tests {
         }
         let log = log.text();
         let count = |text: &str| log.matches(text).count();
-        assert_eq!(count(r#"the API server warns: unknown field "a""#), 1, "{log}");
-        assert_eq!(count("the API server warns: old"), 1, "{log}");
+        assert_eq!(count(r#"warning=unknown field "a""#), 1, "{log}");
+        assert_eq!(count("warning=old"), 1, "{log}");
         assert_eq!(count("GET /api/v1/namespaces/default/configmaps/any"), 2, "{log}");
     }
 

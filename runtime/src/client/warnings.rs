@@ -57,7 +57,7 @@ where
             let answer = answered.await?;
             for text in warnings(answer.headers()).filter(|text| said.is_new(text)) {
                 let request = format_args!("{method} {}", uri.path());
-                tracing::warn!(%request, "the API server warns: {text}");
+                tracing::warn!(%request, warning = %text, "warning from the API server");
             }
             Ok(answer)
         })

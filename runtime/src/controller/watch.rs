@@ -262,7 +262,7 @@ where
             let named = std::any::type_name::<K>();
             let (named, ours) = (named.rsplit("::").next().unwrap_or(named), &reconciled.kind.kind);
             return Err(Error::terminal(format!(
-                "the mapping names objects of type {named}, but the controller reconciles {ours}"
+                "the mapping function returns references to `{named}`, but the controller reconciles `{ours}`"
             )));
         };
         Ok(self.keys_of(&KindOf(kind.clone())))
@@ -339,7 +339,7 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
                 controller = ctx.controller(),
                 kind = %name,
                 object = %Key::of(object),
-                "the mapping of a watched object panicked; nothing is reconciled for this change"
+                "mapping function panicked, nothing enqueued for this event"
             );
             Vec::new()
         })
@@ -373,7 +373,7 @@ pub(super) fn wanted<K: Watchable>(filter: Option<&Predicate<K>>, change: &Chang
     catch_unwind(AssertUnwindSafe(|| filter.wants(change))).unwrap_or_else(|_| {
         tracing::error!(
             object = %Key::of(&**change.object()),
-            "a predicate panicked; the change is acted on"
+            "predicate panicked, event not filtered"
         );
         true
     })

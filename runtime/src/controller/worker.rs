@@ -90,8 +90,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     fn fatal(&self, key: &Key, message: &str) -> Error {
         let kind = self.cache.kind().name();
         let message = one_line(message);
-        tracing::error!(error = message, "reconcile panicked; the manager stops");
-        Error::new(format!("the reconcile of {kind} {key} panicked: {message}"))
+        tracing::error!(error = message, "reconcile panicked, stopping the manager");
+        Error::new(format!("reconcile of {kind} {key} panicked: {message}"))
     }
 
     /// Calls what is to be called for `key`, containing panics and overlong runs.
@@ -230,21 +230,17 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             Outcome::Failed(error) if error.is_terminal() => {
                 self.queue.forget(key);
                 let error = one_line(&format!("{error:#}"));
-                tracing::error!(%error, "reconcile failed for good; next try when something changes");
+                tracing::error!(%error, "terminal error, not retrying until the object changes");
             }
             Outcome::Failed(error) if error.is_conflict() => {
                 let retry_in = self.queue.add_failed(key.clone(), NORMAL);
                 let error = one_line(&format!("{error:#}"));
-                tracing::debug!(?retry_in, %error, "the object changed meanwhile");
+                tracing::debug!(?retry_in, %error, "conflict, the object has been modified");
             }
             Outcome::Failed(error) => self.retry(key, "reconcile failed", &format!("{error:#}")),
             Outcome::Panicked(message) => self.retry(key, "reconcile panicked", &message),
             Outcome::TimedOut(limit) => {
-                self.retry(
-                    key,
-                    "reconcile abandoned",
-                    &format!("it took longer than {limit:?}"),
-                );
+                self.retry(key, "reconcile timed out", &format!("no result within {limit:?}"));
             }
         }
     }

@@ -193,10 +193,10 @@ impl<S> Ctx<S> {
             let (name, described) = (kind.name(), kind.describe());
             let advice = match form {
                 "" => format!("`.reads::<{name}>()`"),
-                _ => "a watch of it".to_owned(),
+                _ => "a watch of this kind".to_owned(),
             };
             Error::terminal(format!(
-                "nothing caches {described}: add {advice} to the controller, or ask the API server with `ctx.api`"
+                "no cache for {described}: add {advice} to the controller, or query the API server with `ctx.api`"
             ))
         })
     }
@@ -327,7 +327,7 @@ mod tests {
         let error = ctx.cached::<ConfigMap>().unwrap_err();
         assert!(error.is_terminal());
         assert!(
-            error.to_string().starts_with("nothing caches ConfigMap (v1)"),
+            error.to_string().starts_with("no cache for ConfigMap (v1)"),
             "{error}"
         );
     }

@@ -271,17 +271,15 @@ mod tests {
         let named = |result: Result<Deployment, OwnershipError>| result.map(|child| describe(&child));
         check(
             named(owned_by(&config_map(Some("a"), Some("1")), deployment(Some("b")))),
-            "ConfigMap a/owner cannot own Deployment b/child: \
-             an owner is cluster-wide or in the same namespace as what it owns",
+            "ConfigMap a/owner cannot own Deployment b/child: an owner must be cluster-scoped or in the same namespace",
         );
         check(
             owned_by(&config_map(Some("a"), Some("1")), Namespace::default()).map(|child| describe(&child)),
-            "ConfigMap a/owner cannot own Namespace : \
-             an owner is cluster-wide or in the same namespace as what it owns",
+            "ConfigMap a/owner cannot own Namespace : an owner must be cluster-scoped or in the same namespace",
         );
         check(
             named(owned_by(&config_map(Some("a"), None), deployment(None))),
-            "ConfigMap a/owner has no uid, so it cannot own anything: take the object that the API server returned",
+            "ConfigMap a/owner has no uid and cannot be an owner; use the object that the API server returned",
         );
         let other = || {
             let mut other = config_map(Some("a"), Some("2"));
@@ -291,7 +289,7 @@ mod tests {
         let taken = owned_by(&other(), deployment(None)).unwrap();
         check(
             named(owned_by(&config_map(Some("a"), Some("1")), taken)),
-            "Deployment a/child is already owned by ConfigMap other; it was left untouched",
+            "Deployment a/child is already owned by ConfigMap other; it was not changed",
         );
     }
 
@@ -302,8 +300,8 @@ mod tests {
         let error = owned_by(&owner, left.clone()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "Deployment a/child is owned by an earlier ConfigMap a/owner with uid 2; it was left untouched, and can be \
-             made anew once the garbage collector has deleted it"
+            "Deployment a/child is owned by a deleted ConfigMap a/owner with uid 2; it was not changed, and can be \
+             created again once the garbage collector has deleted it"
         );
         // Another kind of the same name is no namesake; another version of the kind is one.
         for (api_version, kind, is_namesake) in [

@@ -56,11 +56,11 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         };
         if is_mapping() {
             return Err(Error::terminal(
-                "a mapping cannot add a watch: all changes of the kind wait for it; add it in the reconcile",
+                "a mapping function cannot add a watch, because the cache waits for it; add it in the reconcile function",
             ));
         }
         if caches.is_stopping() {
-            return Err(Error::new("the manager is stopping: nothing more is watched"));
+            return Err(Error::new("watch not added: the manager is stopping"));
         }
         let id = CacheId::of(kind, selection);
         let cache = caches.of(kind, selection);
@@ -112,7 +112,7 @@ impl<W: Watchable> Watching<W> {
         match tokio::time::timeout(within, self.cache.synced()).await {
             Ok(()) => Ok(Cached::new(Arc::clone(&self.cache))),
             Err(_) => Err(Error::new(format!(
-                "the cache of {} did not fill within {within:?}; last error: {}",
+                "timed out after {within:?} waiting for the cache of {} to sync; last error: {}",
                 self.cache.kind().describe(),
                 self.cache.last_error(),
             ))),

@@ -80,17 +80,17 @@ impl LeaseTimes {
             retry_period,
         } = *self;
         let mistake = if duration < Duration::from_secs(1) {
-            format!("the lease duration of {duration:?} is shorter than a second")
+            format!("lease duration must be at least 1s, found {duration:?}")
         } else if retry_period.is_zero() {
-            "the retry period is zero".to_owned()
+            "retry period must be greater than zero".to_owned()
         } else if renew_deadline >= duration {
             format!(
-                "the renew deadline of {renew_deadline:?} is not shorter than the lease duration of {duration:?}"
+                "lease duration must be greater than the renew deadline of {renew_deadline:?}, found {duration:?}"
             )
         } else if renew_deadline <= retry_period.mul_f64(JITTER) {
             format!(
-                "the renew deadline of {renew_deadline:?} is not longer than {JITTER} times the retry period of \
-                 {retry_period:?}"
+                "renew deadline must be greater than {JITTER} times the retry period of {retry_period:?}, found \
+                 {renew_deadline:?}"
             )
         } else {
             return Ok(());
@@ -145,11 +145,11 @@ fn jittered(period: Duration) -> Duration {
 /// Why a process is not, or no longer, the leader.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Lost {
-    #[error("{0} holds the lease")]
+    #[error("lease is held by {0}")]
     To(String),
-    #[error("the lease could not be renewed within {:?}; last error: {last_error}", .deadline)]
+    #[error("failed to renew lease within {:?}; last error: {last_error}", .deadline)]
     Deadline { deadline: Duration, last_error: String },
-    #[error("the lease is no longer being renewed")]
+    #[error("lease renewal stopped")]
     Unrenewed,
 }
 
@@ -210,24 +210,24 @@ impl Elector {
         tracing::info!(
             lease,
             identity = self.election.identity,
-            "waiting to become the leader"
+            "attempting to acquire leader lease"
         );
         let mut holder = None;
         loop {
             let sent = Instant::now();
             match self.attempt().await {
                 Ok(Outcome::Leading) => {
-                    tracing::info!(lease, "became the leader");
+                    tracing::info!(lease, "successfully acquired lease");
                     self.announce();
                     return Leadership::start(self, sent);
                 }
                 Ok(Outcome::HeldBy(other)) => {
                     if holder.as_ref() != Some(&other) {
-                        tracing::info!(lease, holder = other, "another process is the leader");
+                        tracing::info!(lease, holder = other, "lease is held by another process");
                         holder = Some(other);
                     }
                 }
-                Err(error) => tracing::warn!(lease, "cannot acquire the lease: {error}"),
+                Err(error) => tracing::warn!(lease, %error, "failed to acquire lease, retrying"),
             }
             sleep(jittered(self.election.times.retry_period)).await;
         }
@@ -363,7 +363,7 @@ impl Elector {
         let limit = self.election.request_timeout();
         match timeout(limit, request).await {
             Ok(answer) => answer.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("no answer within {limit:?}")),
+            Err(_) => Err(format!("request timed out after {limit:?}")),
         }
     }
 
@@ -392,10 +392,10 @@ impl Elector {
                     Ok(Ok(Outcome::Leading)) => renewed = sent,
                     Ok(Ok(Outcome::HeldBy(other))) => return Err(Lost::To(other)),
                     Ok(Err(error)) => {
-                        tracing::warn!("cannot renew the lease: {error}");
+                        tracing::warn!(%error, "failed to renew lease, retrying");
                         last_error = error;
                     }
-                    Err(_) => last_error = "no answer".to_owned(),
+                    Err(_) => last_error = "request timed out".to_owned(),
                 }
             }
             if Instant::now() >= renewed + renew_deadline {
@@ -446,7 +446,7 @@ impl Elector {
         let limit = self.election.request_timeout();
         tokio::spawn(async move {
             if let Ok(Err(error)) = timeout(limit, recorder.publish(&event, &reference)).await {
-                tracing::debug!("event on the lease not recorded: {error}");
+                tracing::debug!(%error, "failed to record leader election event");
             }
         });
     }
@@ -526,8 +526,8 @@ impl Leadership {
         };
         let lease = elector.election.name.clone();
         match elector.release().await {
-            Ok(()) => tracing::info!(lease, "gave the lease up"),
-            Err(error) => tracing::warn!(lease, "cannot give the lease up: {error}"),
+            Ok(()) => tracing::info!(lease, "released lease"),
+            Err(error) => tracing::warn!(lease, %error, "failed to release lease, it will expire"),
         }
     }
 }

@@ -237,7 +237,7 @@ async fn a_leader_that_hears_nothing_gives_up_before_its_lease_ends() {
     assert_eq!(*deadline, 10 * SECOND);
     assert!(
         lost.to_string()
-            .starts_with("the lease could not be renewed within 10s; last error: no answer"),
+            .starts_with("failed to renew lease within 10s; last error: request timed out"),
         "{lost}"
     );
 }
@@ -313,19 +313,19 @@ fn times_that_would_not_be_safe_are_refused() {
     assert!(times(1.5, 1.0, 0.2).check().is_ok());
     let check = |times: LeaseTimes, expected: &str| {
         let error = times.check().unwrap_err().to_string();
-        assert_eq!(error, format!("leader election would not be safe: {expected}"));
+        assert_eq!(error, format!("invalid leader election settings: {expected}"));
     };
     check(
         times(0.5, 0.4, 0.1),
-        "the lease duration of 500ms is shorter than a second",
+        "lease duration must be at least 1s, found 500ms",
     );
     check(
         times(10.0, 10.0, 2.0),
-        "the renew deadline of 10s is not shorter than the lease duration of 10s",
+        "lease duration must be greater than the renew deadline of 10s, found 10s",
     );
     check(
         times(15.0, 2.4, 2.0),
-        "the renew deadline of 2.4s is not longer than 1.2 times the retry period of 2s",
+        "renew deadline must be greater than 1.2 times the retry period of 2s, found 2.4s",
     );
-    check(times(15.0, 10.0, 0.0), "the retry period is zero");
+    check(times(15.0, 10.0, 0.0), "retry period must be greater than zero");
 }

@@ -315,14 +315,14 @@ impl Manager {
         let (stop, shutdown) = shutdown::channel();
         let told_twice = async {
             let signal = signals.next().await;
-            tracing::info!("{signal} received: stopping; send it again to stop at once");
+            tracing::info!(%signal, "received shutdown signal, stopping; send it again to exit immediately");
             stop.now();
             signals.next().await
         };
         tokio::select! {
             ended = self.start_until(shutdown.requested()) => ended,
             signal = told_twice => {
-                tracing::warn!("{signal} received again: stopping at once");
+                tracing::warn!(%signal, "received second shutdown signal, exiting");
                 std::process::exit(1)
             }
         }

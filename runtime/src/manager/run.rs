@@ -147,7 +147,7 @@ impl Run {
                 std::future::ready(if filled {
                     Ok(())
                 } else {
-                    Err("the caches are not filled yet")
+                    Err("caches are not synced yet")
                 })
             });
         }
@@ -240,7 +240,7 @@ impl Run {
 
     /// Starts what answers from outside; it has something to say as long as the process runs.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
-        const PROBES: &str = "the health probes";
+        const PROBES: &str = "the health probe server";
         const METRICS: &str = "the metrics server";
         let address = &self.args.health_probe_bind_address;
         let server = Server::bind(address).await.map_err(|error| ManagerError::Server {
@@ -345,7 +345,7 @@ impl Run {
         self.close_queues.push(close_queue);
         self.phases
             .events
-            .spawn(format!("the event publisher of {name}"), events.map(Ok));
+            .spawn(format!("event publisher of {name}"), events.map(Ok));
         for worker in workers {
             self.phases.work.spawn(format!("controller {name}"), worker);
         }
@@ -368,7 +368,7 @@ impl Run {
             .finish(deadline.min(Instant::now() + EVENTS_GRACE), EVENTS_GRACE)
             .await
         {
-            tracing::warn!("some events were not sent: {error}");
+            tracing::warn!(%error, "some events were not sent");
         }
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
@@ -384,7 +384,7 @@ impl Run {
             .finish(Instant::now() + SERVERS_GRACE, SERVERS_GRACE)
             .await;
         if let Err(error) = servers {
-            tracing::warn!("some requests were cut off: {error}");
+            tracing::warn!(%error, "some requests were not answered");
         }
         drained
     }

@@ -38,11 +38,11 @@ pub(super) enum Verdict {
 /// Why there is no verdict.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AccessError {
-    #[error("cannot ask the API server whose token it is (needs `create` on `tokenreviews`): {0}")]
+    #[error("failed to create TokenReview (needs `create` on `tokenreviews`): {0}")]
     TokenReview(kube::Error),
-    #[error("cannot ask the API server what the user may do (needs `create` on `subjectaccessreviews`): {0}")]
+    #[error("failed to create SubjectAccessReview (needs `create` on `subjectaccessreviews`): {0}")]
     AccessReview(kube::Error),
-    #[error("the API server did not answer within {} s", TIMEOUT.as_secs())]
+    #[error("no response from the API server within {} s", TIMEOUT.as_secs())]
     Timeout,
 }
 
@@ -108,7 +108,7 @@ impl Access {
             .await;
         let status = made.map_err(AccessError::TokenReview)?.status.unwrap_or_default();
         if let Some(error) = status.error {
-            tracing::debug!("a token was refused: {error}");
+            tracing::debug!(%error, "bearer token not authenticated");
         }
         let user = status.user.filter(|_| status.authenticated == Some(true));
         if let Some(user) = &user {
@@ -355,11 +355,11 @@ mod tests {
         let access = Cluster::default().access();
         let error = check(&access, "Bearer broken").await.unwrap_err().to_string();
         assert!(
-            error.starts_with("cannot ask the API server whose token it is (needs `create`"),
+            error.starts_with("failed to create TokenReview (needs `create`"),
             "{error}"
         );
         let error = check(&access, "Bearer slow").await.unwrap_err().to_string();
-        assert_eq!(error, "the API server did not answer within 10 s");
+        assert_eq!(error, "no response from the API server within 10 s");
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,13 +14,13 @@ use super::instruments::Instrument;
 #[non_exhaustive]
 pub enum MetricError {
     /// Prometheus would not read the name.
-    #[error("`{0}` cannot name a metric: write letters, digits, `_` and `:`, beginning with no digit")]
+    #[error("invalid metric name `{0}`: expected letters, digits, `_` and `:`, not starting with a digit")]
     Name(String),
 
     /// Prometheus would not read the label, or keeps it for itself.
     #[error(
-        "`{label}` cannot be a label of `{metric}`: write each label once, in letters, digits and `_`, beginning with \
-         no digit and not with `__`; `le` belongs to histograms"
+        "invalid label `{label}` of metric `{metric}`: expected letters, digits and `_`, not starting with a digit or \
+         `__`; each label must be listed once, and `le` is reserved for histograms"
     )]
     Label {
         /// The metric's name.
@@ -30,11 +30,11 @@ pub enum MetricError {
     },
 
     /// The bounds of a histogram must be numbers that rise.
-    #[error("the bounds of `{0}` must be finite numbers, each above the one before")]
+    #[error("invalid bounds of histogram `{0}`: expected finite numbers in increasing order")]
     Bounds(String),
 
     /// The name is that of another metric.
-    #[error("there is a metric `{0}` already, of another type or with other labels, help or bounds")]
+    #[error("metric `{0}` is already registered with another type, help, labels or bounds")]
     Taken(String),
 }
 

@@ -327,20 +327,20 @@ fn what_prometheus_would_not_read_is_refused() {
     };
     check(
         metrics.counter("no-dash", "", []).map(drop),
-        "`no-dash` cannot name a metric: write letters",
+        "invalid metric name `no-dash`: expected letters",
     );
     check(
         metrics.gauge("a", "", ["le"]).map(drop),
-        "`le` cannot be a label of `a`: ",
+        "invalid label `le` of metric `a`: ",
     );
     check(
         metrics.gauge("a", "", ["b", "b"]).map(drop),
-        "`b` cannot be a label of `a`: write each label once",
+        "invalid label `b` of metric `a`: expected letters",
     );
     for bounds in [&[1.0, 1.0][..], &[2.0, 1.0], &[f64::NAN], &[1.0, f64::INFINITY]] {
         check(
             metrics.histogram("h", "", [], bounds).map(drop),
-            "the bounds of `h` must be finite numbers",
+            "invalid bounds of histogram `h`: expected finite numbers",
         );
     }
 }

@@ -45,7 +45,7 @@ where
         return Ok(speak(stream, handler, stopped).await?);
     };
     let handshake = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream));
-    let stream = handshake.await.map_err(|_| "the TLS handshake took too long")??;
+    let stream = handshake.await.map_err(|_| "TLS handshake timed out")??;
     #[cfg(feature = "http2")]
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
         return Ok(speak_http2(stream, handler, stopped).await?);
@@ -130,7 +130,7 @@ where
         .catch_unwind()
         .await;
     Ok(reply.unwrap_or_else(|_| {
-        tracing::error!(path, "a request handler panicked");
+        tracing::error!(path, "request handler panicked");
         text(StatusCode::INTERNAL_SERVER_ERROR, "internal server error\n")
     }))
 }

@@ -30,10 +30,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BindError {
     #[error(
-        "`{0}` is not an address to listen on: write `:8081`, `127.0.0.1:8081`, `[::1]:8081`, or `0` for none"
+        "invalid bind address `{0}`: expected `:8081`, `127.0.0.1:8081` or `[::1]:8081`, or `0` to disable the server"
     )]
     Address(String),
-    #[error("cannot listen on {address}: {source}")]
+    #[error("failed to listen on {address}: {source}")]
     Listen {
         address: String,
         #[source]
@@ -93,12 +93,12 @@ impl Server {
                         let connection = connection::connect(stream, tls.clone(), handler.clone(), stopped.clone());
                         connections.spawn(async move {
                             if let Err(error) = connection.await {
-                                tracing::debug!(%peer, "connection ended: {error}");
+                                tracing::debug!(%peer, %error, "connection failed");
                             }
                         });
                     }
                     Err(error) => {
-                        tracing::warn!("cannot accept a connection: {error}");
+                        tracing::warn!(%error, "failed to accept connection");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -113,8 +113,9 @@ impl Server {
         });
         if drained.await.is_err() {
             tracing::warn!(
-                "{} connections were cut off: they did not end within {DRAIN_TIMEOUT:?}",
-                connections.len()
+                connections = connections.len(),
+                timeout = ?DRAIN_TIMEOUT,
+                "closing connections that did not drain in time"
             );
         }
     }

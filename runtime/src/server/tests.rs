@@ -45,13 +45,13 @@ async fn an_address_that_cannot_be_had_is_named() {
     let taken = first.address().unwrap().to_string();
     let error = Server::bind(&taken).await.unwrap_err().to_string();
     assert!(
-        error.starts_with(&format!("cannot listen on {taken}: Address already in use")),
+        error.starts_with(&format!("failed to listen on {taken}: Address already in use")),
         "{error}"
     );
 
     let error = Server::bind("8081").await.unwrap_err().to_string();
     assert!(
-        error.starts_with("`8081` is not an address to listen on: write `:8081`"),
+        error.starts_with("invalid bind address `8081`: expected `:8081`"),
         "{error}"
     );
 }

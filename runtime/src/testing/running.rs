@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    #[should_panic(expected = "the manager ended with an error: cannot start the health probes")]
+    #[should_panic(expected = "the manager ended with an error: failed to start the health probe server")]
     async fn a_manager_that_has_ended_by_itself_says_why() {
         let args = ManagerArgs {
             health_probe_bind_address: "nowhere".to_owned(),

@@ -45,11 +45,11 @@ impl Review {
     fn read(body: &[u8]) -> Result<Self, Refused> {
         let bad = |reason: String| Refused::new(StatusCode::BAD_REQUEST, reason);
         let mut review: Value =
-            serde_json::from_slice(body).map_err(|error| bad(format!("this is not JSON: {error}")))?;
+            serde_json::from_slice(body).map_err(|error| bad(format!("invalid JSON: {error}")))?;
         let api_version = review["apiVersion"].as_str().unwrap_or_default().to_owned();
         if review["kind"] != "AdmissionReview" || !API_VERSIONS.contains(&&*api_version) {
             return Err(bad(format!(
-                "wanted an AdmissionReview of {}, got {} of {api_version:?}",
+                "expected an AdmissionReview of {}, found {} of {api_version:?}",
                 API_VERSIONS[0], review["kind"]
             )));
         }
@@ -63,7 +63,7 @@ impl Review {
         let (object, old_object) = (take("object"), take("oldObject"));
         let request = serde_json::from_value(request)
             .map(Arc::new)
-            .map_err(|error| bad(format!("the review has no readable request: {error}")))?;
+            .map_err(|error| bad(format!("invalid `request` in the AdmissionReview: {error}")))?;
         Ok(Self {
             api_version,
             request,
@@ -120,11 +120,7 @@ enum Answer {
 fn typed<K: Object>(object: &Value) -> Result<K, Denied> {
     K::deserialize(object).map_err(|error| {
         let kind = K::kind(&());
-        Denied::with_status(
-            400,
-            "BadRequest",
-            format!("this is no {kind} as the operator knows it: {error}"),
-        )
+        Denied::with_status(400, "BadRequest", format!("failed to decode {kind}: {error}"))
     })
 }
 
@@ -213,7 +209,10 @@ pub(super) fn answering(handler: RawHandler) -> Endpoint {
             let mut request = Arc::unwrap_or_clone(review.request);
             let (version, uid) = (review.api_version, request.uid.clone());
             let bad = |error: serde_json::Error| {
-                Refused::new(StatusCode::BAD_REQUEST, format!("this is no object: {error}"))
+                Refused::new(
+                    StatusCode::BAD_REQUEST,
+                    format!("failed to decode object: {error}"),
+                )
             };
             request.object = review
                 .object

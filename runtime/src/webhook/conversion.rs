@@ -47,7 +47,7 @@ impl<K: Object + Serialize> Converter<K> {
         let version = V::api_version(&()).into_owned();
         if (V::group(&()), V::kind(&())) != (K::group(&()), K::kind(&())) {
             self.mistakes.push(format!(
-                "{} of {version} is no version of {} of {}",
+                "`{}` of `{version}` is not a version of `{}` of `{}`",
                 V::kind(&()),
                 K::kind(&()),
                 K::api_version(&())
@@ -59,7 +59,7 @@ impl<K: Object + Serialize> Converter<K> {
         };
         if self.spokes.insert(version.clone(), spoke).is_some() && TypeId::of::<V>() != TypeId::of::<K>() {
             self.mistakes
-                .push(format!("{} of {version} is added twice", V::kind(&())));
+                .push(format!("`{}` of `{version}` is added twice", V::kind(&())));
         }
     }
 }
@@ -107,7 +107,7 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
             self.spokes.get(version).ok_or_else(|| {
                 let known: Vec<&str> = self.spokes.keys().map(String::as_str).collect();
                 format!(
-                    "the operator does not convert {version:?}, only {}",
+                    "unknown version `{version}`, expected one of {}",
                     known.join(", ")
                 )
             })
@@ -152,10 +152,10 @@ pub(super) fn review(
 ) -> Result<Vec<u8>, Refused> {
     let bad = |reason: String| Refused::new(StatusCode::BAD_REQUEST, reason);
     let review: Value =
-        serde_json::from_slice(body).map_err(|error| bad(format!("this is not JSON: {error}")))?;
+        serde_json::from_slice(body).map_err(|error| bad(format!("invalid JSON: {error}")))?;
     if review["kind"] != "ConversionReview" || review["apiVersion"] != API_VERSION {
         return Err(bad(format!(
-            "wanted a ConversionReview of {API_VERSION}, got {} of {}",
+            "expected a ConversionReview of {API_VERSION}, found {} of {}",
             review["kind"], review["apiVersion"]
         )));
     }
@@ -165,7 +165,7 @@ pub(super) fn review(
         request["desiredAPIVersion"].as_str(),
         request["objects"].as_array(),
     ) else {
-        return Err(bad("the review has no readable request".to_owned()));
+        return Err(bad("invalid `request` in the ConversionReview".to_owned()));
     };
     let converted: Result<Vec<Value>, String> = objects
         .iter()
@@ -176,7 +176,7 @@ pub(super) fn review(
             json!({ "uid": uid, "result": { "status": "Success" }, "convertedObjects": objects })
         }
         Err(message) => {
-            tracing::warn!("objects were not converted: {message}");
+            tracing::warn!(error = %message, "conversion failed");
             json!({ "uid": uid, "result": { "status": "Failure", "message": message } })
         }
     };
@@ -197,9 +197,9 @@ fn convert(
     let converter = converters.get(&(group.to_owned(), kind.to_owned()));
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let Some(converter) = converter else {
-        return Err(format!("the operator converts no {kind} of {version}"));
+        return Err(format!("no conversion registered for `{kind}` of `{version}`"));
     };
     converter
         .convert(object, to)
-        .map_err(|error| format!("{kind} {name} cannot be converted from {version} to {to}: {error}"))
+        .map_err(|error| format!("failed to convert {kind} {name} from {version} to {to}: {error}"))
 }

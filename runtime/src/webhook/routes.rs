@@ -68,12 +68,12 @@ impl Routes {
     pub(super) fn add(&mut self, path: String, endpoint: Endpoint) {
         if !path.starts_with('/') || path == CONVERT {
             self.mistakes.push(format!(
-                "`{path}` is no path for a webhook: it begins with `/`, and `{CONVERT}` is taken"
+                "invalid webhook path `{path}`: expected a path that starts with `/` and is not `{CONVERT}`"
             ));
         }
         if self.endpoints.insert(path.clone(), endpoint).is_some() {
             self.mistakes.push(format!(
-                "two webhooks are served at {path}; give one of them another path"
+                "two webhooks use the path `{path}`; set another path for one of them"
             ));
         }
     }
@@ -81,10 +81,11 @@ impl Routes {
     pub(super) fn add_converter<K: Object + Serialize>(&mut self, converter: Converter<K>) {
         let kind = converter.kind();
         self.mistakes.extend_from_slice(converter.mistakes());
-        let named = format!("{} of {}", kind.1, kind.0);
+        let named = format!("{}.{}", kind.1, kind.0);
         if self.converters.insert(kind, Box::new(converter)).is_some() {
-            self.mistakes
-                .push(format!("{named} has two hubs; add all versions to one"));
+            self.mistakes.push(format!(
+                "`{named}` has two conversion hubs; add all spokes to one hub"
+            ));
         }
     }
 
@@ -166,8 +167,8 @@ impl Route {
             .await;
         let answered = answered.unwrap_or_else(|_| {
             self.metrics.panicked(path == CONVERT);
-            tracing::error!(path, "a webhook panicked");
-            let reason = "the webhook panicked\n";
+            tracing::error!(path, "webhook panicked");
+            let reason = "webhook panicked\n";
             Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, reason))
         });
         let reply = match answered {
@@ -178,7 +179,7 @@ impl Route {
                 reply
             }
             Err(Refused { status, reason }) => {
-                tracing::warn!(path, %status, "a webhook request was refused: {reason}");
+                tracing::warn!(path, %status, reason = reason.trim_end(), "rejected webhook request");
                 text(status, reason)
             }
         };
@@ -192,7 +193,7 @@ async fn body(request: Request<Incoming>) -> Result<Bytes, Refused> {
     if request.method() != Method::POST {
         return Err(Refused::new(
             StatusCode::METHOD_NOT_ALLOWED,
-            "only POST is answered here\n",
+            "expected method POST\n",
         ));
     }
     let json = request.headers().get(CONTENT_TYPE).is_some_and(|content_type| {
@@ -202,30 +203,30 @@ async fn body(request: Request<Incoming>) -> Result<Bytes, Refused> {
     if !json {
         return Err(Refused::new(
             StatusCode::BAD_REQUEST,
-            "the body must be application/json\n",
+            "expected content type application/json\n",
         ));
     }
     let body = Limited::new(request.into_body(), MAX_BODY).collect();
     let body = timeout(BODY_TIMEOUT, body).await.map_err(|_| {
-        let reason = format!("the body did not come within {BODY_TIMEOUT:?}\n");
+        let reason = format!("request body not received within {BODY_TIMEOUT:?}\n");
         Refused::new(StatusCode::REQUEST_TIMEOUT, reason)
     })?;
     let body = body.map_err(|error| {
         if error.is::<LengthLimitError>() {
             Refused::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the body is larger than {MAX_BODY} bytes\n"),
+                format!("request body is larger than {MAX_BODY} bytes\n"),
             )
         } else {
             Refused::new(
                 StatusCode::BAD_REQUEST,
-                format!("the body could not be read: {error}\n"),
+                format!("failed to read request body: {error}\n"),
             )
         }
     })?;
     let body = body.to_bytes();
     if body.is_empty() {
-        return Err(Refused::new(StatusCode::BAD_REQUEST, "the body is empty\n"));
+        return Err(Refused::new(StatusCode::BAD_REQUEST, "request body is empty\n"));
     }
     Ok(body)
 }

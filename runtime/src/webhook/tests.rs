@@ -295,10 +295,7 @@ async fn an_object_of_another_form_is_refused_and_the_field_is_named() {
         .await;
     assert_eq!(response["status"]["code"], 400);
     let message = response["status"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("this is no ConfigMap as the operator knows it: "),
-        "{message}"
-    );
+    assert!(message.starts_with("failed to decode ConfigMap: "), "{message}");
 }
 
 #[tokio::test]
@@ -324,13 +321,13 @@ async fn requests_that_are_no_reviews_are_refused() {
         assert_eq!(found, status, "{body}");
         assert!(body.contains(said), "{body}");
     };
-    check(&json, b"", 400, "the body is empty").await;
-    check(&json, b"{", 400, "this is not JSON").await;
+    check(&json, b"", 400, "request body is empty").await;
+    check(&json, b"{", 400, "invalid JSON: ").await;
     check(
         &json,
         b"{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}",
         400,
-        "wanted an AdmissionReview",
+        "expected an AdmissionReview",
     )
     .await;
     let other = review(json!({})).to_string().replace("k8s.io/v1", "k8s.io/v2");
@@ -338,24 +335,30 @@ async fn requests_that_are_no_reviews_are_refused() {
         &json,
         other.as_bytes(),
         400,
-        "wanted an AdmissionReview of admission.k8s.io/v1",
+        "expected an AdmissionReview of admission.k8s.io/v1",
     )
     .await;
     check(
         &json,
         review(json!({})).to_string().as_bytes(),
         400,
-        "no readable request",
+        "invalid `request` in the AdmissionReview",
     )
     .await;
     check(
         &format!("POST {VALIDATE} HTTP/1.1"),
         b"{}",
         400,
-        "must be application/json",
+        "expected content type application/json",
     )
     .await;
-    check(&format!("GET {VALIDATE} HTTP/1.1"), b"", 405, "only POST").await;
+    check(
+        &format!("GET {VALIDATE} HTTP/1.1"),
+        b"",
+        405,
+        "expected method POST",
+    )
+    .await;
     check(
         "POST /elsewhere HTTP/1.1\r\nContent-Type: application/json",
         b"{}",
@@ -366,7 +369,7 @@ async fn requests_that_are_no_reviews_are_refused() {
     let large = vec![b' '; 7 * 1024 * 1024 + 1];
     check(&json, &large, 413, "larger than").await;
     let charset = format!("POST {VALIDATE} HTTP/1.1\r\nContent-Type: application/json; charset=utf-8");
-    check(&charset, b"{}", 400, "wanted an AdmissionReview").await;
+    check(&charset, b"{}", 400, "expected an AdmissionReview").await;
 }
 
 #[tokio::test]
@@ -425,11 +428,11 @@ fn what_cannot_be_served_is_said() {
             validating().route(routes);
             validating().route(routes);
         },
-        "two webhooks are served at /validate--v1-configmap; give one of them another path",
+        "two webhooks use the path `/validate--v1-configmap`; set another path for one of them",
     );
     check(
         &|routes| validating().validator_path("validate").route(routes),
-        "`validate` is no path for a webhook: it begins with `/`, and `/convert` is taken",
+        "invalid webhook path `validate`: expected a path that starts with `/` and is not `/convert`",
     );
 }
 
@@ -559,15 +562,15 @@ mod conversions {
         check(
             "v1",
             short,
-            "Job a cannot be converted from batch.example.com/v2 to batch.example.com/v1: \
+            "failed to convert Job a from batch.example.com/v2 to batch.example.com/v1: \
              spec.fields: wanted five, got 1",
         )
         .await;
         check(
             "v3",
             old(""),
-            "Job a cannot be converted from batch.example.com/v1 to batch.example.com/v3: the operator does not \
-             convert \"batch.example.com/v3\", only batch.example.com/v1, batch.example.com/v2",
+            "failed to convert Job a from batch.example.com/v1 to batch.example.com/v3: unknown version \
+             `batch.example.com/v3`, expected one of batch.example.com/v1, batch.example.com/v2",
         )
         .await;
         let mut other = old("");
@@ -575,7 +578,7 @@ mod conversions {
         check(
             "v2",
             other,
-            "the operator converts no Task of batch.example.com/v1",
+            "no conversion registered for `Task` of `batch.example.com/v1`",
         )
         .await;
     }
@@ -610,7 +613,7 @@ mod conversions {
         Webhook::<Job>::new().spoke::<Secret>().route(&mut routes);
         assert_eq!(
             routes.mistake(),
-            Some("Secret of v1 is no version of Job of batch.example.com/v1")
+            Some("`Secret` of `v1` is not a version of `Job` of `batch.example.com/v1`")
         );
     }
 }

@@ -139,7 +139,7 @@ async fn reading_what_nobody_watches_is_an_error_that_says_what_to_add(server: S
     };
     check(
         "kind",
-        "nothing caches ConfigMap (v1): add `.reads::<ConfigMap>()` to the controller, or ask the API server with `ctx.api`",
+        "no cache for ConfigMap (v1): add `.reads::<ConfigMap>()` to the controller, or query the API server with `ctx.api`",
     )
     .await;
     check(

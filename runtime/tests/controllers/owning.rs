@@ -43,7 +43,7 @@ async fn what_somebody_else_made_is_neither_adopted_nor_changed(server: Server) 
     for present in [orphan, owned] {
         let name = present.name_any();
         let expected = format!(
-            "ConfigMap {0}/{name} exists already and is not controlled by Memo {0}/owner; it was left untouched",
+            "ConfigMap {0}/{name} already exists and is not controlled by Memo {0}/owner; it was not changed",
             place.namespace
         );
         // Whether the cache has it or only the server.

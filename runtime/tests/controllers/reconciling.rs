@@ -362,7 +362,7 @@ async fn an_object_of_another_controller_is_left_untouched(server: Server) {
         .await
         .unwrap_err();
     let expected = format!(
-        "ConfigMap {}/shared is already owned by Memo first; it was left untouched",
+        "ConfigMap {}/shared is already owned by Memo first; it was not changed",
         place.namespace
     );
     assert_eq!(error.to_string(), expected);
@@ -555,7 +555,7 @@ async fn a_missing_crd_is_an_error_that_names_it(server: Server) {
     ));
     assert_eq!(
         error.to_string(),
-        "the cache of Ghost (nowhere.example.com/v1) did not fill within 1 s, so no controller was started; \
+        "timed out after 1 s waiting for the cache of Ghost (nowhere.example.com/v1) to sync; \
          last error: the API server does not serve ghosts.nowhere.example.com in version v1; is the CRD installed?"
     );
 }
@@ -626,7 +626,7 @@ async fn a_hanging_reconcile_is_abandoned_after_the_grace_period(server: Server)
     let error = operator.stop().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "controller memo did not end within the grace period of 1 s"
+        "controller memo did not stop within the grace period of 1 s"
     );
     assert!(asked.elapsed() < Duration::from_secs(5));
     assert!(hanging.dropped.load(SeqCst));
@@ -690,7 +690,7 @@ async fn controllers_of_one_kind_need_different_names(server: Server) {
         .await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "two controllers are named `memo`; give one of them another name with `.named(…)`"
+        "duplicate controller name `memo`; rename one of them with `.named(…)`"
     );
     async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&memo.name_any());
@@ -787,8 +787,9 @@ async fn probes_tell_alive_from_ready(server: Server) {
         .await
         .unwrap_err()
         .to_string();
-    let expected =
-        format!("cannot start the health probes: --health-probe-bind-address: cannot listen on {address}");
+    let expected = format!(
+        "failed to start the health probe server: --health-probe-bind-address: failed to listen on {address}"
+    );
     assert!(error.starts_with(&expected), "{error}");
     drop(free);
 

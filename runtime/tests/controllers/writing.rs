@@ -184,7 +184,7 @@ async fn an_owned_object_is_made_adopted_and_left_to_its_owner(server: Server) {
             .await;
         let error = theirs.unwrap_err().to_string();
         assert!(
-            error.ends_with("is already owned by Memo first; it was left untouched"),
+            error.ends_with("is already owned by Memo first; it was not changed"),
             "{error}"
         );
         assert_eq!(place.copied(name).await.as_deref(), Some("1"));

@@ -168,7 +168,7 @@ async fn a_late_watch_waits_for_its_crd(env: Environment) {
     let operator = Operator::start(place.manager().controller(controller));
     eventually(SOON, || async { state.seen.count("reconciled") >= 1 }).await;
     let expected = format!(
-        "the cache of Late ({group}/v1) did not fill within 500ms; last error: \
+        "timed out after 500ms waiting for the cache of Late ({group}/v1) to sync; last error: \
          the API server does not serve lates.{group} in version v1; is the CRD installed?"
     );
     assert_eq!(*state.said.lock().unwrap(), expected);
@@ -228,13 +228,17 @@ async fn late_watches_that_cannot_work_are_refused(env: Environment) {
     let controller = Controller::new(reconcile, state.clone());
     let operator = Operator::start(place.manager().controller(controller));
     let says = async |text: &str| eventually(SOON, || async { state.seen.count(text) == 1 }).await;
-    says("the mapping names objects of type ConfigMap, but the controller reconciles Memo").await;
-    says("a mapping cannot add a watch: all changes of the kind wait for it; add it in the reconcile").await;
+    says("the mapping function returns references to `ConfigMap`, but the controller reconciles `Memo`")
+        .await;
+    says(
+        "a mapping function cannot add a watch, because the cache waits for it; add it in the reconcile function",
+    )
+    .await;
     says("held").await;
     let Operator { stop, ended } = operator;
     stop.send(()).unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
     state.go_on.notify_one();
     ended.await.unwrap().unwrap();
-    says("the manager is stopping: nothing more is watched").await;
+    says("watch not added: the manager is stopping").await;
 }

@@ -134,6 +134,6 @@ async fn lease_times_that_do_not_fit_together_are_refused(env: Environment) {
     assert!(matches!(error.downcast_ref(), Some(ManagerError::LeaseTimes(_))));
     assert_eq!(
         error.to_string(),
-        "leader election would not be safe: the renew deadline of 15s is not shorter than the lease duration of 15s"
+        "invalid leader election settings: lease duration must be greater than the renew deadline of 15s, found 15s"
     );
 }

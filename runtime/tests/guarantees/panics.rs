@@ -54,7 +54,7 @@ async fn a_panic_ends_the_manager_where_that_is_asked_for(env: Environment) {
     let error = ended.expect("it does not go on").unwrap_err();
     assert!(matches!(error.downcast_ref(), Some(ManagerError::Part { .. })));
     let expected = format!(
-        "controller memo stopped: the reconcile of Memo {}/poison panicked: cannot digest poison",
+        "controller memo stopped: reconcile of Memo {}/poison panicked: cannot digest poison",
         place.namespace
     );
     assert_eq!(error.to_string(), expected);

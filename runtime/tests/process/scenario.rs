@@ -38,7 +38,7 @@ async fn of_two_replicas_one_works_and_the_other_takes_over_at_once() {
     for (program, port) in [(&first, ports[0]), (&second, ports[2])] {
         eventually(SOON, || program.get(port, "/readyz")).await;
     }
-    second.logs("another process is the leader").await;
+    second.logs("lease is held by another process").await;
 
     place.create("held", &[HOLD]).await;
     place.marked_by("held", STARTED, &first).await;
@@ -50,12 +50,12 @@ async fn of_two_replicas_one_works_and_the_other_takes_over_at_once() {
     assert_eq!(value(&second, ports[3], &leads).await, 0.0);
 
     first.signal("TERM");
-    first.logs("SIGTERM received: stopping").await;
+    first.logs("received shutdown signal, stopping").await;
     place.release("held").await;
     assert_eq!(first.ended(AT_ONCE).await, Ended::with(0), "{}", first.log());
     let released = Instant::now();
     assert_eq!(place.mark("held", ENDED).await, Some(first.id()));
-    second.logs("became the leader").await;
+    second.logs("successfully acquired lease").await;
     let waited = released.elapsed();
     assert!(waited < HANDED_OVER, "{waited:?}\n{}", second.log());
     place.create("second", &[]).await;

@@ -212,7 +212,7 @@ async fn a_secret_of_somebody_else_is_left_alone_and_named(env: Environment) {
     let replica = Replica::start(&place, place.env.client(), certificate(&place), 0).await;
     let said = replica.ended(SOON).await.unwrap_err().to_string();
     let expected = format!(
-        "cannot start the webhook server: the Secret {}/{SECRET} holds something that this manager did not make",
+        "failed to start the webhook server: Secret {}/{SECRET} holds data that this manager did not write",
         place.namespace
     );
     assert!(said.starts_with(&expected), "{said}");
@@ -226,7 +226,7 @@ async fn missing_rights_are_named_and_the_process_is_not_ready(env: Environment)
     let replica = Replica::start(&place, nobody, certificate(&place), 0).await;
     let said = replica.ended(SOON).await.unwrap_err().to_string();
     let expected = format!(
-        "cannot start the webhook server: cannot read the Secret {}/{SECRET}: secrets \"{SECRET}\" is forbidden",
+        "failed to start the webhook server: failed to get Secret {}/{SECRET}: secrets \"{SECRET}\" is forbidden",
         place.namespace
     );
     assert!(said.starts_with(&expected), "{said}");
@@ -249,7 +249,7 @@ async fn missing_rights_are_named_and_the_process_is_not_ready(env: Environment)
     })
     .await;
     let said = replica.ended(SOON).await.unwrap_err().to_string();
-    let expected = "cannot start the webhook server: the API server was not told within 10 s to trust its \
-                    certificate: cannot list MutatingWebhookConfigurations: ";
+    let expected = "failed to start the webhook server: CA bundle not injected within 10 s: failed to list \
+                    MutatingWebhookConfigurations: ";
     assert!(said.starts_with(expected), "{said}");
 }

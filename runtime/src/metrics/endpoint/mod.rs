@@ -141,7 +141,7 @@ impl Pages {
             return text(StatusCode::NOT_FOUND, "404 page not found\n");
         }
         if !matches!(*method, Method::GET | Method::HEAD) {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here\n");
+            return text(StatusCode::METHOD_NOT_ALLOWED, "expected method GET\n");
         }
         match self.refusal(method, path, headers).await {
             Some(refusal) => refusal,
@@ -161,24 +161,21 @@ impl Pages {
         match self.access.as_ref()?.check(headers, &verb, path).await {
             Ok(Verdict::Allowed) => None,
             Ok(Verdict::Unknown) => {
-                let mut reply = text(
-                    StatusCode::UNAUTHORIZED,
-                    "send a bearer token that the cluster knows\n",
-                );
+                let mut reply = text(StatusCode::UNAUTHORIZED, "expected a valid bearer token\n");
                 reply
                     .headers_mut()
                     .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                 Some(reply)
             }
             Ok(Verdict::Denied(user)) => {
-                let why = format!("user `{user}` may not {verb} the non-resource URL {path}\n");
-                Some(text(StatusCode::FORBIDDEN, why))
+                let reason = format!("user `{user}` cannot {verb} path {path}\n");
+                Some(text(StatusCode::FORBIDDEN, reason))
             }
             Err(error) => {
-                tracing::error!("a request for metrics was refused: {error}");
+                tracing::error!(%error, "failed to authorize metrics request");
                 Some(text(
                     StatusCode::INTERNAL_SERVER_ERROR,
-                    "cannot find out who may read the metrics\n",
+                    "failed to authorize the request\n",
                 ))
             }
         }

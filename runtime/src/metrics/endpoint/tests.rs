@@ -76,7 +76,7 @@ async fn without_security_everyone_reads_over_plain_http() {
         (
             "POST /metrics HTTP/1.1",
             "405 Method Not Allowed",
-            "only GET is answered here\n",
+            "expected method GET\n",
         ),
     ] {
         let answer = ask(TcpStream::connect(address).await.unwrap(), request).await;
@@ -113,17 +113,17 @@ async fn with_security_those_read_whom_the_cluster_lets() {
         (
             "\r\nAuthorization: Bearer nobody",
             "401 Unauthorized",
-            "send a bearer token",
+            "expected a valid bearer token",
         ),
         (
             "\r\nAuthorization: Bearer stranger",
             "403 Forbidden",
-            "user `stranger` may not get the non-resource URL /metrics",
+            "user `stranger` cannot get path /metrics",
         ),
         (
             "\r\nAuthorization: Bearer down",
             "500 Internal Server Error",
-            "cannot find out who may read",
+            "failed to authorize the request",
         ),
         ("\r\nAuthorization: Bearer prometheus", "200 OK", "cups_total 1\n"),
     ] {
@@ -184,7 +184,7 @@ async fn the_flags_are_named_in_errors() {
     };
     check(
         address,
-        "--metrics-bind-address: `8443` is not an address to listen on: write `:8081`",
+        "--metrics-bind-address: invalid bind address `8443`: expected `:8081`",
     )
     .await;
     check(

@@ -53,8 +53,8 @@ impl Found {
         }
         let bundle = Authority::read_all(&text(BUNDLE));
         let issued = match bundle.first() {
-            _ if is_empty => Err("it is empty".to_owned()),
-            None => Err(format!("{BUNDLE} holds no certificate")),
+            _ if is_empty => Err("the Secret is empty".to_owned()),
+            None => Err(format!("`{BUNDLE}` contains no certificate")),
             Some(authority) => Issued::read(&text(CERTIFICATE), &text(KEY), authority.clone()).map(Arc::new),
         };
         Some(Self { issued, bundle })
@@ -94,14 +94,14 @@ impl Contents {
     /// Whether a Secret holds just this; an error says why not.
     pub(super) fn is(&self, found: Option<&Found>) -> Result<(), String> {
         let Some(found) = found else {
-            return Err("there is none".to_owned());
+            return Err("the Secret does not exist".to_owned());
         };
         match &found.issued {
             Err(reason) => Err(reason.clone()),
             Ok(issued) if !issued.is(&self.issued) => {
-                Err("its certificate is due, or is not for this service".to_owned())
+                Err("the certificate is due for renewal, or for another service".to_owned())
             }
-            Ok(_) if found.bundle != self.bundle => Err("its authorities are not those in use".to_owned()),
+            Ok(_) if found.bundle != self.bundle => Err("the CA bundle is out of date".to_owned()),
             Ok(_) => Ok(()),
         }
     }

@@ -108,8 +108,7 @@ where
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => None,
             Ok(_) => Some(()),
             Err(error) => {
-                let kind = K::kind(&());
-                tracing::warn!("cannot watch {kind} for what concerns the webhooks' certificate: {error}");
+                tracing::warn!(kind = %K::kind(&()), %error, "watch failed, retrying");
                 None
             }
         }
@@ -127,7 +126,7 @@ pub(super) async fn request<T>(
         Ok(Ok(answer)) => return Ok(answer),
         Ok(Err(kube::Error::Api(status))) => status.message.clone(),
         Ok(Err(error)) => format!("{:#}", crate::Error::from(error)),
-        Err(_) => format!("no answer within {REQUEST_TIMEOUT:?}"),
+        Err(_) => format!("request timed out after {REQUEST_TIMEOUT:?}"),
     };
     let what = what();
     Err(KeepError::Request { verb, what, reason })
@@ -168,8 +167,8 @@ async fn inject_crd(
 ) -> Result<(), KeepError> {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
-    let what = || format!("the {} {name}", kind.kind);
-    let Some(mut crd) = request("read", what, api.get_opt(name)).await? else {
+    let what = || format!("{} {name}", kind.kind);
+    let Some(mut crd) = request("get", what, api.get_opt(name)).await? else {
         return Ok(());
     };
     let config = crd.data.pointer_mut("/spec/conversion/webhook/clientConfig");
@@ -210,7 +209,7 @@ async fn store(
     change: Change,
     injected: &mut Injected,
 ) -> Result<(), KeepError> {
-    let what = || format!("the {} {}", kind.kind, object.name_any());
+    let what = || format!("{} {}", kind.kind, object.name_any());
     injected.found += usize::from(change.found);
     if change.found
         && object
@@ -223,8 +222,11 @@ async fn store(
     if change.changed {
         injected.changed += 1;
         let (name, params) = (object.name_any(), PostParams::default());
-        request("change", what, api.replace(&name, &params, object)).await?;
-        tracing::info!("{} trusts the certificate of the webhooks now", what());
+        request("update", what, api.replace(&name, &params, object)).await?;
+        tracing::info!(
+            object = what(),
+            "injected the CA bundle of the webhook certificate"
+        );
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ impl Keeper {
             match agreed {
                 Ok(contents) => break contents,
                 Err(error) if error.is_final() || Instant::now() + pause > deadline => return Err(error),
-                Err(error) => tracing::warn!("no certificate for the webhooks yet: {error}"),
+                Err(error) => tracing::warn!(%error, "failed to obtain the webhook certificate, retrying"),
             }
             sleep(pause).await;
             pause = (pause * 2).min(RETRY.1);
@@ -115,7 +115,7 @@ impl Keeper {
                     next
                 }
                 Err(error) => {
-                    tracing::error!("the certificate of the webhooks: {error}");
+                    tracing::error!(%error, "failed to maintain the webhook certificate, retrying");
                     self.injection.send_if_modified(|injection| match injection {
                         Injection::Pending(last) => {
                             *last = Some(error.to_string());
@@ -185,7 +185,7 @@ impl Keeper {
 
     fn serve(&mut self, issued: &Arc<Issued>) {
         if !issued.is(&self.serving) {
-            tracing::info!(until = %issued.valid.1, "serving webhooks with a new certificate");
+            tracing::info!(expires = %issued.valid.1, "serving webhooks with a new certificate");
             self.certificates.replace(Arc::clone(&issued.pair));
             self.serving = Arc::clone(issued);
         }
@@ -199,14 +199,11 @@ impl Keeper {
         let Settings {
             service, namespace, ..
         } = &self.settings;
+        let service = format_args!("{namespace}/{service}");
         if found == 0 {
-            tracing::warn!(
-                "nothing points to the service {namespace}/{service}: nobody will ask the webhooks"
-            );
+            tracing::warn!(%service, "no webhook configuration or CRD refers to the service, webhooks will not be called");
         } else {
-            tracing::info!(
-                "{found} objects point to the service {namespace}/{service} and trust its certificate"
-            );
+            tracing::info!(%service, objects = found, "webhook configurations and CRDs trust the certificate of the service");
         }
     }
 }
@@ -219,9 +216,9 @@ async fn agree(
 ) -> Result<Contents, KeepError> {
     let name = &settings.secret;
     let full_name = || format!("{}/{name}", settings.namespace);
-    let what = || format!("the Secret {}", full_name());
+    let what = || format!("Secret {}", full_name());
     for _ in 0..WRITES {
-        let secret = request("read", what, secrets.get_opt(name)).await?;
+        let secret = request("get", what, secrets.get_opt(name)).await?;
         let found = match &secret {
             Some(secret) => {
                 let found = Found::read(secret, &settings.service);
@@ -234,12 +231,12 @@ async fn agree(
         let Err(reason) = wanted.is(found.as_ref()) else {
             return Ok(wanted);
         };
-        tracing::info!("writing {}: {reason}", what());
+        tracing::info!(secret = full_name(), reason, "writing the webhook certificate");
         let written = match secret {
             Some(mut secret) => {
                 wanted.write(&mut secret, &settings.service);
                 let replaced = async { secrets.replace(name, &PostParams::default(), &secret).await };
-                request("change", what, unless(&[404, 409], replaced)).await?
+                request("update", what, unless(&[404, 409], replaced)).await?
             }
             None => {
                 let mut secret = Secret {
@@ -259,7 +256,7 @@ async fn agree(
             return Ok(wanted);
         }
     }
-    Err(KeepError::Unsettled(full_name()))
+    Err(KeepError::RepeatedConflicts(full_name()))
 }
 
 /// Whether a write was done; it was not when the answer has one of these codes: somebody else has made, changed or

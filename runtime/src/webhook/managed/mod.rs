@@ -161,25 +161,25 @@ impl Settings {
 /// Why the certificate, or its authority, is not where it should be.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeepError {
-    #[error("cannot {verb} {what}: {reason}{}", advice(reason))]
+    #[error("failed to {verb} {what}: {reason}{}", advice(reason))]
     Request {
         verb: &'static str,
         what: String,
         reason: String,
     },
     #[error(
-        "the Secret {0} holds something that this manager did not make for its service, and was left alone; \
-         delete it, or name another Secret"
+        "Secret {0} holds data that this manager did not write for its service, and was not changed; delete it, or use \
+         another Secret"
     )]
     Foreign(String),
     #[error(
-        "{0} has an annotation that asks cert-manager to inject its authority (cert-manager.io/inject-…), and was \
-         left alone; take the annotation away, or use cert-manager's certificate with --webhook-cert-path"
+        "{0} has a `cert-manager.io/inject-…` annotation, so cert-manager injects its own CA bundle, and was not \
+         changed; remove the annotation, or use cert-manager's certificate with --webhook-cert-path"
     )]
     Contested(String),
-    #[error("the Secret {0} is changed by others again and again")]
-    Unsettled(String),
-    #[error("cannot make a certificate: {0}")]
+    #[error("repeated conflicts while updating Secret {0}")]
+    RepeatedConflicts(String),
+    #[error("failed to issue a certificate: {0}")]
     Make(String),
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn start(
     let tls = tls.map_err(|error| failed(error.to_string()))?;
     let server = Server::bind(&format!(":{}", args.webhook_port)).await;
     let server = server.map_err(|error| failed(format!("--webhook-port: {error}")))?;
-    let server = server.ok_or_else(|| failed("--webhook-port: there is no address".to_owned()))?;
+    let server = server.ok_or_else(|| failed("--webhook-port: no address to listen on".to_owned()))?;
     let address = server.address().map_err(|error| failed(error.to_string()))?;
     tracing::info!(%address, "serving webhooks");
     readiness.listening(Listening {
@@ -115,9 +115,8 @@ async fn source(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerErr
         return Err(ManagerError::Flag {
             flag: "webhook-cert-path",
             value: folder.display().to_string(),
-            reason:
-                "with --webhook-cert-service the manager makes the certificate itself; give one of the two"
-                    .to_owned(),
+            reason: "with --webhook-cert-service the manager issues the certificate itself; set only one of the two"
+                .to_owned(),
         });
     }
     let failed = |reason: String| ManagerError::Server { server: NAME, reason };
@@ -169,11 +168,10 @@ impl Started {
             }
             let reason = match &*injection.borrow() {
                 Injection::Pending(Some(error)) => error.clone(),
-                _ => "there was no answer".to_owned(),
+                _ => "no response from the API server".to_owned(),
             };
             let limit = limit.as_secs();
-            let reason =
-                format!("the API server was not told within {limit} s to trust its certificate: {reason}");
+            let reason = format!("CA bundle not injected within {limit} s: {reason}");
             Err(ManagerError::Server { server: NAME, reason })
         }
     }
@@ -188,13 +186,13 @@ impl Readiness {
     pub(crate) async fn check(&self) -> Result<(), String> {
         let listening = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(listening) = listening else {
-            return Err("the webhook server does not listen yet".to_owned());
+            return Err("the webhook server is not listening yet".to_owned());
         };
         if let Some(injection) = &listening.injection
             && let Injection::Pending(error) = &*injection.borrow()
         {
-            let error = error.as_deref().unwrap_or("it has just been started");
-            return Err(format!("the API server has not been told whom to trust: {error}"));
+            let error = error.as_deref().unwrap_or("injection has just started");
+            return Err(format!("CA bundle not injected yet: {error}"));
         }
         handshake(listening.address, &listening.certificates).await
     }

@@ -63,7 +63,7 @@ async fn it_is_ready_while_it_shakes_hands() {
     let args = args(Some(secret.path()));
     let readiness = Readiness::default();
     let said = readiness.check().await.unwrap_err();
-    assert_eq!(said, "the webhook server does not listen yet");
+    assert_eq!(said, "the webhook server is not listening yet");
 
     let (stop, stopped) = shutdown::channel();
     let started = start(routes(), setup(&args, cluster(500)), &readiness, stopped).await;
@@ -132,8 +132,8 @@ async fn two_sources_of_one_certificate_are_refused() {
     };
     assert_eq!(
         refused(setup(&args, cluster(500))).await,
-        "--webhook-cert-path is `/certificates`: with --webhook-cert-service the manager makes the certificate \
-         itself; give one of the two"
+        "invalid value `/certificates` for --webhook-cert-path: with --webhook-cert-service the manager issues the \
+         certificate itself; set only one of the two"
     );
 }
 
@@ -162,7 +162,7 @@ async fn an_api_server_that_fails_is_asked_again_until_the_time_is_up() {
     let started = tokio::time::Instant::now();
     let said = refused(setup(&args, cluster(503))).await;
     let expected =
-        "cannot start the webhook server: cannot read the Secret default/webhook-server-cert: as asked";
+        "failed to start the webhook server: failed to get Secret default/webhook-server-cert: as asked";
     assert_eq!(said, expected);
     let took = started.elapsed().as_secs();
     assert!((10..=30).contains(&took), "{took} s");
@@ -178,8 +178,8 @@ async fn an_api_server_that_does_not_answer_is_named_as_the_reason() {
     let silent =
         tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
     let said = refused(setup(&args, Client::new(silent, "default"))).await;
-    let expected = "cannot start the webhook server: cannot read the Secret default/webhook-server-cert: no answer \
-                    within 10s";
+    let expected = "failed to start the webhook server: failed to get Secret default/webhook-server-cert: request \
+                    timed out after 10s";
     assert_eq!(said, expected);
 }
 
