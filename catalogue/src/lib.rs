@@ -13,12 +13,16 @@
 
 mod archive;
 mod catalogue;
+#[cfg(feature = "k8s-openapi")]
+mod compiled;
 mod format;
 mod minor;
 #[cfg(feature = "write")]
 pub mod write;
 
 pub use catalogue::Catalogue;
+#[cfg(feature = "k8s-openapi")]
+pub use compiled::KUBERNETES;
 pub use minor::Minor;
 
 /// The archive that `cargo xtask catalogue` writes.

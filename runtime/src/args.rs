@@ -208,6 +208,17 @@ impl Default for ManagerArgs {
     }
 }
 
+#[cfg(feature = "envtest")]
+impl crate::envtest::WebhookArgs for ManagerArgs {
+    fn serving_webhooks(self, port: u16, certificates: &std::path::Path) -> Self {
+        Self {
+            webhook_port: port,
+            webhook_cert_path: Some(certificates.to_owned()),
+            ..self
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

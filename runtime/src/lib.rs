@@ -97,7 +97,7 @@
 //! | run it | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] for why it ended |
 //! | run something beside it | [`Task`], [`Controller::on_every_replica`] |
 //! | count | [`metrics`]: what is counted, and metrics of the operator's own |
-//! | test it | [`testing`] for a manager beside a test, and for checks that need no cluster; behind features of their names, `fake` for an API server inside of the test, and `envtest` for etcd and kube-apiserver |
+//! | test it | behind features of their names: `testing` for a manager beside a test, and for checks that need no cluster; `fake` for an API server inside of the test; `envtest` for etcd and kube-apiserver |
 //!
 //! # What happens when
 //! - A reconcile fails or panics: it is logged as one line, counted, and tried again after 5 ms, then 10 ms, up
@@ -106,9 +106,6 @@
 //!   process ends with status 0. A second signal ends it at once, with status 1.
 //! - The lease is lost, a server or a watch ends: all stop, and [`Manager::start`] returns an error that names
 //!   the part. `main` should return it, so that the process ends with status 1 and is started again.
-
-#[cfg(feature = "envtest")]
-pub mod envtest;
 
 mod action;
 mod args;
@@ -119,13 +116,9 @@ mod controller;
 mod ctx;
 mod error;
 mod events;
-#[cfg(feature = "fake")]
-pub mod fake;
 mod leader_election;
 mod logging;
 mod manager;
-#[cfg(any(feature = "envtest", feature = "fake"))]
-mod manifests;
 pub mod metrics;
 mod object;
 mod phase;
@@ -139,6 +132,7 @@ mod server;
 mod shutdown;
 mod signals;
 mod task;
+#[cfg(feature = "testing")]
 pub mod testing;
 mod tls;
 pub mod trigger;
@@ -222,6 +216,10 @@ pub use task::Task;
 pub use webhook::{Denied, Webhook};
 
 pub use kube::runtime::reflector::ObjectRef;
+#[cfg(feature = "envtest")]
+pub use rbuilder_testing::envtest;
+#[cfg(feature = "fake")]
+pub use rbuilder_testing::fake;
 
 /// The samples of the guide, compiled with the documentation's.
 #[cfg(doctest)]

@@ -2,19 +2,14 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
-use std::sync::LazyLock;
 
-use rbuilder_catalogue::{Catalogue, Minor};
+use rbuilder_catalogue::KUBERNETES;
 use rbuilder_schema::Slot;
 use schemars::{JsonSchema, SchemaGenerator};
 
 pub use rbuilder_schema::private::{is_option, json_schema};
 /// The crate whose trait the derive implements: the user's program need not depend on it.
 pub use schemars;
-
-/// Kubernetes' own types, as the k8s-openapi in this program has them.
-pub(crate) static KUBERNETES: LazyLock<Catalogue<'static>> =
-    LazyLock::new(|| Catalogue::new(MINOR.unwrap_or_default()));
 
 /// The schema of a type that a container mentions.
 ///
@@ -23,13 +18,6 @@ pub(crate) static KUBERNETES: LazyLock<Catalogue<'static>> =
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     rbuilder_schema::private::slot_with::<T>(&|path| KUBERNETES.schema(path))
 }
-
-// The minor whose feature of k8s-openapi is on; for one that the catalogue does not have, the next to it.
-k8s_openapi::k8s_if_le_1_33! { const MINOR: Option<Minor> = Minor::new(33); }
-k8s_openapi::k8s_if_1_34! { const MINOR: Option<Minor> = Minor::new(34); }
-k8s_openapi::k8s_if_1_35! { const MINOR: Option<Minor> = Minor::new(35); }
-k8s_openapi::k8s_if_1_36! { const MINOR: Option<Minor> = Minor::new(36); }
-k8s_openapi::k8s_if_ge_1_37! { const MINOR: Option<Minor> = Minor::new(37); }
 
 /// Stands for `k8s_openapi::ByteString`, which has no `JsonSchema`.
 pub struct Bytes;

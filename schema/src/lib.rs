@@ -20,6 +20,8 @@ mod format;
 #[cfg(feature = "schemars")]
 mod import;
 mod known;
+#[cfg(feature = "schemars")]
+mod kube_quirks;
 mod leaves;
 mod literal;
 mod markers;
@@ -48,6 +50,8 @@ pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, V
 pub use field_path::{PathEnd, find_field, is_open, member};
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use known::{is_known, known};
+#[cfg(feature = "schemars")]
+pub use kube_quirks::undo_kube_quirks;
 pub use literal::{SCHEMA_KEYS, SchemaError, check_literal};
 pub use markers::{
     Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Origin, Reason, Topology, Validation,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::import::{OWN, import};
+use crate::kube_quirks::{deny_null, shield};
 use crate::type_name::refine;
 use crate::{Container, ESCAPE, Problem, Schema, Shape, Site, Slot, assemble};
 
@@ -62,49 +63,6 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
         map.insert(OWN.to_owned(), Value::Bool(true));
     }
     schemars::Schema::from(map)
-}
-
-/// Says the same in a form that kube's own rewriting (5.0) leaves whole.
-///
-/// It moves the `properties` of the members of `oneOf` and `anyOf` up, and panics where two of them say
-/// something else about one field, as the tag of an enum must; of a member of `allOf` it moves nothing. And it takes
-/// the `type` off the members that spell out `x-kubernetes-int-or-string`, which is complete without them.
-fn shield(schema: &mut Schema) {
-    if schema.int_or_string {
-        schema.any_of.clear();
-    }
-    for member in schema.one_of.iter_mut().chain(&mut schema.any_of) {
-        if !member.properties.is_empty() {
-            let whole = std::mem::take(member);
-            member.all_of = vec![whole];
-        }
-    }
-    // Members have alternatives of their own: those of two enums flattened side by side, or of an enum in a variant.
-    let members = schema.all_of.iter_mut().chain(&mut schema.one_of);
-    members.chain(&mut schema.any_of).for_each(shield);
-    let inner = schema.properties.values_mut().chain(&mut schema.items);
-    inner
-        .chain(&mut schema.additional_properties)
-        .for_each(|part| shield(Arc::make_mut(part)));
-}
-
-/// Says of every number-or-text that it is not nullable, unless it is: kube's own rewriting (5.0) makes the
-/// optional ones nullable where nothing is said.
-fn deny_null(schema: &mut Map<String, Value>) {
-    if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
-        schema.entry("nullable").or_insert(Value::Bool(false));
-    }
-    for key in ["items", "additionalProperties"] {
-        if let Some(Value::Object(inner)) = schema.get_mut(key) {
-            deny_null(inner);
-        }
-    }
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties
-            .values_mut()
-            .filter_map(Value::as_object_mut)
-            .for_each(deny_null);
-    }
 }
 
 /// Puts a type on the stack; says how many were there.

@@ -7,8 +7,7 @@ use kube::CustomResourceExt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::choices::{Choices, Recipe};
-use super::objects::RandomObjects;
+use super::{Counterexample, RandomObjects};
 use crate::object::Object;
 use crate::webhook::{AnyConverter, Converter};
 
@@ -257,12 +256,13 @@ where
         B: Object + Serialize + CustomResourceExt,
     {
         let mut tried = 0;
-        for number in 0..self.cases {
-            let (object, recipe) = from.objects.make(number);
-            match self.trip(&object, from, to) {
-                Ok(is_meant) => tried += u32::from(is_meant),
-                Err(_) => return Err(self.report(recipe, from, to)),
-            }
+        let found = from.objects.find_counterexample(self.cases, |object| {
+            let is_meant = self.trip(object, from, to)?;
+            tried += u32::from(is_meant);
+            Ok(())
+        });
+        if let Some(found) = found {
+            return Err(report(&found, &from.version, &to.version));
         }
         if tried == 0 && self.cases > 0 {
             let (version, cases) = (&from.version, self.cases);
@@ -317,36 +317,20 @@ where
             Err(_) => Err(refused("it panicked".to_owned())),
         }
     }
+}
 
-    /// The simplest object that fails in the same way.
-    fn report<A, B>(&self, recipe: Recipe, from: &Side<A>, to: &Side<B>) -> String
-    where
-        A: Object + Serialize + CustomResourceExt,
-        B: Object + Serialize + CustomResourceExt,
-    {
-        let fails = |choices: &mut Choices| {
-            let object = from.objects.make_from(choices).ok()?;
-            let failure = self.trip(&object, from, to).err()?;
-            Some((object, failure))
-        };
-        let sort = fails(&mut recipe.choices()).map(|(_, failure)| std::mem::discriminant(&failure));
-        let simplest = recipe.simplest(|choices| {
-            let found = fails(choices).map(|(_, failure)| std::mem::discriminant(&failure));
-            found.is_some() && found == sort
-        });
-        let Some((object, failure)) = fails(&mut simplest.choices()) else {
-            return "a conversion does not give the same result twice".to_owned();
-        };
-        let (from, to) = (&from.version, &to.version);
-        let mut said =
-            format!("an object does not survive the way from {from} to {to} and back: {failure}\n");
-        // Writing into a text cannot fail, and neither can printing JSON.
-        let _ = write!(said, "the simplest one found:\n{object:#}");
-        if let Failure::Differs { there, .. } = &failure {
-            let _ = write!(said, "\nwhich becomes:\n{there:#}");
-        }
-        said
+fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
+    if !found.repeats {
+        return "a conversion does not give the same result twice".to_owned();
     }
+    let (object, failure) = (&found.object, &found.failure);
+    let mut said = format!("an object does not survive the way from {from} to {to} and back: {failure}\n");
+    // Writing into a text cannot fail, and neither can printing JSON.
+    let _ = write!(said, "the simplest one found:\n{object:#}");
+    if let Failure::Differs { there, .. } = failure {
+        let _ = write!(said, "\nwhich becomes:\n{there:#}");
+    }
+    said
 }
 
 /// Why an object does not survive.

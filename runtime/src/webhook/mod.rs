@@ -234,7 +234,7 @@ impl<K: Object + Serialize> Webhook<K> {
     /// let converting = Webhook::<v1::Note>::new().spoke::<v2::Note>();
     /// # }
     /// ```
-    /// [`assert_round_trip`](crate::testing::assert_round_trip) asks in a test whether anything is lost on the way.
+    /// `assert_round_trip` (feature `testing`) asks in a test whether anything is lost on the way.
     pub fn spoke<V>(mut self) -> Self
     where
         V: Object + Serialize,

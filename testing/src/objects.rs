@@ -1,6 +1,7 @@
 //! Objects at random, as the API server would take them.
 
 use std::collections::BTreeSet;
+use std::mem::discriminant;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rbuilder_schema::{ListType, Schema, validate};
@@ -39,6 +40,18 @@ pub struct RandomObjects {
     identity: Map<String, Value>,
     maker: Maker,
     seed: u64,
+}
+
+/// An object for which a check fails, found by [`RandomObjects::find_counterexample`].
+#[derive(Clone, Debug)]
+pub struct Counterexample<F> {
+    /// The object.
+    pub object: Value,
+    /// The failure of the check.
+    pub failure: F,
+    /// Whether the check failed for it again. When it did not, the check depends on more than the object, and the object
+    /// is not simplified.
+    pub repeats: bool,
 }
 
 impl RandomObjects {
@@ -115,8 +128,50 @@ impl RandomObjects {
         (0..count).map(|number| self.make(number).0)
     }
 
+    /// Runs `check` on the first `count` objects. When it fails for one, returns the simplest object found for which it
+    /// fails in the same way: with the same variant of the enum `F`.
+    ///
+    /// # Panics
+    /// When no object is found that fits the schema.
+    pub fn find_counterexample<F>(
+        &self,
+        count: u32,
+        mut check: impl FnMut(&Value) -> Result<(), F>,
+    ) -> Option<Counterexample<F>> {
+        (0..count).find_map(|number| {
+            let (object, recipe) = self.make(number);
+            let failure = check(&object).err()?;
+            let first = Counterexample {
+                object,
+                failure,
+                repeats: false,
+            };
+            Some(self.simplify(first, recipe, &mut check))
+        })
+    }
+
+    fn simplify<F>(
+        &self,
+        first: Counterexample<F>,
+        recipe: Recipe,
+        check: &mut impl FnMut(&Value) -> Result<(), F>,
+    ) -> Counterexample<F> {
+        let variant = discriminant(&first.failure);
+        let mut fail = |choices: &mut Choices| {
+            let object = self.make_from(choices).ok()?;
+            let failure = check(&object).err()?;
+            (discriminant(&failure) == variant).then_some(Counterexample {
+                object,
+                failure,
+                repeats: true,
+            })
+        };
+        let simplest = recipe.simplest(|choices| fail(choices).is_some());
+        fail(&mut simplest.choices()).unwrap_or(first)
+    }
+
     /// The object of this number, and how it was made.
-    pub(super) fn make(&self, number: u32) -> (Value, Recipe) {
+    fn make(&self, number: u32) -> (Value, Recipe) {
         let mut last = String::new();
         for attempt in 0..TRIES {
             let mut choices = Choices::random(self.seed ^ (u64::from(number) << 20) ^ attempt);
@@ -131,7 +186,7 @@ impl RandomObjects {
         )
     }
 
-    pub(super) fn make_from(&self, choices: &mut Choices) -> Result<Value, String> {
+    fn make_from(&self, choices: &mut Choices) -> Result<Value, String> {
         let made = self.maker.value(&self.schema, "", choices);
         let labels = [("labels", "app"), ("annotations", "example.com/note")];
         let mut whole = self.identity.clone();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rbuilder_catalogue::KUBERNETES;
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, Version};
@@ -110,7 +111,7 @@ impl State {
 }
 
 fn version() -> Value {
-    let minor = crate::private::KUBERNETES.minor().number();
+    let minor = KUBERNETES.minor().number();
     json!({
         "major": "1", "minor": minor.to_string(), "gitVersion": format!("v1.{minor}.0-fake"),
         "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z",

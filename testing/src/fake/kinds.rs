@@ -1,14 +1,15 @@
 //! What is to be known of a kind to serve it: its names, versions, schemas and subresources.
 
+use std::any::TypeId;
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Resource;
+use kube::core::NamespaceResourceScope;
+use rbuilder_catalogue::KUBERNETES;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
-
-use crate::object::{Object, Scope};
-use crate::private::KUBERNETES;
 
 /// Group and plural: what a path of the API names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,7 +99,7 @@ impl Scale {
 
 impl Definition {
     /// The kind of a Rust type, without a schema: every field is kept and none is checked.
-    pub(super) fn of_type<K: Object>() -> Self {
+    pub(super) fn of_type<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
         let kind = K::kind(&()).into_owned();
         let version = Version {
             name: K::version(&()).into_owned(),
@@ -114,7 +115,7 @@ impl Definition {
             singular: kind.to_lowercase(),
             kind,
             short_names: Vec::new(),
-            namespaced: K::Scope::NAMESPACED,
+            namespaced: TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>(),
             custom: true,
             counts_generation: true,
             review: false,

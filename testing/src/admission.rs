@@ -1,11 +1,10 @@
 //! Requests for calling a webhook's functions from a test.
 
 use kube::api::DynamicObject;
+use kube::core::admission::{AdmissionRequest, Operation};
 use kube::core::{GroupVersionKind, GroupVersionResource, TypeMeta};
 
-use crate::webhook::{AdmissionRequest, Operation};
-
-/// A request of a user `test` to do this to some object, as the functions of a [`Webhook`](crate::Webhook) get it.
+/// A request of a user `test` to do this to some object, as the functions of a `rbuilder::Webhook` get it.
 ///
 /// Kind, resource and name are empty; a function that looks at them wants them set:
 ///
@@ -17,7 +16,7 @@ use crate::webhook::{AdmissionRequest, Operation};
 /// request.dry_run = true;
 /// assert_eq!(request.user_info.username.as_deref(), Some("test"));
 /// ```
-pub fn admission_request(operation: Operation) -> AdmissionRequest {
+pub fn admission_request(operation: Operation) -> AdmissionRequest<DynamicObject> {
     let mut request = AdmissionRequest {
         types: TypeMeta {
             api_version: "admission.k8s.io/v1".to_owned(),

@@ -1,29 +1,8 @@
-//! Checks that an operator's own tests make.
-//!
-//! [`crd_differences`] compares the CRD that the compiled types describe with the manifest that
-//! `rbuilder manifests` wrote: a manifest somebody forgot to regenerate, or a marker that the two readers of
-//! the source understood differently, shows up as a list of paths. [`run`] has a manager run beside a test,
-//! [`eventually`] waits for what will be true soon, [`admission_request`] is what the functions of a webhook are
-//! called with, [`assert_round_trip`] asks whether conversions lose anything, of objects at random ([`RandomObjects`]).
-//! An API server for tests is `rbuilder::fake`, inside of the process, or `rbuilder::envtest`, a real one.
-
-mod admission;
-mod choices;
-mod eventually;
-mod objects;
-mod pattern;
-mod round_trip;
-mod running;
-mod values;
+//! Comparison of a CRD as the compiled types describe it with its manifest.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use serde_json::{Map, Value};
-
-pub use admission::admission_request;
-pub use eventually::{Outcome, eventually, eventually_eq};
-pub use objects::RandomObjects;
-pub use round_trip::{RoundTrip, assert_round_trip};
-pub use running::{Running, run};
+use rbuilder_schema::undo_kube_quirks;
+use serde_json::Value;
 
 /// Panics with every difference between a kind as compiled (`Kind::crd()`) and its manifest.
 ///
@@ -104,81 +83,17 @@ fn names(crd: &Value) -> Value {
     names
 }
 
-/// A version without what only one of the two pipelines writes.
+/// A version without what kube adds, and without the properties that only a manifest lists.
 fn comparable_version(version: &Value) -> Value {
     let mut version = version.clone();
-    let columns = version
-        .get_mut("additionalPrinterColumns")
-        .and_then(Value::as_array_mut);
-    for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
-        // What the API server assumes, and kube spells.
-        if column.get("priority") == Some(&Value::from(0)) {
-            column.remove("priority");
+    undo_kube_quirks(&mut version);
+    let properties = version.pointer_mut("/schema/openAPIV3Schema/properties");
+    if let Some(properties) = properties.and_then(Value::as_object_mut) {
+        for key in ["apiVersion", "kind", "metadata"] {
+            properties.remove(key);
         }
-    }
-    if let Some(root) = version
-        .pointer_mut("/schema/openAPIV3Schema")
-        .and_then(Value::as_object_mut)
-    {
-        root.remove("title");
-        root.remove("description");
-        if let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) {
-            drop_stanza(properties);
-        }
-        root.values_mut().for_each(unwrap_alternatives);
     }
     version
-}
-
-/// Takes the alternatives of `oneOf` and `anyOf` out of the `allOf` of one that shields them from kube's
-/// rewriting, and drops what `x-kubernetes-int-or-string` implies: its two alternatives, and that it is not
-/// nullable where nothing else is said.
-fn unwrap_alternatives(schema: &mut Value) {
-    match schema {
-        Value::Object(keys) => {
-            if keys.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
-                keys.remove("anyOf");
-                if keys.get("nullable") == Some(&Value::Bool(false)) {
-                    keys.remove("nullable");
-                }
-            }
-            for key in ["oneOf", "anyOf"] {
-                for alternative in keys
-                    .get_mut(key)
-                    .and_then(Value::as_array_mut)
-                    .into_iter()
-                    .flatten()
-                {
-                    unwrap_all_of(alternative);
-                }
-            }
-            keys.values_mut().for_each(unwrap_alternatives);
-        }
-        Value::Array(items) => items.iter_mut().for_each(unwrap_alternatives),
-        _ => {}
-    }
-}
-
-fn unwrap_all_of(alternative: &mut Value) {
-    let only = match alternative.as_object_mut() {
-        Some(keys) if keys.len() == 1 => keys.get_mut("allOf").and_then(Value::as_array_mut),
-        _ => None,
-    };
-    if let Some(inner) = only.filter(|list| list.len() == 1).and_then(Vec::pop) {
-        *alternative = inner;
-    }
-}
-
-fn drop_stanza(properties: &mut Map<String, Value>) {
-    for key in ["apiVersion", "kind", "metadata"] {
-        properties.remove(key);
-    }
-    if let Some(status) = properties.get_mut("status").and_then(Value::as_object_mut) {
-        status.remove("nullable");
-        if status.contains_key("oneOf") || status.contains_key("anyOf") {
-            status.remove("description");
-        }
-    }
 }
 
 fn compare(path: &str, compiled: &Value, written: &Value, found: &mut Vec<String>) {
@@ -216,7 +131,7 @@ fn compare(path: &str, compiled: &Value, written: &Value, found: &mut Vec<String
 
 #[cfg(test)]
 mod tests {
-    use super::{crd_differences, unwrap_alternatives};
+    use super::crd_differences;
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use serde_json::{Value, json};
 
@@ -268,15 +183,6 @@ spec:
             json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 1.0}}}),
             &[],
         );
-    }
-
-    #[test]
-    fn alternatives_are_compared_without_their_shield() {
-        let wrapped = json!({"oneOf": [{"allOf": [{"required": ["a"]}]}, {"required": ["b"]}]});
-        let plain = json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
-        let mut unwrapped = json!({"spec": wrapped});
-        unwrap_alternatives(&mut unwrapped);
-        assert_eq!(unwrapped, json!({"spec": plain}));
     }
 
     #[test]

@@ -11,11 +11,12 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Client;
 use kube::client::Body;
+use kube::{Client, Resource};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tower::BoxError;
 
 use super::builtin;
 use super::fault::{self, Effect, Fault};
@@ -23,8 +24,7 @@ use super::kinds::{Definition, ResourceId};
 use super::request::{Request, Verb};
 use super::routes::{Answer, Headers, answer};
 use super::store::State;
-use crate::error::BoxError;
-use crate::object::Object;
+use crate::manifests::documents;
 
 /// What answers are sent as.
 type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
@@ -94,7 +94,7 @@ impl ApiServer {
     pub fn install_crds(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
         let path = path.as_ref();
         let mut found = false;
-        for (file, document) in crate::manifests::documents(path)? {
+        for (file, document) in documents(path)? {
             if document["kind"] == "CustomResourceDefinition" {
                 let refused =
                     |why| std::io::Error::other(format!("cannot install {}: {why}", file.display()));
@@ -140,7 +140,7 @@ impl ApiServer {
     /// Serves a kind of which there is a Rust type and no CRD: one that another operator brings. Nothing of it is
     /// checked or filled in, and it has a status.
     #[must_use]
-    pub fn kind<K: Object>(self) -> Self {
+    pub fn kind<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.shared.state().serve(Definition::of_type::<K>());
         self
     }
@@ -151,7 +151,7 @@ impl ApiServer {
     /// # Panics
     /// When its kind is not served, or it has no name.
     #[must_use]
-    pub fn object<K: Object + Serialize>(self, object: &K) -> Self {
+    pub fn object<K: Resource<DynamicType = ()> + Serialize>(self, object: &K) -> Self {
         let mut value = serde_json::to_value(object).unwrap_or_default();
         value["apiVersion"] = K::api_version(&()).into();
         value["kind"] = K::kind(&()).into();

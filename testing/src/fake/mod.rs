@@ -20,7 +20,7 @@
 //! ```
 //!
 //! [`ApiServer::client`] is an ordinary [`kube::Client`]; a reconcile function, a controller and a whole
-//! [`Manager`](crate::Manager) run on it. Kubernetes' own stable kinds are served from the start; those of the operator
+//! `rbuilder::Manager` run on it. Kubernetes' own stable kinds are served from the start; those of the operator
 //! are added with [`ApiServer::crd`].
 //!
 //! # What it does as the real one

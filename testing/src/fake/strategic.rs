@@ -129,10 +129,10 @@ fn sort(list: Option<&mut Value>, order: &Value, schema: Option<&Schema>) {
 
 #[cfg(test)]
 mod tests {
+    use rbuilder_catalogue::KUBERNETES;
     use serde_json::json;
 
     use super::*;
-    use crate::private::KUBERNETES;
 
     fn check(mut value: Value, patch: &Value, expected: &Value) {
         let schema = KUBERNETES.schema("k8s_openapi::api::core::v1::PodSpec").unwrap();

@@ -22,7 +22,6 @@ use tokio::time::{Instant, sleep};
 
 use super::installed::Installed;
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, crds};
-use crate::ManagerArgs;
 use crate::manifests::documents;
 
 /// How long an operator may take to serve its webhooks.
@@ -39,6 +38,13 @@ pub struct WebhookServer {
     /// The authority's certificate, PEM.
     authority: String,
     folder: Arc<TempDir>,
+}
+
+/// Arguments of an operator that say where it serves its webhooks; implemented by `rbuilder::ManagerArgs`.
+pub trait WebhookArgs {
+    /// Returns the arguments with this port, and with the folder that holds the certificate as `tls.crt` and `tls.key`.
+    #[must_use]
+    fn serving_webhooks(self, port: u16, certificates: &Path) -> Self;
 }
 
 impl fmt::Debug for WebhookServer {
@@ -120,14 +126,11 @@ impl WebhookServer {
         })
     }
 
-    /// The operator's arguments, with the port and the certificate that the API server expects.
+    /// Returns the operator's arguments (`rbuilder::ManagerArgs`) with the port and the certificate that the API server
+    /// expects.
     #[must_use]
-    pub fn args(&self, args: ManagerArgs) -> ManagerArgs {
-        ManagerArgs {
-            webhook_port: self.port,
-            webhook_cert_path: Some(self.folder.path().to_owned()),
-            ..args
-        }
+    pub fn args<A: WebhookArgs>(&self, args: A) -> A {
+        args.serving_webhooks(self.port, self.folder.path())
     }
 
     /// The folder of the certificate, `tls.crt` and `tls.key`.

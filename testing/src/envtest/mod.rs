@@ -65,7 +65,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client, Config, config::Kubeconfig};
 use tokio::sync::OnceCell;
 
-pub use crate::testing::{Outcome, eventually};
+pub use crate::{Outcome, eventually};
 pub use error::Error;
 /// Marks an async function as a test that talks to a real API server.
 ///
@@ -88,7 +88,7 @@ pub use rbuilder_derive::envtest_test as test;
 
 pub use outage::Server;
 pub use user::User;
-pub use webhooks::WebhookServer;
+pub use webhooks::{WebhookArgs, WebhookServer};
 
 use assets::Assets;
 use control_plane::ControlPlane;

@@ -1,0 +1,177 @@
+//! The quirks of kube's own pipeline (5.0), which turns a kind's `JsonSchema` into `Kind::crd()`.
+//!
+//! kube rewrites a schema on its way into the typed CRD, because most schemas come from `schemars` and are not
+//! structural. Ours are, and the rewriting harms some of them:
+//!
+//! | kube | for example | here |
+//! |---|---|---|
+//! | moves the `properties` of the members of `oneOf` and `anyOf` up, and panics where two members differ about a field; of a member of `allOf` it moves nothing | the tag of an enum, `type: {enum: [A]}` in one member and `type: {enum: [B]}` in the next | [`shield`] wraps such a member: `{allOf: [member]}` |
+//! | takes the `type` off the members of an integer or string | `anyOf: [{type: integer}, {type: string}]` | [`shield`] leaves the members out: `x-kubernetes-int-or-string` implies them |
+//! | makes an optional integer or string nullable when nothing is said | `Option<IntOrString>` | [`deny_null`] says `nullable: false` |
+//! | gives the root a title and a description, makes an optional status nullable and takes the description off a status with alternatives, spells a printer column's default priority | | nothing: the API server does not mind |
+//!
+//! [`shield`] and [`deny_null`] act before kube does. [`undo_kube_quirks`] takes all of it out of a finished CRD again,
+//! for whoever compares that with the manifest, which kube has never seen.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::Schema;
+
+/// Writes a schema in a form with the same meaning that kube's rewriting leaves whole.
+pub(crate) fn shield(schema: &mut Schema) {
+    if schema.int_or_string {
+        schema.any_of.clear();
+    }
+    for member in schema.one_of.iter_mut().chain(&mut schema.any_of) {
+        if !member.properties.is_empty() {
+            let whole = std::mem::take(member);
+            member.all_of = vec![whole];
+        }
+    }
+    // Members have alternatives of their own: those of two enums flattened side by side, or of an enum in a variant.
+    let members = schema.all_of.iter_mut().chain(&mut schema.one_of);
+    members.chain(&mut schema.any_of).for_each(shield);
+    let inner = schema.properties.values_mut().chain(&mut schema.items);
+    inner
+        .chain(&mut schema.additional_properties)
+        .for_each(|part| shield(Arc::make_mut(part)));
+}
+
+/// Writes `nullable: false` on every integer or string that is not nullable.
+pub(crate) fn deny_null(schema: &mut Map<String, Value>) {
+    if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+        schema.entry("nullable").or_insert(Value::Bool(false));
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(Value::Object(inner)) = schema.get_mut(key) {
+            deny_null(inner);
+        }
+    }
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties
+            .values_mut()
+            .filter_map(Value::as_object_mut)
+            .for_each(deny_null);
+    }
+}
+
+/// Takes out of one version of a CRD, an item of `spec.versions` as JSON, what kube adds to it and what keeps kube's
+/// rewriting away. A version without any of it stays as it is.
+pub fn undo_kube_quirks(version: &mut Value) {
+    let columns = version
+        .get_mut("additionalPrinterColumns")
+        .and_then(Value::as_array_mut);
+    for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
+        // The API server's default.
+        if column.get("priority") == Some(&Value::from(0)) {
+            column.remove("priority");
+        }
+    }
+    let root = version.pointer_mut("/schema/openAPIV3Schema");
+    if let Some(root) = root.and_then(Value::as_object_mut) {
+        root.remove("title");
+        root.remove("description");
+        if let Some(status) = root.get_mut("properties").and_then(|all| all.get_mut("status")) {
+            undo_in_status(status);
+        }
+        root.values_mut().for_each(unshield);
+    }
+}
+
+fn undo_in_status(status: &mut Value) {
+    if let Some(status) = status.as_object_mut() {
+        status.remove("nullable");
+        if status.contains_key("oneOf") || status.contains_key("anyOf") {
+            status.remove("description");
+        }
+    }
+}
+
+/// Undoes [`shield`] and [`deny_null`], and drops the members that `x-kubernetes-int-or-string` implies.
+fn unshield(schema: &mut Value) {
+    match schema {
+        Value::Object(keys) => {
+            if keys.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+                keys.remove("anyOf");
+                if keys.get("nullable") == Some(&Value::Bool(false)) {
+                    keys.remove("nullable");
+                }
+            }
+            for key in ["oneOf", "anyOf"] {
+                let members = keys.get_mut(key).and_then(Value::as_array_mut);
+                members.into_iter().flatten().for_each(unwrap_member);
+            }
+            keys.values_mut().for_each(unshield);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unshield),
+        _ => {}
+    }
+}
+
+fn unwrap_member(member: &mut Value) {
+    let only = match member.as_object_mut() {
+        Some(keys) if keys.len() == 1 => keys.get_mut("allOf").and_then(Value::as_array_mut),
+        _ => None,
+    };
+    if let Some(inner) = only.filter(|list| list.len() == 1).and_then(Vec::pop) {
+        *member = inner;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The schema as kube gets it, and what is left of it when both sides have done their work.
+    fn check(schema: Value, guarded: Value) {
+        let mut typed: Schema = serde_json::from_value(schema.clone()).unwrap();
+        shield(&mut typed);
+        let mut found = serde_json::to_value(&typed).unwrap();
+        deny_null(found.as_object_mut().unwrap());
+        assert_eq!(found, guarded);
+        let version =
+            |schema: Value| json!({ "schema": { "openAPIV3Schema": { "properties": { "spec": schema } } } });
+        let mut undone = version(found);
+        undo_kube_quirks(&mut undone);
+        assert_eq!(undone, version(schema));
+    }
+
+    #[test]
+    fn members_with_properties_are_wrapped_for_kube_and_unwrapped_after_it() {
+        let tag = |name: &str| json!({ "properties": { "type": { "enum": [name] } } });
+        check(
+            json!({ "type": "object", "oneOf": [tag("A"), tag("B"), { "required": ["c"] }] }),
+            json!({ "type": "object", "oneOf": [{ "allOf": [tag("A")] }, { "allOf": [tag("B")] }, { "required": ["c"] }] }),
+        );
+    }
+
+    #[test]
+    fn integers_or_strings_are_denied_null_for_kube_only() {
+        check(
+            json!({ "type": "object", "properties": { "port": { "x-kubernetes-int-or-string": true } } }),
+            json!({ "type": "object", "properties": {
+                "port": { "x-kubernetes-int-or-string": true, "nullable": false },
+            } }),
+        );
+    }
+
+    #[test]
+    fn what_kube_adds_is_taken_out() {
+        let mut version = json!({
+            "additionalPrinterColumns": [{ "name": "Age", "priority": 0 }, { "name": "Node", "priority": 1 }],
+            "schema": { "openAPIV3Schema": { "title": "Foo", "description": "A foo.", "properties": {
+                "status": { "nullable": true, "description": "Its state.", "oneOf": [{ "required": ["a"] }] },
+            } } },
+        });
+        undo_kube_quirks(&mut version);
+        let expected = json!({
+            "additionalPrinterColumns": [{ "name": "Age" }, { "name": "Node", "priority": 1 }],
+            "schema": { "openAPIV3Schema": { "properties": { "status": { "oneOf": [{ "required": ["a"] }] } } } },
+        });
+        assert_eq!(version, expected);
+    }
+}

@@ -1,0 +1,33 @@
+//! The test kit of rbuilder: API servers for tests, and checks that need none.
+//!
+//! Operators reach it as `rbuilder::testing`, `rbuilder::fake` and `rbuilder::envtest`, each behind a feature of its name
+//! that is turned on in `[dev-dependencies]`, so no release build compiles any of it. It does not know the library: what
+//! runs a `Manager` in a test, or converts objects as its webhook does, is in `rbuilder::testing` itself.
+//!
+//! | to | look at |
+//! |---|---|
+//! | test against an API server inside of the process | `fake` |
+//! | test against etcd and kube-apiserver | `envtest` |
+//! | wait for what will be true soon | [`eventually`], [`eventually_eq`] |
+//! | compare a CRD's types with its manifest | [`assert_crd_matches`] |
+//! | call the functions of a webhook | [`admission_request`] |
+//! | try objects that fit a schema | [`RandomObjects`] |
+
+mod admission;
+mod choices;
+mod crd;
+#[cfg(feature = "envtest")]
+pub mod envtest;
+mod eventually;
+#[cfg(feature = "fake")]
+pub mod fake;
+#[cfg(any(feature = "envtest", feature = "fake"))]
+mod manifests;
+mod objects;
+mod pattern;
+mod values;
+
+pub use admission::admission_request;
+pub use crd::{assert_crd_matches, crd_differences};
+pub use eventually::{Outcome, eventually, eventually_eq};
+pub use objects::{Counterexample, RandomObjects};
