@@ -1,11 +1,11 @@
-//! What the match conditions of a webhook see: the variables of `k8s.io/apiserver/pkg/admission/plugin/cel`.
+//! The match conditions of webhooks, with the variables of `k8s.io/apiserver/pkg/admission/plugin/cel`.
 
 use std::sync::Arc;
 
 use super::types::{Decl, DeclKind, Type};
-use super::{Diagnostic, Wanted, examine};
+use super::{Diagnostic, ResultType, examine_expression};
 
-/// Checks a match condition, which sees `object`, `oldObject`, `request` and `authorizer`.
+/// Checks a match condition; its variables are `object`, `oldObject`, `request` and `authorizer`.
 pub fn check_match_condition(expression: &str) -> Vec<Diagnostic> {
     let variables = [
         ("object", Type::Dyn),
@@ -14,19 +14,19 @@ pub fn check_match_condition(expression: &str) -> Vec<Diagnostic> {
         ("authorizer", Type::Opaque("authorizer")),
         ("authorizer.requestResource", Type::Opaque("resourcecheck")),
     ];
-    examine(expression, &variables, Wanted::Bool, None).diagnostics
+    examine_expression(expression, &variables, ResultType::Bool, None).diagnostics
 }
 
 fn simple(ty: Type) -> Arc<Decl> {
-    of(DeclKind::Simple(ty))
+    declare(DeclKind::Simple(ty))
 }
 
-/// Sizes count in rules of CRDs only.
-fn of(kind: DeclKind) -> Arc<Decl> {
+/// A declaration without sizes: match conditions have no estimated cost.
+fn declare(kind: DeclKind) -> Arc<Decl> {
     Arc::new(Decl {
         kind,
-        most: 0,
-        least_bytes: 0,
+        max_size: 0,
+        min_bytes: 0,
     })
 }
 
@@ -34,30 +34,30 @@ fn object(fields: &[(&str, Arc<Decl>)]) -> Arc<Decl> {
     let fields = fields
         .iter()
         .map(|(name, decl)| ((*name).to_owned(), Some(decl.clone())));
-    of(DeclKind::Object(fields.collect()))
+    declare(DeclKind::Object(fields.collect()))
 }
 
-/// `AdmissionRequest` without the objects in it.
+/// `AdmissionRequest` without its objects.
 fn request() -> Arc<Decl> {
-    let text = || simple(Type::String);
-    let kind = |last| object(&[("group", text()), ("version", text()), (last, text())]);
-    let texts = || of(DeclKind::List(text()));
+    let string = || simple(Type::String);
+    let kind = |last| object(&[("group", string()), ("version", string()), (last, string())]);
+    let strings = || declare(DeclKind::List(string()));
     let user = object(&[
-        ("username", text()),
-        ("uid", text()),
-        ("groups", texts()),
-        ("extra", of(DeclKind::Map(texts()))),
+        ("username", string()),
+        ("uid", string()),
+        ("groups", strings()),
+        ("extra", declare(DeclKind::Map(strings()))),
     ]);
     object(&[
         ("kind", kind("kind")),
         ("resource", kind("resource")),
-        ("subResource", text()),
+        ("subResource", string()),
         ("requestKind", kind("kind")),
         ("requestResource", kind("resource")),
-        ("requestSubResource", text()),
-        ("name", text()),
-        ("namespace", text()),
-        ("operation", text()),
+        ("requestSubResource", string()),
+        ("name", string()),
+        ("namespace", string()),
+        ("operation", string()),
         ("userInfo", user),
         ("dryRun", simple(Type::Bool)),
         ("options", simple(Type::Dyn)),
@@ -88,12 +88,12 @@ mod tests {
         check("request.opration == 'CREATE'", &["there is no field `opration`"]);
         check(
             "object.spec.paused",
-            &["the expression must give true or false, and it gives dyn"],
+            &["the expression must evaluate to bool, found dyn"],
         );
         check("self.spec.size > 1", &["there is no variable `self`"]);
         check(
             "request.operation",
-            &["the expression must give true or false, and it gives string"],
+            &["the expression must evaluate to bool, found string"],
         );
     }
 }

@@ -1,7 +1,7 @@
-//! The tree of a CEL expression, macros already written out.
+//! The tree of a CEL expression, with its macros expanded.
 //!
-//! Operators are calls of functions named as CEL names them (`_+_`, `!_`, `_?_:_`), so that the checker and the
-//! estimator meet one sort of call.
+//! Operators are calls of functions with CEL's names for them (`_+_`, `!_`, `_?_:_`), so that the checker and the
+//! estimator handle one form of call.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub(crate) struct Expr {
     pub(crate) id: usize,
     /// The bytes of the source it comes from.
     pub(crate) at: Range<usize>,
-    /// How many nodes the longest way down from here has.
+    /// The number of nodes on the longest path down from this one.
     pub(crate) depth: usize,
     pub(crate) kind: Kind,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Expr {
 pub(crate) enum Kind {
     Literal(Literal),
     Ident(String),
-    /// `operand.field`; with `test` it is what `has(…)` asks.
+    /// `operand.field`, or `has(operand.field)` with `test`.
     Select {
         operand: Box<Expr>,
         field: String,
@@ -32,11 +32,11 @@ pub(crate) enum Kind {
         target: Option<Box<Expr>>,
         args: Vec<Expr>,
     },
-    /// Elements, each with whether it is written with `?`.
+    /// Elements, each with `true` if it is written with `?`.
     List(Vec<(Expr, bool)>),
-    /// Keys and values, each with whether it is written with `?`.
+    /// Keys and values, each with `true` if it is written with `?`.
     Map(Vec<(Expr, Expr, bool)>),
-    /// `Name{…}`: a message, of which Kubernetes declares none.
+    /// `Name{…}`: a message. Kubernetes declares no message types.
     Message(String),
     Fold(Box<Fold>),
     /// `let name = value in body`, which CEL has only inside macros.
@@ -55,16 +55,16 @@ pub(crate) enum Literal {
     Uint,
     Double,
     String(String),
-    /// How many bytes.
+    /// The number of bytes.
     Bytes(usize),
 }
 
-/// A loop over a list or the keys of a map: what `all`, `exists`, `map` and their kin are written out as.
+/// A loop over a list or the keys of a map, to which `all`, `exists`, `map` and other macros expand.
 #[derive(Debug)]
 pub(crate) struct Fold {
     pub(crate) range: Expr,
     pub(crate) variable: String,
-    /// The second variable of the forms that name key and value.
+    /// The second variable of the forms with key and value.
     pub(crate) second: Option<String>,
     pub(crate) init: Expr,
     pub(crate) condition: Expr,
@@ -73,7 +73,7 @@ pub(crate) struct Fold {
 }
 
 impl Kind {
-    /// How many nodes the longest way down has.
+    /// Returns the number of nodes on the longest path down.
     pub(crate) fn depth(&self) -> usize {
         let of = |exprs: &mut dyn Iterator<Item = &Expr>| exprs.map(|expr| expr.depth).max().unwrap_or(0);
         match self {
@@ -90,5 +90,5 @@ impl Kind {
     }
 }
 
-/// The name of the variable in which a loop gathers its result; no source can spell it.
+/// The variable that accumulates the result of a loop; no expression can spell its name.
 pub(crate) const ACCUMULATOR: &str = "@result";

@@ -1,4 +1,4 @@
-//! Gives every node its type, by the rules of cel-go's checker, and says what the API server would refuse.
+//! Infers the type of every node by the rules of cel-go's checker, and reports what the API server would refuse.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,25 +9,26 @@ use rbuilder_schema::{Pattern, cel_name};
 use super::Diagnostic;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 use super::functions::{self, Overload};
+use super::literals::{is_duration, is_timestamp};
+use super::mismatch::describe_mismatch;
 use super::types::{Decl, DeclKind, Type};
 use super::unify::{Bindings, is_less_specific};
-use super::words::{is_duration, is_timestamp, mismatch};
 
-/// What has been found out about a tree.
+/// A checked tree.
 pub(crate) struct Checked {
     /// The type of each node.
     pub(crate) types: Vec<Type>,
-    /// The forms that each call can take.
+    /// The forms of the function that each call can mean.
     pub(crate) overloads: Vec<Vec<&'static Overload>>,
-    /// The type of the whole.
+    /// The type of the whole expression.
     pub(crate) result: Type,
-    /// The variables that are named.
+    /// The variables that are used, those of loops excepted.
     pub(crate) used: Vec<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Checks a tree whose free names have these types.
-pub(crate) fn check(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -> Checked {
+/// Checks a tree with the types of its variables.
+pub(crate) fn check_expression(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -> Checked {
     let mut checker = Checker {
         scopes: variables
             .iter()
@@ -69,20 +70,20 @@ const TYPE_NAMES: &[&str] = &[
     "uint",
 ];
 
-/// Where the qualified names of types begin.
+/// The first segments of qualified type names.
 const TYPE_PACKAGES: &[&str] = &["google", "kubernetes", "net"];
 
 struct Checker {
     /// Names in scope, the innermost last.
     scopes: Vec<(String, Type)>,
-    /// How many of them are variables of the rule, not of its loops.
+    /// The number of them that are variables of the rule, not of its loops.
     free: usize,
     bindings: Bindings,
     types: Vec<Type>,
     overloads: Vec<Vec<&'static Overload>>,
     used: Vec<String>,
     diagnostics: Vec<Diagnostic>,
-    /// Whether the node is an argument of `format`, which may hold values of several types.
+    /// The node is an argument of `format`, which takes a list with values of several types.
     in_format: bool,
 }
 
@@ -104,7 +105,7 @@ impl Checker {
         if matches!(expr.kind, Kind::Select { .. })
             && let Some(path) = path(expr)
         {
-            // A name may have dots in it.
+            // A variable may have a qualified name, as `authorizer.requestResource` has.
             if let Some((_, ty)) = self.scopes.iter().rfind(|(known, _)| *known == path) {
                 return ty.clone();
             }
@@ -124,7 +125,8 @@ impl Checker {
             Kind::List(items) => self.list(items),
             Kind::Map(entries) => self.map(entries),
             Kind::Message(name) => {
-                let message = format!("`{name}{{…}}` makes a message, and rules know none");
+                let message =
+                    format!("`{name}{{…}}` creates a message, and Kubernetes declares no message types");
                 self.error(&at, message, None)
             }
             Kind::Fold(fold) => self.fold(fold),
@@ -163,7 +165,7 @@ impl Checker {
         self.error(at, format!("there is no variable `{name}`"), Some(help))
     }
 
-    /// The field of `self` that a bare name must have meant.
+    /// Returns the field of `self` that a bare name must have meant.
     fn root_field(&self, name: &str) -> Option<String> {
         let (_, Type::Object(decl)) = self.scopes.iter().find(|(known, _)| known == "self")? else {
             return None;
@@ -189,7 +191,7 @@ impl Checker {
             }
             Type::Dyn | Type::Error => Type::Dyn,
             other => {
-                let message = format!("`.{field}` asks for a field, and this is {}", other.name());
+                let message = format!("type {} has no field `{field}`", other.name());
                 self.error(at, message, None)
             }
         };
@@ -206,21 +208,22 @@ impl Checker {
         match fields.get(field) {
             Some(Some(decl)) => decl.ty(),
             Some(None) => {
-                let help = "give it a type, or leave the check to a webhook".to_owned();
-                let message = format!("rules cannot see the field `{field}`: its content has no schema");
+                let help = "give it a type, or check it in a webhook".to_owned();
+                let message =
+                    format!("the field `{field}` is not visible to rules: its content has no schema");
                 self.error(at, message, Some(help))
             }
             None => {
                 if let Some(escaped) = cel_name(field).filter(|escaped| escaped != field)
                     && let Some(Some(decl)) = fields.get(&escaped)
                 {
-                    let message = format!("older API servers know the field `{field}` as `{escaped}` only");
+                    let message = format!("older API servers accept the field `{field}` as `{escaped}` only");
                     self.diagnostics
                         .push(Diagnostic::warning(at.clone(), message).help(format!("write `{escaped}`")));
                     return decl.ty();
                 }
                 let help = match fields.is_empty() {
-                    true => "it has no fields that rules can see".to_owned(),
+                    true => "the object has no fields that are visible to rules".to_owned(),
                     false => suggest::help(field, fields.keys().map(String::as_str)),
                 };
                 self.error(at, format!("there is no field `{field}`"), Some(help))
@@ -263,12 +266,12 @@ impl Checker {
             self.check(arg);
         }
         self.in_format = outer;
-        // `optional.of(x)`: what looks like a target is a part of the name.
+        // In `optional.of(x)` the target is a part of the function's name.
         if let Some(qualified) = target
             .as_deref()
             .and_then(path)
             .map(|path| format!("{path}.{function}"))
-            && functions::overloads(&qualified).is_some()
+            && functions::find_overloads(&qualified).is_some()
         {
             *function = qualified;
             *target = None;
@@ -279,7 +282,7 @@ impl Checker {
         }
         given.extend(args.iter().map(|arg| self.types[arg.id].clone()));
         self.literals(function, args);
-        let Some(overloads) = functions::overloads(function) else {
+        let Some(overloads) = functions::find_overloads(function) else {
             return self.unknown_function(function, &at);
         };
         self.resolve(id, function, overloads, target.is_some(), &given, &at)
@@ -287,11 +290,11 @@ impl Checker {
 
     fn unknown_function(&mut self, function: &str, at: &Range<usize>) -> Type {
         // A newer API server may have it.
-        let help = match suggest::nearest(function, functions::names()) {
+        let help = match suggest::nearest(function, functions::function_names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "see https://kubernetes.io/docs/reference/using-api/cel/".to_owned(),
         };
-        let message = format!("no function `{function}` is known here");
+        let message = format!("unknown function `{function}`");
         self.diagnostics
             .push(Diagnostic::warning(at.clone(), message).help(help));
         Type::Error
@@ -309,8 +312,8 @@ impl Checker {
         let mut result: Option<Type> = None;
         for overload in overloads.iter().filter(|overload| overload.member == member) {
             let fresh: Vec<usize> = (0..overload.variables).map(|_| self.bindings.fresh()).collect();
-            let wanted: Vec<Type> = overload.args.iter().map(|arg| instance(arg, &fresh)).collect();
-            if !self.bindings.all_accept(given, &wanted) {
+            let parameters: Vec<Type> = overload.args.iter().map(|arg| instance(arg, &fresh)).collect();
+            if !self.bindings.all_accept(given, &parameters) {
                 continue;
             }
             self.overloads[id].push(overload);
@@ -329,7 +332,7 @@ impl Checker {
             return Type::Error;
         }
         let given: Vec<String> = given.iter().map(|ty| self.bindings.settle(ty).name()).collect();
-        let (message, help) = mismatch(function, member, &given);
+        let (message, help) = describe_mismatch(function, member, &given);
         self.error(at, message, help)
     }
 
@@ -338,7 +341,7 @@ impl Checker {
         for (item, optional) in items {
             let ty = self.check(item);
             let ty = self.unwrap(ty, *optional, &item.at);
-            joined = Some(self.join(joined, ty, &item.at, "the items of a list"));
+            joined = Some(self.join(joined, ty, &item.at, "list items"));
         }
         Type::list(joined.unwrap_or_else(|| Type::Variable(self.bindings.fresh())))
     }
@@ -347,16 +350,16 @@ impl Checker {
         let (mut keys, mut values) = (None, None);
         for (key, value, optional) in entries {
             let ty = self.check(key);
-            keys = Some(self.join(keys, ty, &key.at, "the keys of a map"));
+            keys = Some(self.join(keys, ty, &key.at, "map keys"));
             let ty = self.check(value);
             let ty = self.unwrap(ty, *optional, &value.at);
-            values = Some(self.join(values, ty, &value.at, "the values of a map"));
+            values = Some(self.join(values, ty, &value.at, "map values"));
         }
         let mut or_fresh = |ty: Option<Type>| ty.unwrap_or_else(|| Type::Variable(self.bindings.fresh()));
         Type::map(or_fresh(keys), or_fresh(values))
     }
 
-    /// The type of `?element`, which is there only if the optional holds something.
+    /// Returns the type of `?element`, which is left out if the optional is empty.
     fn unwrap(&mut self, ty: Type, optional: bool, at: &Range<usize>) -> Type {
         if !optional {
             return ty;
@@ -365,7 +368,7 @@ impl Checker {
             Type::Optional(inner) => (*inner).clone(),
             Type::Dyn | Type::Error => ty,
             other => {
-                let message = format!("`?` wants an optional, and this is {}", other.name());
+                let message = format!("expected an optional after `?`, found {}", other.name());
                 self.error(at, message, None)
             }
         }
@@ -375,7 +378,7 @@ impl Checker {
         let Some(joined) = joined else { return ty };
         let differ = match (self.bindings.resolve(&joined), self.bindings.resolve(&ty)) {
             (Type::Error, _) | (_, Type::Error) => return Type::Error,
-            // Kubernetes wants all of one type even where one of them is found out at run time only.
+            // Kubernetes requires one type even where one of them is known at run time only.
             (Type::Dyn, other) | (other, Type::Dyn) => {
                 !self.in_format && !matches!(other, Type::Dyn | Type::Variable(_))
             }
@@ -391,10 +394,7 @@ impl Checker {
             return Type::Dyn;
         }
         let names = [&joined, &ty].map(|ty| self.bindings.settle(ty).name());
-        let message = format!(
-            "{what} are of one type, and these are {} and {}",
-            names[0], names[1]
-        );
+        let message = format!("{what} must have one type, found {} and {}", names[0], names[1]);
         self.error(at, message, None)
     }
 
@@ -413,7 +413,7 @@ impl Checker {
         if !self.bindings.accepts(&step, &start) {
             let names = [&start, &step].map(|ty| self.bindings.settle(ty).name());
             let message = format!(
-                "the loop gathers {}, and one step of it gives {}",
+                "the loop starts with {}, and a step of it returns {}",
                 names[0], names[1]
             );
             self.error(&fold.step.at, message, None);
@@ -424,7 +424,7 @@ impl Checker {
         self.bindings.resolve(&result)
     }
 
-    /// The types of the variables of a loop.
+    /// Returns the types of the variables of a loop.
     fn loop_types(&mut self, range: Type, fold: &Fold) -> (Type, Type) {
         let two = fold.second.is_some();
         match self.bindings.resolve(&range) {
@@ -436,19 +436,16 @@ impl Checker {
                 (Type::Dyn, Type::Dyn)
             }
             other => {
-                let message = format!(
-                    "only lists and maps have items to go through, and this is {}",
-                    other.name()
-                );
+                let message = format!("expected a list or a map, found {}", other.name());
                 self.error(&fold.range.at, message, None);
                 (Type::Error, Type::Error)
             }
         }
     }
 
-    /// Texts that are read when the rule is, not when it runs.
+    /// Checks literals that the API server parses when it compiles the rule.
     fn literals(&mut self, function: &str, args: &[Expr]) {
-        // `findAll` may say after the pattern how many are wanted.
+        // `findAll` may have a limit behind the pattern.
         let read = match function {
             "find" | "findAll" => args.first(),
             _ => args.last(),
@@ -464,11 +461,13 @@ impl Checker {
         let problem = match function {
             "matches" | "find" | "findAll" => Pattern::parse(text)
                 .err()
-                .map(|reason| format!("the pattern cannot be used: {reason}")),
-            "duration" if !is_duration(text) => Some(format!("`{text}` is not a duration, such as `1h30m`")),
-            "timestamp" if !is_timestamp(text) => {
-                Some(format!("`{text}` is not a time, such as `2030-01-31T12:00:00Z`"))
+                .map(|reason| format!("invalid regular expression: {reason}")),
+            "duration" if !is_duration(text) => {
+                Some(format!("expected a duration such as `1h30m`, found `{text}`"))
             }
+            "timestamp" if !is_timestamp(text) => Some(format!(
+                "expected a timestamp such as `2030-01-31T12:00:00Z`, found `{text}`"
+            )),
             _ => None,
         };
         if let Some(problem) = problem {
@@ -489,7 +488,7 @@ fn of_literal(literal: &Literal) -> Type {
     }
 }
 
-/// `google.protobuf.Timestamp` and the like, which are compared with `type(x)`.
+/// Returns whether a path is the name of a type, as `google.protobuf.Timestamp`, to be compared with `type(x)`.
 fn is_type_name(path: &str) -> bool {
     let mut segments = path.split('.');
     let first = segments.next().unwrap_or_default();
@@ -497,7 +496,7 @@ fn is_type_name(path: &str) -> bool {
     TYPE_PACKAGES.contains(&first) && last.starts_with(|letter: char| letter.is_ascii_uppercase())
 }
 
-/// `a.b.c`, where an expression is nothing else.
+/// Returns `a.b.c` if an expression is nothing else.
 fn path(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Ident(name) => Some(name.clone()),
@@ -510,7 +509,7 @@ fn path(expr: &Expr) -> Option<String> {
     }
 }
 
-/// A type of a signature with the variables of this call.
+/// Replaces the type parameters of a signature by the type variables of a call.
 fn instance(ty: &Type, fresh: &[usize]) -> Type {
     match ty {
         Type::Variable(number) => fresh

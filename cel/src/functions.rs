@@ -1,38 +1,38 @@
-//! The functions that Kubernetes' CEL knows: the language's own, and those of the libraries that kube-apiserver
-//! turns on for CRDs and admission up to 1.36 (`k8s.io/apiserver/pkg/cel/environment/base.go`).
+//! The functions of Kubernetes' CEL: those of the language, and those of the libraries that kube-apiserver
+//! enables for CRDs and admission up to 1.36 (`k8s.io/apiserver/pkg/cel/environment/base.go`).
 //!
-//! A signature is a line of text: `contains: string.(string) -> bool` is called as `a.contains(b)`, and
-//! `size: (string) -> int` as `size(a)`. Single capital letters are types that a call chooses.
+//! A signature is a line: `contains: string.(string) -> bool` is called as `a.contains(b)`, and
+//! `size: (string) -> int` as `size(a)`. A single capital letter is a type parameter.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::types::Type;
 
-/// One way to call a function.
+/// One form of a function.
 #[derive(Debug)]
 pub(crate) struct Overload {
-    /// Whether it is called on its first argument.
+    /// It is called as a method of its first argument.
     pub(crate) member: bool,
     pub(crate) args: Vec<Type>,
     pub(crate) result: Type,
-    /// How many types a call chooses; they are `Type::Variable(0)` and up.
+    /// The number of type parameters; they are `Type::Variable(0)` and up.
     pub(crate) variables: usize,
 }
 
-/// Every function by name.
+/// All functions by name.
 pub(crate) static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
     let mut functions: BTreeMap<&'static str, Vec<Overload>> = BTreeMap::new();
     for line in SIGNATURES.lines().filter(|line| !line.is_empty()) {
         let (name, forms) = line.split_once(": ").unwrap_or((line, ""));
         let overloads = functions.entry(name).or_default();
-        overloads.extend(forms.split("; ").filter_map(overload));
+        overloads.extend(forms.split("; ").filter_map(parse_overload));
     }
     functions
 });
 
-/// The names that can be called, for "did you mean".
-pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
+/// Returns the names that can be called, for "did you mean".
+pub(crate) fn function_names() -> impl Iterator<Item = &'static str> + Clone {
     FUNCTIONS.keys().copied().filter(|name| {
         name.chars()
             .all(|letter| letter.is_ascii_alphanumeric() || letter == '.')
@@ -193,8 +193,8 @@ errored: decision.() -> bool
 jsonpatch.escapeKey: (string) -> string
 ";
 
-/// The comparisons all have the forms of `_<_`.
-pub(crate) fn overloads(function: &str) -> Option<&'static [Overload]> {
+/// Returns the forms of a function; all comparisons have those of `_<_`.
+pub(crate) fn find_overloads(function: &str) -> Option<&'static [Overload]> {
     let function = match function {
         "_<=_" | "_>_" | "_>=_" => "_<_",
         function => function,
@@ -202,15 +202,16 @@ pub(crate) fn overloads(function: &str) -> Option<&'static [Overload]> {
     FUNCTIONS.get(function).map(Vec::as_slice)
 }
 
-fn overload(form: &'static str) -> Option<Overload> {
+/// Parses one form of a signature.
+fn parse_overload(form: &'static str) -> Option<Overload> {
     let (call, result) = form.rsplit_once(" -> ")?;
     let (target, args) = call.split_once('(')?;
     let args = args.strip_suffix(')')?;
     let mut reader = Reader::default();
     let mut types = Vec::new();
     let target = target.strip_suffix('.');
-    for text in target.into_iter().chain(split(args)) {
-        types.push(reader.read(text));
+    for name in target.into_iter().chain(split_parameters(args)) {
+        types.push(reader.read(name));
     }
     let result = reader.read(result);
     Some(Overload {
@@ -221,10 +222,10 @@ fn overload(form: &'static str) -> Option<Overload> {
     })
 }
 
-/// Splits at the commas that stand in no brackets.
-fn split(text: &'static str) -> Vec<&'static str> {
+/// Splits at the commas outside of brackets.
+fn split_parameters(parameters: &'static str) -> Vec<&'static str> {
     let mut depth = 0;
-    let mut parts: Vec<&str> = text
+    let mut parts: Vec<&str> = parameters
         .split(|letter| {
             match letter {
                 '<' => depth += 1,
@@ -239,16 +240,16 @@ fn split(text: &'static str) -> Vec<&'static str> {
     parts
 }
 
-/// Reads types, numbering the letters in the order they come.
+/// Reads types, and numbers type parameters in the order they are mentioned.
 #[derive(Default)]
 struct Reader {
     letters: Vec<char>,
 }
 
 impl Reader {
-    fn read(&mut self, text: &'static str) -> Type {
-        if let Some((outer, inner)) = text.split_once('<') {
-            let mut inner = split(inner.strip_suffix('>').unwrap_or(inner))
+    fn read(&mut self, name: &'static str) -> Type {
+        if let Some((outer, inner)) = name.split_once('<') {
+            let mut inner = split_parameters(inner.strip_suffix('>').unwrap_or(inner))
                 .into_iter()
                 .map(|part| self.read(part))
                 .collect::<Vec<_>>()
@@ -260,7 +261,7 @@ impl Reader {
                 _ => Type::map(next(), next()),
             };
         }
-        match text {
+        match name {
             "bool" => Type::Bool,
             "int" => Type::Int,
             "uint" => Type::Uint,
@@ -271,7 +272,7 @@ impl Reader {
             "timestamp" => Type::Timestamp,
             "type" => Type::Kind,
             "dyn" => Type::Dyn,
-            _ => match text.chars().next() {
+            _ => match name.chars().next() {
                 Some(letter) if letter.is_ascii_uppercase() => {
                     let known = self.letters.iter().position(|known| *known == letter);
                     Type::Variable(known.unwrap_or_else(|| {
@@ -279,7 +280,7 @@ impl Reader {
                         self.letters.len() - 1
                     }))
                 }
-                _ => Type::Opaque(text),
+                _ => Type::Opaque(name),
             },
         }
     }

@@ -1,4 +1,4 @@
-//! The text of a CEL expression to tokens.
+//! Splits a CEL expression into tokens.
 
 use std::ops::Range;
 
@@ -15,13 +15,14 @@ pub(crate) enum Token {
     Symbol(&'static str),
 }
 
-/// The longer ones first: the first that fits is taken.
+/// Longer symbols come first, because the first that matches is taken.
 const SYMBOLS: &[&str] = &[
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "?", ":", "+", "-", "*", "/", "%", "(", ")", "[", "]",
     "{", "}", ".", ",",
 ];
 
-pub(crate) fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Diagnostic> {
+/// Splits an expression into tokens with their bytes.
+pub(crate) fn read_tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Diagnostic> {
     let mut lexer = Lexer { text, position: 0 };
     let mut tokens = Vec::new();
     loop {
@@ -57,7 +58,7 @@ impl<'t> Lexer<'t> {
         Err(Diagnostic::error(start..self.position.max(start), message))
     }
 
-    /// Takes bytes as long as they fit.
+    /// Takes bytes as long as they match.
     fn take(&mut self, fits: impl Fn(u8) -> bool) -> &'t str {
         let rest = self.rest();
         let length = rest.bytes().take_while(|byte| fits(*byte)).count();
@@ -78,8 +79,8 @@ impl<'t> Lexer<'t> {
 
     fn token(&mut self) -> Result<Token, Diagnostic> {
         let start = self.position;
-        if self.is_text() {
-            return self.text_literal();
+        if self.is_string() {
+            return self.string_literal();
         }
         let byte = self.byte(0);
         if byte.is_ascii_alphabetic() || byte == b'_' {
@@ -99,7 +100,7 @@ impl<'t> Lexer<'t> {
             self.position += 1;
             let name = self.take(|byte| byte != b'`' && byte != b'\n');
             if name.is_empty() || self.byte(0) != b'`' {
-                return self.error(start, "the quoted name does not end");
+                return self.error(start, "unterminated quoted name");
             }
             self.position += 1;
             return Ok(Token::Escaped(name.to_owned()));
@@ -110,11 +111,11 @@ impl<'t> Lexer<'t> {
         }
         let letter = self.rest().chars().next().unwrap_or_default();
         self.position += letter.len_utf8();
-        self.error(start, format!("`{letter}` has no meaning in CEL"))
+        self.error(start, format!("unexpected character `{letter}`"))
     }
 
-    /// Whether a text literal begins here, with or without `r` and `b` before its quote.
-    fn is_text(&self) -> bool {
+    /// Returns whether a string literal begins here, with or without `r` and `b` before its quote.
+    fn is_string(&self) -> bool {
         let prefix = self
             .rest()
             .bytes()
@@ -124,7 +125,7 @@ impl<'t> Lexer<'t> {
         matches!(self.byte(prefix), b'"' | b'\'')
     }
 
-    fn text_literal(&mut self) -> Result<Token, Diagnostic> {
+    fn string_literal(&mut self) -> Result<Token, Diagnostic> {
         let start = self.position;
         let prefix = self.take(|byte| byte.is_ascii_alphabetic());
         let raw = prefix.contains(['r', 'R']);
@@ -137,8 +138,13 @@ impl<'t> Lexer<'t> {
         let mut text = String::new();
         while !self.rest().starts_with(end) {
             match self.rest().chars().next() {
-                None => return self.error(start, "the text does not end"),
-                Some('\n' | '\r') if !long => return self.error(start, "the text does not end on its line"),
+                None => return self.error(start, "unterminated string"),
+                Some('\n' | '\r') if !long => {
+                    return self.error(
+                        start,
+                        "unterminated string; one of several lines needs three quotes",
+                    );
+                }
                 Some('\\') if !raw => self.escape(&mut text, bytes)?,
                 Some(letter) => {
                     text.push(letter);
@@ -181,7 +187,7 @@ impl<'t> Lexer<'t> {
                         while !self.text.is_char_boundary(self.position) {
                             self.position += 1;
                         }
-                        return self.error(start, "CEL has no such escape; write `\\\\` for a backslash");
+                        return self.error(start, "unknown escape sequence; write `\\\\` for a backslash");
                     }
                 };
                 text.push(plain);
@@ -198,7 +204,7 @@ impl<'t> Lexer<'t> {
                 self.position += digits;
                 Ok(())
             }
-            None => self.error(start, "the escape is not that of a letter"),
+            None => self.error(start, "the escape sequence is not a Unicode character"),
         }
     }
 
@@ -232,17 +238,17 @@ impl<'t> Lexer<'t> {
 
     fn whole(&mut self, start: usize, value: Option<u64>) -> Result<Token, Diagnostic> {
         let Some(value) = value else {
-            return self.error(start, "the number does not fit into 64 bits");
+            return self.error(start, "number out of range: it has more than 64 bits");
         };
         if matches!(self.byte(0), b'u' | b'U') {
             self.position += 1;
             return Ok(Token::Literal(Literal::Uint));
         }
-        // One above the largest is written for the smallest, `-9223372036854775808`.
+        // `-9223372036854775808` is a minus sign and a number above the maximum.
         match i64::try_from(value) {
             Ok(value) => Ok(Token::Literal(Literal::Int(value))),
             Err(_) if value == 1 << 63 => Ok(Token::Literal(Literal::Int(i64::MIN))),
-            Err(_) => self.error(start, "the number does not fit into 64 bits"),
+            Err(_) => self.error(start, "number out of range: it has more than 64 bits"),
         }
     }
 }

@@ -9,16 +9,19 @@
 
 mod admission;
 mod ast;
+mod bounds;
 mod check;
 mod cost;
+mod field_path;
 mod functions;
 mod lexer;
+mod literals;
 mod macros;
+mod mismatch;
 mod parser;
 mod rules;
 mod types;
 mod unify;
-mod words;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,67 +34,63 @@ use types::{Decl, Type};
 /// A diagnostic about bytes of an expression.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Range<usize>>;
 
-/// The most that one rule may cost, times how often it can run in one object.
+/// The maximum cost of one rule, times the number of its runs for one object.
 pub(crate) const RULE_BUDGET: u64 = 10_000_000;
-/// The most that all rules of a CRD may cost together.
+/// The maximum cost of all rules of a CRD together.
 pub(crate) const CRD_BUDGET: u64 = 100_000_000;
 
-/// What an expression must give.
+/// The type that an expression must evaluate to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum ResultType {
     Bool,
     String,
 }
 
-/// An expression that has been looked at.
+/// A checked expression.
 struct Examined {
     diagnostics: Vec<Diagnostic>,
-    /// The most it can cost when run once; nothing where the expression is wrong or not understood.
+    /// The upper bound of the cost of one run; `None` where the expression is wrong or not understood.
     cost: Option<u64>,
-    /// The variables it names.
+    /// The variables it uses.
     used: Vec<String>,
 }
 
-fn examine(text: &str, variables: &[(&str, Type)], wanted: Wanted, decl: Option<&Arc<Decl>>) -> Examined {
-    let mut parsed = match parser::parse(text) {
+/// Parses and checks an expression, and estimates its cost for values declared by `decl`.
+fn examine_expression(
+    text: &str,
+    variables: &[(&str, Type)],
+    expected: ResultType,
+    decl: Option<&Arc<Decl>>,
+) -> Examined {
+    let mut parsed = match parser::parse_expression(text) {
         Ok(parsed) => parsed,
-        Err(mut error) => {
-            let shown = text.get(error.place.clone()).unwrap_or_default();
-            let place = match shown {
-                "" => "at its end".to_owned(),
-                shown => format!("at `{}`", first_words(shown)),
-            };
-            if error.is_error() {
-                error.message = format!("the expression cannot be read {place}: {}", error.message);
-            }
+        Err(error) => {
             return Examined {
-                diagnostics: vec![error],
+                diagnostics: vec![name_place(error, text)],
                 cost: None,
                 used: Vec::new(),
             };
         }
     };
-    let mut checked = check::check(&mut parsed.root, parsed.nodes, variables);
+    let mut checked = check::check_expression(&mut parsed.root, parsed.nodes, variables);
     let mut diagnostics = std::mem::take(&mut checked.diagnostics);
-    let name = match wanted {
-        Wanted::Bool => "true or false",
-        Wanted::String => "a text",
+    let expected = match expected {
+        ResultType::Bool => Type::Bool,
+        ResultType::String => Type::String,
     };
-    let fits = match wanted {
-        Wanted::Bool => checked.result == Type::Bool,
-        Wanted::String => checked.result == Type::String,
-    };
-    if !diagnostics.iter().any(Diagnostic::is_error) && !fits && checked.result != Type::Error {
+    let is_wrong = checked.result == Type::Error || diagnostics.iter().any(Diagnostic::is_error);
+    if !is_wrong && checked.result != expected {
         let message = format!(
-            "the expression must give {name}, and it gives {}",
+            "the expression must evaluate to {}, found {}",
+            expected.name(),
             checked.result.name()
         );
         diagnostics.push(Diagnostic::error(parsed.root.at.clone(), message));
     }
-    // Where something is not understood, its cost is not either; a field's other name changes nothing.
-    let understood = checked.result != Type::Error && !diagnostics.iter().any(Diagnostic::is_error);
+    // The cost is estimated with warnings too: a deprecated name of a field changes nothing.
+    let is_understood = checked.result != Type::Error && !diagnostics.iter().any(Diagnostic::is_error);
     let cost = match decl {
-        Some(decl) if understood => Some(cost::estimate(&parsed.root, &checked, decl)),
+        Some(decl) if is_understood => Some(cost::estimate_cost(&parsed.root, &checked, decl)),
         _ => None,
     };
     Examined {
@@ -101,8 +100,20 @@ fn examine(text: &str, variables: &[(&str, Type)], wanted: Wanted, decl: Option<
     }
 }
 
-/// As much of a text as a message can hold.
-fn first_words(text: &str) -> String {
+/// Adds to a syntax error where it is, as messages are shown at the rule and not at a byte of it.
+fn name_place(mut error: Diagnostic, text: &str) -> Diagnostic {
+    if error.is_error() {
+        let place = match text.get(error.place.clone()).unwrap_or_default() {
+            "" => "the end of the expression".to_owned(),
+            shown => format!("`{}`", abbreviate(shown)),
+        };
+        error.message = format!("syntax error at {place}: {}", error.message);
+    }
+    error
+}
+
+/// Shortens an expression to what a message can hold.
+fn abbreviate(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let mut shown: String = line.chars().take(40).collect();
     if shown.len() < text.len() {

@@ -1,5 +1,7 @@
-//! CEL's macros, written out as the loops and tests they stand for, so that the checker and the estimator know
-//! neither. The forms are those of the language definition and of its extensions that Kubernetes turns on.
+//! Expands CEL's macros to the loops and tests they stand for, so that the checker and the estimator need to know
+//! none. The macros are those of the language definition and of the extensions that Kubernetes enables.
+//!
+//! Cost depends on the expansion, so it must be that of cel-go node by node.
 
 use std::ops::Range;
 
@@ -9,8 +11,13 @@ use super::parser::Nodes;
 
 type Result = std::result::Result<Expr, Diagnostic>;
 
-/// `name(…)`: `has(a.b)`, or a function.
-pub(crate) fn global(name: &str, mut args: Vec<Expr>, at: &Range<usize>, nodes: &mut Nodes) -> Result {
+/// Expands `name(…)`: `has(a.b)`, or a function.
+pub(crate) fn expand_function(
+    name: &str,
+    mut args: Vec<Expr>,
+    at: &Range<usize>,
+    nodes: &mut Nodes,
+) -> Result {
     if name != "has" || args.len() != 1 {
         return Ok(nodes.call(at, name, args));
     }
@@ -26,13 +33,13 @@ pub(crate) fn global(name: &str, mut args: Vec<Expr>, at: &Range<usize>, nodes: 
         )),
         _ => Err(Diagnostic::error(
             argument.at,
-            "`has` asks for a field: write `has(self.field)`",
+            "`has` takes a field, as in `has(self.field)`",
         )),
     }
 }
 
-/// `target.name(…)`: a macro, or a function.
-pub(crate) fn member(
+/// Expands `target.name(…)`: a macro, or a function.
+pub(crate) fn expand_method(
     target: Expr,
     name: &str,
     args: Vec<Expr>,
@@ -90,7 +97,7 @@ impl Maker<'_> {
         self.nodes.make(self.at, Kind::List(items))
     }
 
-    /// Takes the first arguments, which name the variables of a loop.
+    /// Removes the first arguments, which are the variables of a loop.
     fn variables(
         &self,
         args: &mut Vec<Expr>,
@@ -103,7 +110,7 @@ impl Maker<'_> {
                 _ => {
                     return Err(Diagnostic::error(
                         variable.at,
-                        "expected a name for the items, as in `all(item, …)`",
+                        "expected the name of a variable, as in `all(item, …)`",
                     ));
                 }
             }
@@ -174,7 +181,7 @@ impl Maker<'_> {
         Ok(self.fold(target, variables, init, condition, step, result))
     }
 
-    /// `map` and `transformList`: a list with one item for each of another, or for those that pass a test.
+    /// Expands `map` and `transformList`: a list with one item for each of another, or for those that pass a test.
     fn list(&mut self, target: Expr, mut args: Vec<Expr>, count: usize, filtered: bool) -> Result {
         let variables = self.variables(&mut args, count)?;
         let test = filtered.then(|| args.remove(0));
@@ -206,7 +213,7 @@ impl Maker<'_> {
         Ok(self.fold(target, variables, init, condition, step, result))
     }
 
-    /// A step that is taken only where a test holds.
+    /// Makes a step conditional.
     fn when(&mut self, test: Option<Expr>, step: Expr) -> Expr {
         let Some(test) = test else { return step };
         let same = self.accumulator();
@@ -276,7 +283,7 @@ impl Maker<'_> {
     }
 }
 
-/// The same expression once more, as nodes of its own.
+/// Copies an expression into new nodes.
 fn copy(expr: &Expr, nodes: &mut Nodes) -> Expr {
     let mut again = |expr: &Expr| copy(expr, nodes);
     let kind = match &expr.kind {

@@ -1,4 +1,4 @@
-//! Tokens to a tree, with CEL's macros written out (see `macros`).
+//! Parses tokens into a tree, and expands CEL's macros (see `macros`).
 
 use std::ops::Range;
 
@@ -7,21 +7,23 @@ use super::ast::{Expr, Kind, Literal};
 use super::lexer::{self, Token};
 use super::macros;
 
-/// Brackets nested deeper are not looked into; the API server refuses them at 250.
+/// The maximum depth of nested brackets that is checked; the API server refuses more than 250.
 const MAX_NESTING: usize = 100;
-/// Trees that are larger or deeper are not looked into.
+/// The maximum depth of a tree that is checked.
 const MAX_DEPTH: usize = 300;
+/// The maximum size of a tree that is checked.
 const MAX_NODES: usize = 20_000;
 
-/// A tree and how many nodes it has.
+/// A tree and the number of its nodes.
 pub(crate) struct Parsed {
     pub(crate) root: Expr,
     pub(crate) nodes: usize,
 }
 
-pub(crate) fn parse(text: &str) -> Result<Parsed> {
+/// Parses an expression.
+pub(crate) fn parse_expression(text: &str) -> Result<Parsed> {
     let mut parser = Parser {
-        tokens: lexer::tokens(text)?,
+        tokens: lexer::read_tokens(text)?,
         end: text.len(),
         position: 0,
         depth: 0,
@@ -37,21 +39,21 @@ pub(crate) fn parse(text: &str) -> Result<Parsed> {
     }
 }
 
-/// Numbers nodes.
+/// Creates nodes and numbers them.
 #[derive(Default)]
 pub(crate) struct Nodes {
     count: usize,
-    /// The depth of the deepest node made.
+    /// The depth of the deepest node created.
     depth: usize,
 }
 
-/// What is said of an expression that is too large to be looked into.
+/// A warning about an expression that is too large to be checked.
 fn too_large(at: Range<usize>) -> Diagnostic {
     Diagnostic::warning(at, "the expression is too large to be checked here")
 }
 
 impl Nodes {
-    /// Whoever walks a tree does so by recursion, so there must be a limit to it.
+    /// Limits the size of the tree, because it is traversed by recursion.
     pub(crate) fn check_size(&self, at: &Range<usize>) -> Result<()> {
         match self.count <= MAX_NODES && self.depth <= MAX_DEPTH {
             true => Ok(()),
@@ -94,7 +96,7 @@ struct Parser {
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The binary operators, loosest first; all group to the left.
+/// The binary operators, those of the lowest precedence first; all are left-associative.
 const LEVELS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -125,14 +127,14 @@ impl Parser {
         self.unexpected(&format!("`{symbol}`"))
     }
 
-    /// Where the next token is.
+    /// Returns the bytes of the next token.
     fn here(&self) -> Range<usize> {
         self.tokens
             .get(self.position)
             .map_or(self.end..self.end, |(_, at)| at.clone())
     }
 
-    /// From `start` to the last token taken.
+    /// Returns the bytes from `start` to the last token taken.
     fn since(&self, start: usize) -> Range<usize> {
         let end = self
             .position
@@ -141,8 +143,8 @@ impl Parser {
         start..end.map_or(start, |(_, at)| at.end.max(start))
     }
 
-    fn unexpected<T>(&self, wanted: &str) -> Result<T> {
-        Err(Diagnostic::error(self.here(), format!("expected {wanted}")))
+    fn unexpected<T>(&self, expected: &str) -> Result<T> {
+        Err(Diagnostic::error(self.here(), format!("expected {expected}")))
     }
 
     fn expr(&mut self) -> Result<Expr> {
@@ -198,7 +200,7 @@ impl Parser {
             if symbol == "-" && times == 1 && self.negated(&mut operand) {
                 return Ok(operand);
             }
-            // Two of them cancel each other.
+            // Two of them cancel out.
             if times % 2 == 1 {
                 operand = self.nodes.call(&self.since(start), function, vec![operand]);
             }
@@ -206,14 +208,15 @@ impl Parser {
         }
         let expr = self.member()?;
         match expr.kind {
-            Kind::Literal(Literal::Int(i64::MIN)) => {
-                Err(Diagnostic::error(expr.at, "the number does not fit into 64 bits"))
-            }
+            Kind::Literal(Literal::Int(i64::MIN)) => Err(Diagnostic::error(
+                expr.at,
+                "number out of range: it has more than 64 bits",
+            )),
             _ => Ok(expr),
         }
     }
 
-    /// A minus sign belongs to the number behind it.
+    /// Applies a minus sign to the number behind it.
     fn negated(&mut self, operand: &mut Expr) -> bool {
         match &mut operand.kind {
             Kind::Literal(Literal::Int(number)) => {
@@ -250,8 +253,7 @@ impl Parser {
             Some(Token::Ident(name)) => (name, false),
             Some(Token::Escaped(name)) => (name, true),
             Some(Token::Symbol("in")) | Some(Token::Literal(Literal::Bool(_) | Literal::Null)) => {
-                return self
-                    .unexpected("a field name: CEL's own words are written between `__`, as in `__in__`");
+                return self.unexpected("a field name; write a reserved word between `__`, as in `__in__`");
             }
             _ => return self.unexpected("the name of a field or function"),
         };
@@ -263,7 +265,7 @@ impl Parser {
         if !escaped && self.accept("(") {
             let args = self.exprs(")")?;
             let at = self.since(start);
-            return macros::member(operand, &field, args, &at, &mut self.nodes);
+            return macros::expand_method(operand, &field, args, &at, &mut self.nodes);
         }
         let kind = Kind::Select {
             operand: Box::new(operand),
@@ -313,15 +315,15 @@ impl Parser {
         };
         self.position += 1;
         if rbuilder_schema::is_cel_word(&name) {
-            let message = format!("`{name}` is a word of CEL's own and names nothing");
+            let message = format!("`{name}` is a reserved word");
             return Err(Diagnostic::error(at, message));
         }
         if self.accept("(") {
             let args = self.exprs(")")?;
-            return macros::global(&name, args, &self.since(start), &mut self.nodes);
+            return macros::expand_function(&name, args, &self.since(start), &mut self.nodes);
         }
         if self.accept("{") {
-            // Kubernetes declares no messages, so what is inside need not be understood.
+            // Kubernetes declares no message types, so the fields are not parsed.
             let mut open = 1;
             while open > 0 {
                 match self.peek() {
@@ -337,7 +339,7 @@ impl Parser {
         Ok(self.nodes.make(&at, Kind::Ident(name)))
     }
 
-    /// Expressions up to the bracket that closes them.
+    /// Parses expressions up to the closing bracket.
     fn exprs(&mut self, close: &'static str) -> Result<Vec<Expr>> {
         let mut exprs = Vec::new();
         while !self.accept(close) {

@@ -1,7 +1,7 @@
-//! The types of CEL, and what Kubernetes makes of a schema for it: types with the sizes that values can have.
+//! The types of CEL, and schemas as Kubernetes declares them to CEL: types with the sizes that values can have.
 //!
-//! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`: what is not bounded by the schema is bounded by
-//! what fits into a request.
+//! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`: a value that the schema does not bound is bounded by
+//! the largest request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use rbuilder_schema::{Schema, SchemaType, cel_name};
 /// The largest request that the API server takes, in bytes.
 pub(crate) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
-/// What a value is to CEL.
+/// The type of an expression.
 #[derive(Clone, Debug)]
 pub(crate) enum Type {
-    /// Anything; what is asked of it is found out at run time.
+    /// Any type; the checks are made at run time.
     Dyn,
-    /// Of an expression that has been complained about.
+    /// The type of an expression that an error has been reported for.
     Error,
     Bool,
     Int,
@@ -36,7 +36,7 @@ pub(crate) enum Type {
     Object(Arc<Decl>),
     /// A type of one of Kubernetes' libraries.
     Opaque(&'static str),
-    /// A type to be found out.
+    /// A type that is not known yet.
     Variable(usize),
 }
 
@@ -66,7 +66,7 @@ impl Type {
         Type::Optional(Arc::new(inner))
     }
 
-    /// How a message calls it.
+    /// Returns its name for messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Type::Dyn | Type::Error | Type::Variable(_) => "dyn".into(),
@@ -93,10 +93,10 @@ impl Type {
 #[derive(Debug)]
 pub(crate) struct Decl {
     pub(crate) kind: DeclKind,
-    /// Most characters, items or keys that it can have; 0 where it has a fixed size.
-    pub(crate) most: u64,
-    /// Fewest bytes that it takes in JSON.
-    pub(crate) least_bytes: u64,
+    /// The maximum number of bytes, items or keys; 0 for a value of fixed size.
+    pub(crate) max_size: u64,
+    /// The minimum number of bytes in JSON.
+    pub(crate) min_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -104,52 +104,52 @@ pub(crate) enum DeclKind {
     Simple(Type),
     List(Arc<Decl>),
     Map(Arc<Decl>),
-    /// Fields by their names in CEL; nothing for a field whose content rules cannot see.
+    /// Fields by their names in CEL; `None` for a field that is not visible to rules.
     Object(BTreeMap<String, Option<Arc<Decl>>>),
 }
 
-fn simple(ty: Type, most: u64, least_bytes: u64) -> Decl {
+fn simple(ty: Type, max_size: u64, min_bytes: u64) -> Decl {
     Decl {
         kind: DeclKind::Simple(ty),
-        most,
-        least_bytes,
+        max_size,
+        min_bytes,
     }
 }
 
 impl Decl {
-    /// What a schema is to CEL; nothing where rules cannot see the value. `is_object` says that it is a whole
-    /// Kubernetes object, which always has names.
+    /// Declares the value of a schema; `None` where it is not visible to rules. A Kubernetes object (`is_object`)
+    /// always has `metadata`, `apiVersion` and `kind`.
     pub(crate) fn of(schema: &Schema, is_object: bool) -> Option<Arc<Decl>> {
         if schema.int_or_string {
-            let most = schema
+            let max_size = schema
                 .max_length
-                .map_or(MAX_REQUEST - 2, |most| most.saturating_mul(4));
-            return Some(Arc::new(simple(Type::Dyn, most, 1)));
+                .map_or(MAX_REQUEST - 2, |max_length| max_length.saturating_mul(4));
+            return Some(Arc::new(simple(Type::Dyn, max_size, 1)));
         }
         let decl = match schema.schema_type? {
             SchemaType::Boolean => simple(Type::Bool, 0, 4),
             SchemaType::Integer => simple(Type::Int, 0, 1),
             SchemaType::Number => simple(Type::Double, 0, 1),
-            SchemaType::String => text(schema),
+            SchemaType::String => string(schema),
             SchemaType::Array => {
                 let items = Decl::child(schema.items.as_deref()?)?;
                 Decl {
-                    most: schema
+                    max_size: schema
                         .max_items
-                        .unwrap_or((MAX_REQUEST - 2) / (items.least_bytes + 1)),
+                        .unwrap_or((MAX_REQUEST - 2) / (items.min_bytes + 1)),
                     kind: DeclKind::List(items),
-                    least_bytes: 2,
+                    min_bytes: 2,
                 }
             }
             SchemaType::Object => match schema.additional_properties.as_deref() {
                 Some(values) => {
                     let values = Decl::child(values)?;
                     Decl {
-                        most: schema
+                        max_size: schema
                             .max_properties
-                            .unwrap_or((MAX_REQUEST - 2) / (values.least_bytes + 6)),
+                            .unwrap_or((MAX_REQUEST - 2) / (values.min_bytes + 6)),
                         kind: DeclKind::Map(values),
-                        least_bytes: 2,
+                        min_bytes: 2,
                     }
                 }
                 None => object(schema, is_object),
@@ -162,6 +162,7 @@ impl Decl {
         Decl::of(schema, schema.embedded_resource)
     }
 
+    /// Returns its type.
     pub(crate) fn ty(self: &Arc<Decl>) -> Type {
         match &self.kind {
             DeclKind::Simple(ty) => ty.clone(),
@@ -171,12 +172,12 @@ impl Decl {
         }
     }
 
-    /// The value of a field, an item, or a map's value, by the step that leads there.
+    /// Returns the declaration of a field by its name, of items by `@items`, of a map's values by `@values`.
     pub(crate) fn step(self: &Arc<Decl>, step: &str) -> Option<Arc<Decl>> {
         match (&self.kind, step) {
             (DeclKind::List(items), "@items") => Some(items.clone()),
             (DeclKind::Map(values), "@items" | "@values") => Some(values.clone()),
-            // Kubernetes gives keys no size.
+            // Kubernetes declares keys without a size.
             (DeclKind::Map(_), "@keys") => Some(Arc::new(simple(Type::String, 0, 2))),
             (DeclKind::Object(fields), name) => fields.get(name).cloned().flatten(),
             _ => None,
@@ -184,10 +185,10 @@ impl Decl {
     }
 }
 
-fn text(schema: &Schema) -> Decl {
-    let most = schema.max_length;
+fn string(schema: &Schema) -> Decl {
+    let max_length = schema.max_length;
     match schema.format.as_deref() {
-        Some("byte") => simple(Type::Bytes, most.unwrap_or(MAX_REQUEST - 2), 2),
+        Some("byte") => simple(Type::Bytes, max_length.unwrap_or(MAX_REQUEST - 2), 2),
         Some("duration") => simple(Type::Duration, 32, 3),
         Some("date") => simple(Type::Timestamp, 12, 12),
         Some("date-time") => simple(Type::Timestamp, 32, 21),
@@ -200,20 +201,20 @@ fn text(schema: &Schema) -> Decl {
                     .map(str::len)
                     .max()
             };
-            let most = match most {
+            let max_size = match max_length {
                 // A character takes up to four bytes.
-                Some(most) => most.saturating_mul(4),
+                Some(max_length) => max_length.saturating_mul(4),
                 None if schema.enumeration.is_empty() => MAX_REQUEST - 2,
                 None => longest().unwrap_or(0) as u64,
             };
-            simple(Type::String, most, 2)
+            simple(Type::String, max_size, 2)
         }
     }
 }
 
 fn object(schema: &Schema, is_object: bool) -> Decl {
     let mut fields = BTreeMap::new();
-    let mut least_bytes = 2;
+    let mut min_bytes = 2;
     for (name, property) in &schema.properties {
         if is_object && matches!(&**name, "apiVersion" | "kind" | "metadata") {
             continue;
@@ -223,7 +224,7 @@ fn object(schema: &Schema, is_object: bool) -> Decl {
             && schema.required.contains(name)
             && property.default.is_none()
         {
-            least_bytes += name.len() as u64 + decl.least_bytes + 4;
+            min_bytes += name.len() as u64 + decl.min_bytes + 4;
         }
         if let Some(name) = cel_name(name) {
             fields.insert(name, decl);
@@ -234,8 +235,8 @@ fn object(schema: &Schema, is_object: bool) -> Decl {
         let names = ["name", "generateName"].map(|field| (field.to_owned(), name()));
         let metadata = Decl {
             kind: DeclKind::Object(names.into()),
-            most: 0,
-            least_bytes: 2,
+            max_size: 0,
+            min_bytes: 2,
         };
         fields.insert("metadata".into(), Some(Arc::new(metadata)));
         fields.insert("apiVersion".into(), name());
@@ -243,7 +244,7 @@ fn object(schema: &Schema, is_object: bool) -> Decl {
     }
     Decl {
         kind: DeclKind::Object(fields),
-        most: 0,
-        least_bytes,
+        max_size: 0,
+        min_bytes,
     }
 }

@@ -1,21 +1,21 @@
-//! Which types fit which: CEL's rules of assignment, with types found out on the way.
+//! CEL's rules of assignment between types, and the inference of types that are not known yet.
 
 use super::types::Type;
 
-/// The types found out so far, by number of the variable.
+/// The types inferred so far, by number of the type variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings {
     bound: Vec<Option<Type>>,
 }
 
 impl Bindings {
-    /// A type to be found out.
+    /// Creates a type variable and returns its number.
     pub(crate) fn fresh(&mut self) -> usize {
         self.bound.push(None);
         self.bound.len() - 1
     }
 
-    /// A type with everything filled in that is known of it.
+    /// Replaces the type variables of a type by the types inferred for them.
     pub(crate) fn resolve(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
@@ -29,7 +29,7 @@ impl Bindings {
         }
     }
 
-    /// The same, with `dyn` for what is not known.
+    /// Replaces the type variables of a type, those without an inferred type by `dyn`.
     pub(crate) fn settle(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
@@ -43,33 +43,33 @@ impl Bindings {
         }
     }
 
-    /// Whether a value of one type can stand where another is wanted; what that says about types still to be
-    /// found out is kept only if so.
-    pub(crate) fn accepts(&mut self, given: &Type, wanted: &Type) -> bool {
-        self.all_accept(std::slice::from_ref(given), std::slice::from_ref(wanted))
+    /// Returns whether a value of one type can be assigned to another. Types are inferred from it only if so.
+    pub(crate) fn accepts(&mut self, given: &Type, expected: &Type) -> bool {
+        self.all_accept(std::slice::from_ref(given), std::slice::from_ref(expected))
     }
 
-    /// The same for several values at once.
-    pub(crate) fn all_accept(&mut self, given: &[Type], wanted: &[Type]) -> bool {
+    /// Returns whether several values can be assigned at once.
+    pub(crate) fn all_accept(&mut self, given: &[Type], expected: &[Type]) -> bool {
         let mut trial = self.clone();
-        let fits = given.len() == wanted.len() && given.iter().zip(wanted).all(|(a, b)| trial.assign(a, b));
+        let fits =
+            given.len() == expected.len() && given.iter().zip(expected).all(|(a, b)| trial.assign(a, b));
         if fits {
             *self = trial;
         }
         fits
     }
 
-    fn assign(&mut self, given: &Type, wanted: &Type) -> bool {
-        if let Type::Variable(number) = wanted {
+    fn assign(&mut self, given: &Type, expected: &Type) -> bool {
+        if let Type::Variable(number) = expected {
             let (valid, bound) = self.bind(*number, given);
             if valid || bound {
                 return valid;
             }
         }
         if let Type::Variable(number) = given {
-            return self.bind(*number, wanted).0;
+            return self.bind(*number, expected).0;
         }
-        match (given, wanted) {
+        match (given, expected) {
             (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
             (Type::Null, other) | (other, Type::Null) => matches!(
                 other,
@@ -86,7 +86,7 @@ impl Bindings {
         }
     }
 
-    /// Whether a variable can be a type, and whether it was known before.
+    /// Binds a variable to a type; returns whether that is possible, and whether the variable was bound before.
     fn bind(&mut self, number: usize, ty: &Type) -> (bool, bool) {
         if *ty == Type::Variable(number) {
             return (true, true);
@@ -113,7 +113,7 @@ impl Bindings {
         }
     }
 
-    /// Whether a type is made of a variable: no type can hold itself.
+    /// Returns whether a type contains a variable, as no type can contain itself.
     fn mentions(&self, ty: &Type, number: usize) -> bool {
         match ty {
             Type::Variable(other) => {
@@ -131,7 +131,7 @@ impl Bindings {
     }
 }
 
-/// Whether the first of two types that fit says no more than the second.
+/// Returns whether the first of two types that can be assigned to each other is not more specific than the second.
 pub(crate) fn is_less_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Error | Type::Variable(_), _) => true,

@@ -12,7 +12,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether two words differ by one slip: a letter too many, too few or another, or two that changed places.
+/// Returns whether two words differ by one slip: a letter too many, too few or another, or two that changed places.
 pub fn is_one_slip(word: &str, other: &str) -> bool {
     let (word, other) = (word.as_bytes(), other.as_bytes());
     if word.len().abs_diff(other.len()) > 1 {

@@ -8,6 +8,7 @@ mod assets;
 mod bench;
 mod bench_operator;
 mod catalogue;
+mod cel;
 mod controller_gen;
 mod docs;
 mod examples;
@@ -43,6 +44,8 @@ enum Task {
     BenchOperator(bench_operator::Args),
     /// Makes the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
     Catalogue(catalogue::Args),
+    /// Records kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
+    Cel(cel::Args),
     /// Makes the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
     /// Makes the projects in examples/ again with the commands a user types
@@ -79,6 +82,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Bench(args) => bench::measure_manifests(args),
         Task::BenchOperator(args) => bench_operator::measure_operators(args),
         Task::Catalogue(args) => catalogue::make_catalogue(args),
+        Task::Cel(args) => cel::record_verdicts(args),
         Task::Docs(args) => docs::update_pages(args),
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => formats::record_verdicts(args),

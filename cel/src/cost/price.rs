@@ -1,50 +1,50 @@
-//! The prices of functions.
+//! The cost of each function's call, and the size of its result.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Estimator, NEW_LIST, Path, Span, UNKNOWN};
+use super::{Estimate, Estimator, NEW_LIST, Path, UNKNOWN};
 use crate::ast::{ACCUMULATOR, Expr, Kind, Literal};
 use crate::types::Type;
 
-/// For each character of a text that is gone through.
+/// The cost of traversing one character of a string.
 const PER_CHARACTER: f64 = 0.1;
-/// For each character of a pattern, times the cost of the text.
+/// The factor for each character of a pattern, by which the cost of traversing the string is multiplied.
 const PER_PATTERN_CHARACTER: f64 = 0.25;
 
-/// One way to read a call.
+/// A call in one of the forms of its function.
 pub(super) struct Call<'c> {
     pub(super) expr: &'c Expr,
     pub(super) function: &'c str,
-    /// The types of target and arguments in this form of the function.
-    pub(super) wanted: &'c [Type],
+    /// The types of target and arguments in this form.
+    pub(super) parameters: &'c [Type],
     pub(super) target: Option<&'c Expr>,
     pub(super) args: &'c [Expr],
-    pub(super) costs: &'c [Span],
+    pub(super) costs: &'c [Estimate],
 }
 
-/// The cost of a call and the size of its result.
+/// The cost of a call and the size of its result, where a size is known.
 pub(super) enum Price {
-    /// With the arguments.
-    Whole(Span, Option<Span>),
-    /// Without them.
-    Own(Span, Option<Span>),
+    /// The cost with that of the arguments.
+    Whole(Estimate, Option<Estimate>),
+    /// The cost without that of the arguments.
+    Own(Estimate, Option<Estimate>),
 }
 
 impl Estimator<'_> {
-    /// The price of a call that is not the common one; the common one is 1.
-    pub(super) fn priced(&mut self, call: &Call<'_>) -> Option<Price> {
+    /// Returns the price of a call; `None` for most functions, whose calls cost 1.
+    pub(super) fn price_call(&mut self, call: &Call<'_>) -> Option<Price> {
         let target = call.target.map(|target| self.size(target));
         let first = call.args.first().map(|arg| self.size(arg));
         let second = call.args.get(1).map(|arg| self.size(arg));
-        let own = |cost: Span| Some(Price::Own(cost, None));
-        let sized = |cost: Span, size: Span| Some(Price::Own(cost, Some(size)));
+        let own = |cost: Estimate| Some(Price::Own(cost, None));
+        let sized = |cost: Estimate, size: Estimate| Some(Price::Own(cost, Some(size)));
         match (call.function, target, first, second) {
             ("_&&_" | "_||_", None, ..) => match call.costs {
                 [left, right] => Some(Price::Whole(
-                    Span {
-                        least: left.least,
-                        most: left.plus(*right).most,
+                    Estimate {
+                        min: left.min,
+                        max: left.plus(*right).max,
                     },
                     None,
                 )),
@@ -52,85 +52,96 @@ impl Estimator<'_> {
             },
             ("_?_:_", None, ..) => self.conditional(call),
             ("_==_" | "_!=_", None, Some(left), Some(right)) => self.equality(call, left, right),
-            ("_<_" | "_<=_" | "_>_" | "_>=_", None, Some(left), Some(right)) => match call.wanted.first() {
-                Some(Type::String | Type::Bytes) => own(smaller(left, right)),
+            ("_<_" | "_<=_" | "_>_" | "_>=_", None, Some(left), Some(right)) => match call.parameters.first()
+            {
+                Some(Type::String | Type::Bytes) => own(comparison(left, right)),
                 _ => None,
             },
             ("_+_", None, Some(left), Some(right)) => self.sum(call, left, right),
-            ("@in", None, _, Some(list)) => match call.wanted.get(1) {
+            ("@in", None, _, Some(list)) => match call.parameters.get(1) {
                 Some(Type::List(_)) => own(list),
                 _ => None,
             },
-            ("bytes", None, Some(text), _) if call.wanted.first() == Some(&Type::String) => {
-                sized(text.by(PER_CHARACTER), text.times(Span { least: 1, most: 4 }))
-            }
-            ("string", None, Some(bytes), _) if call.wanted.first() == Some(&Type::Bytes) => sized(
-                bytes.by(PER_CHARACTER),
-                Span {
-                    least: bytes.least / 4,
-                    most: bytes.most,
+            ("bytes", None, Some(string), _) if call.parameters.first() == Some(&Type::String) => sized(
+                string.scaled(PER_CHARACTER),
+                string.times(Estimate::between(1, 4)),
+            ),
+            ("string", None, Some(bytes), _) if call.parameters.first() == Some(&Type::Bytes) => sized(
+                bytes.scaled(PER_CHARACTER),
+                Estimate {
+                    min: bytes.min / 4,
+                    max: bytes.max,
                 },
             ),
-            ("strings.quote", None, Some(text), _) => sized(
-                text.by(PER_CHARACTER),
-                text.times(Span { least: 1, most: 2 }).plus(Span::exactly(2)),
+            ("strings.quote", None, Some(string), _) => sized(
+                string.scaled(PER_CHARACTER),
+                string.times(Estimate::between(1, 2)).plus(Estimate::exactly(2)),
             ),
-            ("startsWith" | "endsWith", Some(_), Some(other), _) => own(other.by(PER_CHARACTER)),
-            ("contains", Some(text), Some(part), _) => {
-                own(text.by(PER_CHARACTER).times(part.by(PER_CHARACTER)))
+            ("startsWith" | "endsWith", Some(_), Some(other), _) => own(other.scaled(PER_CHARACTER)),
+            ("contains", Some(string), Some(part), _) => {
+                own(string.scaled(PER_CHARACTER).times(part.scaled(PER_CHARACTER)))
             }
-            ("format", Some(text), ..) => own(text.by(PER_CHARACTER)),
-            ("matches", Some(text), Some(pattern), _) => own(search(text, pattern)),
-            ("find" | "findAll", Some(text), Some(pattern), _) => {
-                sized(search(text, pattern), Span::up_to(text.most))
+            ("format", Some(string), ..) => own(string.scaled(PER_CHARACTER)),
+            ("matches", Some(string), Some(pattern), _) => own(search(string, pattern)),
+            ("find" | "findAll", Some(string), Some(pattern), _) => {
+                sized(search(string, pattern), Estimate::up_to(string.max))
             }
             ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", Some(list), ..) => {
                 own(self.traversal(call, list))
             }
-            ("url" | "jsonpatch.escapeKey", None, Some(text), _) => sized(text.by(PER_CHARACTER), text),
-            ("lowerAscii" | "upperAscii" | "substring" | "trim", Some(text), ..) => {
-                sized(text.by(PER_CHARACTER), text)
+            ("url" | "jsonpatch.escapeKey", None, Some(string), _) => {
+                sized(string.scaled(PER_CHARACTER), string)
             }
-            ("replace", Some(text), Some(old), Some(new)) => {
-                sized(text.by(2.0 * PER_CHARACTER), replaced(text, old, new))
+            ("lowerAscii" | "upperAscii" | "substring" | "trim", Some(string), ..) => {
+                sized(string.scaled(PER_CHARACTER), string)
             }
-            ("split", Some(text), ..) => {
-                let most = match call.args.get(1).map(|limit| &limit.kind) {
+            ("replace", Some(string), Some(old), Some(new)) => {
+                sized(string.scaled(2.0 * PER_CHARACTER), replaced(string, old, new))
+            }
+            ("split", Some(string), ..) => {
+                let max = match call.args.get(1).map(|limit| &limit.kind) {
                     Some(Kind::Literal(Literal::Int(limit))) => u64::try_from(*limit).unwrap_or(u64::MAX),
-                    _ => text.most,
+                    _ => string.max,
                 };
-                sized(text.by(2.0 * PER_CHARACTER), Span::up_to(most))
+                sized(string.scaled(2.0 * PER_CHARACTER), Estimate::up_to(max))
             }
             ("join", Some(list), separator, _) => {
                 let size = self.joined(call, list, separator);
-                sized(size.by(PER_CHARACTER), size)
+                sized(size.scaled(PER_CHARACTER), size)
             }
             ("ip", Some(_), ..) => None,
             (
                 "cidr" | "ip" | "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver",
                 None,
-                Some(text),
+                Some(string),
                 _,
-            ) => own(text.by(PER_CHARACTER)),
-            ("ip.isCanonical", None, Some(text), _) => own(text.by(2.0 * PER_CHARACTER)),
-            ("validate", Some(_), Some(text), _) => {
-                own(text.by(PER_CHARACTER).by(128.0 * PER_PATTERN_CHARACTER))
+            ) => own(string.scaled(PER_CHARACTER)),
+            ("ip.isCanonical", None, Some(string), _) => own(string.scaled(2.0 * PER_CHARACTER)),
+            ("validate", Some(_), Some(string), _) => {
+                own(string.scaled(PER_CHARACTER).scaled(128.0 * PER_PATTERN_CHARACTER))
             }
             ("containsIP" | "containsCIDR", Some(_), Some(other), _) => own(self.contained(call, other)),
-            ("check", Some(_), ..) => own(Span::exactly(350_000)),
-            ("fieldSelector" | "labelSelector", Some(_), Some(text), _) => own(selector(text)),
+            ("check", Some(_), ..) => own(Estimate::exactly(350_000)),
+            ("fieldSelector" | "labelSelector", Some(_), Some(string), _) => own(selector(string)),
             ("sets.contains" | "sets.intersects", None, Some(a), Some(b)) => {
-                own(a.times(b).plus(Span::exactly(1)))
+                own(a.times(b).plus(Estimate::exactly(1)))
             }
-            ("sets.equivalent", None, Some(a), Some(b)) => own(a.times(b).by(2.0).plus(Span::exactly(1))),
-            _ => self.priced_list(call, target, first),
+            ("sets.equivalent", None, Some(a), Some(b)) => {
+                own(a.times(b).scaled(2.0).plus(Estimate::exactly(1)))
+            }
+            _ => self.price_list_call(call, target, first),
         }
     }
 
-    /// The functions that make lists of lists.
-    fn priced_list(&mut self, call: &Call<'_>, target: Option<Span>, first: Option<Span>) -> Option<Price> {
-        let made = |factor: f64, size: Span| {
-            let cost = size.by(factor).plus(Span::exactly(1 + NEW_LIST));
+    /// Returns the price of a function that creates a list from a list.
+    fn price_list_call(
+        &mut self,
+        call: &Call<'_>,
+        target: Option<Estimate>,
+        first: Option<Estimate>,
+    ) -> Option<Price> {
+        let made = |factor: f64, size: Estimate| {
+            let cost = size.scaled(factor).plus(Estimate::exactly(1 + NEW_LIST));
             Some(Price::Own(cost, Some(size)))
         };
         let number = |position: usize| match call.args.get(position).map(|arg| &arg.kind) {
@@ -139,10 +150,10 @@ impl Estimator<'_> {
         };
         match (call.function, target) {
             ("slice", Some(list)) => {
-                let (start, end) = (number(0).unwrap_or(0), number(1).unwrap_or(list.most));
-                made(1.0, Span::exactly(end.saturating_sub(start)))
+                let (start, end) = (number(0).unwrap_or(0), number(1).unwrap_or(list.max));
+                made(1.0, Estimate::exactly(end.saturating_sub(start)))
             }
-            ("lists.range", None) => made(1.0, Span::exactly(number(0).unwrap_or(u64::MAX))),
+            ("lists.range", None) => made(1.0, Estimate::exactly(number(0).unwrap_or(u64::MAX))),
             ("reverse", Some(list)) => made(1.0, list),
             ("flatten", Some(list)) => {
                 let depth = if call.args.is_empty() {
@@ -154,18 +165,24 @@ impl Estimator<'_> {
             }
             ("distinct", Some(list)) => made(2.0, list.times(list)),
             ("sort", Some(list)) => {
-                let of_texts = call
+                let of_strings = call
                     .target
-                    .is_some_and(|target| is_list_of_texts(self.ty(target)));
-                made(if of_texts { 2.0 + PER_CHARACTER } else { 2.0 }, list.times(list))
+                    .is_some_and(|target| is_list_of_strings(self.ty(target)));
+                made(
+                    if of_strings { 2.0 + PER_CHARACTER } else { 2.0 },
+                    list.times(list),
+                )
             }
             ("@sortByAssociatedKeys", Some(_)) => {
                 let keys = first.unwrap_or(UNKNOWN);
-                let of_texts = call
+                let of_strings = call
                     .args
                     .first()
-                    .is_some_and(|keys| is_list_of_texts(self.ty(keys)));
-                made(if of_texts { 2.0 + PER_CHARACTER } else { 2.0 }, keys.times(keys))
+                    .is_some_and(|keys| is_list_of_strings(self.ty(keys)));
+                made(
+                    if of_strings { 2.0 + PER_CHARACTER } else { 2.0 },
+                    keys.times(keys),
+                )
             }
             _ => None,
         }
@@ -182,37 +199,37 @@ impl Estimator<'_> {
         Some(Price::Whole(of_test.plus(of_yes.or(*of_no)), Some(size)))
     }
 
-    fn equality(&mut self, call: &Call<'_>, left: Span, right: Span) -> Option<Price> {
+    fn equality(&mut self, call: &Call<'_>, left: Estimate, right: Estimate) -> Option<Price> {
         let types = call.args.iter().map(|arg| self.ty(arg)).collect::<Vec<_>>();
         let cost = match types[..] {
             [Type::Opaque(a), Type::Opaque(b)] if a == b => match *a {
-                "url" => smaller(left, right),
-                "format" => Span { least: 1, most: 7 },
-                _ => Span::exactly(1),
+                "url" => comparison(left, right),
+                "format" => Estimate::between(1, 7),
+                _ => Estimate::exactly(1),
             },
-            _ => smaller(left, right),
+            _ => comparison(left, right),
         };
         Some(Price::Own(cost, None))
     }
 
-    fn sum(&mut self, call: &Call<'_>, left: Span, right: Span) -> Option<Price> {
+    fn sum(&mut self, call: &Call<'_>, left: Estimate, right: Estimate) -> Option<Price> {
         let size = left.plus(right);
         if let [a, b] = call.args
             && let (Some(a), Some(b)) = (self.entries_of(a), self.entries_of(b))
         {
             self.entries[call.expr.id] = Some(a.or(b));
         }
-        match call.wanted.first() {
-            Some(Type::List(_)) => Some(Price::Own(Span::exactly(1), Some(size))),
-            Some(Type::String | Type::Bytes) => Some(Price::Own(size.by(PER_CHARACTER), Some(size))),
+        match call.parameters.first() {
+            Some(Type::List(_)) => Some(Price::Own(Estimate::exactly(1), Some(size))),
+            Some(Type::String | Type::Bytes) => Some(Price::Own(size.scaled(PER_CHARACTER), Some(size))),
             _ => None,
         }
     }
 
-    /// The size of the items of a list.
-    fn item_size(&self, list: &Expr) -> Span {
+    /// Returns the size of the items of a list.
+    fn item_size(&self, list: &Expr) -> Estimate {
         let path = self.path(list);
-        // The path is copied here, so nothing is overwritten.
+        // cel-go copies the path here, so nothing is overwritten (see `Path`).
         let steps = path.steps();
         if path.is_empty() || steps[0] == ACCUMULATOR {
             return UNKNOWN;
@@ -222,79 +239,81 @@ impl Estimator<'_> {
             capacity: path.length,
             ..path
         };
-        self.declared(&path.push("@items")).unwrap_or(UNKNOWN)
+        self.declared_size(&path.push("@items")).unwrap_or(UNKNOWN)
     }
 
-    fn traversal(&mut self, call: &Call<'_>, list: Span) -> Span {
+    fn traversal(&mut self, call: &Call<'_>, list: Estimate) -> Estimate {
         let Some(target) = call.target else { return list };
         match self.ty(target) {
-            Type::List(item) if matches!(**item, Type::String | Type::Bytes) => {
-                list.times(self.item_size(target).by(PER_CHARACTER).plus(Span::exactly(1)))
-            }
+            Type::List(item) if matches!(**item, Type::String | Type::Bytes) => list.times(
+                self.item_size(target)
+                    .scaled(PER_CHARACTER)
+                    .plus(Estimate::exactly(1)),
+            ),
             Type::List(_) => list,
-            _ => list.by(PER_CHARACTER),
+            _ => list.scaled(PER_CHARACTER),
         }
     }
 
-    fn joined(&mut self, call: &Call<'_>, list: Span, separator: Option<Span>) -> Span {
+    fn joined(&mut self, call: &Call<'_>, list: Estimate, separator: Option<Estimate>) -> Estimate {
         let items = call.target.map_or(UNKNOWN, |target| self.item_size(target));
-        let gaps = Span {
-            least: list.least.saturating_sub(1),
-            most: list.most.saturating_sub(1),
+        let gaps = Estimate {
+            min: list.min.saturating_sub(1),
+            max: list.max.saturating_sub(1),
         };
         list.times(items)
-            .plus(separator.unwrap_or(Span::exactly(0)).times(gaps))
+            .plus(separator.unwrap_or(Estimate::exactly(0)).times(gaps))
     }
 
-    fn contained(&self, call: &Call<'_>, other: Span) -> Span {
-        let address = Span { least: 4, most: 16 };
-        let mut cost = address.plus(address).by(PER_CHARACTER);
+    fn contained(&self, call: &Call<'_>, other: Estimate) -> Estimate {
+        let address = Estimate::between(4, 16);
+        let mut cost = address.plus(address).scaled(PER_CHARACTER);
         if call.function == "containsCIDR" {
-            cost = cost.plus(address.by(PER_CHARACTER)).plus(Span::exactly(1));
+            cost = cost
+                .plus(address.scaled(PER_CHARACTER))
+                .plus(Estimate::exactly(1));
         }
-        match call.wanted.get(1) {
-            Some(Type::String) => cost.plus(other.by(PER_CHARACTER)),
+        match call.parameters.get(1) {
+            Some(Type::String) => cost.plus(other.scaled(PER_CHARACTER)),
             _ => cost,
         }
     }
 }
 
-/// Comparing goes through the shorter one.
-fn smaller(left: Span, right: Span) -> Span {
-    let most = left.most.min(right.most);
-    Span {
-        least: most.min(1),
-        most,
-    }
-    .by(PER_CHARACTER)
+/// Returns the cost of a comparison, which traverses the shorter operand.
+fn comparison(left: Estimate, right: Estimate) -> Estimate {
+    let max = left.max.min(right.max);
+    Estimate { min: max.min(1), max }.scaled(PER_CHARACTER)
 }
 
-fn search(text: Span, pattern: Span) -> Span {
-    let text = text.plus(Span::exactly(1)).by(PER_CHARACTER);
-    text.times(pattern.by(PER_PATTERN_CHARACTER))
+/// Returns the cost of matching a string with a pattern.
+fn search(string: Estimate, pattern: Estimate) -> Estimate {
+    let string = string.plus(Estimate::exactly(1)).scaled(PER_CHARACTER);
+    string.times(pattern.scaled(PER_PATTERN_CHARACTER))
 }
 
-fn selector(text: Span) -> Span {
-    let requirements = text.by(0.5).by((NEW_LIST + 40) as f64);
-    Span::exactly(NEW_LIST)
-        .plus(text.by(PER_CHARACTER))
+/// Returns the cost of parsing a selector.
+fn selector(string: Estimate) -> Estimate {
+    let requirements = string.scaled(0.5).scaled((NEW_LIST + 40) as f64);
+    Estimate::exactly(NEW_LIST)
+        .plus(string.scaled(PER_CHARACTER))
         .plus(requirements)
 }
 
-/// The size of a text in which one part has been replaced by another, wherever it was.
-fn replaced(text: Span, old: Span, new: Span) -> Span {
-    let count = |text: u64, old: u64| (text as f64 / old as f64).ceil() as u64;
-    let (most, kept) = match old.least {
-        0 => (text.most.saturating_add(1), text.most),
-        _ if new.most <= old.least => (0, text.most),
-        least => (count(text.most, least), 0),
+/// Returns the size of a string in which every occurrence of one part is replaced by another.
+fn replaced(string: Estimate, old: Estimate, new: Estimate) -> Estimate {
+    let count = |string: u64, old: u64| (string as f64 / old as f64).ceil() as u64;
+    let (max, kept) = match old.min {
+        0 => (string.max.saturating_add(1), string.max),
+        _ if new.max <= old.min => (0, string.max),
+        min => (count(string.max, min), 0),
     };
-    Span {
-        least: 0,
-        most: most.saturating_mul(new.most).saturating_add(kept),
+    Estimate {
+        min: 0,
+        max: max.saturating_mul(new.max).saturating_add(kept),
     }
 }
 
-fn is_list_of_texts(ty: &Type) -> bool {
+fn is_list_of_strings(ty: &Type) -> bool {
     matches!(ty, Type::List(item) if matches!(**item, Type::String | Type::Bytes))
 }

@@ -1,56 +1,6 @@
-//! What is said about calls that fit no function, and texts that are read with the rule.
+//! Literals that the API server parses when it compiles a rule: durations and timestamps.
 
-/// What is wrong with the arguments of a call.
-pub(crate) fn mismatch(function: &str, member: bool, given: &[String]) -> (String, Option<String>) {
-    let operator = function.trim_matches('_').trim_start_matches('@');
-    let message = match (function, given) {
-        ("_?_:_", [test, yes, no]) if test == "bool" => {
-            return (
-                format!("both outcomes of `?:` are of one type, and these are {yes} and {no}"),
-                None,
-            );
-        }
-        ("_?_:_", [test, ..]) => format!("`?:` asks for true or false, and this is {test}"),
-        ("_[_]" | "_[?_]", [target, index]) => format!("{target} has no items to be had by {index}"),
-        (_, [left, right]) if !member && is_operator(function) => {
-            format!("`{operator}` cannot be used between {left} and {right}")
-        }
-        (_, [operand]) if is_operator(function) => format!("`{operator}` cannot be used on {operand}"),
-        (_, [target, args @ ..]) if member => {
-            format!(
-                "`{function}` cannot be called on {target} with ({})",
-                args.join(", ")
-            )
-        }
-        (_, args) => format!("`{function}` cannot be called with ({})", args.join(", ")),
-    };
-    let help = match given {
-        [left, right] if function.contains("==") || function.contains("!=") => {
-            match (left.as_str(), right.as_str()) {
-                ("int", "double") | ("double", "int") => {
-                    Some("convert one of them: `double(…)`, `int(…)`".to_owned())
-                }
-                (_, "null") | ("null", _) => {
-                    Some("ask whether the field is there: `has(self.field)`".to_owned())
-                }
-                ("object", "object") => {
-                    Some("objects of two places cannot be compared: compare their fields".to_owned())
-                }
-                _ => None,
-            }
-        }
-        _ => None,
-    };
-    (message, help)
-}
-
-fn is_operator(function: &str) -> bool {
-    function == "@in"
-        || function == "!_"
-        || function.contains('_') && !function.contains(char::is_alphanumeric)
-}
-
-/// Whether Go reads a text as a duration: numbers with units, one after the other.
+/// Returns whether Go's `time.ParseDuration` accepts a string: numbers with units, one after the other.
 pub(crate) fn is_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['-', '+']);
     if rest == "0" {
@@ -77,7 +27,7 @@ pub(crate) fn is_duration(text: &str) -> bool {
     parts > 0
 }
 
-/// Whether Go reads a text as a time of RFC 3339, which cel-go takes from the year 1 on.
+/// Returns whether Go's `time.Parse` accepts a string as a time of RFC 3339, which cel-go takes from the year 1 on.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let number = |range: std::ops::Range<usize>| -> Option<u32> {
         let digits = text.get(range)?;
@@ -114,7 +64,7 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
         && text.get(19..).is_some_and(is_fraction_and_zone)
 }
 
-/// What may follow the seconds: a fraction, then `Z` or the distance from it.
+/// Returns whether a string can follow the seconds: a fraction, then `Z` or an offset.
 fn is_fraction_and_zone(text: &str) -> bool {
     let is_digit = |letter: char| letter.is_ascii_digit();
     let zone = match text.strip_prefix(['.', ',']) {
@@ -122,15 +72,15 @@ fn is_fraction_and_zone(text: &str) -> bool {
         Some(_) => return false,
         None => text,
     };
-    let distance = zone
+    let offset = zone
         .strip_prefix(['+', '-'])
         .and_then(|rest| rest.split_once(':'));
     zone == "Z"
-        || distance.is_some_and(|(hours, minutes)| {
-            let below = |text: &str, most: u32| {
+        || offset.is_some_and(|(hours, minutes)| {
+            let below = |text: &str, limit: u32| {
                 text.len() == 2
                     && text.chars().all(is_digit)
-                    && text.parse().is_ok_and(|number: u32| number < most)
+                    && text.parse().is_ok_and(|number: u32| number < limit)
             };
             below(hours, 25) && below(minutes, 61)
         })
