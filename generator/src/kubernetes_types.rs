@@ -18,7 +18,7 @@ pub(crate) struct KubernetesTypes {
 
 /// Nothing says which minor is meant.
 struct Doubt {
-    /// Where it would be said.
+    /// The file that a diagnostic would name.
     path: String,
     range: Range<usize>,
     others: Vec<Catalogue<'static>>,
@@ -45,12 +45,12 @@ impl KubernetesTypes {
         }
     }
 
-    /// Whether k8s-openapi has a type or a module of this path.
+    /// Returns whether k8s-openapi has a type or a module of this path.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.contains(path) || rbuilder_schema::is_known(path) || self.catalogue.is_module(path)
     }
 
-    /// Whether a type has a schema here.
+    /// Returns whether the catalogue has a schema for a type.
     pub(crate) fn contains(&self, path: &str) -> bool {
         self.catalogue.contains(path)
     }
@@ -60,7 +60,7 @@ impl KubernetesTypes {
         self.catalogue.schema(path)
     }
 
-    /// What to do about a type of k8s-openapi that only other minors have.
+    /// Returns the help for a type of k8s-openapi that only other minors have.
     pub(crate) fn advice(&self, path: &str) -> Option<String> {
         let here = self.catalogue.minor();
         let has = |minor: &Minor| Catalogue::new(*minor).contains(path);

@@ -47,10 +47,10 @@ pub enum Product {
     Webhooks,
 }
 
-/// What can be chosen about the output.
+/// Options of the output.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What to make; a mistake in what is not wanted stands in nobody's way.
+    /// The products to make. A mistake in another product is not an error.
     pub products: Vec<Product>,
     /// Name of the ClusterRole, and of Roles whose marker names none.
     pub role_name: String,
@@ -64,22 +64,22 @@ pub struct Options {
     pub kinds: Vec<String>,
     /// Kinds whose CRDs are not written.
     pub skip_kinds: Vec<String>,
-    /// What PROJECT says about whose kinds are whose, where there is one.
+    /// The kinds that PROJECT lists as the project's own or as others', where there is a PROJECT.
     pub project: Option<ProjectKinds>,
     /// Cargo features that count as on when `cfg(feature = "…")` is evaluated, beside the default ones:
     /// `feature`, or `package/feature`.
     pub features: Vec<String>,
-    /// Whether every feature of the packages counts as on.
+    /// Treats every feature of the packages as on.
     pub all_features: bool,
-    /// Whether the default features of the packages count as off.
+    /// Treats the default features of the packages as off.
     pub no_default_features: bool,
     /// Value of the version annotation on CRDs; nothing leaves the annotation out.
     pub version: Option<String>,
     /// Most bytes of a description, which is cut after a sentence or a word; 0 drops descriptions, nothing keeps
     /// them whole. The marker `max_description_length` says the same of one type.
     pub max_description_length: Option<usize>,
-    /// Whether the `metadata` of objects inside objects, such as that of a pod template, keeps labels, annotations
-    /// and names. Without it the API server drops them. The marker `embedded_object_meta` says the same of one value.
+    /// Keeps labels, annotations and names in the `metadata` of embedded objects, such as a pod template's.
+    /// Without it the API server drops them. The marker `embedded_object_meta` says the same of one value.
     pub embedded_object_meta: bool,
     /// The Kubernetes whose types k8s-openapi has, where no feature of it is chosen in a manifest: what the variable
     /// `K8S_OPENAPI_ENABLED_VERSION` says to the build. Where nothing is said, the newest is taken.
@@ -112,7 +112,7 @@ impl Default for Options {
 pub struct OutputFile {
     /// `crd/bases/<group>_<plural>.yaml`, `rbac/role.yaml`, `webhook/manifests.yaml`.
     pub path: String,
-    /// What the file holds.
+    /// The content of the file.
     pub text: String,
 }
 
@@ -123,15 +123,15 @@ pub struct Diagnostic {
     pub path: String,
     /// The bytes it is about.
     pub range: Range<usize>,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What is wrong, a phrase.
+    /// The mistake, a phrase.
     pub message: String,
-    /// What to write instead.
+    /// The advice, an imperative.
     pub help: Option<String>,
 }
 
-/// What `generate` found and made. With an error among the diagnostics there are no files.
+/// The result of `generate`. With an error among the diagnostics there are no files.
 #[derive(Clone, Debug, Default)]
 pub struct Generated {
     /// The manifests, by path.

@@ -64,22 +64,22 @@ pub(crate) enum Dependency {
 /// A Cargo package.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Where the package is.
+    /// The folder of the package.
     pub(crate) folder: String,
     /// The library's name and root.
     pub(crate) library: Option<(String, ModuleId)>,
     /// The crates that its source can name.
     pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// Whether the paths of imports begin at the root of the crate, as in edition 2015.
+    /// True where the paths of imports begin at the root of the crate, as in edition 2015.
     pub(crate) is_2015: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) package: PackageId,
-    /// Whether its items are in a file that nobody has needed so far.
+    /// True while its items are in a file that has not been read.
     pub(crate) is_unread: bool,
-    /// Whether only types that others use are wanted of its target.
+    /// True for a module of a dependency, of which only the types in use are wanted.
     pub(crate) is_foreign: bool,
     /// `None` for the root of a target.
     pub(crate) parent: Option<ModuleId>,
@@ -89,7 +89,7 @@ pub(crate) struct Module {
     pub(crate) globs: Vec<Vec<String>>,
 }
 
-/// What a name in a module stands for.
+/// The meaning of a name in a module.
 #[derive(Clone, Debug)]
 pub(crate) enum Name {
     Module(ModuleId),
@@ -111,7 +111,7 @@ pub(crate) struct TypeItem {
     pub(crate) model: Option<Type>,
     /// Complaints that count only when something refers to the type.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// What is derived of serde.
+    /// The traits of serde that are derived.
     pub(crate) serde: SerdeDerives,
     /// Why no CRD is written for it, where it is a kind.
     pub(crate) skipped: Option<Skipped>,
@@ -149,7 +149,7 @@ pub(crate) struct ByHand {
     pub(crate) direction: Direction,
 }
 
-/// Whether a value becomes JSON, or JSON a value.
+/// The direction of serde: from a value to JSON, or from JSON to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Direction {
     Write,
@@ -184,12 +184,12 @@ pub(crate) struct PlacedRule {
 pub(crate) struct Handler {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// Where the function's name is.
+    /// The place of the function's name.
     pub(crate) function: Span,
     pub(crate) webhook: Webhook,
     /// The types of its parameters as written, a receiver as `Self`.
     pub(crate) parameters: Vec<TypeRef>,
-    /// What `Self` is.
+    /// The type that `Self` stands for.
     pub(crate) self_type: Option<TypeRef>,
 }
 

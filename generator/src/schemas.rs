@@ -27,7 +27,7 @@ pub(crate) struct Schemas<'a> {
     resolver: Resolver<'a>,
     /// Nothing for an item that has no schema; the reason has been reported.
     made: BTreeMap<Instance, Option<Slot>>,
-    /// What each type that does not leave it to serde's derives does by hand.
+    /// The directions that a type implements by hand instead of deriving them.
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
     /// The schemas of types by module and by how they are written there: most fields repeat a few types.
     spelled: HashMap<ModuleId, HashMap<String, Slot>>,
@@ -241,7 +241,8 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Whether the same was told of an attribute of the field: one between it and what stands before it.
+    /// Returns whether the same message was already reported for an attribute of the field, that is, one between the field
+    /// and the item before it.
     fn is_told(&mut self, model: &Type, site: &Site, place: Place, message: &str) -> bool {
         let before = match *site {
             Site::Field(0) => Site::Container,

@@ -27,7 +27,7 @@ pub(crate) fn key_form(key: &Ty) -> KeyForm {
     })
 }
 
-/// What may be wrong with the fields of a container, and where.
+/// Returns the possible mistakes in the fields of a container, with their places.
 pub(crate) fn doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, Doubt)> {
     let fields = match &container.shape {
         Shape::Object(fields) => fields.as_slice(),

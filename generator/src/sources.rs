@@ -1,4 +1,4 @@
-//! Where text comes from: the generator says what it needs, the caller reads.
+//! The source of text: the generator names the files it needs, and the caller reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl SourceSet {
         self.files.get(path).map(|text| &**text)
     }
 
-    /// What is below a folder, by its path from there.
+    /// Returns the files below a folder, as paths relative to it.
     fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
         self.paths().filter_map(move |path| within(folder, path))
     }
@@ -94,7 +94,7 @@ fn within<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
     path.strip_prefix(folder)?.strip_prefix('/')
 }
 
-/// Whether a path leads into a folder.
+/// Returns whether a path leads into a folder.
 pub(crate) fn is_within(folder: &str, path: &str) -> bool {
     within(folder, path).is_some()
 }

@@ -39,13 +39,13 @@ pub struct Standing {
     pub path: String,
     /// The bytes of the marker.
     pub range: Range<usize>,
-    /// What it marks.
+    /// The marker.
     pub marker: StandingMarker,
     /// Why a run may not take it in.
     pub reason: LeftOut,
 }
 
-/// What a marker in source text says.
+/// A marker in source text, by its meaning.
 #[derive(Clone, Debug)]
 pub enum StandingMarker {
     /// `#[kube(group, version, kind, …)]` under `derive(CustomResource)`.
@@ -130,7 +130,7 @@ pub(crate) fn files_of_every_build(sources: &dyn Sources, options: &Options) -> 
     collect_build(sources, options, Build::Every).0.files
 }
 
-/// Whether a text may hold a marker; most do not, and need not be read.
+/// Returns whether a file may hold a marker; most do not, and need not be read.
 pub(crate) fn may_hold_markers(text: &str) -> bool {
     ["CustomResource", "rbac", "webhook"]
         .iter()

@@ -1,8 +1,8 @@
-//! What the API server, etcd and kubectl have limits for: the size of a definition, and the cost of all its rules.
+//! Limits of the API server, etcd and kubectl: the size of a CRD, and the cost of all its rules.
 
 use rbuilder_generator::{Options, SourceSet, generate};
 
-/// What is said of a kind with these fields and this doc comment on each, and how many files come of it.
+/// Returns the diagnostics for a kind with these fields and this doc comment on each, and the number of files made.
 fn said(fields: impl Iterator<Item = String>, options: &Options) -> (Vec<String>, usize) {
     let manifest = "[package]\nname = \"limits\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n";
     let fields: String = fields.collect();

@@ -36,16 +36,16 @@ static MADE: LazyLock<Vec<(Case, Made)>> = LazyLock::new(|| {
 /// The objects, unless the generator refuses, and what it says.
 type Made = (Option<Vec<Value>>, Vec<Diagnostic>);
 
-/// How what rbuilder says goes with what the server said.
+/// The relation between rbuilder's answer and the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Agreement {
-    /// What is wrong is an error, or what is right is made.
+    /// A mistake is an error, or a valid case has its manifest.
     Agreed,
-    /// What is wrong is a warning, or a note.
+    /// A mistake is a warning, or a note.
     Warned,
-    /// What is wrong is made without a word.
+    /// A mistake has its manifest and no diagnostic.
     Silent,
-    /// What is right is an error.
+    /// A valid case is an error.
     Refused,
 }
 
@@ -145,7 +145,7 @@ fn what_is_wrong_is_told_of_and_what_is_right_is_made() {
     assert!(idle.is_empty(), "no case needs these rows: {idle:#?}");
 }
 
-/// How many of each group are what.
+/// Returns the number of cases of each relation, by group.
 fn table(judged: &[Judged<'_>]) -> String {
     let mut groups: BTreeMap<&str, [usize; 6]> = BTreeMap::new();
     for found in judged {
@@ -172,7 +172,7 @@ fn table(judged: &[Judged<'_>]) -> String {
     text
 }
 
-/// Whether a pattern is about a slug; `*` is any part of it.
+/// Returns whether a pattern matches a slug; `*` is any part of it.
 fn fits(pattern: &str, slug: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == slug,
@@ -217,7 +217,7 @@ fn the_record_is_about_these_cases() {
     );
 }
 
-/// What the tables say a manifest would hold is what it holds, where there is one.
+/// The manifest holds what the tables say it would, where there is one.
 #[test]
 fn the_tables_say_what_is_made() {
     let differs = |(case, (objects, _)): &&(Case, Made)| {

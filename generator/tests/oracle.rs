@@ -26,7 +26,7 @@ use differences::{ABSENT, ANY, DIFFERENCES, Row};
 struct Run {
     /// The folder in `recorded/`; `cargo xtask oracle` has the same name with controller-gen's options.
     name: &'static str,
-    /// Where our files of this run are, below `config`.
+    /// The folder of this run's files, below `config`.
     folder: &'static str,
     /// Which of our objects belong to it, by name.
     objects: fn(&str) -> bool,
@@ -81,7 +81,7 @@ const RUNS: &[Run] = &[
     },
 ];
 
-/// Whether a webhook configuration is of the package that names its own: over there a name is for a whole run.
+/// Returns whether a webhook configuration is of the package that names its own: controller-gen has one name for a run.
 fn is_named(name: &str) -> bool {
     name.ends_with(" foo") || name.ends_with(" bar")
 }
@@ -135,7 +135,7 @@ fn matching(found: &Found<'_>) -> Vec<&'static Row> {
         .collect()
 }
 
-/// Whether a pattern fits a whole path; `*` is any part of it.
+/// Returns whether a pattern matches a whole path; `*` is any part of it.
 fn fits(pattern: &str, path: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == path,
@@ -146,7 +146,7 @@ fn fits(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// What we write, by plural or, where a file holds several objects, by kind, namespace and name.
+/// Returns rbuilder's manifests, by plural or, where a file holds several objects, by kind, namespace and name.
 fn ours(run: &Run) -> BTreeMap<String, Value> {
     let mut sources = SourceSet::default();
     for (path, text) in read_folder(&oracle().join("rust")) {
@@ -174,7 +174,7 @@ fn ours(run: &Run) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// What controller-gen wrote.
+/// Returns controller-gen's manifests.
 fn theirs(run: &Run) -> BTreeMap<String, Value> {
     let files = read_folder(&oracle().join("recorded").join(run.name));
     files.values().flat_map(|text| objects(text)).collect()

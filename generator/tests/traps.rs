@@ -1,4 +1,4 @@
-//! What a reader of source text can get wrong about Rust: each trap with its verdict.
+//! Traps for a reader of Rust source text, each with its verdict.
 //!
 //! *Handled*: the schema is the one that the compiled program has. *Error*: said at its place, with a way out.
 //! *Escape*: a marker that states what cannot be read, shown to work. *Warning*: said, and the manifests are
@@ -179,7 +179,7 @@ fn every_trap_has_its_verdict() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is wrong with a trap; every trap is tried, whatever is wrong with another.
+/// Returns the failure of a trap, if any; every trap is tried, whatever another's result.
 fn fault((number, name, verdicts, cases): &Trap) -> Option<String> {
     SHOWN.take();
     let outcome = std::panic::catch_unwind(cases);

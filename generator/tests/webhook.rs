@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const CARGO_TOML: &str =
     "[package]\nname = \"operator\"\nedition = \"2024\"\n\n[dependencies]\nrbuilder = \"0.1\"\n";
 
-/// What every marker of the rows says.
+/// The arguments that every marker of the rows has.
 const RULE: &str = "groups = \"testdata.example.com\", versions = \"v1\", resources = \"cronjobs\"";
 
 /// One function with these markers on it, `#` standing for [`RULE`].
@@ -45,7 +45,7 @@ fn check(markers: &[&str], expected: &[Value]) {
     check_files(&[("src/lib.rs", &handler(markers))], expected);
 }
 
-/// What is said instead, as `message at "source"`; nothing is written then.
+/// The expected diagnostics, as `message at "source"`; nothing is written then.
 fn check_refused(markers: &[&str], expected: &[(&str, &str)]) {
     let source = handler(markers);
     let generated = run(&[("src/lib.rs", &source)]);
@@ -210,7 +210,7 @@ fn configurations_of_another_name() {
     );
 }
 
-/// What controller-gen calls a duplicate is two objects here, so nothing is in doubt; one name may be in both.
+/// Two objects here, where controller-gen reports a duplicate, so that one name may be in both.
 #[test]
 fn several_configurations_of_one_kind() {
     check(
@@ -264,7 +264,7 @@ fn a_shared_module_counts_once() {
     check_files(&files, &[validating(&[webhook("a.b.c", "/v", json!({}))])]);
 }
 
-/// What takes a patch in Go is typed here.
+/// An argument that needs a patch in Go is typed here.
 #[test]
 fn selectors() {
     let rows = [

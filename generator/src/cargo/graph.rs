@@ -54,7 +54,7 @@ struct Wanted {
     optional: bool,
     /// Features asked for, `default` among them unless it is turned off.
     features: BTreeSet<String>,
-    /// Where it is written.
+    /// The bytes of the manifest that write it.
     at: Option<Range<usize>>,
     on: bool,
     /// The package, once the dependency is on.
@@ -255,7 +255,7 @@ impl<'a> Graph<'a> {
         found
     }
 
-    /// What the later stages need of each package.
+    /// Returns the part of each package that the later stages need.
     pub(super) fn finish(self) -> Vec<Manifest> {
         let libraries: Vec<Option<String>> = self
             .nodes
@@ -367,7 +367,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     }
 }
 
-/// Whether `workspace = true` stands anywhere in a manifest.
+/// Returns whether `workspace = true` stands anywhere in a manifest.
 fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
     // `[target.'…'.dependencies] x.workspace = true` is the deepest.
     depth < 6
@@ -379,7 +379,7 @@ fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
         })
 }
 
-/// Whether paths begin at the root of the crate, as they did before edition 2018.
+/// Returns whether paths begin at the root of the crate, as they did before edition 2018.
 fn is_2015(file: &File, root: Option<&File>) -> bool {
     let own = file.table("package").and_then(|package| package.get("edition"));
     let of_workspace = || table(root?.table("workspace")?, "package")?.get("edition");

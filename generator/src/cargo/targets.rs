@@ -1,4 +1,4 @@
-//! Where the targets of a package begin.
+//! The root files of a package's targets.
 
 use std::collections::BTreeSet;
 
@@ -43,11 +43,11 @@ pub(super) fn examples(file: &File, sources: &dyn Sources) -> Result<Vec<(String
     targets(file, sources, &EXAMPLES)
 }
 
-/// How targets of one sort are found.
+/// The rules by which Cargo finds targets of one sort.
 struct Sort {
     /// The key of their tables.
     key: &'static str,
-    /// Where they are when no table says otherwise.
+    /// The folder that is searched when no table names a file.
     folder: &'static str,
     /// The key that turns the search off.
     auto: &'static str,
@@ -139,7 +139,7 @@ fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
     }
 }
 
-/// Whether the crate is a compiler plugin, which exports no types.
+/// Returns whether the crate is a procedural macro, which exports no types.
 pub(super) fn is_proc_macro(file: &File) -> bool {
     table(file.root(), "lib").is_some_and(|lib| {
         truth(lib, "proc-macro")

@@ -64,7 +64,7 @@ pub(super) fn members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<Str
     Ok(folders)
 }
 
-/// Whether a folder may be a member of a root without being listed.
+/// Returns whether a folder may be a member of a root without being listed.
 pub(super) fn holds(root: &File, folder: &str) -> bool {
     root.table("workspace").is_some() && below(&root.folder, folder) && !excludes(root, folder)
 }
@@ -124,7 +124,7 @@ fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<Strin
     Ok(folders)
 }
 
-/// Whether a name fits a pattern of letters, `*`, `?` and `[…]`.
+/// Returns whether a name matches a pattern of letters, `*`, `?` and `[…]`.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {
@@ -162,7 +162,7 @@ fn in_set(set: &str, letter: char) -> bool {
     (ranges || set.contains(&letter)) != negated
 }
 
-/// Whether a key says `workspace = true`.
+/// Returns whether a key says `workspace = true`.
 pub(super) fn inherits(item: &Item) -> bool {
     let says = item
         .as_table_like()

@@ -39,7 +39,7 @@ const HARMLESS: &[&str] = &[
 /// Attributes of tools, which rustc itself ignores.
 const TOOLS: &[&str] = &["clippy", "diagnostic", "rustfmt"];
 
-/// Whether the item is the same with the attribute and without it.
+/// Returns whether the item is the same with the attribute and without it.
 pub(super) fn is_harmless(attr: &Attribute<'_>) -> bool {
     let mut segments = attr.segments();
     let first = segments.next().unwrap_or_default();
@@ -64,7 +64,7 @@ const OTHER_FORMS: &[&str] = &[
     "Deserialize_tuple",
 ];
 
-/// What is derived of serde.
+/// Returns which of serde's traits are derived.
 pub(super) fn serde_derives(attrs: &[Attribute<'_>]) -> SerdeDerives {
     let mut found = SerdeDerives::default();
     for path in read_derives(attrs) {

@@ -3,17 +3,17 @@
 use rbuilder_reader::grammar::Macro;
 use rbuilder_reader::token::{LiteralKind, text_value};
 
-/// What the argument of an `include!` says.
+/// The argument of an `include!`.
 pub(super) enum Included {
     /// A path from the folder of the file that includes.
     Path(String),
-    /// What the build script wrote, which is not there before a build.
+    /// A file in `OUT_DIR`, which does not exist before a build.
     Built,
     /// An expression that only the compiler can follow.
     Unknown,
 }
 
-/// Whether a macro is std's `include!`.
+/// Returns whether a macro is std's `include!`.
 pub(super) fn is_include(mac: &Macro<'_>) -> bool {
     matches!(mac.path.as_slice(), ["include"] | ["std" | "core", "include"])
 }

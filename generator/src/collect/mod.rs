@@ -88,7 +88,7 @@ pub(crate) enum Build {
     Every,
 }
 
-/// What was collected, and from where.
+/// The result of collecting: the package's items, and the files they were read from.
 pub(crate) struct Collected {
     pub(crate) package: Package,
     pub(crate) selector: Selector,
@@ -102,7 +102,7 @@ struct Collector<'a> {
     sources: &'a dyn Sources,
     build: Build,
     selector: Selector,
-    /// What is on in each package.
+    /// The active `cfg` options, by package.
     cfgs: Vec<Rc<Cfg>>,
     package: Package,
     /// Modules whose file has not been read.
@@ -116,14 +116,14 @@ struct Collector<'a> {
     report: &'a mut Report,
 }
 
-/// Where to look for the file of a module.
+/// The place to look for the file of a module.
 enum Declared {
     /// The root of a target.
     Root(String),
     /// `mod name;`
     Module {
         name: String,
-        /// Where its file is, unless `#[path]` says otherwise.
+        /// The folder of its file, unless `#[path]` names another.
         folder: String,
         written: Option<String>,
         place: Place,
@@ -136,19 +136,19 @@ enum Declared {
 struct OpenFile {
     module: ModuleId,
     path: String,
-    /// Where the files of its own modules are.
+    /// The folder of its own modules' files.
     folder: String,
     /// The files that lead to it.
     ancestors: Vec<String>,
     content: Content,
 }
 
-/// What a file holds.
+/// The kind of items in a file.
 #[derive(Clone, Copy)]
 enum Content {
     /// Items of a module.
     Items,
-    /// What stands in an `impl` or a trait, as included there.
+    /// Items of an `impl` or a trait, included there.
     Members,
 }
 
@@ -271,7 +271,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether the package's build script writes the file of a module, and no kind or marker into it.
+    /// Returns whether the package's build script writes the file of a module, and no kind or marker into it.
     fn is_built(&mut self, module: ModuleId, name: &str) -> bool {
         self.build_script(module).is_some_and(|script| {
             script.contains(&format!("{name}.rs")) && !BUILT_MARKERS.iter().any(|word| script.contains(word))

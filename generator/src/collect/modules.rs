@@ -74,7 +74,7 @@ impl<'c> FileReader<'c, '_> {
         self.collector.declare(id, declared, !self.is_foreign);
     }
 
-    /// Whether an API can depend on what is in a module's file or below it.
+    /// Returns whether an API can depend on the items in a module's file or below it.
     fn may_matter(&self, name: &str, folder: &str, written: Option<&str>) -> bool {
         const WORDS: [&str; 7] = [
             "CustomResource",

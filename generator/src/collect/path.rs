@@ -1,4 +1,4 @@
-//! Where the file of a module is.
+//! Paths of modules' files.
 
 use rbuilder_reader::Attribute;
 
@@ -42,11 +42,11 @@ pub(super) fn path_attribute(attrs: &[Attribute<'_>]) -> Option<String> {
     attr.value_text().map(|text| text.into_owned())
 }
 
-/// What a reader of one file knows about where it is.
+/// The folders against which the modules of one file resolve.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
-    /// Where files of modules are.
+    /// The folder of the modules' files.
     pub(super) folder: String,
-    /// What `#[path]` is relative to: the file's own folder, or that of the inline module.
+    /// The folder that `#[path]` is relative to: the file's own, or that of the inline module.
     pub(super) path_folder: String,
 }

@@ -95,7 +95,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Where a path leads, reading what is on the way.
+    /// Finds the item that a path leads to, reading the modules on the way.
     fn find(&mut self, segments: &[String], module: ModuleId) -> Option<Item> {
         loop {
             match find(&self.package, module, segments) {

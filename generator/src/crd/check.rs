@@ -45,7 +45,7 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
     }
 }
 
-/// What every item's schema has passed can still break where items meet.
+/// Checks the structural rules of the whole version: schemas that are valid one by one can break a rule together.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for Breach { path, message, help } in check_structural(&version.schema) {
         let message = format!("the API server would refuse `{path}`: {message}");

@@ -184,7 +184,7 @@ fn is_url(text: &str) -> bool {
     })
 }
 
-/// What two versions say differently although their CRD can say it once only.
+/// Returns the key that two versions give different values although a CRD has only one of it.
 fn disagreement(a: &CustomResource, b: &CustomResource) -> Option<&'static str> {
     let (names_a, names_b) = (Names::of(a), Names::of(b));
     [

@@ -55,7 +55,7 @@ pub(super) fn schema(resource: &CustomResource, spec: &Arc<Schema>, status: Opti
     root
 }
 
-/// What the options ask of every kind alike.
+/// Applies the options that concern the schema of every kind.
 pub(super) fn rework(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
         // Of the root's own metadata the API server knows the schema.

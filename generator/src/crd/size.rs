@@ -1,4 +1,4 @@
-//! Whether a CRD is small enough to be applied, and what in it is large.
+//! The size limits of a CRD, and its largest parts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::schemas::Schemas;
 
 /// `kubectl apply` keeps the whole object in an annotation, and the annotations of an object have this many bytes.
 const CLIENT_SIDE: usize = 256 * 1024;
-/// What etcd takes as it comes, in bytes, with room for what the API server adds.
+/// The largest request that etcd accepts by default, in bytes, less a reserve for what the API server adds.
 const STORED: usize = 1024 * 1024;
 
 pub(super) fn check(versions: &[Version<'_>], file: &OutputFile, schemas: &mut Schemas<'_>) {

@@ -8,7 +8,7 @@ use crate::package::{OwnKind, Package, PlacedRule};
 use crate::place::Place;
 use crate::report::Report;
 
-/// What is said of a rule.
+/// A diagnostic about a rule.
 struct Finding {
     span: Span,
     severity: Severity,

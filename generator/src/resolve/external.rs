@@ -1,6 +1,6 @@
 //! Other crates, by path: std's prelude and containers, and the names under which crates re-export each other.
 
-/// Where std's prelude names live, and the primitives.
+/// Returns the full path of a primitive or of a name in std's prelude.
 pub(super) fn prelude(name: &str) -> Option<&'static str> {
     const PRIMITIVES: &[&str] = &[
         "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32",
@@ -54,7 +54,7 @@ pub(super) fn constructor(path: &str) -> Option<Constructor> {
     })
 }
 
-/// Whether a value of this generic type is, to a webhook, a value of its argument.
+/// Returns whether a webhook treats a value of this generic type as a value of its argument.
 pub(crate) fn is_transparent(path: &str) -> bool {
     matches!(
         constructor(path),
@@ -65,7 +65,7 @@ pub(crate) fn is_transparent(path: &str) -> bool {
     )
 }
 
-/// Whether anything can be said of a path into another crate.
+/// Returns whether a path into another crate can be judged.
 pub(super) fn is_read(path: &str) -> bool {
     constructor(path).is_some() || rbuilder_schema::refused(path).is_some() || rbuilder_schema::is_known(path)
 }
@@ -91,7 +91,7 @@ const KNOWN_CRATES: &[&str] = &[
     "uuid",
 ];
 
-/// Whether what a crate exports is known by name.
+/// Returns whether the exports of a crate are known by name.
 pub(crate) fn is_known_crate(name: &str) -> bool {
     KNOWN_CRATES.contains(&name)
 }

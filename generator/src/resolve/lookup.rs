@@ -4,7 +4,7 @@ use crate::package::{AliasId, Dependency, ModuleId, Name, Package, TypeId};
 
 use super::external;
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Type(TypeId),
@@ -33,7 +33,7 @@ pub(crate) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -
     }
 }
 
-/// What there is to do about a path before it can be followed to its end.
+/// The step that is missing before a path can be followed to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// This module has to be read first.
@@ -78,7 +78,7 @@ struct Search<'a> {
     /// The names being looked for, outermost first: a circle of imports leads nowhere.
     looking: Vec<(ModuleId, String)>,
     open_globs: Vec<String>,
-    /// Whether the path of such a glob is being followed.
+    /// True while the path of such a glob is being followed.
     is_opening: bool,
     /// The first module met that has not been read.
     unread: Option<ModuleId>,
@@ -229,7 +229,7 @@ impl<'a> Search<'a> {
         has.then_some(Step::External(path))
     }
 
-    /// What a glob over another crate brings in is known only for the types that are known at all.
+    /// Looks a name up behind globs over other crates, of which only the known types can be found.
     fn through_open_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         // The path of a glob may begin with a name that no glob can bring in but itself.
         if std::mem::replace(&mut self.is_opening, true) {
@@ -283,7 +283,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a path begins with a name, not with a keyword or `::`.
+/// Returns whether a path begins with a name, not with a keyword or `::`.
 fn is_name(segment: &str) -> bool {
     !matches!(segment, "" | "crate" | "self" | "super")
 }

@@ -38,7 +38,7 @@ pub(crate) enum Ty {
 /// The type parameters in scope, by name.
 pub(crate) type Bindings = BTreeMap<String, Ty>;
 
-/// Where a type is written.
+/// The place from which the path of a type is resolved.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) file: FileId,
@@ -65,7 +65,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What a type stands for. Nothing comes back when that cannot be said; the reason is then reported.
+    /// Resolves a type as written. Returns `None` after reporting why it could not.
     pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
         let place = Place {
             file: scope.file,

@@ -13,7 +13,7 @@ use crate::Options;
 use crate::cargo::{NamedKind, Selection};
 use crate::package::{PackageId, Skipped};
 
-/// What PROJECT says about whose kinds are whose.
+/// The ownership of kinds, as PROJECT has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectKinds {
     /// The domain that the project's API groups end in.
@@ -36,7 +36,7 @@ impl ProjectKinds {
     }
 }
 
-/// Whether a kind's struct asks for a schema.
+/// The need for a schema, as a kind's struct states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaAsked {
     Yes,
@@ -50,7 +50,7 @@ pub(crate) struct Selector {
     kinds: Vec<String>,
     skip_kinds: Vec<String>,
     project: Option<ProjectKinds>,
-    /// What `Cargo.toml` says, by package.
+    /// The selection in `[package.metadata.rbuilder]`, by package.
     of_package: Vec<Selection>,
 }
 
@@ -103,7 +103,7 @@ impl Selector {
     }
 }
 
-/// Whether a name in a list is that of a kind: `Kind`, `Kind.group`, or `*.group` for all kinds of a group.
+/// Returns whether a name in a list is that of a kind: `Kind`, `Kind.group`, or `*.group` for all kinds of a group.
 fn is_named(name: &str, resource: &CustomResource) -> bool {
     fits(name, &resource.kind, &resource.group)
 }

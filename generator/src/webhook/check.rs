@@ -1,4 +1,4 @@
-//! What only all webhooks together show.
+//! Checks that need all webhooks of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 

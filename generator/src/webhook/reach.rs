@@ -35,7 +35,7 @@ pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut
     }
 }
 
-/// What is said of a webhook.
+/// A diagnostic about a webhook.
 struct Finding {
     span: Span,
     severity: Severity,
@@ -192,7 +192,7 @@ fn own<'k>(kinds: &'k [OwnKind<'_>], group: &str, plural: &str) -> Option<&'k Cu
     Some(found.kind)
 }
 
-/// Whether the objects of a resource are in namespaces; `None` where that is not known, or not the same in all groups.
+/// Returns whether a resource is namespaced; `None` where that is not known, or not the same in all groups.
 fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Option<bool> {
     let mut scopes = entry.groups.iter().map(|group| {
         let own = own(kinds, group, plural).map(|kind| kind.namespaced);

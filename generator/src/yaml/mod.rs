@@ -36,7 +36,7 @@ pub(crate) fn write(out: &mut String) -> Node<'_> {
     }
 }
 
-/// Where a value goes. Each of its methods writes the value, and ends the line.
+/// The position of a value in the output. Each of its methods writes the value and ends the line.
 pub(crate) struct Node<'o> {
     out: &'o mut String,
     /// The column of what the value belongs to.
@@ -44,7 +44,7 @@ pub(crate) struct Node<'o> {
     after: After,
 }
 
-/// What stands before a value.
+/// The text before a value.
 #[derive(Clone, Copy)]
 enum After {
     /// It begins the document.

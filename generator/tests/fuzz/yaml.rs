@@ -199,7 +199,7 @@ pub(crate) fn check_document(text: &str) {
     }
 }
 
-/// Whether two values are the same; `1.0` is printed as `1`.
+/// Returns whether two values are the same; `1.0` is printed as `1`.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
@@ -228,8 +228,8 @@ fn each_text(value: &Value, look: &mut impl FnMut(&str)) {
     }
 }
 
-/// Whether a YAML 1.1 reader takes plain text for a boolean, a null, a number, a moment, a merge or a default: the
-/// expressions of <https://yaml.org/type/>, as PyYAML has them.
+/// Returns whether a YAML 1.1 reader takes a plain scalar for a boolean, a null, a number, a timestamp, a merge or a
+/// default: the expressions of <https://yaml.org/type/>, as PyYAML has them.
 pub(crate) fn is_more_than_text(text: &str) -> bool {
     static TYPES: LazyLock<Regex> = LazyLock::new(|| {
         let types = [

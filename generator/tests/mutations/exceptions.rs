@@ -1,4 +1,4 @@
-//! Where rbuilder says something else than the server, with the reason.
+//! Cases in which rbuilder and the server differ on purpose, with the reason.
 
 /// Written as an empty text, these are as if they were not written.
 const EMPTY: &str =

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What the server did with a case.
+/// The server's answer to a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Taken, and it works as it was meant.

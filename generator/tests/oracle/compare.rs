@@ -6,11 +6,11 @@ use serde_json::Value;
 
 /// One place where the two manifests differ.
 pub(crate) struct Found<'a> {
-    /// Where: `run:kind/version.field[].field/keyword`, see [`Place`].
+    /// The path: `run:kind/version.field[].field/keyword`, see [`Place`].
     pub(crate) path: String,
-    /// What rbuilder wrote; nothing when it wrote nothing.
+    /// The value in rbuilder's manifest; `None` where it has none.
     pub(crate) ours: Option<&'a Value>,
-    /// What controller-gen wrote.
+    /// The value in controller-gen's manifest; `None` where it has none.
     pub(crate) theirs: Option<&'a Value>,
 }
 

@@ -9,7 +9,7 @@ pub(crate) struct Difference {
     pub(crate) rows: &'static [Row],
 }
 
-/// Where: a path as `compare` shows it, with `*` for any part of it; what rbuilder writes there, and what
+/// The path as `compare` shows it, with `*` for any part of it; what rbuilder writes there, and what
 /// controller-gen writes: JSON, [`ABSENT`] or [`ANY`].
 pub(crate) type Row = (&'static str, &'static str, &'static str);
 

@@ -2,7 +2,7 @@
 
 mod resolve;
 
-/// Where a scalar stands.
+/// The context of a scalar.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
     /// A key that fits on a line.
@@ -17,12 +17,12 @@ pub(super) enum Place {
 /// Text is folded at the first space behind this column.
 const WIDTH: usize = 80;
 
-/// Whether `key` can be written as `key:`; a longer one needs `? key`.
+/// Returns whether `key` can be written as `key:`; a longer one needs `? key`.
 pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
 
-/// Whether text is written as it is, without quotes.
+/// Returns whether a string is written as it is, without quotes.
 pub(super) fn is_plain(text: &str) -> bool {
     !resolve::is_not_a_string(text) && Traits::of(text).plain_allowed()
 }
@@ -45,7 +45,7 @@ pub(super) fn write(out: &mut String, text: &str, place: Place) {
     }
 }
 
-/// What decides the style: where spaces and breaks stand, and which characters occur.
+/// The traits of a string that decide its style: the places of spaces and breaks, and the characters in it.
 #[derive(Default)]
 struct Traits {
     outer_space: bool,
@@ -117,7 +117,7 @@ const IS_TELLING: [bool; 256] = {
     table
 };
 
-/// Whether the beginning of a plain scalar would be read as something else.
+/// Returns whether the beginning of a plain scalar would be read as syntax.
 fn starts_as_syntax(text: &str) -> bool {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return false };
@@ -128,7 +128,7 @@ fn starts_as_syntax(text: &str) -> bool {
         || "?:-".contains(first) && blank_follows
 }
 
-/// Whether go-yaml writes the character as itself; it escapes everything beyond the Basic Multilingual Plane.
+/// Returns whether go-yaml writes the character as itself; it escapes everything beyond the Basic Multilingual Plane.
 fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{fffd}')
         && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
@@ -168,7 +168,7 @@ fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
 }
 
-/// Whether a line can be broken at a space: one that stands alone, and in quotes not at an end.
+/// Returns whether a line can be broken at a space: one that stands alone, and in quotes not at an end.
 fn folds(bytes: &[u8], at: usize, is_quoted: bool) -> bool {
     let (previous, next) = (at.checked_sub(1).map(|before| bytes[before]), bytes.get(at + 1));
     previous != Some(b' ') && next.is_some_and(|next| *next != b' ') && !(is_quoted && previous.is_none())
@@ -281,7 +281,7 @@ pub(super) fn push_spaces(out: &mut String, mut count: usize) {
     out.push_str(&SPACES[..count]);
 }
 
-/// How many characters the last line has.
+/// Returns the number of characters in the last line.
 fn column(out: &str) -> usize {
     let line = out.rfind('\n').map_or(0, |at| at + 1);
     out[line..].chars().count()

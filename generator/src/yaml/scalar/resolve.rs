@@ -1,6 +1,6 @@
-//! What a YAML 1.1 reader takes plain text for: go-yaml, and readers that are stricter about YAML 1.1 than it is.
+//! The type that a YAML 1.1 reader gives a plain scalar: go-yaml, and readers that follow YAML 1.1 more strictly.
 
-/// Whether plain `text` would be read as a boolean, a null, a number, a moment or a merge key.
+/// Returns whether plain `text` would be read as a boolean, a null, a number, a timestamp or a merge key.
 pub(super) fn is_not_a_string(text: &str) -> bool {
     is_word(text)
         || match text.as_bytes()[0] {
@@ -101,7 +101,7 @@ fn is_date(text: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// What follows a date: `T` or white space, the time, perhaps a zone.
+/// Returns whether `T` or white space, a time and an optional zone follow a date.
 fn is_time_and_zone(text: &str) -> bool {
     let text = text.trim_start_matches(['T', 't', ' ', '\t']);
     let end = text.find(['Z', '+', '-', ' ', '\t']).unwrap_or(text.len());

@@ -26,7 +26,7 @@ use serde_json::Value;
 /// The group of the kind of the base project, which the recorder replaces by one of each case's own.
 pub(crate) const GROUP: &str = "mutations.example.com";
 
-/// Where the schema of the field under test stands in the CRD.
+/// The path of the tested field's schema in the CRD.
 const FIELD: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/field";
 
 const CARGO_TOML: &str = r#"[package]
@@ -142,12 +142,12 @@ pub enum Shape {
 }
 ";
 
-/// What the server is asked to take in a case.
+/// The objects that a case sends to the server.
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
-    /// What the generator makes of the package, which it surely does.
+    /// The output of the generator for the package, which is valid to it.
     Made,
-    /// What the generator makes of the base project, with these places changed.
+    /// The output of the generator for the base project, with these places changed.
     Edited(Vec<Edit>),
     /// Nothing: the mistake never reaches a manifest.
     Nothing,
@@ -165,7 +165,7 @@ pub(crate) struct Case {
     /// The package without the mistake.
     pub(crate) base: Files,
     pub(crate) sent: Sent,
-    /// What is wrong although the server takes and serves it.
+    /// The mistake in a case that the server accepts and serves.
     pub(crate) harm: Option<&'static str>,
 }
 
@@ -202,7 +202,7 @@ impl Case {
         self.slug.split('/').next().unwrap_or_default()
     }
 
-    /// What tells whether the case is still the one that was recorded.
+    /// A digest of the case, to find out that it is no longer the recorded one.
     pub(crate) fn fingerprint(&self) -> String {
         let sent = match &self.sent {
             Sent::Edited(edits) => format!("{edits:?}"),
@@ -219,7 +219,7 @@ impl Case {
         format!("{:08x}", hash >> 32)
     }
 
-    /// What the server gets, as objects; an error says what the table lacks.
+    /// Returns the objects to send to the server; an error names what the table lacks.
     pub(crate) fn objects(&self) -> Result<Vec<Value>, String> {
         match &self.sent {
             Sent::Nothing => Ok(Vec::new()),
@@ -424,7 +424,7 @@ fn expanded(text: &str) -> String {
     out + rest
 }
 
-/// What a table says is sent: `-` what is made, `never` nothing, else the edits that `read` makes of it.
+/// Reads the column that says what is sent: `-` the output, `never` nothing, else the edits that `read` makes of it.
 fn sent(column: &str, read: impl Fn(&Value) -> Vec<Edit>) -> Sent {
     match column {
         "-" => Sent::Made,
@@ -442,7 +442,7 @@ fn edits(places: &Value) -> Vec<Edit> {
         .collect()
 }
 
-/// What is wrong, if a table's column says so.
+/// Returns the mistake that a table's column names, if any.
 fn harm(row: &[&'static str], column: usize) -> Option<&'static str> {
     row.get(column).copied().filter(|harm| *harm != "-")
 }

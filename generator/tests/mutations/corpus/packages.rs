@@ -35,7 +35,7 @@ pub(super) fn cases() -> Vec<Case> {
     manifests.chain(sources).chain(odd).collect()
 }
 
-/// What is wrong shows in no manifest.
+/// The mistake does not reach a manifest.
 fn with_harm(case: Case, harm: Option<&'static str>) -> Case {
     match harm {
         Some(harm) => Case {

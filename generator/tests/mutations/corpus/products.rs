@@ -6,7 +6,7 @@ use serde_json::json;
 use super::fields::field;
 use super::{Case, Sent, field_edits, json as parse, rows, word};
 
-/// What a constraint is about, and what a type's values are.
+/// The sort of values that a constraint is for, and that a type has.
 #[derive(Clone, Copy, PartialEq)]
 enum Subject {
     Number,
