@@ -7,7 +7,7 @@ use crate::object::{object, one_of_rules};
 use crate::validate::check_default;
 use crate::{Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
-/// Where in a container a problem is.
+/// The part of a container that a problem is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Site {
     /// The type as a whole.
@@ -98,7 +98,8 @@ fn shape(container: &Container, slots: &[Slot], problems: &mut Vec<Problem>) -> 
     }
 }
 
-/// What a newtype holds. Nothing drops the `null` of an `Option` in it: the newtype is a value, not a field.
+/// Returns the schema of a newtype's content. Nothing drops the `null` of an `Option` in it: the newtype is a value, not a
+/// field.
 fn held(slot: &Slot) -> Schema {
     let mut schema = Schema::clone(&slot.schema);
     if slot.optional {
@@ -119,7 +120,7 @@ fn add_tag(name: &str, value: &str, schema: &mut Schema, problems: &mut Vec<Prob
     }
 }
 
-/// Whether serde finds out by trying which variant a value is.
+/// Returns whether serde finds the variant of a value by trying each.
 fn is_tried(tagging: &Tagging, variants: &[Variant]) -> bool {
     *tagging == Tagging::Untagged || variants.iter().any(|variant| variant.untagged)
 }

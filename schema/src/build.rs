@@ -1,4 +1,4 @@
-//! Schemas of std's containers and of open content: what both doors build from the schemas of parts.
+//! Schemas of std's containers and of open content: what both front ends build from the schemas of parts.
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// Whether values are single, as items of a set and keys of a list of type `map` must be.
+/// Returns whether values are scalars, as items of a set and keys of a list of type `map` must be.
 pub(crate) fn is_scalar(schema: &Schema) -> bool {
     use SchemaType::{Boolean, Integer, Number, String};
     schema.int_or_string || matches!(schema.schema_type, Some(Boolean | Integer | Number | String))

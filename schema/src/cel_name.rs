@@ -25,7 +25,7 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// Whether this is a word of CEL's own, which names nothing.
+/// Returns whether this is a reserved word of CEL, which cannot be a name.
 pub fn is_cel_word(name: &str) -> bool {
     RESERVED.contains(&name)
 }

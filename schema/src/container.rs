@@ -1,4 +1,4 @@
-//! How serde writes one struct or enum: names, presence and representation decided, types left as slots.
+//! One struct or enum as serde writes it: names, presence and representation decided, types left as slots.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Markers, Schema};
 
 /// One struct or enum. `derive(CrdSchema)` writes this value into the program as one JSON literal and the
-/// generator builds it from source text, so that both doors say the same by construction.
+/// generator builds it from source text, so that both front ends agree by construction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Container {
     /// The Rust identifier, for messages.
@@ -18,7 +18,7 @@ pub struct Container {
     /// Markers on the type itself.
     #[serde(default)]
     pub markers: Markers,
-    /// What it is on the wire.
+    /// Its representation on the wire.
     pub shape: Shape,
     /// The field that `#[serde(tag = "…")]` adds to a struct, and its value: the struct's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct Container {
     pub transparent: bool,
 }
 
-/// What a container is on the wire.
+/// The representation of a container on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
     /// A struct with named fields.
@@ -66,9 +66,9 @@ pub struct Field {
     /// `#[serde(flatten)]`.
     #[serde(default)]
     pub flatten: bool,
-    /// What serde says about absence; markers can still override it.
+    /// The presence that serde's attributes give it; markers can override it.
     pub presence: Presence,
-    /// Whether a marker or a function of the program, and not the Rust type, says what is on the wire.
+    /// True where a marker or a function of the program, and not the Rust type, decides the representation on the wire.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stated: bool,
     /// Markers on the field.
@@ -76,7 +76,7 @@ pub struct Field {
     pub markers: Markers,
 }
 
-/// Whether serde accepts an object without the field.
+/// Returns whether serde accepts an object without the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Presence {
     /// As the type says: an `Option` may be absent, anything else may not.
@@ -110,7 +110,7 @@ pub struct Variant {
     /// The doc comment, by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What the variant carries.
+    /// The content of the variant.
     pub content: Content,
     /// Markers on the variant, or on its one unnamed field: they apply to what it carries.
     #[serde(default)]
@@ -123,7 +123,7 @@ pub struct Variant {
     pub untagged: bool,
 }
 
-/// What an enum variant carries.
+/// The content of an enum variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Content {
     /// Nothing.
@@ -139,6 +139,6 @@ pub enum Content {
 pub struct Slot {
     /// Its schema; of `T` where the type is `Option<T>`.
     pub schema: Arc<Schema>,
-    /// Whether the type is an `Option`, seen through aliases.
+    /// True where the type is an `Option`, seen through aliases.
     pub optional: bool,
 }

@@ -390,7 +390,7 @@ fn known_format(map: &Map<String, Value>) -> Option<Arc<str>> {
     (FORMATS.contains(&format) && format != "duration").then(|| format.into())
 }
 
-/// What somebody else's `JsonSchema` says about Kubernetes, as kube's derives let it.
+/// Keeps the `x-kubernetes-…` extensions of a foreign `JsonSchema`, as kube's derives do.
 fn keep_extensions(map: &Map<String, Value>, schema: &mut Schema) {
     let on = |key: &str| map.get(key) == Some(&Value::Bool(true));
     let read = |key: &str| map.get(key).cloned();

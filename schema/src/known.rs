@@ -22,7 +22,7 @@ pub fn known(path: &str) -> Option<Arc<Schema>> {
     Some(leaf.into())
 }
 
-/// Whether [`known`] has a schema for the path; for those who do not want it yet.
+/// Returns whether [`known`] has a schema for the path.
 pub fn is_known(path: &str) -> bool {
     known(path).is_some()
 }
@@ -127,7 +127,7 @@ fn extensions(name: &str) -> Option<Schema> {
     })
 }
 
-/// What a quantity looks like: a number with a decimal, binary or exponent suffix.
+/// The pattern of a quantity: a number with a decimal, binary or exponent suffix.
 const QUANTITY: &str = concat!(
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))",
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"

@@ -11,7 +11,7 @@ struct Leaf {
     /// Its full Rust path.
     path: &'static str,
     wire: Wire,
-    /// Who says so.
+    /// The source of the row.
     #[allow(dead_code)] // for who reads the table
     source: &'static str,
 }

@@ -1,7 +1,7 @@
 //! The CRD schema language.
 //!
 //! A [`Container`] says how serde writes one struct or enum, with a slot for the schema of every type it
-//! mentions; [`assemble`] turns it and the slots' schemas into one structural [`Schema`]. Both doors of
+//! mentions; [`assemble`] turns it and the slots' schemas into one structural [`Schema`]. Both front ends of
 //! rbuilder go through that call: the static generator with types it resolved in source text, and
 //! `derive(CrdSchema)` with types the compiler resolved. What a marker *means* is written here once.
 //!

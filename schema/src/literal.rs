@@ -64,7 +64,7 @@ const RULE_KEYS: &[&str] = &[
 pub enum SchemaError {
     /// A key that no schema has, and the path of the schema it is in.
     UnknownKey(String, String),
-    /// What is wrong, and the path of the schema it is in.
+    /// The mistake, and the path of the schema it is in.
     Malformed(String, String),
 }
 
@@ -152,7 +152,7 @@ pub fn check_literal(schema: &Schema) -> Vec<Breach> {
     breaches
 }
 
-/// What says nothing as it stands: message and help.
+/// Returns message and help for each key of a schema that has no effect as written.
 fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
     let is_nothing = |factor: &Number| factor.as_f64().is_some_and(|factor| factor <= 0.0);

@@ -1,4 +1,4 @@
-//! What markers say, as values: the common vocabulary of both doors.
+//! Markers as values: the common vocabulary of both front ends.
 
 use std::sync::LazyLock;
 
@@ -75,7 +75,7 @@ pub struct Markers {
     /// `max_description_length = …`, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_description_length: Option<usize>,
-    /// Where a marker is written that stands for rules: `immutable`, `keys(…)`, `exactly_one_of(…)`.
+    /// The place of a marker that stands for rules: `immutable`, `keys(…)`, `exactly_one_of(…)`.
     #[serde(skip)]
     pub origin: Origin,
 }
@@ -214,13 +214,13 @@ pub struct Cel {
     /// Path of the field blamed in the refusal, relative to the value the rule is on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_path: Option<String>,
-    /// What the refusal says.
+    /// The message of a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// A CEL expression that makes the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_expression: Option<String>,
-    /// Whether `oldSelf` is an optional, so that the rule also runs on create.
+    /// Makes `oldSelf` an optional, so that the rule also runs on create.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional_old_self: Option<bool>,
     /// The machine-readable reason of the refusal.
@@ -228,13 +228,13 @@ pub struct Cel {
     pub reason: Option<Reason>,
     /// The expression; `self` is the value the rule is on.
     pub rule: String,
-    /// Where it is written.
+    /// The place of the rule.
     #[serde(skip)]
     pub origin: Origin,
 }
 
-/// Where a rule is written, for messages: a file and a place in it, as whoever read it numbers them. Nothing for
-/// rules that a marker other than `cel` stands for. Rules are the same wherever they are written.
+/// The place of a rule in source, for messages: a file and a place in it, numbered by the reader. It does not take part
+/// in comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
     /// The file.
@@ -289,7 +289,7 @@ pub enum OneOf {
     AtLeast(Vec<String>),
 }
 
-/// How server-side apply merges a list or an object.
+/// The way in which server-side apply merges a list or an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Topology {
@@ -350,7 +350,7 @@ impl MapType {
 /// `externalDocs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalDocs {
-    /// What is to be read there.
+    /// The description of the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The address.

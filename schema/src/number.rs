@@ -15,7 +15,7 @@ pub fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// Whether a number is a whole one, however it is written.
+/// Returns whether a number is an integer, however it is written.
 pub(crate) fn is_integral(number: &Number) -> bool {
     integer(number).is_some() || float(number).fract() == 0.0
 }
@@ -45,8 +45,8 @@ fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
         .find(|(name, ..)| known::integer(name).as_ref() == Some(&bare))
 }
 
-/// What a marker says of numbers that a Rust integer cannot hold: said in vain, or taken by the API server and not by
-/// serde.
+/// Reports constraints on numbers that a Rust integer cannot hold: they have no effect, or let the API server accept
+/// values that serde refuses.
 pub(crate) fn check_integer(validation: &Validation, schema: &Schema, complaints: &mut Vec<Complaint>) {
     let Validation {
         minimum,
@@ -79,8 +79,8 @@ pub(crate) fn check_integer(validation: &Validation, schema: &Schema, complaints
     }
 }
 
-/// Whether bounds are within those of the type, as they nearly always are: finding the type's name costs a hundred times
-/// as much.
+/// Returns whether bounds are within those of the type. They nearly always are, and finding the type's name costs a
+/// hundred times as much.
 fn is_within(minimum: Option<i128>, maximum: Option<i128>, schema: &Schema) -> bool {
     let (least, most) = match schema.format.as_deref() {
         Some("int32") => (i128::from(i32::MIN), i128::from(i32::MAX)),

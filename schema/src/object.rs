@@ -26,7 +26,7 @@ pub(crate) fn object(fields: &[Field], slots: &[Slot], complaints: &mut Vec<Fiel
     schema
 }
 
-/// Whether an object may be without the field.
+/// Returns whether an object is valid without the field.
 pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
     field
         .markers
@@ -34,7 +34,7 @@ pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
         .unwrap_or_else(|| reads_without(field, slot))
 }
 
-/// Whether serde reads an object without the field, whatever markers say.
+/// Returns whether serde accepts an object without the field, whatever the markers.
 fn reads_without(field: &Field, slot: &Slot) -> bool {
     match field.presence {
         Presence::ByType => slot.optional,
@@ -65,8 +65,8 @@ fn check_readable(field: &Field, slot: &Slot, property: &Schema, complaints: &mu
     }
 }
 
-/// What markers say of a value, its items and its values that the Rust type cannot hold; `own` is the schema of that type
-/// before markers.
+/// Reports markers on a value, its items and its values that ask for more than the Rust type can hold; `own` is the schema
+/// of that type before markers.
 pub(crate) fn check_range(markers: &Markers, own: &Schema, complaints: &mut Vec<Complaint>) {
     check_integer(&markers.validation, own, complaints);
     let parts = [

@@ -1,4 +1,4 @@
-//! What `derive(CrdSchema)` calls. Not for use by hand: it changes with the derive.
+//! Functions for the code that `derive(CrdSchema)` emits. Not for use by hand: they change with the derive.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ fn place(container: &Container, site: &Site) -> String {
     name.unwrap_or_else(|| container.name.clone())
 }
 
-/// Whether a field of the type may be absent.
+/// Returns whether a field of the type may be absent.
 pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
     T::_schemars_private_is_option()
 }

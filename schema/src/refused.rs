@@ -1,11 +1,11 @@
 //! Leaf types that serde writes in a form no CRD should have, and the ways out.
 
-/// The ways out where what a value is on the wire cannot be read: what both doors say.
+/// Help, in both front ends, for a type whose representation on the wire cannot be read.
 pub const ESCAPE: &str = "say what it is on the wire: `#[kube(schema_type = \"String\")]` names a type with the same \
                           form, `#[kube(schema = { … })]` is the schema itself, `#[kube(schemaless)]` leaves all to the \
                           other markers of the field";
 
-/// What is wrong with a type on the wire, by its full Rust path, and what to write instead.
+/// Returns message and help for a type that has no valid schema, by its full Rust path.
 pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {
     Some(match path {
         "i128" | "u128" => (

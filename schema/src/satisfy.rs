@@ -100,7 +100,7 @@ fn of_items(schema: &Schema) -> Option<String> {
     ))
 }
 
-/// How many values there are, where that can be counted.
+/// Returns the number of values that a schema accepts, where it can be counted.
 fn count_values(schema: &Schema) -> Option<u64> {
     if !schema.enumeration.is_empty() {
         return Some(schema.enumeration.len() as u64);

@@ -39,7 +39,7 @@ impl SchemaType {
         }
     }
 
-    /// How a message calls a value of this type.
+    /// Returns the noun for a value of this type in messages.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             SchemaType::Array => "a list",
@@ -83,13 +83,13 @@ pub struct Schema {
     /// A sample value, for readers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
-    /// Whether `maximum` itself is refused (the boolean form of OpenAPI 3.0).
+    /// Excludes `maximum` itself (the boolean form of OpenAPI 3.0).
     #[serde(skip_serializing_if = "is_false")]
     pub exclusive_maximum: bool,
-    /// Whether `minimum` itself is refused (the boolean form of OpenAPI 3.0).
+    /// Excludes `minimum` itself (the boolean form of OpenAPI 3.0).
     #[serde(skip_serializing_if = "is_false")]
     pub exclusive_minimum: bool,
-    /// Where to read more.
+    /// A link to further documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<Box<ExternalDocs>>,
     /// One of the formats the API server knows: `int32`, `date-time`, `byte`, …
@@ -128,7 +128,7 @@ pub struct Schema {
     /// A value validation that must not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Arc<Schema>>,
-    /// Whether `null` is kept as a value; without it the API server drops a `null`.
+    /// Keeps `null` as a value; without it the API server drops a `null`.
     #[serde(skip_serializing_if = "is_false")]
     pub nullable: bool,
     /// Value validations of which exactly one must hold.
@@ -158,10 +158,10 @@ pub struct Schema {
     /// The fields that identify an item of a list of type `map`, in the order written.
     #[serde(rename = "x-kubernetes-list-map-keys", skip_serializing_if = "Vec::is_empty")]
     pub list_map_keys: Vec<String>,
-    /// How server-side apply merges the list.
+    /// The way in which server-side apply merges the list.
     #[serde(rename = "x-kubernetes-list-type", skip_serializing_if = "Option::is_none")]
     pub list_type: Option<ListType>,
-    /// How server-side apply merges the object.
+    /// The way in which server-side apply merges the object.
     #[serde(rename = "x-kubernetes-map-type", skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
     /// Fields the schema does not name are kept instead of pruned.

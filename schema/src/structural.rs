@@ -90,7 +90,7 @@ fn visit(schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
     }
 }
 
-/// What is wrong with the alternatives of one schema, by paths inside it.
+/// Checks the alternatives of one schema; places are paths inside it.
 pub(crate) fn check_alternatives(schema: &Schema) -> Vec<Breach> {
     let mut breaches = Vec::new();
     check_parts(schema, schema, &mut String::new(), &mut breaches);
@@ -199,7 +199,7 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, breaches: &mut 
     }
 }
 
-/// What is wrong with the merging of one list: message and help.
+/// Returns message and help for a mistake in the merging of one list.
 pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<(String, Option<String>)> {
     let Some(items) = schema.items.as_deref() else {
         return Vec::new();

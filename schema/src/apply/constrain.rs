@@ -141,8 +141,8 @@ fn join_alternatives(alternatives: &Schema, schema: &mut Schema, complaints: &mu
     }
 }
 
-/// Whether the API server looks at a format here; it warns about one of another type on every apply. What it does not
-/// know at all has been told where it is written.
+/// Returns whether the API server checks a format on this type; it warns about a format of another type on every apply.
+/// A format that it does not know at all is reported where it is written.
 fn format_suits(format: &str, schema: &Schema, complaints: &mut Vec<Complaint>) -> bool {
     let noun = match format_type(format) {
         Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "whole numbers",
@@ -193,7 +193,7 @@ enum Subject {
     Object,
 }
 
-/// Whether constraints of this sort have a meaning here; complains about each that has none.
+/// Returns whether constraints of this sort apply to the schema, and reports each that does not.
 fn fits<'a>(
     names: impl Iterator<Item = &'a str>,
     subject: Subject,

@@ -153,7 +153,7 @@ fn check_values(markers: &Markers, schema: &Schema, complaints: &mut Vec<Complai
     }
 }
 
-/// Whether markers ask for more than the type does.
+/// Returns whether markers constrain the value further than its type does.
 fn narrows(markers: &Markers) -> bool {
     let none = Markers::none();
     markers.validation != none.validation

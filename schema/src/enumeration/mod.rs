@@ -26,10 +26,10 @@ struct Case<'a> {
     carried: Option<Carried>,
 }
 
-/// What a variant carries.
+/// The schema of a variant's content.
 struct Carried {
     schema: Schema,
-    /// Whether the type is an `Option`: serde then writes `null` in its place.
+    /// True where the type is an `Option`: serde then writes `null` in its place.
     optional: bool,
 }
 
@@ -100,7 +100,7 @@ impl Complaint {
     }
 }
 
-/// What one variant carries; nothing for a unit variant.
+/// Returns the content of one variant; `None` for a unit variant.
 fn carried(
     position: usize,
     variant: &Variant,
@@ -163,8 +163,8 @@ fn name_schema(cases: &[Case<'_>]) -> Schema {
     }
 }
 
-/// What the doc comments of unit variants add to the description of the enum, since nothing else in a CRD can
-/// say it: one line for each.
+/// Returns the text that the doc comments of unit variants add to the description of the enum, one line for each:
+/// values of an `enum` have no descriptions of their own.
 pub(crate) fn variant_docs(variants: &[Variant]) -> Option<String> {
     if !variants.iter().all(|variant| variant.content == Content::Unit) {
         return None;
@@ -215,7 +215,7 @@ fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
     }
 }
 
-/// What a value validation may say: no type, no words.
+/// Returns the schema without its type and descriptions, as a value validation must be.
 fn value_only(schema: &Schema) -> Schema {
     Schema {
         schema_type: None,
@@ -293,7 +293,7 @@ fn refuse_rules<'a>(
     }
 }
 
-/// Whether two schemas accept the same; words may differ.
+/// Returns whether two schemas accept the same values; descriptions may differ.
 fn same(left: &Schema, right: &Schema) -> bool {
     let plain = |schema: &Schema| Schema {
         description: None,

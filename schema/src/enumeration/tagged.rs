@@ -95,7 +95,7 @@ fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
     }
 }
 
-/// Whether a rule compares with the old value. Where that is optional the rule itself looks whether it is there.
+/// Returns whether a rule runs on updates only: it reads `oldSelf`, and not as an optional.
 fn is_transition(rule: &Cel) -> bool {
     rule.rule.contains("oldSelf") && rule.optional_old_self.is_none()
 }
@@ -149,7 +149,7 @@ pub(super) fn adjacent(
     schema
 }
 
-/// What the contents of all variants have in common.
+/// Returns the part that the contents of all variants have in common.
 enum Common {
     /// They are the same.
     Same(Schema),
@@ -196,7 +196,7 @@ fn common(contents: &[&Schema]) -> Common {
 }
 
 impl Common {
-    /// What one variant's content says beyond what is common, as a value validation.
+    /// Returns the constraints of one variant's content beyond the common part, as a value validation.
     fn says(&self, content: &Schema) -> Schema {
         match self {
             Common::Same(_) => Schema::default(),

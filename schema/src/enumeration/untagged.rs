@@ -148,8 +148,8 @@ fn int_or_text(contents: &[Alternative]) -> Schema {
     schema
 }
 
-/// What one variant says about values of one sort. The range that a format means is said in numbers, for a
-/// format counts only beside a type.
+/// Returns the constraints of one variant on values of one type. The range of a format is written as bounds, because a
+/// format has an effect only beside a type.
 fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
     let own = value_only(content);
     let kept = Schema {

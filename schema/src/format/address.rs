@@ -65,7 +65,7 @@ fn is_loose_ipv6(text: &str) -> bool {
     }
 }
 
-/// How many groups of 16 bits there are; the last one may be an IPv4 address, which is two.
+/// Returns the number of groups of 16 bits; the last one may be an IPv4 address, which counts as two.
 fn groups(text: &str, ipv4_is_last: bool) -> Option<usize> {
     let mut count = 0;
     let mut parts = text.split(':').peekable();

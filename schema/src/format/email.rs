@@ -10,7 +10,7 @@ pub(super) fn is_email(text: &str) -> Option<bool> {
     Some(reader.read_address().is_some() && reader.skip_comments().is_some() && reader.0.is_empty())
 }
 
-/// What is left to read. Each method moves on only as far as it understands.
+/// The rest of the string. Each method consumes only the part that it recognises.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {

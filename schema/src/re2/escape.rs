@@ -3,7 +3,7 @@
 use super::class::{self, Class, Item, MAX_RUNE};
 use super::flags::Flags;
 
-/// What is left of an expression.
+/// The rest of an expression.
 pub(super) struct Input<'a> {
     pub(super) rest: &'a str,
 }

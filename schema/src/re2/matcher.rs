@@ -18,7 +18,7 @@ pub(super) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
 
 struct Run<'a> {
     program: &'a [Inst<'a>],
-    /// What is taken for true of characters nothing is known of.
+    /// The assumed result for characters whose class is unknown.
     unknown: bool,
     met_unknown: bool,
     /// The instructions that wait for the next character.
@@ -31,7 +31,7 @@ struct Run<'a> {
 /// A place in the text.
 #[derive(Clone, Copy)]
 struct Spot {
-    /// How many characters are before it.
+    /// The number of characters before it.
     position: usize,
     before: Option<char>,
     after: Option<char>,

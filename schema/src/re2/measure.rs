@@ -12,7 +12,7 @@ const MAX_RUNES: u64 = (128 << 20) / 4;
 /// The most copies that repetitions make together.
 const MAX_COPIES: u32 = 1000;
 
-/// What a part of an expression is, as far as it decides how it is joined with others.
+/// The shape of a part of an expression, as far as it decides how the part is joined with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Literal characters, all with or without regard to case.
@@ -34,7 +34,7 @@ pub(super) struct Measure {
     height: u32,
     size: u64,
     copies: u32,
-    /// How often a counted repetition repeats at most; nothing else has this.
+    /// The maximum of a counted repetition; `None` for anything else.
     times: Option<u32>,
 }
 
@@ -141,7 +141,7 @@ impl Measure {
     }
 }
 
-/// What has been built so far, against the limits.
+/// The size built so far, to be held against the limits.
 #[derive(Debug)]
 pub(super) struct Budget {
     /// The parts built.

@@ -368,7 +368,7 @@ fn explain_flags(letter: char, start: &str) -> String {
     }
 }
 
-/// What stands between braces: the least, which is `None` if it is too large to matter, and the most.
+/// The counts between braces: the minimum, which is `None` if it is too large to matter, and the maximum.
 type Counts = (Option<u32>, Most);
 
 enum Most {

@@ -33,7 +33,7 @@ pub(super) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) ->
     None
 }
 
-/// What has to be chosen for a text.
+/// A choice in the making of a sample.
 pub enum Choice<'a> {
     /// 0 to go past something, or on to the next alternative; 1 to go into it.
     Way,

@@ -1,4 +1,4 @@
-//! Whether a literal value fits a schema, as the API server will ask about a default.
+//! Validation of a literal value against a schema, as the API server validates a default.
 
 mod default;
 mod number;
@@ -11,7 +11,7 @@ use crate::{Pattern, Schema, SchemaType, accepts_format, compare_numbers};
 pub use default::check_default;
 pub(crate) use number::{is_in_format, is_whole};
 
-/// Whether a value fits a schema. Patterns, formats and CEL rules are left to the API server.
+/// Returns whether a value is valid. Patterns, formats and CEL rules are left to the API server.
 ///
 /// # Errors
 /// Why the value does not fit, a phrase, with the way to the place.
@@ -19,7 +19,7 @@ pub fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
     fits(value, schema, Judge::of_structure())
 }
 
-/// Whether a value that an `enum` holds fits the other constraints beside it.
+/// Returns whether a value of an `enum` meets the other constraints beside it.
 pub(crate) fn fits_constraints(value: &Value, schema: &Schema) -> Result<(), String> {
     if value.is_null() {
         return Ok(());
@@ -33,7 +33,7 @@ pub(crate) fn fits_constraints(value: &Value, schema: &Schema) -> Result<(), Str
     fits(value, &constraints, Judge::of_defaults())
 }
 
-/// Whether a value is of the type that a schema says, whatever its parts are.
+/// Returns whether a value is of a schema's type, whatever its parts are.
 pub(crate) fn is_type_of(value: &Value, schema: &Schema) -> Result<(), String> {
     if value.is_null() {
         Ok(())
@@ -42,13 +42,13 @@ pub(crate) fn is_type_of(value: &Value, schema: &Schema) -> Result<(), String> {
     }
 }
 
-/// How strictly a value is looked at.
+/// The strictness of a validation.
 #[derive(Clone, Copy)]
 struct Judge {
     form: Form,
-    /// Whether patterns and formats are asked.
+    /// Checks patterns and formats.
     reads_strings: bool,
-    /// Whether a value may pass of which nobody here knows whether it fits.
+    /// Accepts a value whose validity is not known here.
     trusts: bool,
 }
 
@@ -166,7 +166,7 @@ fn check_string(text: &str, schema: &Schema, judge: Judge) -> Result<(), String>
     Ok(())
 }
 
-/// Whether a string matches a pattern; `None` where that is not known.
+/// Returns whether a string matches a pattern; `None` where that is not known.
 pub(crate) fn matches_pattern(pattern: &str, text: &str) -> Option<bool> {
     Pattern::parse(pattern).ok()?.is_match(text)
 }

@@ -10,12 +10,12 @@ use crate::{Schema, SchemaType, compare_numbers};
 /// Largest number that JSON readers agree about: beyond it, a number with a point is no whole number.
 const MAX_WHOLE_FLOAT: f64 = 9_007_199_254_740_991.0;
 
-/// Whether the API server takes a number for a whole one, however it is written.
+/// Returns whether the API server takes a number for an integer, however it is written.
 pub(crate) fn is_whole(number: &Number) -> bool {
     number.is_i64() || (float(number).fract() == 0.0 && float(number).abs() <= MAX_WHOLE_FLOAT)
 }
 
-/// Whether a bound is one that the API server can use. It writes the bound out as the shortest decimal number of a
+/// Returns whether the API server can use a bound. It writes the bound out as the shortest decimal number of a
 /// 64-bit float and reads that as an integer of the format; where it cannot, it refuses every value. So `i64::MAX`,
 /// which becomes 9223372036854776000, is no bound.
 pub(crate) fn is_in_format(bound: &Number, schema: &Schema) -> bool {

@@ -40,7 +40,7 @@ fn holds_for_fields(rule: &str, fields: &Map<String, Value>) -> Option<bool> {
     Some(accepted(count))
 }
 
-/// How many of the fields that the terms name are set; nothing where a term is of another form, or a field is `null`.
+/// Counts the set fields among those that the terms name; `None` where a term is of another form, or a field is `null`.
 fn count_set(
     terms: &str,
     between: char,
