@@ -19,6 +19,11 @@
 //!
 //! A *node* is a varint of the flags below, then what they announce, in the order of the flags. Types are referred
 //! to by their position in the table of types, descriptions by theirs among the texts.
+//!
+//! Nodes as plain JSON schemas in the same blocks would need no format of their own, but cost too much where it counts:
+//! measured with the types of all five minors, the archive grows from 263 to 440 kB, since every minor repeats the
+//! descriptions of a type that changed in one word, and the schema of `PodTemplateSpec` takes 15.2 million instructions
+//! in place of 10.1.
 
 pub(crate) const MAGIC: &[u8; 8] = b"rbk8s\0\0\x01";
 pub(crate) const NONE: u16 = u16::MAX;

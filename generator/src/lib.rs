@@ -153,8 +153,8 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
 /// The path in `k8s-openapi` of a kind of Kubernetes, and its names, when the newest Kubernetes that is known has it; the
 /// group is as people write it: `apps`, `core`, `networking` or `networking.k8s.io`.
 pub fn find_kubernetes_kind(group: &str, version: &str, kind: &str) -> Option<(String, KubernetesKind)> {
-    let path = rbuilder_syntax::kubernetes::path(group, version, kind)?;
-    let found = rbuilder_syntax::kubernetes::kind(&path)?;
+    let path = rbuilder_syntax::kubernetes::find_path(group, version, kind)?;
+    let found = rbuilder_syntax::kubernetes::find_kind(&path)?;
     let has = rbuilder_catalogue::Catalogue::default().contains(&path);
     has.then_some((path, found))
 }

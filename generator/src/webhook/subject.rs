@@ -46,7 +46,7 @@ impl Search<'_> {
                     .or_else(argument)
             }
             Target::External(path) if is_transparent(&path) => argument(),
-            Target::External(path) => kubernetes::kind(&path),
+            Target::External(path) => kubernetes::find_kind(&path),
             _ => None,
         }
     }

@@ -126,7 +126,7 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
     } else if let Some((plural, group)) = whole.split_once('.') {
         let help = format!("write `groups = \"{group}\", resources = \"{plural}\"`");
         session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
-    } else if let Some((message, help)) = kubernetes::slip(&rule.groups, resource) {
+    } else if let Some((message, help)) = kubernetes::explain_resource(&rule.groups, resource) {
         session.report(Diagnostic::warning(at, message).help(help));
     } else {
         check_known_resource(rule, (whole, part), at, session);

@@ -111,7 +111,7 @@ fn check_known_resource(resource: &str, webhook: &Webhook, at: Span, session: &m
     };
     let said = match (known, part) {
         (Some(known), Some(part)) => known.explain_subresource(part),
-        _ => kubernetes::slip(groups, resource),
+        _ => kubernetes::explain_resource(groups, resource),
     };
     if let Some((message, help)) = said {
         session.report(Diagnostic::warning(at, message).help(help));

@@ -1,4 +1,5 @@
-//! `cargo xtask catalogue`: the schemas of Kubernetes' own types, for `rbuilder-catalogue`.
+//! `cargo xtask catalogue`: the schemas of Kubernetes' own types, for `rbuilder-catalogue`, and the table of its kinds
+//! and resources, for `rbuilder-syntax`.
 //!
 //! What a type is, the OpenAPI v3 documents say that kube-apiserver serves; they are published with its source, so no
 //! server need run. Where lines break in a description, and which of the defaults and constraints are meant for
@@ -7,6 +8,7 @@
 mod cycle;
 mod go;
 mod openapi;
+mod resources;
 mod rust;
 mod topology;
 
@@ -39,15 +41,20 @@ const RELEASES: &[(u8, &str)] = &[
 ];
 
 const DATA: &str = "catalogue/data/kubernetes.bin";
+/// The table of kinds and resources, which are known without the catalogue.
+const RESOURCES: &str = "syntax/src/kubernetes/table.rs";
 const README: &str = "catalogue/data/README.md";
 
 /// Makes the catalogue again; writes or compares it.
 pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
     let mut minors = BTreeMap::new();
+    let mut resources = resources::Resources::new();
     for (number, release) in RELEASES {
         let minor = Minor::new(*number).with_context(|| format!("the catalogue has no minor {number}"))?;
         let types = types(minor, release).with_context(|| format!("Kubernetes 1.{release}"))?;
         minors.insert(minor, types);
+        let api = module("kubernetes", &format!("v1.{release}"))?.join("api");
+        resources::add_resources(&api, &mut resources).with_context(|| format!("Kubernetes 1.{release}"))?;
     }
     ensure!(
         minors.keys().copied().eq(Minor::all()),
@@ -59,6 +66,7 @@ pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
     }
     let readme = readme(&minors, archive.len())?;
     put(args, DATA, &archive)?;
+    put(args, RESOURCES, resources::print_table(&resources)?.as_bytes())?;
     put(args, README, readme.as_bytes())
 }
 

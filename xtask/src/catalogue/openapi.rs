@@ -53,7 +53,7 @@ pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found
 }
 
 /// `io.k8s.api.core.v1.Pod` is `api::core::v1::Pod`.
-fn rust_path(name: &str) -> Option<String> {
+pub(crate) fn rust_path(name: &str) -> Option<String> {
     Some(name.strip_prefix("io.k8s.")?.replace('-', "_").replace('.', "::"))
 }
 

@@ -1,20 +1,48 @@
 //! The resources of Kubernetes itself: their scope, their subresources and the verbs of these.
 
+use super::table::RESOURCES;
 use crate::suggest;
 
 /// A resource as kube-apiserver's discovery describes it.
 #[derive(Debug)]
 pub struct Resource {
-    group: &'static str,
-    plural: &'static str,
-    /// Whether its objects are in namespaces.
+    pub(super) group: &'static str,
+    /// The module of `k8s_openapi` above the versions.
+    pub(super) module: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) plural: &'static str,
+    short_names: &'static str,
+    /// True if its objects are in namespaces.
     pub is_namespaced: bool,
+    /// True if it can only be created, such as a review.
+    is_create_only: bool,
     /// Names of subresources, with the verbs after a `:` where they are not those of `status`.
     subresources: &'static str,
 }
 
-/// The subresources of a resource that can only be created, such as a review.
-const CREATE_ONLY: &str = "create-only";
+/// Creates a row of the table; its columns are described there.
+#[allow(clippy::too_many_arguments)] // the columns of a table
+pub(super) const fn row(
+    group: &'static str,
+    module: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    short_names: &'static str,
+    is_namespaced: bool,
+    is_create_only: bool,
+    subresources: &'static str,
+) -> Resource {
+    Resource {
+        group,
+        module,
+        kind,
+        plural,
+        short_names,
+        is_namespaced,
+        is_create_only,
+        subresources,
+    }
+}
 
 /// The verbs of `status`, `scale` and most other subresources.
 const STATUS_VERBS: &str = "get,patch,update";
@@ -29,128 +57,8 @@ const VIRTUAL: &[(&str, &str)] = &[
     ("resourceclaims", "binding driver"),
 ];
 
-/// The API groups of [`RESOURCES`] without the core group; then one that is newer, and one that old projects still name.
-const GROUPS: &[&str] = &[
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "apps",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "internal.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "resource.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-    "storagemigration.k8s.io",
-    "lifecycle.k8s.io",
-    "extensions",
-];
-
-const fn row(
-    group: &'static str,
-    plural: &'static str,
-    is_namespaced: bool,
-    subresources: &'static str,
-) -> Resource {
-    Resource {
-        group,
-        plural,
-        is_namespaced,
-        subresources,
-    }
-}
-
-/// Every resource of Kubernetes, from `/api` and `/apis` of kube-apiserver 1.36.3 with all APIs on.
-#[rustfmt::skip]
-const RESOURCES: &[Resource] = &[
-    row("", "bindings", true, "create-only"),
-    row("", "componentstatuses", false, ""),
-    row("", "configmaps", true, ""),
-    row("", "endpoints", true, ""),
-    row("", "events", true, ""),
-    row("", "limitranges", true, ""),
-    row("", "namespaces", false, "finalize:update status"),
-    row("", "nodes", false, "proxy:create,delete,get,patch,update status"),
-    row("", "persistentvolumeclaims", true, "status"),
-    row("", "persistentvolumes", false, "status"),
-    row("", "pods", true, "attach:create,get binding:create ephemeralcontainers eviction:create exec:create,get log:get portforward:create,get proxy:create,delete,get,patch,update resize status"),
-    row("", "podtemplates", true, ""),
-    row("", "replicationcontrollers", true, "scale status"),
-    row("", "resourcequotas", true, "status"),
-    row("", "secrets", true, ""),
-    row("", "serviceaccounts", true, "token:create"),
-    row("", "services", true, "proxy:create,delete,get,patch,update status"),
-    row("admissionregistration.k8s.io", "mutatingadmissionpolicies", false, ""),
-    row("admissionregistration.k8s.io", "mutatingadmissionpolicybindings", false, ""),
-    row("admissionregistration.k8s.io", "mutatingwebhookconfigurations", false, ""),
-    row("admissionregistration.k8s.io", "validatingadmissionpolicies", false, "status"),
-    row("admissionregistration.k8s.io", "validatingadmissionpolicybindings", false, ""),
-    row("admissionregistration.k8s.io", "validatingwebhookconfigurations", false, ""),
-    row("apiextensions.k8s.io", "customresourcedefinitions", false, "status"),
-    row("apiregistration.k8s.io", "apiservices", false, "status"),
-    row("apps", "controllerrevisions", true, ""),
-    row("apps", "daemonsets", true, "status"),
-    row("apps", "deployments", true, "scale status"),
-    row("apps", "replicasets", true, "scale status"),
-    row("apps", "statefulsets", true, "scale status"),
-    row("authentication.k8s.io", "selfsubjectreviews", false, "create-only"),
-    row("authentication.k8s.io", "tokenreviews", false, "create-only"),
-    row("authorization.k8s.io", "localsubjectaccessreviews", true, "create-only"),
-    row("authorization.k8s.io", "selfsubjectaccessreviews", false, "create-only"),
-    row("authorization.k8s.io", "selfsubjectrulesreviews", false, "create-only"),
-    row("authorization.k8s.io", "subjectaccessreviews", false, "create-only"),
-    row("autoscaling", "horizontalpodautoscalers", true, "status"),
-    row("batch", "cronjobs", true, "status"),
-    row("batch", "jobs", true, "status"),
-    row("certificates.k8s.io", "certificatesigningrequests", false, "approval status"),
-    row("certificates.k8s.io", "clustertrustbundles", false, ""),
-    row("certificates.k8s.io", "podcertificaterequests", true, "status"),
-    row("coordination.k8s.io", "leasecandidates", true, ""),
-    row("coordination.k8s.io", "leases", true, ""),
-    row("discovery.k8s.io", "endpointslices", true, ""),
-    row("events.k8s.io", "events", true, ""),
-    row("flowcontrol.apiserver.k8s.io", "flowschemas", false, "status"),
-    row("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", false, "status"),
-    row("internal.apiserver.k8s.io", "storageversions", false, "status"),
-    row("networking.k8s.io", "ingressclasses", false, ""),
-    row("networking.k8s.io", "ingresses", true, "status"),
-    row("networking.k8s.io", "ipaddresses", false, ""),
-    row("networking.k8s.io", "networkpolicies", true, ""),
-    row("networking.k8s.io", "servicecidrs", false, "status"),
-    row("node.k8s.io", "runtimeclasses", false, ""),
-    row("policy", "poddisruptionbudgets", true, "status"),
-    row("rbac.authorization.k8s.io", "clusterrolebindings", false, ""),
-    row("rbac.authorization.k8s.io", "clusterroles", false, ""),
-    row("rbac.authorization.k8s.io", "rolebindings", true, ""),
-    row("rbac.authorization.k8s.io", "roles", true, ""),
-    row("resource.k8s.io", "deviceclasses", false, ""),
-    row("resource.k8s.io", "devicetaintrules", false, "status"),
-    row("resource.k8s.io", "resourceclaims", true, "status"),
-    row("resource.k8s.io", "resourceclaimtemplates", true, ""),
-    row("resource.k8s.io", "resourcepoolstatusrequests", false, "status"),
-    row("resource.k8s.io", "resourceslices", false, ""),
-    row("scheduling.k8s.io", "podgroups", true, "status"),
-    row("scheduling.k8s.io", "priorityclasses", false, ""),
-    row("scheduling.k8s.io", "workloads", true, ""),
-    row("storage.k8s.io", "csidrivers", false, ""),
-    row("storage.k8s.io", "csinodes", false, ""),
-    row("storage.k8s.io", "csistoragecapacities", true, ""),
-    row("storage.k8s.io", "storageclasses", false, ""),
-    row("storage.k8s.io", "volumeattachments", false, "status"),
-    row("storage.k8s.io", "volumeattributesclasses", false, ""),
-    row("storagemigration.k8s.io", "storageversionmigrations", false, "status"),
-];
+/// A group that is no longer served and that old projects still name.
+const FORMER_GROUP: &str = "extensions";
 
 /// Finds a resource by group and plural; `core` is the empty group.
 pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
@@ -189,13 +97,14 @@ pub fn is_kubernetes_group(group: &str) -> bool {
 }
 
 impl Resource {
+    /// The names that kubectl takes in place of the plural.
+    pub(super) fn short_names(&self) -> impl Iterator<Item = &'static str> {
+        self.short_names.split_whitespace()
+    }
+
     /// The subresources and their verbs.
     fn subresources(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let listed = match self.subresources {
-            CREATE_ONLY => "",
-            listed => listed,
-        };
-        listed
+        self.subresources
             .split_whitespace()
             .map(|entry| entry.split_once(':').unwrap_or((entry, STATUS_VERBS)))
     }
@@ -203,7 +112,7 @@ impl Resource {
     /// The verbs that a subresource knows; `None` if all verbs are possible, or which are is not known.
     fn verbs(&self, subresource: Option<&str>) -> Option<&'static str> {
         match subresource {
-            None => (self.subresources == CREATE_ONLY).then_some("create"),
+            None => self.is_create_only.then_some("create"),
             Some(name) => self
                 .subresources()
                 .find_map(|(known, verbs)| (known == name).then_some(verbs)),
@@ -258,7 +167,7 @@ impl Resource {
     /// The admission operations on a subresource, or on the resource itself; `None` if it is not known.
     pub fn operations(&self, subresource: Option<&str>) -> Option<&'static [&'static str]> {
         match subresource {
-            None if self.subresources == CREATE_ONLY => Some(&["CREATE"]),
+            None if self.is_create_only => Some(&["CREATE"]),
             None => Some(&["CREATE", "UPDATE", "DELETE"]),
             Some("attach" | "exec" | "portforward" | "proxy") => Some(&["CONNECT"]),
             Some("log") => Some(&[]),
@@ -274,10 +183,13 @@ impl Resource {
 ///
 /// Only Kubernetes has groups without a dot; those of a CustomResourceDefinition must have one.
 pub fn explain_group(group: &str) -> Option<(String, String)> {
-    if matches!(group, "" | "*" | "core") || GROUPS.contains(&group) {
+    if matches!(group, "" | "*" | "core") || group == FORMER_GROUP || is_kubernetes_group(group) {
         return None;
     }
-    let known = || GROUPS.iter().copied();
+    let known = || {
+        let named = RESOURCES.iter().map(|resource| resource.group);
+        named.filter(|group| !group.is_empty()).chain([FORMER_GROUP])
+    };
     let near = if group.contains('.') {
         // Others have groups that are not far from Kubernetes'.
         known().find(|known| known.contains('.') && suggest::is_one_slip(group, known))?
@@ -302,13 +214,6 @@ mod tests {
 
     fn text(said: Option<(String, String)>) -> Option<String> {
         said.map(|(message, help)| format!("{message}, {help}"))
-    }
-
-    #[test]
-    fn every_group_is_listed() {
-        for Resource { group, plural, .. } in RESOURCES {
-            assert!(group.is_empty() || GROUPS.contains(group), "{group} {plural}");
-        }
     }
 
     #[test]

@@ -1,0 +1,159 @@
+//! The kinds and resources of Kubernetes itself: groups, plurals and scopes, by the Rust paths of `k8s-openapi`.
+
+pub mod resources;
+mod table;
+
+use rbuilder_diagnostic::suggest;
+
+use resources::Resource;
+use table::RESOURCES;
+
+/// A kind as a webhook or a rule names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the words of the API
+pub struct Kind {
+    /// `""` for the core group.
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub plural: String,
+}
+
+/// Returns the kind behind a canonical path, such as `k8s_openapi::api::apps::v1::Deployment`.
+pub fn find_kind(path: &str) -> Option<Kind> {
+    let rest = path.strip_prefix("k8s_openapi::")?;
+    let (rest, kind) = rest.rsplit_once("::")?;
+    let (module, version) = rest.rsplit_once("::")?;
+    let known = RESOURCES
+        .iter()
+        .find(|known| known.module == module && known.kind == kind)?;
+    Some(Kind {
+        group: known.group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+        plural: known.plural.to_owned(),
+    })
+}
+
+/// Returns the canonical path of a kind that has this group, as people write it: `apps`, `core`, `networking` or
+/// `networking.k8s.io`. Whether a minor of Kubernetes has the kind in this version is not checked.
+pub fn find_path(group: &str, version: &str, kind: &str) -> Option<String> {
+    let is_meant = |known: &&Resource| {
+        let short = known.module.rsplit("::").next();
+        known.kind == kind && (known.group == group && !group.is_empty() || short == Some(group))
+    };
+    let known = RESOURCES.iter().find(is_meant)?;
+    Some(format!("k8s_openapi::{}::{version}::{kind}", known.module))
+}
+
+/// Explains what is most likely wrong with a rule about this resource of these groups: a message, and its help.
+///
+/// Only what looks like a slip is reported: the plural of another group, or nearly the plural of one of these. A
+/// resource that is not known at all may be newer than the table.
+pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(String, String)> {
+    let resource = resource.split('/').next().unwrap_or_default();
+    let named: Vec<&str> = groups
+        .iter()
+        .map(|group| if group == "core" { "" } else { group.as_str() })
+        .collect();
+    let is_known = |group: &&str| RESOURCES.iter().any(|known| known.group == *group);
+    if named.is_empty() || !named.iter().all(is_known) {
+        return None;
+    }
+    let is_named = |known: &&Resource| named.contains(&known.group);
+    let has_name = |known: &&Resource| known.plural == resource;
+    if resource == "*" || RESOURCES.iter().filter(is_named).any(|known| has_name(&known)) {
+        return None;
+    }
+    let of = match named[..] {
+        [""] => "the core group has".to_owned(),
+        [one] => format!("the group `{one}` has"),
+        _ => "none of these groups has".to_owned(),
+    };
+    let no = if named.len() == 1 { "no" } else { "a" };
+    let message = format!("{of} {no} resource `{resource}`");
+    let is_short = |known: &&Resource| known.short_names().any(|short| short == resource);
+    if let Some(known) = RESOURCES.iter().find(is_short) {
+        let help = format!("write `{}`: a role needs names in full", known.plural);
+        return Some((message, help));
+    }
+    if let Some(known) = RESOURCES.iter().find(has_name) {
+        return Some((message, format!("write `groups = \"{}\"`", known.group)));
+    }
+    let plurals = RESOURCES.iter().filter(is_named).map(|known| known.plural);
+    let near = suggest::nearest(resource, plurals)?;
+    Some((message, format!("did you mean `{near}`?")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips() {
+        let cases = [
+            (&["apps"][..], "deployments", None),
+            (&["apps"], "deployments/scale", None),
+            (&["apps"], "*", None),
+            (
+                &["apps"],
+                "deployment",
+                Some("the group `apps` has no resource `deployment`, did you mean `deployments`?"),
+            ),
+            (
+                &[""],
+                "deployments/status",
+                Some("the core group has no resource `deployments`, write `groups = \"apps\"`"),
+            ),
+            (
+                &["core", "batch"],
+                "leases",
+                Some(
+                    "none of these groups has a resource `leases`, write `groups = \"coordination.k8s.io\"`",
+                ),
+            ),
+            (&["", "apps"], "deployments", None),
+            (&["example.com"], "deployments", None),
+            (&["apps", "*"], "pods", None),
+            (&[], "pods", None),
+            // Known to nobody here, and near to nothing.
+            (&["certificates.k8s.io"], "signers", None),
+            (&[""], "users", None),
+            (&["authentication.k8s.io"], "userextras/scopes", None),
+        ];
+        for (groups, resource, expected) in cases {
+            let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+            let said =
+                explain_resource(&groups, resource).map(|(message, help)| format!("{message}, {help}"));
+            assert_eq!(said.as_deref(), expected, "{groups:?} {resource}");
+        }
+    }
+
+    #[test]
+    fn kinds_by_path() {
+        let cases = [
+            ("k8s_openapi::api::core::v1::Pod", Some(("", "v1", "pods"))),
+            (
+                "k8s_openapi::api::core::v1::Endpoints",
+                Some(("", "v1", "endpoints")),
+            ),
+            (
+                "k8s_openapi::api::networking::v1::NetworkPolicy",
+                Some(("networking.k8s.io", "v1", "networkpolicies")),
+            ),
+            (
+                "k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition",
+                Some(("apiextensions.k8s.io", "v1", "customresourcedefinitions")),
+            ),
+            ("k8s_openapi::api::core::v1::PodSpec", None),
+            ("kube::core::DynamicObject", None),
+        ];
+        for (path, expected) in cases {
+            let found = find_kind(path);
+            let found = found
+                .as_ref()
+                .map(|kind| (kind.group.as_str(), kind.version.as_str(), kind.plural.as_str()));
+            assert_eq!(found, expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The resources of Kubernetes, from the discovery documents that are published with its source.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::openapi::rust_path;
+
+/// A resource, as all minors together have it.
+#[derive(Default)]
+pub(crate) struct Resource {
+    kind: String,
+    /// The module of k8s-openapi above the versions.
+    module: String,
+    is_namespaced: bool,
+    verbs: BTreeSet<String>,
+    short_names: BTreeSet<String>,
+    /// The verbs of each subresource.
+    subresources: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Resources by group and plural. The core group, `""`, is the first.
+pub(crate) type Resources = BTreeMap<(String, String), Resource>;
+
+/// The verbs of `status`, `scale` and most other subresources, which the table leaves out.
+const STATUS_VERBS: &str = "get,patch,update";
+
+/// Adds what one minor serves. What it says of a resource counts for more than what earlier calls said.
+pub(crate) fn add_resources(api: &Path, resources: &mut Resources) -> Result<()> {
+    let modules = kind_modules(&api.join("openapi-spec/v3"))?;
+    for entry in fs_err::read_dir(api.join("discovery"))? {
+        let document: Value = serde_json::from_slice(&fs_err::read(entry?.path())?)?;
+        if document["kind"] != "APIResourceList" {
+            continue;
+        }
+        let served = text(&document["groupVersion"])?;
+        let (group, version) = served.split_once('/').unwrap_or(("", served));
+        for listed in document["resources"].as_array().context("a list of resources")? {
+            add_resource(group, version, listed, &modules, resources)
+                .with_context(|| format!("{served}: {listed}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn add_resource(
+    group: &str,
+    version: &str,
+    listed: &Value,
+    modules: &KindModules,
+    resources: &mut Resources,
+) -> Result<()> {
+    let name = text(&listed["name"])?;
+    let (plural, subresource) = match name.split_once('/') {
+        Some((plural, subresource)) => (plural, Some(subresource)),
+        None => (name, None),
+    };
+    let resource = resources
+        .entry((group.to_owned(), plural.to_owned()))
+        .or_default();
+    let verbs = texts(&listed["verbs"]);
+    match subresource {
+        Some(subresource) => {
+            resource.subresources.insert(subresource.to_owned(), verbs);
+        }
+        None => {
+            let kind = text(&listed["kind"])?;
+            let module = modules.get(&(group.to_owned(), version.to_owned(), kind.to_owned()));
+            resource.module = module.context("no document defines the kind")?.clone();
+            resource.kind = kind.to_owned();
+            resource.is_namespaced = listed["namespaced"].as_bool().context("a scope")?;
+            resource.short_names.extend(texts(&listed["shortNames"]));
+            resource.verbs = verbs;
+        }
+    }
+    Ok(())
+}
+
+/// The module of each group, version and kind.
+type KindModules = BTreeMap<(String, String, String), String>;
+
+fn kind_modules(documents: &Path) -> Result<KindModules> {
+    let mut modules = KindModules::new();
+    for entry in fs_err::read_dir(documents)? {
+        let document: Value = serde_json::from_slice(&fs_err::read(entry?.path())?)?;
+        let schemas = document["components"]["schemas"].as_object();
+        for (name, schema) in schemas.into_iter().flatten() {
+            for meant in schema["x-kubernetes-group-version-kind"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
+                let (version, kind) = (text(&meant["version"])?, text(&meant["kind"])?);
+                let path = rust_path(name).with_context(|| format!("`{name}` is not Kubernetes'"))?;
+                // `DeleteOptions` and the like are listed for every group; their module is that of none.
+                if let Some(module) = path.strip_suffix(&format!("::{version}::{kind}")) {
+                    let key = (
+                        text(&meant["group"])?.to_owned(),
+                        version.to_owned(),
+                        kind.to_owned(),
+                    );
+                    modules.insert(key, module.to_owned());
+                }
+            }
+        }
+    }
+    Ok(modules)
+}
+
+/// Returns the table as Rust source.
+pub(crate) fn print_table(resources: &Resources) -> Result<String> {
+    let mut table = String::from(INTRODUCTION);
+    for ((group, plural), resource) in resources {
+        ensure!(
+            !resource.kind.is_empty(),
+            "`{group}/{plural}` has subresources only"
+        );
+        let short_names: Vec<&str> = resource.short_names.iter().map(String::as_str).collect();
+        let is_create_only = resource.verbs.iter().eq(["create"]);
+        let subresources: Vec<String> = resource.subresources.iter().map(print_subresource).collect();
+        writeln!(
+            table,
+            "    row({group:?}, {:?}, {:?}, {plural:?}, {:?}, {}, {is_create_only}, {:?}),",
+            resource.module,
+            resource.kind,
+            short_names.join(" "),
+            resource.is_namespaced,
+            subresources.join(" "),
+        )?;
+    }
+    table.push_str("];\n");
+    Ok(table)
+}
+
+fn print_subresource((name, verbs): (&String, &BTreeSet<String>)) -> String {
+    let verbs = verbs.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+    match verbs.as_str() {
+        STATUS_VERBS => name.clone(),
+        _ => format!("{name}:{verbs}"),
+    }
+}
+
+fn text(value: &Value) -> Result<&str> {
+    value
+        .as_str()
+        .with_context(|| format!("expected a string, found {value}"))
+}
+
+fn texts(value: &Value) -> BTreeSet<String> {
+    let items = value.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+const INTRODUCTION: &str = "\
+//! Every resource of Kubernetes, from the discovery documents of the minors that the catalogue has, all APIs on.
+//!
+//! Made by `cargo xtask catalogue`. Do not edit.
+
+use super::resources::{Resource, row};
+
+/// By group, the core group first, and plural. The columns: group, module of k8s-openapi above the versions, kind,
+/// plural, short names, whether objects are in namespaces, whether it can only be created, and subresources with their
+/// verbs, where these are not `get,patch,update`.
+#[rustfmt::skip]
+pub(super) const RESOURCES: &[Resource] = &[
+";
