@@ -1,6 +1,6 @@
-//! Short names out of long ones, and whether a text is the one that was seen before. Not for secrets.
+//! Hashes for short names and for the detection of changes. Not cryptographic.
 
-/// FNV-1a, 32 bits as eight hexadecimal digits.
+/// Returns the 32-bit FNV-1a hash as eight hexadecimal digits.
 pub(crate) fn fnv1a_32(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
@@ -8,7 +8,7 @@ pub(crate) fn fnv1a_32(bytes: &[u8]) -> String {
     format!("{hash:08x}")
 }
 
-/// FNV-1a, 64 bits as sixteen hexadecimal digits.
+/// Returns the 64-bit FNV-1a hash as sixteen hexadecimal digits.
 pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -16,7 +16,7 @@ pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
-/// 64 bits that change with any byte, made eight bytes at a time. They mean nothing beyond this process.
+/// Returns a fast 64-bit hash, which processes eight bytes at a time. It is valid within this process only.
 pub(crate) fn mixed_64(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];

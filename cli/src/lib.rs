@@ -1,4 +1,4 @@
-//! The rbuilder command, as a library so that tests need no process.
+//! The rbuilder command, as a library, so that tests can run it without a process.
 //!
 //! Every command that changes files is flags → request → [`plan::Plan`] → shown, compared or applied. Only
 //! [`plan::apply`] writes, only [`tree`] reads, only [`shell`] prints.
@@ -22,8 +22,8 @@ use crate::commands::SourceErrors;
 use crate::flags::{Cli, Output};
 use crate::shell::Shell;
 
-/// Runs one command line, the program's name first. Returns the exit code: 0, 1 when the command failed or
-/// `--check` found something, 2 when the command line is not understood.
+/// Runs a command line whose first argument is the name of the program. Returns the exit code: 0 for success, 1 if the
+/// command failed or `--check` found a difference, 2 if the command line is invalid.
 pub fn run<I, T>(arguments: I, shell: &mut Shell) -> u8
 where
     I: IntoIterator<Item = T>,
@@ -50,15 +50,15 @@ where
     let code = match commands::run(cli, shell) {
         Ok(code) => code,
         Err(error) => {
-            tell(&error, output, command, shell);
+            print_error(&error, output, command, shell);
             1
         }
     };
     shell.finish(code)
 }
 
-/// Says why a command failed, in the form that was asked for.
-fn tell(error: &anyhow::Error, output: Output, command: &str, shell: &mut Shell) {
+/// Prints the error of a failed command in the requested format.
+fn print_error(error: &anyhow::Error, output: Output, command: &str, shell: &mut Shell) {
     let source = error.downcast_ref::<SourceErrors>();
     if output == Output::Json {
         let answer = serde_json::json!({

@@ -1,4 +1,4 @@
-//! The generator's complaints as people know them from the compiler, and as data.
+//! Diagnostics in the format of rustc, and as JSON.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use rbuilder_generator::{Diagnostic, Severity, Sources};
 use serde_json::{Value, json};
 
-/// Lines of more bytes than this, together, are named and not shown: nobody wrote them, and nobody reads them.
+/// Maximum length of the quoted source in bytes; a longer one, such as in generated code, is not shown.
 const LONGEST: usize = 20_000;
 
-/// One complaint: the message, the place with its source line, and what to write instead.
-pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: bool) -> String {
+/// Renders a diagnostic: the message, the place with its source line, and the help.
+pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -20,7 +20,7 @@ pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: boo
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.range);
     let title = level.primary_title(&diagnostic.message);
-    // Only its own lines: the renderer looks at all that it is given, for each of many complaints.
+    // Only the lines of the diagnostic, because the renderer scans all of its input.
     let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[range.end..]
         .find('\n')
@@ -47,8 +47,8 @@ pub(crate) fn snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: boo
     format!("{}\n", renderer.decor_style(DecorStyle::Ascii).render(&[group]))
 }
 
-/// One complaint for a program: lines and columns count from 1, columns in characters.
-pub(crate) fn json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
+/// Returns a diagnostic as JSON. Lines and columns start at 1, and columns count characters.
+pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.range);
     let (line, column) = place(&source, range.start);
@@ -63,14 +63,14 @@ pub(crate) fn json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     })
 }
 
-/// The text that a complaint is about; none where the complaint is that it cannot be had.
+/// Returns the source of a diagnostic; empty if it cannot be read.
 fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
     let text = sources.text(&diagnostic.path);
     text.ok().flatten().unwrap_or_else(|| Arc::from(""))
 }
 
-/// One complaint on one line of JSON, in rustc's form, which editors read.
-pub(crate) fn line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
+/// Returns a diagnostic as a line of JSON in rustc's format, for editors.
+pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.range);
     let (line, column) = place(&source, range.start);
@@ -93,13 +93,13 @@ pub(crate) fn line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
         "expansion": null,
     }]);
     value["children"] = children.into();
-    value["rendered"] = snippet(diagnostic, sources, false).into();
+    value["rendered"] = render_snippet(diagnostic, sources, false).into();
     value["$message_type"] = "diagnostic".into();
     format!("{value}\n")
 }
 
-/// A complaint about no place in the source, on one line of JSON; `level` is `error` or `warning`.
-pub(crate) fn general(level: &str, text: &str) -> String {
+/// Returns a message without a place in the source as a line of JSON; `level` is `error` or `warning`.
+pub(crate) fn message_to_json_line(level: &str, text: &str) -> String {
     let mut value = message(level, text);
     value["rendered"] = format!("{level}: {text}\n").into();
     value["$message_type"] = "diagnostic".into();
@@ -117,7 +117,7 @@ fn message(level: &str, text: &str) -> Value {
     })
 }
 
-/// Each line of the source with the columns that are marked on it.
+/// Returns the lines of the source with their highlighted columns.
 fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, end: usize) -> Vec<Value> {
     let (first, last) = (*numbers.start(), *numbers.end());
     source
@@ -152,7 +152,7 @@ fn place(source: &str, at: usize) -> (usize, usize) {
     )
 }
 
-/// A range that can be cut out of the text, whatever was given.
+/// Clamps a range to valid positions in the text.
 fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
     let floor = |at: usize| {
         (0..=at.min(source.len()))
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_shows_its_line() {
+    fn a_diagnostic_shows_its_line() {
         let mut sources = SourceSet::default();
         sources.insert(
             "src/lib.rs",
@@ -184,7 +184,7 @@ mod tests {
             message: "unknown marker `mnimum`".into(),
             help: Some("did you mean `minimum`?".into()),
         };
-        let text = snippet(&diagnostic, &sources, false);
+        let text = render_snippet(&diagnostic, &sources, false);
         for part in [
             "error: unknown marker `mnimum`",
             "--> src/lib.rs:2:11",
@@ -194,7 +194,7 @@ mod tests {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         assert_eq!(
-            json(&diagnostic, &sources)["start"],
+            to_json(&diagnostic, &sources)["start"],
             json!({ "line": 2, "column": 11 })
         );
         let lost = Diagnostic {
@@ -202,6 +202,6 @@ mod tests {
             range: 7..900,
             ..diagnostic
         };
-        assert!(snippet(&lost, &sources, false).contains("unknown marker"));
+        assert!(render_snippet(&lost, &sources, false).contains("unknown marker"));
     }
 }

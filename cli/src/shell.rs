@@ -1,4 +1,4 @@
-//! What a person or a program gets to see: the only module that prints.
+//! Output to the terminal: the only module that prints.
 
 #![allow(clippy::disallowed_methods)] // this is the module that prints
 
@@ -8,29 +8,29 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use crate::report;
 
-/// Where output goes, and how it looks.
+/// Standard output and standard error, with their format.
 ///
-/// What cannot be written is remembered, and [`Shell::finish`] makes it the command's failure: half an output must not
-/// pass for all of it. Only of a reader that has gone, as `head` has after ten lines, nothing is said.
+/// A failed write is remembered and makes the command fail in [`Shell::finish`], so that incomplete output is not taken for
+/// complete. A closed pipe, as after `head`, is no failure.
 pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
     color: bool,
     interactive: bool,
-    /// Whether standard output is for messages, and all else goes to standard error.
+    /// True if messages go to standard output, and all other output to standard error.
     for_messages: bool,
-    /// Whether messages are read by programs, one JSON object on each line.
+    /// True if messages are printed as JSON lines.
     json: bool,
-    /// Whether standard output and standard error are terminals, which act on what is written.
+    /// True if standard output and standard error, respectively, are terminals, which interpret control sequences.
     terminals: (bool, bool),
-    /// Why output was lost, and which.
+    /// The error of a failed write.
     lost: Option<String>,
 }
 
 impl Shell {
-    /// Standard output and standard error; colour only on a terminal, and not when `NO_COLOR` is set.
+    /// Creates a shell with standard output and standard error. Uses colour only on a terminal, and not if `NO_COLOR` is set.
     pub fn standard() -> Shell {
-        // Pipelines set this, and some give their steps a terminal at which nobody sits.
+        // CI systems set this, and some provide a terminal although nobody can answer.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let asked_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Shell {
@@ -48,7 +48,7 @@ impl Shell {
         }
     }
 
-    /// A shell that writes elsewhere, plain and without questions: for tests.
+    /// Creates a shell for tests, without colour and questions.
     pub fn to(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Shell {
         Shell {
             out,
@@ -62,52 +62,52 @@ impl Shell {
         }
     }
 
-    /// Whether colour is wanted.
+    /// Returns whether to use colour.
     pub fn color(&self) -> bool {
         self.color
     }
 
-    /// Tells messages as JSON from now on; with `on_output` on standard output, and the product on standard error.
+    /// Prints messages as JSON from now on; with `on_output` to standard output, and the result to standard error.
     pub fn speak_json(&mut self, on_output: bool) {
         self.json = true;
         self.for_messages = on_output;
     }
 
-    /// What is said about the source.
+    /// Prints diagnostics about the source.
     pub fn message(&mut self, text: &str) {
         self.write(self.for_messages, text);
     }
 
-    /// The command's product.
+    /// Prints the result of the command.
     pub fn out(&mut self, text: &str) {
         self.write(!self.for_messages, text);
     }
 
-    /// What is said beside the product.
+    /// Prints a note to standard error.
     pub fn note(&mut self, text: &str) {
         self.write(false, text);
     }
 
-    /// A warning that is about no place in the source.
+    /// Prints a warning without a place in the source.
     pub fn warning(&mut self, text: &str) {
         if self.json {
-            return self.message(&report::general("warning", text));
+            return self.message(&report::message_to_json_line("warning", text));
         }
         let word = self.paint("1;33", "warning");
         self.note(&format!("{word}: {text}\n"));
     }
 
-    /// An error and its causes.
+    /// Prints an error with its causes.
     pub fn error(&mut self, error: &anyhow::Error) {
         let text = format!("{error:#}");
         if self.json {
-            return self.message(&report::general("error", &text));
+            return self.message(&report::message_to_json_line("error", &text));
         }
         let word = self.paint("1;31", "error");
         self.note(&format!("{word}: {text}\n"));
     }
 
-    /// Ends a command: its exit code, which is not 0 where output was lost.
+    /// Returns the final exit code of a command, which is not 0 if a write failed.
     pub fn finish(&mut self, code: u8) -> u8 {
         let Some(lost) = self.lost.take() else {
             return code;
@@ -129,13 +129,13 @@ impl Shell {
         };
         match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Ok(()) => {}
-            // Nobody is left to tell when output is closed early, as by `head`.
+            // The reader has closed the pipe, as `head` does.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             Err(error) => self.lost = Some(format!("cannot write to {name}: {error}")),
         }
     }
 
-    /// A unified diff, coloured where there is colour.
+    /// Prints a unified diff, with colour if enabled.
     pub fn diff(&mut self, diff: &str) {
         if !self.color {
             return self.out(diff);
@@ -159,7 +159,7 @@ impl Shell {
         self.out(&painted);
     }
 
-    /// Asks a yes-or-no question where somebody can answer; otherwise, and at the end of input, `default`.
+    /// Asks a yes-or-no question. Returns `default` if the shell is not interactive, and at the end of input.
     pub fn confirm(&mut self, question: &str, default: bool) -> bool {
         if !self.interactive {
             return default;
@@ -174,7 +174,7 @@ impl Shell {
                 "" => return default,
                 "y" | "yes" => return true,
                 "n" | "no" => return false,
-                _ => self.note("please answer yes or no\n"),
+                _ => self.note("Please answer yes or no.\n"),
             }
         }
     }
@@ -188,8 +188,8 @@ impl Shell {
     }
 }
 
-/// Text as a terminal may have it: names and source of a repository can hold sequences that clear the screen, write into
-/// the clipboard or show lines in another order. Colours stay, and all else is shown as its number.
+/// Escapes control characters for a terminal: names and source in a repository can contain sequences that clear the
+/// screen, write to the clipboard or reorder text. Colours are kept, all others are shown as numbers.
 fn harmless(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
@@ -228,7 +228,7 @@ fn color_sequence(text: &str) -> Option<usize> {
     rest[end..].starts_with('m').then_some(end + 3)
 }
 
-/// Whether a terminal of this type shows colour. One that does not say what it is gets none, as from other programs.
+/// Returns whether a terminal type supports colour. As in other programs, an unset type does not.
 fn shows_color(terminal: Option<&OsStr>) -> bool {
     match terminal {
         Some(terminal) => terminal != "dumb" && !terminal.is_empty(),
@@ -236,8 +236,7 @@ fn shows_color(terminal: Option<&OsStr>) -> bool {
     }
 }
 
-/// Standard output as a file: the library's own stream takes it for success when nothing can be written because the
-/// stream is closed or was opened to read.
+/// Returns standard output as a file: std's own stream ignores errors of a closed or read-only stream.
 #[cfg(unix)]
 fn standard_output() -> Box<dyn Write + Send> {
     use std::os::fd::AsFd;

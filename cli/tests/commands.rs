@@ -111,8 +111,14 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
         ("--group Cache --version v1 --kind A", "group `Cache`"),
         ("--group cache --version 1 --kind A", "version `1`"),
         ("--group cache --version v1 --kind memcached", "kind `memcached`"),
-        ("--group cache --version v1 --kind Mod", "module `mod`"),
-        ("--group cache --version v1 --kind Type", "module `type`"),
+        (
+            "--group cache --version v1 --kind Mod",
+            "`mod` is not a valid Rust module name",
+        ),
+        (
+            "--group cache --version v1 --kind Type",
+            "`type` is not a valid Rust module name",
+        ),
         ("--group cache --version v1 --kind Option", "kind `Option`"),
         (
             "--group cache --version v1 --kind Cup --plural Cups",
@@ -120,7 +126,7 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
         ),
         (
             "--group cache --version v1 --kind Cup --plural memcacheds",
-            "the plural `memcacheds` already",
+            "already has the plural `memcacheds`",
         ),
         (
             "--group cache --version v1 --kind MemcachedSpec",
@@ -128,31 +134,31 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
         ),
         (
             "--group cache --version v1 --kind MemCached",
-            "cannot be told from `Memcached`",
+            "same file or object names as kind `Memcached`",
         ),
         (
             "--group other --version v1 --kind Cup",
-            "needs the layout with several groups",
+            "multiple groups are not enabled",
         ),
         (
             "--group cache --version v1 --kind Memcached --plural mcs",
-            "has the plural `memcacheds` already",
+            "already has the plural `memcacheds`",
         ),
         (
             "--group cache --version v1 --kind Memcached --namespaced=false",
-            "one scope serves",
+            "must have the same scope",
         ),
         (
             "--group cache --version v1 --kind Memcached --controller",
-            "has a controller already",
+            "already has a controller",
         ),
         (
             "--group cache --version v1 --kind Cup --resource=false",
-            "there are no types of `Cup`",
+            "kind `Cup` has no API types",
         ),
         (
             "--group cache --version v1 --kind Cup --resource=false --controller=false",
-            "nothing to do",
+            "nothing to scaffold",
         ),
     ] {
         refused(&folder, &format!("create api {arguments}"), expected);
@@ -160,9 +166,9 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
     refused(
         &folder,
         "init --domain other.org",
-        "is already the project `shop`",
+        "already initialized as project `shop`",
     );
-    refused(&folder, "init --multigroup", "cannot be changed");
+    refused(&folder, "init --multigroup", "cannot change");
     assert_eq!(folder.run("create api").code, 2);
 }
 
@@ -402,7 +408,7 @@ fn versions_are_converted_through_a_hub() {
     refused(
         &folder,
         convert,
-        "there are no types of `Memcached` in cache/v1: write them with `rbuilder create api",
+        "kind `Memcached` has no API types in cache/v1: scaffold them with `rbuilder create api",
     );
     folder
         .run("create api --group cache --version v1 --kind Memcached")
@@ -421,7 +427,7 @@ fn versions_are_converted_through_a_hub() {
     refused(
         &folder,
         "create webhook --group cache --version v1 --kind Memcached --conversion --spoke v1alpha1",
-        "converted through `v1alpha1` already",
+        "the hub version of `Memcached` is `v1alpha1`",
     );
 }
 
@@ -429,19 +435,19 @@ fn versions_are_converted_through_a_hub() {
 fn webhooks_of_nothing_are_refused() {
     let folder = with_api();
     for (arguments, expected) in [
-        ("--version v1alpha1 --kind Memcached", "nothing was asked for"),
+        ("--version v1alpha1 --kind Memcached", "no webhook requested"),
         (
             "--version v1 --kind Memcached --defaulting",
-            "there are no types of `Memcached` in cache/v1",
+            "kind `Memcached` has no API types in cache/v1",
         ),
         (
             "--version v1alpha1 --kind Cup --validation",
-            "there are no types of `Cup`",
+            "kind `Cup` has no API types",
         ),
         ("--version alpha --kind Memcached --validation", "version `alpha`"),
         (
             "--version v1alpha1 --kind Memcached --conversion --spoke v1alpha1",
-            "cannot be converted to itself",
+            "cannot be hub and spoke",
         ),
     ] {
         refused(
@@ -451,7 +457,7 @@ fn webhooks_of_nothing_are_refused() {
         );
     }
     folder.write("src/webhook.rs", "// mine\n");
-    refused(&folder, WEBHOOK, "src/webhook.rs is there already");
+    refused(&folder, WEBHOOK, "src/webhook.rs exists");
     folder.remove("src/webhook.rs");
     folder.write("src/main.rs", "fn main() {}\n");
     refused(

@@ -140,7 +140,7 @@ fn only_looking(folder: &Folder) {
             ran.err
         );
         // What stands between two states is not answered for.
-        let between = ran.err.contains("between two states");
+        let between = ran.err.contains("in an inconsistent state");
         assert!(!between || ran.code == 1, "{line}: {}", ran.err);
     }
 }

@@ -187,14 +187,14 @@ fn pasted_lines_let_the_command_go_on() {
         let err = refused(
             &folder,
             &webhook(flag),
-            &[HANDLERS, "does not end in calls on a `Webhook`"],
+            &[HANDLERS, "does not end in method calls on a `Webhook`"],
         );
         let lines = lines_to_add(&err);
         let (calls, functions) = lines
-            .split_once("// beside `webhook()`:\n")
+            .split_once("// add next to `webhook()`:\n")
             .unwrap_or((&lines, ""));
         let calls = calls
-            .strip_prefix("// at the end of what `webhook()` returns:\n")
+            .strip_prefix("// append to the result of `webhook()`:\n")
             .expect(&err);
         let pasted = broken.replace("new();", &format!("new()\n{calls};"));
         folder.write(HANDLERS, &format!("{pasted}\n{functions}"));
@@ -278,7 +278,7 @@ fn pasted_lines_let_the_command_go_on() {
     let err = refused(
         &folder,
         &webhook("--defaulting"),
-        &["src/main.rs", "something else than a variable"],
+        &["src/main.rs", "is not a variable"],
     );
     let pasted = main.replace(
         "    controller::",
@@ -296,14 +296,14 @@ fn a_file_of_another_kind_is_never_taken() {
     folder.run(&api("v2", "CupConversion")).ok();
     let convert = webhook("--conversion --spoke v2");
     for force in ["", " --force"] {
-        let expected = ["src/api/v2/cup_conversion.rs belongs to the kind `CupConversion` of cache/v2"];
+        let expected = ["src/api/v2/cup_conversion.rs belongs to kind `CupConversion` of cache/v2"];
         let err = refused(&folder, &format!("{convert}{force}"), &expected);
         assert!(!err.contains("--force"), "{err}");
     }
     let folder = project();
     folder.run(&convert).ok();
     for force in ["", " --force"] {
-        let expected = ["src/api/v2/cup_conversion.rs belongs to the kind `Cup` of cache/v1"];
+        let expected = ["src/api/v2/cup_conversion.rs belongs to kind `Cup` of cache/v1"];
         refused(
             &folder,
             &format!("{}{force}", api("v2", "CupConversion")),
@@ -318,7 +318,7 @@ fn a_file_of_another_kind_is_never_taken() {
         refused(
             &folder,
             &format!("{} --force", api("v1", kind)),
-            &[file, "belongs to the kind `Cup`"],
+            &[file, "belongs to kind `Cup`"],
         );
     }
 
@@ -326,13 +326,9 @@ fn a_file_of_another_kind_is_never_taken() {
     folder.run(&format!("{INIT} --multigroup")).ok();
     folder.run("create api --group a-b --version v1 --kind Cup").ok();
     for (group, kind, part) in [
-        ("a.b", "Cup", "would share the folder src/api/a_b/"),
-        ("a.b", "Mug", "would share the folder src/api/a_b/"),
-        (
-            "a",
-            "BCup",
-            "tests/a_b_cup.rs belongs to the kind `Cup` of a-b/v1",
-        ),
+        ("a.b", "Cup", "would share the directory src/api/a_b/"),
+        ("a.b", "Mug", "would share the directory src/api/a_b/"),
+        ("a", "BCup", "tests/a_b_cup.rs belongs to kind `Cup` of a-b/v1"),
     ] {
         for force in ["", " --force"] {
             let command = format!("create api --group {group} --version v1 --kind {kind}{force}");
@@ -357,7 +353,7 @@ fn conversions_that_somebody_wrote_serve_as_they_are() {
     refused(
         &folder,
         &webhook("--conversion --spoke v2"),
-        &[path, "hold something else"],
+        &[path, "already exist with different content"],
     );
 }
 

@@ -264,7 +264,10 @@ fn messages_for_editors_are_lines_of_json_in_rustcs_form() {
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect();
     assert_eq!(lines.len(), 3, "{}", ran.out);
-    assert_eq!(lines[2]["message"], "2 errors in the source; nothing was written");
+    assert_eq!(
+        lines[2]["message"],
+        "found 2 errors in the source; no files were written"
+    );
     let message = &lines[0];
     assert_eq!(message["$message_type"], "diagnostic");
     assert_eq!(message["level"], "error");
@@ -306,7 +309,7 @@ fn standard_output_holds_nothing_but_messages() {
     let message: Value = serde_json::from_str(&ran.out).expect("one line");
     assert_eq!(
         message["message"],
-        "the manifests are stale: run `rbuilder manifests`"
+        "the manifests are not up to date: run `rbuilder manifests`"
     );
     assert!(ran.err.contains("+++ b/config/rbac/role.yaml"), "{}", ran.err);
     let ran = folder.run("manifests --message-format json --stdout").ok();
@@ -333,7 +336,7 @@ fn what_cannot_be_read_is_named() {
     let ran = folder.run("manifests");
     assert_eq!(ran.code, 1);
     assert!(
-        ran.err.contains("the file cannot be read: it is not UTF-8 text"),
+        ran.err.contains("the file cannot be read: it is not valid UTF-8"),
         "{}",
         ran.err
     );

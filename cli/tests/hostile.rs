@@ -154,22 +154,20 @@ fn what_is_no_journal() {
             symlink("/dev/zero", path).unwrap()
         }),
         ("it is a symbolic link", &|path| symlink(JOURNAL, path).unwrap()),
-        ("it is a folder", &|path| fs::create_dir(path).unwrap()),
+        ("it is a directory", &|path| fs::create_dir(path).unwrap()),
         ("it is a pipe, a socket or a device", &|path| fifo(path)),
         ("it is a pipe, a socket or a device", &|path| {
             drop(std::os::unix::net::UnixListener::bind(path).unwrap());
         }),
-        ("it is a file with more than one name", &|path| {
+        ("it has more than one hard link", &|path| {
             fs::write(path.with_file_name("other"), "").unwrap();
             fs::hard_link(path.with_file_name("other"), path).unwrap();
         }),
         ("it is too large", &|path| {
             File::create(path).unwrap().set_len(1 << 40).unwrap()
         }),
-        ("line 1 is not one of a journal", &|path| {
-            fs::write(path, "[]\n").unwrap()
-        }),
-        ("it is not UTF-8 text", &|path| {
+        ("line 1 is invalid", &|path| fs::write(path, "[]\n").unwrap()),
+        ("it is not valid UTF-8", &|path| {
             fs::write(path, b"\xff\xfe\n").unwrap()
         }),
     ];
@@ -202,7 +200,7 @@ fn a_journal_that_names_what_to_do() {
                 JOURNAL,
                 &format!("{{\"folders\":[],\"entries\":[{entry}]}}\nstaged\nrenamed\n"),
             );
-            refused(&folder, &outside, "line 1 is not one of a journal");
+            refused(&folder, &outside, "line 1 is invalid");
         }
     }
 }
@@ -306,7 +304,7 @@ fn journals_from_elsewhere() {
     forge(&folder, "", &create_entry("a.yaml", ""), "");
     let copy = project();
     copy.write(JOURNAL, &folder.tree()[JOURNAL]);
-    refused(&copy, &outside, "it was written elsewhere");
+    refused(&copy, &outside, "it was copied from elsewhere");
 
     // One that git tracks, in the repository around the project, whatever the journal says.
     for around in [false, true] {
@@ -421,7 +419,7 @@ fn checks_beside_a_command_see_one_state() {
                 .expect("it runs");
             let err = String::from_utf8_lossy(&ran.stderr).into_owned();
             assert!(
-                ran.status.success() || err.contains("is at work in"),
+                ran.status.success() || err.contains("is running in"),
                 "{err}{}",
                 String::from_utf8_lossy(&ran.stdout)
             );
@@ -456,7 +454,7 @@ fn a_check_waits_for_a_command() {
     let ran = quickly(&folder, "manifests --check");
     assert_eq!(ran.code, 1);
     assert!(
-        ran.err.contains("another rbuilder command is at work in"),
+        ran.err.contains("another rbuilder command is running in"),
         "{}",
         ran.err
     );

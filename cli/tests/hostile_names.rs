@@ -63,17 +63,17 @@ fn every_name_that_a_template_uses_is_known() {
 
 /// Names that are refused, with a word of the reason.
 const REFUSED: [(&str, &str); 11] = [
-    ("Default", "would hide the name"),
-    ("Option", "would hide the name"),
-    ("S", "would hide the name"),
-    ("String", "would hide the name"),
-    ("Vec", "would hide the name"),
-    ("Box", "keeps for itself"),
-    ("Gen", "keeps for itself"),
-    ("Self", "keeps for itself"),
-    ("Type", "keeps for itself"),
-    ("Lib", "keeps for itself"),
-    ("Rbuilder", "hide the crate"),
+    ("Default", "would shadow the Rust name"),
+    ("Option", "would shadow the Rust name"),
+    ("S", "would shadow the Rust name"),
+    ("String", "would shadow the Rust name"),
+    ("Vec", "would shadow the Rust name"),
+    ("Box", "not a valid Rust module name"),
+    ("Gen", "not a valid Rust module name"),
+    ("Self", "not a valid Rust module name"),
+    ("Type", "not a valid Rust module name"),
+    ("Lib", "not a valid Rust module name"),
+    ("Rbuilder", "shadow the crate"),
 ];
 
 #[test]

@@ -24,7 +24,7 @@ fn refusal(folder: &Folder, command: &str) -> String {
 
 /// The indented lines below the line that names a file to write.
 fn file<'a>(said: &'a str, path: &str) -> String {
-    let (_, rest) = said.split_once(&format!("write a file {path}:\n\n")).expect(said);
+    let (_, rest) = said.split_once(&format!("create {path}:\n\n")).expect(said);
     let is_code = |line: &&'a str| line.is_empty() || line.starts_with("    ");
     let lines = rest.lines().take_while(is_code);
     let lines = lines.map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line)));
@@ -46,7 +46,7 @@ fn a_controller_is_written_by_hand() {
             "create api --group apps --version v1 --kind Deployment --resource=false",
         );
         assert!(
-            said.contains("`Deployment` of apps/v1 is a kind of Kubernetes"),
+            said.contains("`Deployment` in apps/v1, which is a built-in kind of Kubernetes"),
             "{said}"
         );
         let code = file(&said, "src/controller/deployment.rs");
@@ -106,7 +106,7 @@ fn groups_are_known_as_people_write_them() {
                 &folder,
                 &format!("create {command} --group {group} --version {version} --kind {kind}"),
             );
-            assert_eq!(said.contains("is a kind of Kubernetes"), known, "{said}");
+            assert_eq!(said.contains("is a built-in kind of Kubernetes"), known, "{said}");
         }
     }
 }
@@ -123,7 +123,7 @@ fn a_webhook_is_written_by_hand() {
         &folder,
         "create webhook --group core --version v1 --kind Pod --validation",
     );
-    assert!(!said.contains("serves no webhooks yet"), "{said}");
+    assert!(!said.contains("has no webhook server yet"), "{said}");
     let code = file(&said, "src/webhook/pod.rs");
     folder.write("src/webhook/pod.rs", &code);
     let list = "src/webhook/mod.rs";

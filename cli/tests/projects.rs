@@ -119,7 +119,7 @@ fn a_command_waits_for_no_other_and_says_so() {
         assert_eq!(ran.code, 1, "{command}");
         assert!(
             ran.err
-                .starts_with("error: another rbuilder command is at work in "),
+                .starts_with("error: another rbuilder command is running in "),
             "{command}: {}",
             ran.err
         );
@@ -142,7 +142,7 @@ fn commands_side_by_side_lose_nothing() {
                 return;
             }
             assert!(
-                ran.err.starts_with("error: another rbuilder command is at work"),
+                ran.err.starts_with("error: another rbuilder command is running"),
                 "{}",
                 ran.err
             );
@@ -264,7 +264,7 @@ fn a_cluster_scoped_kind_in_a_namespaced_project_is_warned_about() {
     let command = format!("{CUP} --namespaced=false");
     let ran = folder.run(&format!("{command} --dry-run")).ok();
     assert!(
-        ran.err.contains("warning: `Cup` lives in no namespace"),
+        ran.err.contains("warning: kind `Cup` is cluster-scoped"),
         "{}",
         ran.err
     );
@@ -441,8 +441,8 @@ fn files_of_others_are_named_in_one_error() {
         assert_eq!(ran.code, 1);
         assert_eq!(
             ran.err,
-            "error: these files are there already and hold something else:\n  README.md\n  src/api/mod.rs\n\
-             nothing was written; move them away, or replace them with `--force`\n"
+            "error: these files already exist with different content:\n  README.md\n  src/api/mod.rs\n\
+             no files were written; move them away, or overwrite them with `--force`\n"
         );
         assert_eq!(folder.tree(), before);
     }
@@ -489,18 +489,18 @@ fn mistakes_in_the_source_are_data_for_every_command() {
         assert!(
             answer["error"]
                 .as_str()
-                .is_some_and(|error| error.starts_with("an error in the source; nothing was written")),
+                .is_some_and(|error| error.starts_with("found 1 error in the source; no files were written")),
             "{command}: {answer}"
         );
         assert_eq!(answer["diagnostics"][0]["path"], path, "{command}");
         assert_eq!(
-            answer["diagnostics"][0]["start"]["line"], 24,
+            answer["diagnostics"][0]["start"]["line"], 25,
             "{command}: {answer}"
         );
 
         let ran = folder.run(command);
         assert!(
-            ran.err.contains("--> src/api/v1alpha1/memcached.rs:24:"),
+            ran.err.contains("--> src/api/v1alpha1/memcached.rs:25:"),
             "{command}: {}",
             ran.err
         );

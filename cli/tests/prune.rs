@@ -81,12 +81,12 @@ fn a_lost_mod_line_deletes_no_crd() {
     let folder = operator();
     folder.write("src/lib.rs", "pub mod deploy;\npub mod pods;\n");
     let said = [
-        "`config/crd/bases/x.io_cups.yaml` would be deleted, and the kind is still in the source: no `mod` leads to the file",
+        "`config/crd/bases/x.io_cups.yaml` would be deleted, but the source still defines the kind: no `mod` declares the file",
         "--> src/cup.rs:3:12",
         "--> src/old.rs:3:12",
         "`config/webhook/manifests.yaml` would lose the webhook `vcup-v1.kb.io`",
-        "add the `mod` line, or delete the file; `rbuilder manifests --prune` drops it all the same",
-        "nothing was written",
+        "add the `mod` declaration, or delete the file; to remove it anyway, run `rbuilder manifests --prune`",
+        "no files were written",
     ];
     let ran = refused(&folder, "manifests", &said);
     assert!(!ran.err.contains("is ignored"), "said twice: {}", ran.err);
@@ -106,7 +106,7 @@ fn a_lost_mod_line_loses_no_version() {
     let folder = operator();
     without(&folder, "old");
     let said =
-        "`config/crd/bases/x.io_cups.yaml` would lose the version `v1beta1`, which is still in the source";
+        "`config/crd/bases/x.io_cups.yaml` would lose version `v1beta1`, which the source still defines";
     refused(&folder, "manifests", &[said, "--> src/old.rs:3:12"]);
     folder.run("manifests --prune").ok();
     assert!(!folder.tree()[CRD].contains("v1beta1"));
@@ -114,7 +114,7 @@ fn a_lost_mod_line_loses_no_version() {
 
 #[test]
 fn a_lost_mod_line_loses_no_permission() {
-    let said = "`config/rbac/role.yaml` would lose permissions that this marker asks for";
+    let said = "`config/rbac/role.yaml` would lose permissions that this marker requests";
     // Some of them, and then all.
     let folder = operator();
     without(&folder, "deploy");
@@ -188,9 +188,9 @@ fn what_a_feature_leaves_out_stays() {
         &folder,
         "manifests --no-default-features",
         &[
-            "would lose the version `v1beta1`, which is still in the source: a `cfg` leaves it out",
+            "would lose version `v1beta1`, which the source still defines: a `cfg` excludes it",
             "--> src/deploy.rs:2:1",
-            "turn it on with `--features`",
+            "activate it with `--features`",
         ],
     );
     folder.run("manifests --no-default-features --prune").ok();
@@ -214,7 +214,7 @@ fn a_kind_of_a_package_that_is_no_longer_listed_stays() {
     refused(
         &folder,
         "manifests",
-        &["this run does not read the file", "--> libs/b/src/lib.rs:3:12"],
+        &["the file is not part of this run", "--> libs/b/src/lib.rs:3:12"],
     );
 }
 
@@ -250,7 +250,7 @@ fn a_run_over_one_package_empties_nothing() {
         &[
             "would lose permissions",
             "--> c/src/lib.rs:1:1",
-            "this run does not read the file",
+            "the file is not part of this run",
         ],
     );
 }

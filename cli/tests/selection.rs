@@ -150,7 +150,7 @@ fn what_is_skipped_is_not_deleted_by_the_way() {
         &folder,
         "manifests",
         &[
-            "it is not among the kinds to write",
+            "the kind is not selected",
             "elsewhere.org_plates.yaml` would be deleted",
         ],
     );

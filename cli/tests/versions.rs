@@ -201,7 +201,7 @@ fn types_that_cannot_be_copied_leave_their_names() {
     let shared = "use super::shared::Size;\n";
     for (reason, spoil) in [
         (
-            "it names things of the module above it with `super::`",
+            "it refers to its parent module with `super::`",
             Box::new(|folder: &Folder| {
                 change(
                     folder,
@@ -212,7 +212,7 @@ fn types_that_cannot_be_copied_leave_their_names() {
             }) as Box<dyn Fn(&Folder)>,
         ),
         (
-            "it is not there",
+            "the file does not exist",
             Box::new(|folder: &Folder| {
                 folder.write("src/api/v1/moved.rs", &folder.tree()[TYPES]);
                 folder.remove(TYPES);
@@ -232,7 +232,7 @@ fn types_that_cannot_be_copied_leave_their_names() {
         let ran = folder.run(V2).ok();
         assert!(
             ran.err
-                .contains("warning: src/api/v2/cup.rs begins without the fields")
+                .contains("warning: src/api/v2/cup.rs does not have the fields")
                 && ran.err.contains(reason),
             "{}",
             ran.err

@@ -1,9 +1,8 @@
-//! What rbuilder scaffolds: template files, the names they may use, and where each of them goes.
+//! The files that rbuilder scaffolds: templates, their contexts and their destinations.
 //!
-//! A template is a file under `files/` with the suffix `.tera`, so that neither git nor Cargo acts on it in this
-//! repository, and a row in [`TEMPLATES`]. Syntax is tera's own (`{{ }}`, `{% %}`); a workflow that needs `${{ }}`
-//! writes it in a `{% raw %}` block. Nothing here knows Kubernetes or touches a file: contexts arrive computed,
-//! text goes out.
+//! A template is a file in `files/` and a row in [`TEMPLATES`]. The suffix `.tera` keeps git and Cargo from using the file in
+//! this repository. The syntax is tera's (`{{ }}`, `{% %}`); a workflow that needs `${{ }}` has it in a `{% raw %}` block.
+//! This crate has no Kubernetes logic and does no I/O: it renders computed contexts to text.
 
 mod context;
 mod names;
@@ -17,18 +16,18 @@ pub use context::{ApiContext, ProjectContext, SpokeContext, WebhookContext};
 pub use names::USED_NAMES;
 pub use table::{Command, OnExists, TEMPLATES, Template, When};
 
-/// A file that a command wants to be there.
+/// A rendered file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// Relative to the project, with `/` between folders.
+    /// Path relative to the project, separated by `/`.
     pub path: String,
-    /// What it holds.
+    /// Content of the file.
     pub text: String,
-    /// What to do when the file is there already.
+    /// Handling of an existing file.
     pub on_exists: OnExists,
 }
 
-/// A template asked for a name that its context does not have, or is not well formed.
+/// The error of a template with invalid syntax, or with a name that its context does not have.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot render the template `{template}`")]
 pub struct TemplateError {
@@ -37,20 +36,20 @@ pub struct TemplateError {
     source: tera::Error,
 }
 
-/// The files of `init`, in the order of the table.
+/// Renders the files of `init`, in the order of the table.
 ///
 /// # Errors
-/// When a template uses a name that [`ProjectContext`] does not have.
+/// Fails if a template uses a name that [`ProjectContext`] does not have.
 pub fn init_files(project: &ProjectContext) -> Result<Vec<Rendered>, TemplateError> {
     let mut context = Context::new();
     context.insert("project", project);
     render(Command::Init, project, None, &context)
 }
 
-/// The files of `create api`, in the order of the table.
+/// Renders the files of `create api`, in the order of the table.
 ///
 /// # Errors
-/// When a template uses a name that the contexts do not have.
+/// Fails if a template uses a name that the contexts do not have.
 pub fn api_files(project: &ProjectContext, api: &ApiContext) -> Result<Vec<Rendered>, TemplateError> {
     let mut context = Context::new();
     context.insert("project", project);
@@ -58,10 +57,10 @@ pub fn api_files(project: &ProjectContext, api: &ApiContext) -> Result<Vec<Rende
     render(Command::CreateApi, project, Some(api), &context)
 }
 
-/// The files of `create webhook`, in the order of the table, and after them those of each conversion.
+/// Renders the files of `create webhook`, in the order of the table, followed by those of each conversion.
 ///
 /// # Errors
-/// When a template uses a name that the contexts do not have.
+/// Fails if a template uses a name that the contexts do not have.
 pub fn webhook_files(
     project: &ProjectContext,
     api: &ApiContext,
@@ -108,7 +107,7 @@ fn render(
         .collect()
 }
 
-/// Parsed once; an error is a mistake in this crate, which every test of a command meets.
+/// The templates, parsed once. An error is a bug in this crate and makes every test of a command fail.
 static ENGINE: LazyLock<Result<Tera, (&'static str, tera::Error)>> = LazyLock::new(|| {
     let mut engine = Tera::new();
     engine.autoescape_on(Vec::<&str>::new());
@@ -123,7 +122,7 @@ static ENGINE: LazyLock<Result<Tera, (&'static str, tera::Error)>> = LazyLock::n
     Ok(engine)
 });
 
-/// Destinations are templates too; they live beside the files under a name no file has.
+/// Returns the template name of a destination, which is a template as well; no file has such a name.
 fn destination_name(template: &Template) -> String {
     format!("destination of {}", template.name)
 }

@@ -1,9 +1,9 @@
-//! The type names that templates use for themselves.
+//! The type names that templates use.
 
-/// Every name in upper camel case that stands in the Rust code of a template, in order.
+/// All names in upper camel case in the Rust code of templates, in order.
 ///
-/// A kind may be called like any of them: modules that name it as well write it by a path (`v1::Action`), so that neither
-/// hides the other. A test holds the list to the templates.
+/// A kind may have any of these names: modules that use both refer to the kind by a path (`v1::Action`), so that neither
+/// shadows the other. A test compares the list with the templates.
 pub const USED_NAMES: &[&str] = &[
     "Action",
     "AdmissionRequest",

@@ -1,21 +1,22 @@
-//! Which template goes where: one row each. The folder under `files/` names the command.
+//! The table of templates with their destinations. The directory in `files/` is that of the command.
 
 use crate::{ApiContext, ProjectContext};
 
-/// A row of the table.
+/// A template, a row of the table.
 #[derive(Debug)]
 pub struct Template {
-    /// Path under `files/`.
+    /// Path in `files/`.
     pub name: &'static str,
     /// Path in the project, itself a template.
     pub destination: &'static str,
-    /// The command that writes it.
+    /// The command that scaffolds it.
     pub command: Command,
-    /// The condition on the command's answers under which it is written.
+    /// The condition under which it is scaffolded.
     pub when: When,
-    /// What to do when the file is there already.
+    /// Handling of an existing file.
     pub on_exists: OnExists,
-    pub(crate) text: &'static str,
+    /// Source of the template.
+    pub text: &'static str,
 }
 
 /// A command that scaffolds.
@@ -27,24 +28,24 @@ pub enum Command {
     CreateApi,
     /// `rbuilder create webhook`
     CreateWebhook,
-    /// `rbuilder create webhook`, once for each version that is converted
+    /// `rbuilder create webhook`, once for each spoke version
     CreateSpoke,
 }
 
-/// When a template takes part.
+/// The condition under which a template is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Whenever its command runs.
+    /// Always.
     Always,
-    /// When API types are asked for.
+    /// API types are requested.
     Resource,
-    /// When API types are asked for in a project with several groups.
+    /// API types are requested in a project with several groups.
     ResourceInGroup,
-    /// When a controller is asked for.
+    /// A controller is requested.
     Controller,
-    /// When a controller is asked for in a project with several groups.
+    /// A controller is requested in a project with several groups.
     ControllerInGroup,
-    /// Whenever its command runs in a project with several groups.
+    /// The project has several groups.
     InGroup,
 }
 
@@ -63,12 +64,12 @@ impl When {
     }
 }
 
-/// What becomes of a file that is there already.
+/// Handling of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnExists {
-    /// The file is the command's own: a different one is a conflict, and `--force` replaces it.
+    /// The file belongs to the command: a different one is a conflict, which `--force` overwrites.
     Owned,
-    /// Several commands add to the file: it stays, and the command edits it.
+    /// Several commands add to the file: it is kept and edited.
     Shared,
 }
 

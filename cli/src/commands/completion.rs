@@ -1,4 +1,4 @@
-//! `rbuilder completion`: a script for a shell.
+//! `rbuilder completion`: prints a completion script for a shell.
 
 use anyhow::Result;
 use clap::CommandFactory;

@@ -1,11 +1,11 @@
-//! `rbuilder create webhook`: what the API server asks about a kind, and everything it needs to be asked.
+//! `rbuilder create webhook`: scaffolds the webhooks of a kind, with the manifests that serve them.
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
-use super::create_api::{ApiPlaces, add_modules, check_module_place, edit};
+use super::create_api::{ApiPlaces, add_modules, check_module_place, edit_file};
 use super::kubernetes_kind::Known;
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{kustomization, rust};
@@ -17,18 +17,16 @@ use crate::tree::Tree;
 
 pub(super) fn run(dir: &Path, flags: &WebhookFlags, shell: &mut Shell) -> Result<u8> {
     check_flags(flags)?;
-    let next = "next, say in src/webhook/ what is filled in, refused or converted, then:\n  make manifests test\n\
-                    without certificates the operator runs with `ENABLE_WEBHOOKS=false make run`\n";
     execute("create webhook", dir, flags.plan, shell, &mut |tree| {
-        Ok(plan(tree, flags)?.with_next(next))
+        plan_create_webhook(tree, flags)
     })
 }
 
-/// What `create webhook` would change.
+/// Returns the changes that `create webhook` makes.
 ///
 /// # Errors
-/// When the kind or a version of it is not there, a file is in the way, or one is not laid out as an edit needs it.
-pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
+/// Fails if the kind or a version does not exist, if files conflict, or if a file cannot be edited.
+pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
     check_flags(flags)?;
     let mut project = scaffold::require_project(tree)?;
     let request = Request::new(&project, flags, tree)?;
@@ -36,7 +34,7 @@ pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
     let api = request.api(&project);
     let webhook = request.context(&project, &request.webhooks, &api);
     let files = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
-    owners::check(&project, tree, &request.resource, &files)?;
+    owners::check_file_owners(&project, tree, &request.resource, &files)?;
 
     let mut plan = Plan::default();
     let handlers = format!("src/{}/{}.rs", webhook.folder, api.module);
@@ -50,10 +48,10 @@ pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
         let is_theirs = there.is_some() && !untouched && !flags.force;
         if is_theirs && file.path == handlers {
             grows = Some(file);
-        } else if is_theirs && is_settled(&file.path, &webhook, there.as_deref()) {
+        } else if is_theirs && is_complete(&file.path, &webhook, there.as_deref()) {
             plan.keep(&file.path);
         } else {
-            scaffold::put(&mut plan, tree, &mut project, &[file], flags.force || untouched)?;
+            scaffold::add_files(&mut plan, tree, &mut project, &[file], flags.force || untouched)?;
         }
     }
     plan.check_conflicts()?;
@@ -66,21 +64,42 @@ pub fn plan(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
     }
     add_lines(&mut plan, tree, &context.crate_ident, (&api, &webhook))?;
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
+    let next = next_steps(&api, &request.context(&project, &request.asked, &api), &handlers);
     project.add_resource(request.resource);
     plan.edit(tree, FILE, &project.print())?;
-    Ok(found.into_outcome(plan))
+    Ok(found.into_outcome(plan).with_next(&next))
 }
 
-/// Whether a file that somebody has written, or written in, serves as it is: a test of the webhooks is theirs, and a
-/// conversion is one when it converts.
-fn is_settled(path: &str, webhook: &WebhookContext, text: Option<&str>) -> bool {
+/// Returns the next steps: the files to edit, and the commands that test and run them.
+fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str) -> String {
+    let mut parts = Vec::new();
+    if asked.admission {
+        parts.push(format!("the handlers in {handlers}"));
+    }
+    for spoke in &asked.spokes {
+        let folder = spoke.api_path.replace("::", "/");
+        parts.push(format!(
+            "the conversion in src/{folder}/{}_conversion.rs",
+            api.module
+        ));
+    }
+    format!(
+        "Next: implement {}, then run:\n  make manifests test\n\
+         To run the manager on this machine without webhooks:\n  ENABLE_WEBHOOKS=false make run\n",
+        parts.join(" and ")
+    )
+}
+
+/// Returns whether a file that the user has changed is kept as it is: a test of the webhooks always, a conversion if it
+/// implements one.
+fn is_complete(path: &str, webhook: &WebhookContext, text: Option<&str>) -> bool {
     if path == format!("tests/{}.rs", webhook.test_module) {
         return true;
     }
     path.ends_with("_conversion.rs") && text.is_some_and(rust::has_conversion)
 }
 
-/// Adds to a file of handlers that somebody has written in.
+/// Adds handlers to a file that the user has changed.
 fn add_handlers(
     plan: &mut Plan,
     tree: &Tree,
@@ -103,35 +122,38 @@ fn add_handlers(
         validation: webhook.validation,
         spokes: &spokes,
     };
-    edit(plan, tree, path, "", |text| rust::add_handlers(text, &wanted))
+    edit_file(plan, tree, path, "", |text| rust::add_handlers(text, &wanted))
 }
 
-/// Rules that need no project.
+/// Checks the rules that do not depend on the project.
 fn check_flags(flags: &WebhookFlags) -> Result<()> {
-    let spokes = flags.spoke.iter().map(|version| names::version(version));
-    let named = [names::version(&flags.version), names::kind(&flags.kind)];
+    let spokes = flags.spoke.iter().map(|version| names::check_version(version));
+    let named = [
+        names::check_version(&flags.version),
+        names::check_kind(&flags.kind),
+    ];
     scaffold::check_names(named.into_iter().chain(spokes))?;
     if !(flags.defaulting || flags.validation || flags.conversion) {
         bail!(
-            "nothing was asked for: pass `--defaulting`, `--validation`, or `--conversion --spoke <version>`"
+            "no webhook requested: pass at least one of `--defaulting`, `--validation`, and `--conversion --spoke <version>`"
         );
     }
     if flags.spoke.contains(&flags.version) {
         bail!(
-            "`{}` cannot be converted to itself: leave it out of `--spoke`",
+            "version `{}` cannot be hub and spoke at the same time: remove it from `--spoke`",
             flags.version
         );
     }
     Ok(())
 }
 
-/// Webhooks that are asked for, beside those that are there.
+/// Requested webhooks, in addition to existing ones.
 struct Request {
-    /// The kind as PROJECT will have it.
+    /// The kind as PROJECT will record it.
     resource: Resource,
-    /// What it has afterwards.
+    /// All webhooks of the kind, existing and requested.
     webhooks: Webhooks,
-    /// The request of this command.
+    /// The requested webhooks.
     asked: Webhooks,
 }
 
@@ -156,7 +178,7 @@ impl Request {
                     return Err(known.refuse_webhook(project, tree));
                 }
                 bail!(
-                    "there are no types of `{}` in {}/{version}: write them with `rbuilder create api --group {} --version {version} --kind {}`",
+                    "kind `{}` has no API types in {}/{version}: scaffold them with `rbuilder create api --group {} --version {version} --kind {}`",
                     flags.kind,
                     flags.group,
                     flags.group,
@@ -175,7 +197,7 @@ impl Request {
             && hub.version != flags.version
         {
             bail!(
-                "versions of `{}` are converted through `{}` already: pass `--version {}`",
+                "the hub version of `{}` is `{}`: pass `--version {}`",
                 flags.kind,
                 hub.version,
                 hub.version
@@ -205,12 +227,12 @@ impl Request {
     }
 
     fn context(&self, project: &Project, webhooks: &Webhooks, api: &ApiContext) -> WebhookContext {
-        context(project, &self.resource, webhooks, api)
+        webhook_context(project, &self.resource, webhooks, api)
     }
 }
 
-/// Webhooks of a kind, and the places of what serves them, for templates.
-pub(super) fn context(
+/// Returns the template context of the webhooks of a kind.
+pub(super) fn webhook_context(
     project: &Project,
     resource: &Resource,
     webhooks: &Webhooks,
@@ -257,7 +279,7 @@ pub(super) fn context(
     }
 }
 
-/// The names by which a conversion tells a version from the hub.
+/// Returns the template context of the conversion of one version.
 fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     let imported = |api: &ApiContext| format!("crate::{}", api.kind_path);
     let is_by_path = hub.kind_type != hub.kind;
@@ -267,7 +289,7 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
         (format!("{} as Hub", imported(hub)), "Hub".to_owned())
     };
     let mut imports = vec![first, imported(&spoke)];
-    imports.sort_by(|left, right| rust::compare(left, right));
+    imports.sort_by(|left, right| rust::compare_names(left, right));
     SpokeContext {
         version: spoke.version,
         api_path: spoke.api_path,
@@ -278,7 +300,7 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     }
 }
 
-/// The calls that make a `Webhook`, as rustfmt breaks them.
+/// Returns the expression that builds the `Webhook`, formatted as by rustfmt.
 fn chain(defaulting: bool, validation: bool, spokes: &[SpokeContext], kind: &str) -> String {
     let mut calls = Vec::new();
     if defaulting {
@@ -299,7 +321,7 @@ fn chain(defaulting: bool, validation: bool, spokes: &[SpokeContext], kind: &str
     format!("Webhook::new()\n        {}", calls.join("\n        "))
 }
 
-/// The file with the type of a kind: the one that was scaffolded, or another one of its version that holds it now.
+/// Returns the file that defines a kind: the scaffolded one, or another one in the module of its version.
 fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
     let folder = format!("src/{}", api.api_path.replace("::", "/"));
     let usual = format!("{folder}/{}.rs", api.module);
@@ -318,17 +340,17 @@ fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
     Ok(usual)
 }
 
-/// Makes the new files known to the ones that list them.
+/// Registers the new files in the files that list them.
 fn add_lines(
     plan: &mut Plan,
     tree: &Tree,
     crate_ident: &str,
     (api, webhook): (&ApiContext, &WebhookContext),
 ) -> Result<()> {
-    edit(plan, tree, "src/lib.rs", "pub mod webhook;", |text| {
+    edit_file(plan, tree, "src/lib.rs", "pub mod webhook;", |text| {
         rust::add_module(text, "webhook", true)
     })?;
-    edit(
+    edit_file(
         plan,
         tree,
         "src/main.rs",
@@ -338,7 +360,7 @@ fn add_lines(
     let mut parts: Vec<&str> = webhook.path.split("::").collect();
     add_modules(plan, tree, &parts)?;
     let call = format!("{}::webhook()", parts.split_off(1).join("::"));
-    edit(
+    edit_file(
         plan,
         tree,
         "src/webhook/mod.rs",
@@ -348,7 +370,7 @@ fn add_lines(
     for spoke in &webhook.spokes {
         let folder = spoke.api_path.replace("::", "/");
         let module = format!("{}_conversion", api.module);
-        edit(
+        edit_file(
             plan,
             tree,
             &format!("src/{folder}/mod.rs"),
@@ -358,20 +380,20 @@ fn add_lines(
     }
     if !webhook.spokes.is_empty() {
         let types = find_types(plan, tree, api)?;
-        edit(plan, tree, &types, "#[crd(conversion)]", |text| {
+        edit_file(plan, tree, &types, "#[crd(conversion)]", |text| {
             rust::add_conversion(text, &api.kind)
         })?;
     }
     let policies = "config/network-policy/kustomization.yaml";
-    edit(
+    edit_file(
         plan,
         tree,
         policies,
         "resources:\n- allow-webhook-traffic.yaml",
-        |text| kustomization::add(text, "allow-webhook-traffic.yaml"),
+        |text| kustomization::add_resource(text, "allow-webhook-traffic.yaml"),
     )?;
     let default = "config/default/kustomization.yaml";
-    edit(plan, tree, default, "components:\n- ../webhook", |text| {
+    edit_file(plan, tree, default, "components:\n- ../webhook", |text| {
         kustomization::add_component(text, "../webhook")
     })
 }

@@ -1,4 +1,4 @@
-//! `rbuilder init`: a project without kinds.
+//! `rbuilder init`: scaffolds a project without APIs.
 
 use std::path::Path;
 
@@ -24,18 +24,18 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
         .map(|folder| format!("  cd {}\n", folder.display()))
         .unwrap_or_default();
     let next = format!(
-        "next, add a kind:\n{enter}  rbuilder create api --group <group> --version v1alpha1 --kind <Kind>\n"
+        "Next: define a resource with:\n{enter}  rbuilder create api --group <group> --version v1alpha1 --kind <Kind>\n"
     );
     execute("init", &dir, flags.plan, shell, &mut |tree| {
-        Ok(plan(tree, flags)?.with_next(&next))
+        Ok(plan_init(tree, flags)?.with_next(&next))
     })
 }
 
-/// What `init` would change.
+/// Returns the changes that `init` makes.
 ///
 /// # Errors
-/// When a name is not sound, or the folder holds another project or files that are in the way.
-pub fn plan(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
+/// Fails if a name is invalid, or if the directory holds another project or conflicting files.
+pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let mut project = request(tree, flags)?;
     let mut plan = Plan::default();
     let context = scaffold::project_context(&project, tree.root());
@@ -46,14 +46,14 @@ pub fn plan(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
             plan.put_owned(tree, &file.path, &file.text, flags.force)?;
         }
     }
-    scaffold::put(&mut plan, tree, &mut project, &files, flags.force)?;
+    scaffold::add_files(&mut plan, tree, &mut project, &files, flags.force)?;
     plan.check_conflicts()?;
     let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
     plan.edit(tree, FILE, &project.print())?;
     Ok(found.into_outcome(plan))
 }
 
-/// The project that is asked for: flags first, then what PROJECT says, then defaults.
+/// Returns the requested project: flags take precedence over PROJECT, and PROJECT over defaults.
 fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
     let known = scaffold::read_project(tree)?;
     let recorded = known.as_ref().map(|project| &project.known);
@@ -62,15 +62,19 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
         .clone()
         .or_else(|| recorded.map(|known| known.project_name.clone()))
         .or_else(|| Some(tree.folder_name()?.to_lowercase()))
-        .ok_or_else(|| anyhow!("the folder has no name to take: give one with `--project-name`"))?;
+        .ok_or_else(|| {
+            anyhow!("cannot take the project name from the directory: set it with `--project-name`")
+        })?;
     let domain = flags
         .domain
         .clone()
         .or_else(|| recorded.map(|known| known.domain.clone()))
-        .ok_or_else(|| anyhow!("a project needs a domain: `--domain example.com`"))?;
+        .ok_or_else(|| {
+            anyhow!("a domain is required: set it with `--domain`, for example `--domain example.com`")
+        })?;
     scaffold::check_names([
-        names::project_name(&name),
-        names::domain(&domain),
+        names::check_project_name(&name),
+        names::check_domain(&domain),
         owner(flags.owner.as_deref()),
     ])?;
 
@@ -79,7 +83,7 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
         Some(project) => {
             if project.known.project_name != name || project.known.domain != domain {
                 bail!(
-                    "{} is already the project `{}` of `{}`: start another one in another folder",
+                    "{} is already initialized as project `{}` with domain `{}`: use another directory",
                     tree.shown(),
                     project.known.project_name,
                     project.known.domain
@@ -96,9 +100,7 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
     ] {
         let asked = asked.unwrap_or(*set);
         if kinds && asked != *set {
-            bail!(
-                "the project has kinds already, and {FILE} says `{flag}={set}`: it cannot be changed by `init`"
-            );
+            bail!("cannot change `{flag}={set}`: the project already has APIs");
         }
         *set = asked;
     }
@@ -113,11 +115,11 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
     Ok(project)
 }
 
-/// The owner goes into comments and Cargo.toml.
+/// Checks the owner, which is written into comments and Cargo.toml.
 fn owner(owner: Option<&str>) -> names::Verdict {
     match owner {
         Some(owner) if owner.chars().any(|c| c.is_control() || c == '"' || c == '\\') => Err(format!(
-            "owner `{}` has characters that cannot stand in a comment: write one plain line (`--owner`)",
+            "owner `{}` must be a single line without quotes, backslashes and control characters (`--owner`)",
             owner.escape_debug()
         )),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! Which Kubernetes a build is told to take k8s-openapi's types from, where no feature says it.
+//! The Kubernetes version that a build selects for k8s-openapi by environment variable rather than by feature.
 
 use anyhow::{Context, Result, anyhow};
 use rbuilder_generator::{Minor, Sources};
@@ -7,20 +7,20 @@ use toml_edit::{Document, Item};
 const CONFIG: &str = ".cargo/config.toml";
 const VARIABLE: &str = "K8S_OPENAPI_ENABLED_VERSION";
 
-/// What the variable that k8s-openapi's build reads says: the environment's, else that of `[env]` in Cargo's
-/// configuration. A version that rbuilder does not know counts as none: the variable may be meant for another project.
+/// Returns the version in the variable that the build of k8s-openapi reads, from the environment or from `[env]` in
+/// Cargo's configuration. Ignores unsupported versions, because the variable may be meant for another project.
 ///
 /// # Errors
-/// The configuration cannot be read, or is not TOML.
-pub(super) fn configured(sources: &dyn Sources) -> Result<Option<Minor>> {
+/// Fails if the configuration cannot be read or is not TOML.
+pub(super) fn find_configured_version(sources: &dyn Sources) -> Result<Option<Minor>> {
     if let Some(minor) = in_environment(std::env::var(VARIABLE).ok().as_deref()) {
         return Ok(Some(minor));
     }
     let text = sources
         .text(CONFIG)
-        .map_err(|reason| anyhow!("`{CONFIG}` cannot be read: {reason}"))?;
+        .map_err(|reason| anyhow!("cannot read `{CONFIG}`: {reason}"))?;
     match text {
-        Some(text) => in_config(&text).with_context(|| format!("`{CONFIG}` is not TOML")),
+        Some(text) => in_config(&text).with_context(|| format!("cannot parse `{CONFIG}` as TOML")),
         None => Ok(None),
     }
 }

@@ -1,5 +1,5 @@
-//! Controllers and webhooks of Kubernetes' own kinds: which lines to write by hand, as `create` scaffolds for kinds of the
-//! project only.
+//! Controllers and webhooks for Kubernetes' built-in kinds. `create` scaffolds for kinds of the project only; for a
+//! built-in kind it prints the code to write by hand.
 
 use anyhow::{Error, anyhow};
 use rbuilder_generator::{KubernetesKind, find_kubernetes_kind};
@@ -8,7 +8,7 @@ use super::scaffold;
 use crate::project::{Project, names};
 use crate::tree::Tree;
 
-/// Kinds that are in no namespace, among those that operators look at.
+/// Cluster-scoped kinds of Kubernetes.
 const CLUSTER_WIDE: &[&str] = &[
     "APIService",
     "CSIDriver",
@@ -41,23 +41,23 @@ const CLUSTER_WIDE: &[&str] = &[
     "VolumeAttributesClass",
 ];
 
-/// A kind of Kubernetes that a command was asked about as if it were the project's.
+/// A built-in kind of Kubernetes that `create` was run for.
 pub(super) struct Known {
     path: String,
     kind: KubernetesKind,
 }
 
 impl Known {
-    /// The kind that a group, a version and a name stand for on a command line, if Kubernetes has it.
+    /// Finds a built-in kind by the group, version and kind on the command line.
     pub(super) fn find(group: &str, version: &str, kind: &str) -> Option<Known> {
         let (path, kind) = find_kubernetes_kind(group, version, kind)?;
         Some(Known { path, kind })
     }
 
-    /// The refusal to scaffold a controller, with the files to write.
+    /// Returns the error for a controller, with the files to write by hand.
     pub(super) fn refuse_controller(&self, project: &Project) -> Error {
         let Known { path, kind } = self;
-        let (name, module) = (&kind.kind, names::module(&kind.kind));
+        let (name, module) = (&kind.kind, names::module_name(&kind.kind));
         let (group, plural) = (&kind.group, &kind.plural);
         let mut place = String::new();
         if project.known.namespaced && !CLUSTER_WIDE.contains(&name.as_str()) {
@@ -87,8 +87,8 @@ pub async fn reconcile(object: Arc<{name}>, _ctx: Ctx<State>) -> Result {{
         );
         anyhow!(
             "{}\n\n\
-             write a file src/controller/{module}.rs:\n\n{}\n\
-             in src/controller/mod.rs, add a module and let `register` end in a call for it:\n\n    \
+             create src/controller/{module}.rs:\n\n{}\n\
+             in src/controller/mod.rs, declare the module and add the controller to the end of `register`:\n\n    \
              pub mod {module};\n    manager.controller({module}::controller())\n\n\
              then run: make manifests",
             self.refusal(),
@@ -96,10 +96,10 @@ pub async fn reconcile(object: Arc<{name}>, _ctx: Ctx<State>) -> Result {{
         )
     }
 
-    /// The refusal to scaffold webhooks, with the files to write.
+    /// Returns the error for webhooks, with the files to write by hand.
     pub(super) fn refuse_webhook(&self, project: &Project, tree: &Tree) -> Error {
         let Known { path, kind } = self;
-        let (name, module) = (&kind.kind, names::module(&kind.kind));
+        let (name, module) = (&kind.kind, names::module_name(&kind.kind));
         let code = format!(
             r#"use {path};
 use rbuilder::webhook::{{AdmissionRequest, Warnings}};
@@ -126,12 +126,12 @@ fn validate(
         let server = if has_webhooks {
             String::new()
         } else {
-            server(project, tree)
+            webhook_server_steps(project, tree)
         };
         anyhow!(
             "{}\n\n\
-             {server}write a file src/webhook/{module}.rs:\n\n{}\n\
-             in src/webhook/mod.rs, add a module and let `register` end in a call for it:\n\n    \
+             {server}create src/webhook/{module}.rs:\n\n{}\n\
+             in src/webhook/mod.rs, declare the module and add the webhooks to the end of `register`:\n\n    \
              pub mod {module};\n    manager.webhook({module}::webhook())\n\n\
              then run: make manifests",
             self.refusal(),
@@ -149,14 +149,14 @@ fn validate(
             format!("{group}/{version}")
         };
         format!(
-            "`{kind}` of {group} is a kind of Kubernetes, and `rbuilder create` scaffolds for kinds of the project only; \
-             its type is in k8s-openapi, and these lines are written by hand"
+            "cannot scaffold for `{kind}` in {group}, which is a built-in kind of Kubernetes: its type is in the crate k8s-openapi; \
+             write these lines by hand"
         )
     }
 }
 
-/// The steps that give a project without webhooks what serves them.
-fn server(project: &Project, tree: &Tree) -> String {
+/// Returns the steps that set up the webhook server in a project without webhooks.
+fn webhook_server_steps(project: &Project, tree: &Tree) -> String {
     let context = scaffold::project_context(project, tree.root());
     let known = &project.known;
     let steps = format!(
@@ -178,12 +178,12 @@ pub fn register(manager: Manager) -> Manager {
 }
 ";
     format!(
-        "the project serves no webhooks yet; take the Service, the certificate and the permissions from another one:\n\n{}\n\
+        "the project has no webhook server yet; copy its Service, certificate and RBAC from a scratch project:\n\n{}\n\
          in config/default/kustomization.yaml, add under `components:`\n\n    - ../webhook\n\n\
          in src/lib.rs, add\n\n    pub mod webhook;\n\n\
-         in src/main.rs, import it and hand the manager to it before it goes to the controllers:\n\n    \
+         in src/main.rs, import the module and register the webhooks before the controllers:\n\n    \
          use {}::{{controller, webhook}};\n    let manager = webhook::register(manager);\n\n\
-         write a file src/webhook/mod.rs:\n\n{}\n",
+         create src/webhook/mod.rs:\n\n{}\n",
         indented(&steps),
         context.crate_ident,
         indented(module)

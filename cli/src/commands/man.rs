@@ -1,4 +1,4 @@
-//! `rbuilder man`: the manual page of a command, for packagers.
+//! `rbuilder man`: prints the manual page of a command, for packagers.
 
 use anyhow::{Result, bail};
 use clap::CommandFactory;
@@ -12,7 +12,7 @@ pub(super) fn run(words: &[String], shell: &mut Shell) -> Result<u8> {
     let mut name = "rbuilder".to_owned();
     for word in words {
         let Some(inner) = command.find_subcommand(word) else {
-            bail!("there is no command `{} {word}`", name.replace('-', " "));
+            bail!("unknown command `{} {word}`", name.replace('-', " "));
         };
         command = inner.clone();
         name = format!("{name}-{word}");

@@ -1,4 +1,4 @@
-//! One file per command: flags → request → plan. What is common to all of them is here.
+//! Commands, one file each: flags → request → plan. This module holds the code that they share.
 
 mod completion;
 mod create_api;
@@ -19,20 +19,20 @@ use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 
 use crate::flags::{Cli, Command, Create, Output, PlanFlags};
-use crate::plan::apply::{Faults, apply, is_at_work, look_for_journal, recover};
-use crate::plan::{Moment, Plan, diff, json as plan_json, summary};
+use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recover};
+use crate::plan::{Moment, Plan, render_diff, render_json, render_summary};
 use crate::shell::Shell;
 use crate::tree::{Changed, Tree};
 
-pub use create_api::plan as plan_create_api;
-pub use create_webhook::plan as plan_create_webhook;
-pub use init::plan as plan_init;
+pub use create_api::plan_create_api;
+pub use create_webhook::plan_create_webhook;
+pub use init::plan_init;
 pub(crate) use manifests::SourceErrors;
 
-/// Runs a command; returns the exit code.
+/// Runs a command and returns its exit code.
 ///
 /// # Errors
-/// Says what was wrong and what to write instead; nothing was written then.
+/// Fails with the reason and a remedy. No file has been written then.
 pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
     let dir = cli.dir;
     match cli.command {
@@ -46,21 +46,21 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
     }
 }
 
-/// What a command has decided.
+/// The result of a command before anything is written.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The changes.
+    /// The changes to make.
     pub plan: Plan,
-    /// Warnings, ready to be shown.
+    /// Warnings, formatted for the terminal.
     pub warnings: String,
-    /// The same as data.
+    /// The same diagnostics as JSON values.
     pub diagnostics: Vec<Value>,
-    /// What to do next, once the plan is applied.
+    /// The next steps to print after the plan has been applied.
     pub next: String,
 }
 
 impl Outcome {
-    /// The same with a next step.
+    /// Sets the next steps.
     fn with_next(self, next: &str) -> Outcome {
         Outcome {
             next: next.to_owned(),
@@ -68,7 +68,7 @@ impl Outcome {
         }
     }
 
-    /// Says something that is about no place in the source.
+    /// Adds a warning that has no place in the source.
     fn warn(&mut self, message: &str, help: &str) {
         self.warnings
             .push_str(&format!("warning: {message}\n  = help: {help}\n"));
@@ -77,39 +77,38 @@ impl Outcome {
     }
 }
 
-/// How often a command decides anew because the project changed while it was read.
+/// Number of times that a command starts over because the project changed while it was being read.
 const MOST_READS: usize = 20;
 
-/// Decides what a command says that changes nothing (`--check`, `--dry-run`, `--stdout`), from one state of the project
-/// folder: waits for a command that is at work, and decides anew when one ran in between.
+/// Computes the result of a command that writes nothing (`--check`, `--dry-run`, `--stdout`) from a consistent state of
+/// the project directory. Waits for a running command, and starts over if one ran in the meantime.
 ///
 /// # Errors
-/// Those of `make`, about a tree that nobody was changing; when somebody always is.
+/// Fails with the errors of `make` for a tree that did not change meanwhile, or if the tree keeps changing.
 fn decide<T>(dir: &Path, shell: &mut Shell, make: &mut dyn FnMut(&Tree) -> Result<T>) -> Result<(Tree, T)> {
     for _ in 0..MOST_READS {
         let moment = Moment::take(dir);
-        let warning = look_for_journal(dir)?;
+        let warning = check_journal(dir)?;
         let tree = Tree::new(dir);
         let made = make(&tree);
-        if stands(&made, &tree, &moment) {
+        if is_consistent(&made, &tree, &moment) {
             if let Some(warning) = warning {
                 shell.warning(&warning);
             }
             return Ok((tree, made?));
         }
     }
-    Err(never_still(dir))
+    Err(keeps_changing(dir))
 }
 
-/// Decides what a command does, and does it. Recovers from an interrupted command first.
+/// Computes the plan of a command and applies it, after recovering from an interrupted command.
 ///
-/// What is applied is compared with the tree under the lock (see [`apply`]), and what is only said, which is an error
-/// or that nothing is to be done, counts when no other command ran meanwhile. Otherwise the command decides anew, from
-/// the tree that the other one has left.
+/// A plan that changes something is compared with the tree under the lock (see [`apply`]). An error or an empty plan is
+/// returned only if no other command ran in the meantime. Otherwise the command starts over with the new tree.
 ///
 /// # Errors
-/// Those of `make`, about a tree that nobody was changing; when another command is at work, or somebody always
-/// changes the tree; when a write fails.
+/// Fails with the errors of `make` for a tree that did not change meanwhile, if another command is running or the tree
+/// keeps changing, or if a write fails.
 fn decide_and_apply(
     dir: &Path,
     shell: &mut Shell,
@@ -119,12 +118,12 @@ fn decide_and_apply(
         if let Some(recovery) = recover(dir)? {
             shell.note(&format!("{recovery}\n"));
         }
-        // Nobody waits for a tick of the clock who is alone.
+        // A command without company should not wait for a tick of the clock.
         let moment = match reads {
             0 => Moment::glance(dir),
             _ => Moment::take(dir),
         };
-        if is_at_work(dir)? {
+        if is_command_running(dir)? {
             continue;
         }
         let tree = Tree::new(dir);
@@ -143,27 +142,27 @@ fn decide_and_apply(
                     Err(error) => return Err(error),
                 }
             }
-            said if stands(&said, &tree, &moment) => return said,
+            result if is_consistent(&result, &tree, &moment) => return result,
             _ => {}
         }
     }
-    Err(never_still(dir))
+    Err(keeps_changing(dir))
 }
 
-/// Returns `true` where an answer is about one state of the project: no command ran since the moment, and for a
-/// complaint nobody else has changed what was read either.
-fn stands<T>(made: &Result<T>, tree: &Tree, moment: &Moment) -> bool {
+/// Returns whether a result is based on a consistent state of the project: no command ran since `moment`, and, for an
+/// error, no other program changed the files that were read.
+fn is_consistent<T>(made: &Result<T>, tree: &Tree, moment: &Moment) -> bool {
     moment.holds() && (made.is_ok() || tree.verify_unchanged().is_ok())
 }
 
-fn never_still(dir: &Path) -> anyhow::Error {
+fn keeps_changing(dir: &Path) -> anyhow::Error {
     anyhow!(
-        "another rbuilder command is at work in {}, or another program changes files there: try again when it is done",
-        crate::tree::shown(dir)
+        "another rbuilder command is running in {}, or another program is changing files there: try again when it has finished",
+        crate::tree::display_root(dir)
     )
 }
 
-/// Shows what a command would do, or does it, as asked.
+/// Runs a command that changes files: shows its plan with `--dry-run`, applies it otherwise.
 fn execute(
     command: &str,
     dir: &Path,
@@ -178,12 +177,12 @@ fn execute(
     } else {
         decide_and_apply(dir, shell, make)?
     };
-    show(command, &outcome, flags, shell);
+    show_outcome(command, &outcome, flags, shell);
     Ok(0)
 }
 
-/// Tells of a plan what was done, or what would be.
-fn show(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut Shell) {
+/// Prints the changes that were made, or that would be made with `--dry-run`.
+fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut Shell) {
     let Outcome {
         plan,
         warnings,
@@ -191,16 +190,19 @@ fn show(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut Shell) {
         next,
     } = outcome;
     if flags.output == Output::Json {
-        let mut answer = plan_json(plan, command, !flags.dry_run);
+        let mut answer = render_json(plan, command, !flags.dry_run);
         answer["diagnostics"] = json!(diagnostics);
         return shell.out(&format!("{answer:#}\n"));
     }
     shell.message(warnings);
     if flags.dry_run && !plan.is_empty() {
-        shell.diff(&diff(plan));
-        shell.note(&format!("dry run: nothing was written\n{}", summary(plan)));
+        shell.diff(&render_diff(plan));
+        shell.note(&format!(
+            "dry run: no files were written\n{}",
+            render_summary(plan)
+        ));
     } else {
-        shell.out(&summary(plan));
+        shell.out(&render_summary(plan));
         if !plan.is_empty() {
             shell.note(next);
         }
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_never_still_is_given_up() {
+    fn a_tree_that_is_keeps_changing_is_given_up() {
         let folder = project();
         let dir = folder.path();
         let (reads, done) = perform(dir, &mut |_, read| {
@@ -362,7 +364,7 @@ mod tests {
         });
         let error = done.expect_err("it fails").to_string();
         assert!(
-            error.starts_with("another rbuilder command is at work in"),
+            error.starts_with("another rbuilder command is running in"),
             "{error}"
         );
         assert_eq!(reads, MOST_READS);

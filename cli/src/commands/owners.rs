@@ -1,4 +1,4 @@
-//! Files that belong to one kind, so that no command for another kind takes them for its own.
+//! The files that belong to each kind, so that a command for one kind never overwrites those of another.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,17 @@ use super::{create_webhook, scaffold};
 use crate::project::{Known, Project, Resource, names};
 use crate::tree::Tree;
 
-/// Fails when a file that would be written belongs to another kind of PROJECT. `--force` does not help: it is for
-/// files of the kind that is asked for.
+/// Checks that no file to write belongs to another kind in PROJECT. `--force` does not override this, because it
+/// applies to files of the requested kind only.
 ///
 /// # Errors
-/// Names the file, and the kind that it belongs to.
-pub(super) fn check(project: &Project, tree: &Tree, wanted: &Resource, files: &[Rendered]) -> Result<()> {
+/// Fails with the file and the kind that it belongs to.
+pub(super) fn check_file_owners(
+    project: &Project,
+    tree: &Tree,
+    wanted: &Resource,
+    files: &[Rendered],
+) -> Result<()> {
     let is_owned = |file: &&Rendered| file.on_exists == OnExists::Owned;
     let paths: BTreeSet<&str> = files
         .iter()
@@ -32,7 +37,7 @@ pub(super) fn check(project: &Project, tree: &Tree, wanted: &Resource, files: &[
         let theirs = owned_paths(project, tree, other)?;
         if let Some(path) = theirs.iter().find(|path| paths.contains(path.as_str())) {
             bail!(
-                "{path} belongs to the kind `{}` of {}/{}, and `{}` would have its file in the same place; nothing was written: choose another kind or group",
+                "{path} belongs to kind `{}` of {}/{}, and kind `{}` would use the same path; no files were written: choose another kind or group",
                 other.kind,
                 other.group,
                 other.version,
@@ -43,13 +48,13 @@ pub(super) fn check(project: &Project, tree: &Tree, wanted: &Resource, files: &[
     Ok(())
 }
 
-/// The files that a kind in one version has for itself, as PROJECT tells.
+/// Returns the files that belong to one version of a kind according to PROJECT.
 fn owned_paths(project: &Project, tree: &Tree, resource: &Resource) -> Result<BTreeSet<String>> {
     let context = scaffold::project_context(project, tree.root());
     let api = ApiPlaces::of(project, resource).with_all().context();
     let mut files = rbuilder_templates::api_files(&context, &api).map_err(anyhow::Error::new)?;
     if let Some(webhooks) = &resource.webhooks {
-        let webhook = create_webhook::context(project, resource, webhooks, &api);
+        let webhook = create_webhook::webhook_context(project, resource, webhooks, &api);
         let made = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
         // What is in config/ serves every webhook of the project.
         files.extend(made.into_iter().filter(|file| !file.path.starts_with("config/")));
@@ -58,11 +63,11 @@ fn owned_paths(project: &Project, tree: &Tree, resource: &Resource) -> Result<BT
     Ok(owned.map(|file| file.path).collect())
 }
 
-/// Fails when another group of the project has the same folder.
+/// Checks that no other group of the project has the same directory.
 ///
 /// # Errors
-/// Names the group, and the folder.
-pub(super) fn check_group(known: &Known, group: &str) -> Result<()> {
+/// Fails with the group and the directory.
+pub(super) fn check_group_directory(known: &Known, group: &str) -> Result<()> {
     if !known.multigroup {
         return Ok(());
     }
@@ -70,7 +75,7 @@ pub(super) fn check_group(known: &Known, group: &str) -> Result<()> {
     let has_it = |other: &&Resource| other.group != group && names::group_module(&other.group) == folder;
     match (known.resources.iter().find(has_it), &folder) {
         (Some(other), Ok(folder)) => bail!(
-            "group `{group}` and group `{}` would share the folder src/api/{folder}/: choose another group (`--group`)",
+            "group `{group}` and group `{}` would share the directory src/api/{folder}/: choose another group (`--group`)",
             other.group
         ),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! What `init` and `create api` share: contexts, and rendered files on their way into a plan.
+//! Code shared by `init` and `create`: template contexts, and adding rendered files to a plan.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::manifests;
 use crate::hash::fnv1a_32;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
-use crate::tree::{Tree, checkout, resolved};
+use crate::tree::{Tree, find_checkout, resolve_path};
 
-/// The project of a folder; nothing when it has none. A project of another tool is refused: its files are laid out
-/// in another way.
+/// Reads the project of a directory; `None` if it has none. Fails for the project of another tool, whose layout
+/// differs.
 pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     let Some(text) = tree.read(FILE)? else {
         return Ok(None);
@@ -20,44 +20,44 @@ pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     let project = Project::parse(&text)?;
     if let Some(layout) = project.foreign_layout() {
         bail!(
-            "{} is a project with the layout `{layout}`, and this command knows those of `rbuilder init` only: use another folder",
+            "unsupported layout `{layout}` of the project in {}: this command supports projects created by `rbuilder init`",
             tree.shown()
         );
     }
     Ok(Some(project))
 }
 
-/// The project of a folder, which `create` adds to.
+/// Reads the project that `create` adds to; fails if there is none.
 pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     match read_project(tree)? {
         Some(project) => Ok(project),
         None => bail!(
-            "there is no {FILE} in {}: start a project with `rbuilder init`",
+            "no {FILE} file found in {}: initialize a project with `rbuilder init`",
             tree.shown()
         ),
     }
 }
 
-/// Adds the manifests of what a plan makes, where they are asked for.
+/// Adds the manifests of the planned source to the plan, if requested.
 pub(super) fn add_manifests(plan: &mut Plan, tree: &Tree, asked: bool) -> Result<manifests::Found> {
     if !asked {
         return Ok(manifests::Found::default());
     }
     let request = manifests::Request {
-        advice: "mend this first, or pass `--manifests=false` and run `rbuilder manifests` later",
+        advice: "fix these errors first, or pass `--manifests=false` and run `rbuilder manifests` later",
         ..manifests::Request::default()
     };
     manifests::add_to_plan(plan, tree, &request)
 }
 
-/// A name where it is a whole YAML value.
+/// Returns a name as a YAML value, quoted if necessary.
 pub(super) fn yaml_value(name: &str) -> String {
     rbuilder_generator::yaml::to_string(&name.into())
         .trim_end()
         .to_owned()
 }
 
-/// Stops when names break rules: one line each, all of them.
+/// Fails if names are invalid, with one line for each of them.
 pub(super) fn check_names(verdicts: impl IntoIterator<Item = names::Verdict>) -> Result<()> {
     let problems: Vec<String> = verdicts.into_iter().filter_map(Result::err).collect();
     if problems.is_empty() {
@@ -66,10 +66,10 @@ pub(super) fn check_names(verdicts: impl IntoIterator<Item = names::Verdict>) ->
     bail!("{}", problems.join("\nerror: "))
 }
 
-/// What templates may know of a project.
+/// Returns the template context of a project.
 pub(super) fn project_context(project: &Project, root: &Path) -> ProjectContext {
     let known = &project.known;
-    let package = names::package(&known.project_name);
+    let package = names::package_name(&known.project_name);
     let license_spdx = match known.rbuilder.license.as_str() {
         "apache2" => "Apache-2.0",
         "mit" => "MIT",
@@ -100,11 +100,11 @@ pub(super) fn project_context(project: &Project, root: &Path) -> ProjectContext 
     }
 }
 
-/// Puts rendered files into a plan, and remembers in PROJECT what was rendered.
+/// Adds rendered files to a plan, and records their hashes in PROJECT.
 ///
-/// A file that PROJECT records with the very text that would be written now has been scaffolded before: whatever
-/// its owner has made of it since is theirs, and stays unless `force`.
-pub(super) fn put(
+/// If PROJECT records a file with the hash of the text to write, the file was scaffolded before. Changes that the user
+/// has made to it since are kept unless `force` is set.
+pub(super) fn add_files(
     plan: &mut Plan,
     tree: &Tree,
     project: &mut Project,
@@ -148,16 +148,17 @@ fn rust_header(owner: &str, spdx: &str) -> String {
     header
 }
 
-/// Where Cargo finds the library: the checkout that this command was built from while there is one, and the
-/// registry otherwise. Within the checkout the path is relative, so that it holds on every machine.
+/// Returns the Cargo dependency on the library, and the checkout that it refers to: the checkout that this command was
+/// built from if it still exists, otherwise the registry. Within the checkout the path is relative, so that it is valid
+/// on every machine.
 fn rbuilder_source(root: &Path) -> (String, String) {
-    let Some(checkout) = checkout() else {
+    let Some(checkout) = find_checkout() else {
         return (
             format!("version = \"{}\"", env!("CARGO_PKG_VERSION")),
             String::new(),
         );
     };
-    let folder = match resolved(root).strip_prefix(&checkout) {
+    let folder = match resolve_path(root).strip_prefix(&checkout) {
         Ok(inside) => inside.iter().map(|_| "..").collect::<Vec<_>>().join("/"),
         Err(_) => checkout.to_string_lossy().replace('\\', "/"),
     };

@@ -1,4 +1,4 @@
-//! `rbuilder version`: what this is and what it builds for.
+//! `rbuilder version`: prints the versions of rbuilder, kube and Kubernetes.
 
 use anyhow::Result;
 

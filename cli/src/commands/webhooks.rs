@@ -1,4 +1,4 @@
-//! `config/webhook` of a project: the generated configurations, and the list that names them.
+//! `config/webhook` of a project: the generated configurations, and the kustomization that lists them.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -10,9 +10,9 @@ use crate::tree::Tree;
 
 const MANIFESTS: &str = "manifests.yaml";
 
-/// Lists the webhook manifests in the kustomization beside them, where there is one; removes both when no marker
-/// asks for them any more. Without PROJECT the file may be somebody else's, and stays.
-pub(super) fn keep_in_step(plan: &mut Plan, tree: &Tree, config: &str, is_made: bool) -> Result<()> {
+/// Adds the webhook manifests to the kustomization in the same directory, if there is one. Removes the file and its entry
+/// if no marker defines a webhook any more, unless there is no PROJECT: the file may belong to somebody else then.
+pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, is_made: bool) -> Result<()> {
     let path = format!("{config}/webhook/{MANIFESTS}");
     if !is_made {
         let Some(text) = plan.read(tree, &path)? else {
@@ -28,14 +28,14 @@ pub(super) fn keep_in_step(plan: &mut Plan, tree: &Tree, config: &str, is_made: 
         return Ok(());
     };
     let edited = if is_made {
-        kustomization::add(&text, MANIFESTS)
+        kustomization::add_resource(&text, MANIFESTS)
     } else {
-        kustomization::remove(&text, MANIFESTS)
+        kustomization::remove_resource(&text, MANIFESTS)
     };
     let edited = edited.map_err(|reason| Unrecognised {
         path: list.clone(),
         reason,
-        deed: if is_made {
+        instruction: if is_made {
             "add these lines"
         } else {
             "remove this entry"
@@ -48,8 +48,8 @@ pub(super) fn keep_in_step(plan: &mut Plan, tree: &Tree, config: &str, is_made: 
     Ok(())
 }
 
-/// Whether the file holds webhook configurations, as the generator prints them, and nothing else. What somebody wrote in
-/// another form, or added a comment to, is theirs.
+/// Returns whether a file holds only webhook configurations in exactly the form that the generator prints. A file in
+/// another form, or with a comment, belongs to the user.
 fn is_generated(text: &str) -> bool {
     let Ok(documents) = serde_saphyr::from_multiple::<Value>(text) else {
         return false;

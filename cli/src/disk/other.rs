@@ -1,5 +1,5 @@
-//! Folders by path, where the system has no `openat` in reach: each name is looked at before it is used. Between the
-//! look and the use there is a moment in which somebody can swap the name.
+//! Directories by path, for systems without `openat`: each name is checked before it is used, which leaves a short window
+//! in which it can be replaced.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Sort, Status};
 
-/// A folder.
+/// A directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Opens the folder at a path, whose links are followed: the user typed it.
+    /// Opens a directory by path. Follows links, because the path is from the user.
     pub(crate) fn open(path: &Path) -> io::Result<Folder> {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
@@ -23,7 +23,7 @@ impl Folder {
         Ok(Folder(fs::canonicalize(path)?))
     }
 
-    /// Opens a folder in this one.
+    /// Opens a subdirectory.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
         match self.look(name)? {
             Some(status) if status.sort == Sort::Folder => Ok(Folder(self.0.join(name))),
@@ -32,12 +32,12 @@ impl Folder {
         }
     }
 
-    /// The status of this folder.
+    /// Returns the status of this directory.
     pub(crate) fn status(&self) -> io::Result<Status> {
         Ok(status(&fs::metadata(&self.0)?))
     }
 
-    /// The status of a name in this folder, of a link itself; nothing when there is no such name.
+    /// Returns the status of a name in this directory, without following links; `None` if it does not exist.
     pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
         match fs::symlink_metadata(self.0.join(name)) {
             Ok(found) => Ok(Some(status(&found))),
@@ -46,7 +46,7 @@ impl Folder {
         }
     }
 
-    /// Opens a file in this folder to read it, and to write it too where that is wanted.
+    /// Opens a file in this directory for reading, and for writing if `to_write` is set.
     pub(crate) fn open_file(&self, name: &str, to_write: bool) -> io::Result<File> {
         match self.look(name)? {
             Some(status) if status.sort == Sort::File => {}
@@ -59,7 +59,7 @@ impl Folder {
             .open(self.0.join(name))
     }
 
-    /// Creates a file that is not there yet, to read and write.
+    /// Creates a new file for reading and writing.
     pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options
@@ -69,7 +69,7 @@ impl Folder {
             .open(self.0.join(name))
     }
 
-    /// Creates a folder that is not there yet.
+    /// Creates a new subdirectory.
     pub(crate) fn create_folder(&self, name: &str) -> io::Result<()> {
         fs::create_dir(self.0.join(name))
     }
@@ -79,17 +79,17 @@ impl Folder {
         fs::remove_file(self.0.join(name))
     }
 
-    /// Removes an empty folder.
+    /// Removes an empty subdirectory.
     pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
         fs::remove_dir(self.0.join(name))
     }
 
-    /// Renames a file over whatever file has the other name.
+    /// Renames a file, and replaces any file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.0.join(from), self.0.join(to))
     }
 
-    /// Renames a file to a name that nothing has yet.
+    /// Renames a file, and fails if the new name exists.
     pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
         if self.look(to)?.is_some() {
             return Err(ErrorKind::AlreadyExists.into());
@@ -97,12 +97,12 @@ impl Folder {
         self.rename(from, to)
     }
 
-    /// Waits until the names in this folder are on disk, where the system has a call for it.
+    /// Does nothing: the system has no call to sync a directory.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// The names in this folder with what they stand for, in no order.
+    /// Returns the names in this directory with their types, in no particular order.
     pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
         fs::read_dir(&self.0)?
             .map(|entry| {
@@ -113,24 +113,24 @@ impl Folder {
     }
 }
 
-/// The status of an open file.
+/// Returns the status of an open file.
 pub(crate) fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&file.metadata()?))
 }
 
-/// Files can be made read-only, and no more.
+/// Sets only the read-only flag.
 pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     let mut permissions = file.metadata()?.permissions();
     permissions.set_readonly(mode & 0o200 == 0);
     file.set_permissions(permissions)
 }
 
-/// The user that this process acts for: they are not told apart.
-pub(crate) fn user() -> u32 {
+/// Returns 0: users are not distinguished.
+pub(crate) fn effective_user() -> u32 {
     0
 }
 
-/// Links have to be looked for.
+/// Returns `None`: the caller must check for links.
 pub(crate) fn open_without_links(_: &Folder, _: &Path) -> Option<io::Result<File>> {
     None
 }

@@ -1,4 +1,4 @@
-//! Open folders as `openat` and its like know them.
+//! Open directories, with `openat` and related calls.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,20 +17,20 @@ use rustix::io::Errno;
 
 use super::{Sort, Status};
 
-/// Never through a link, never waiting for the other end of a pipe, never handed to another program.
+/// Flags to open files: does not follow links, does not block on pipes, is not inherited by other programs.
 const CAREFUL: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// An open folder.
+/// An open directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(Arc<OwnedFd>);
 
 impl Folder {
-    /// Opens the folder at a path, whose links are followed: the user typed it.
+    /// Opens a directory by path. Follows links, because the path is from the user.
     pub(crate) fn open(path: &Path) -> io::Result<Folder> {
-        // Of an empty path the system says that there is no such folder.
+        // The system rejects an empty path.
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
         } else {
@@ -44,18 +44,18 @@ impl Folder {
         Ok(Folder(Arc::new(fd)))
     }
 
-    /// Opens a folder in this one.
+    /// Opens a subdirectory.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | CAREFUL;
         Ok(Folder(Arc::new(openat(&self.0, name, flags, Mode::empty())?)))
     }
 
-    /// The status of this folder.
+    /// Returns the status of this directory.
     pub(crate) fn status(&self) -> io::Result<Status> {
         Ok(status(&fstat(&self.0)?))
     }
 
-    /// The status of a name in this folder, of a link itself; nothing when there is no such name.
+    /// Returns the status of a name in this directory, without following links; `None` if it does not exist.
     pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Ok(Some(status(&found))),
@@ -64,19 +64,19 @@ impl Folder {
         }
     }
 
-    /// Opens a file in this folder to read it, and to write it too where that is wanted.
+    /// Opens a file in this directory for reading, and for writing if `to_write` is set.
     pub(crate) fn open_file(&self, name: &str, to_write: bool) -> io::Result<File> {
         let access = if to_write { OFlags::RDWR } else { OFlags::RDONLY };
         Ok(openat(&self.0, name, access | CAREFUL, Mode::empty())?.into())
     }
 
-    /// Creates a file that is not there yet, to read and write.
+    /// Creates a new file for reading and writing.
     pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | CAREFUL;
         Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o644))?.into())
     }
 
-    /// Creates a folder that is not there yet.
+    /// Creates a new subdirectory.
     pub(crate) fn create_folder(&self, name: &str) -> io::Result<()> {
         Ok(mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
     }
@@ -86,23 +86,23 @@ impl Folder {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
-    /// Removes an empty folder.
+    /// Removes an empty subdirectory.
     pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Renames a file over whatever file has the other name.
+    /// Renames a file, and replaces any file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Renames a file to a name that nothing has yet.
+    /// Renames a file, and fails if the new name exists.
     pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             use rustix::fs::{RenameFlags, renameat_with};
             match renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
-                // Not every file system and kernel knows this: then a look must do.
+                // Not every file system and kernel supports this.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 done => return Ok(done?),
             }
@@ -113,12 +113,12 @@ impl Folder {
         self.rename(from, to)
     }
 
-    /// Waits until the names in this folder are on disk.
+    /// Waits until the names in this directory are on disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(fsync(&self.0)?)
     }
 
-    /// The names in this folder with what they stand for, in no order.
+    /// Returns the names in this directory with their types, in no particular order.
     pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -128,7 +128,7 @@ impl Folder {
                 continue;
             }
             let sort = match entry.file_type() {
-                // Some file systems do not say it here.
+                // Some file systems do not return it.
                 FileType::Unknown => {
                     let found = statat(&self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
                     sort(found.st_mode as RawMode)
@@ -141,7 +141,7 @@ impl Folder {
     }
 }
 
-/// The status of an open file.
+/// Returns the status of an open file.
 pub(crate) fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&fstat(file)?))
 }
@@ -151,13 +151,13 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(PermissionsExt::from_mode(mode))
 }
 
-/// The user that this process acts for.
-pub(crate) fn user() -> u32 {
+/// Returns the user ID of this process.
+pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Opens a file for reading where no part of its path, seen from a folder, is a link. Nothing where one may be, and
-/// links have to be looked for.
+/// Opens a file for reading if no part of its path, relative to a directory, is a link. Returns `None` if a part may be a
+/// link, so that the caller must check each of them.
 pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     #[cfg(target_os = "linux")]
     {
@@ -172,7 +172,7 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
         match opened {
             Ok(file) => return Some(Ok(file.into())),
             Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => return Some(Err(error.into())),
-            // A kernel before 5.6; a sandbox without the call.
+            // A kernel before 5.6, or a sandbox that blocks the call.
             Err(Errno::NOSYS | Errno::PERM) => {}
             Err(_) => return None,
         }
@@ -180,7 +180,7 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
     open_parts(folder, path)
 }
 
-/// As [`open_without_links`], with one call for each part of the path. A path with `..` may be one with links.
+/// Does the same as [`open_without_links`] with a call for each part of the path. `..` is treated as a link.
 fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     let mut parts = path.components().peekable();
     let mut above: Option<OwnedFd> = None;
@@ -197,13 +197,13 @@ fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
             Ok(file) if parts.peek().is_none() => return Some(Ok(file.into())),
             Ok(inner) => above = Some(inner),
             Err(error @ (Errno::NOENT | Errno::ACCESS)) => return Some(Err(error.into())),
-            // A link in the place of a folder is none of either.
+            // A link, or a file in the place of a directory.
             Err(_) => return None,
         }
     }
 }
 
-// The numbers have other widths on other systems.
+// The integer types differ between systems.
 #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
 fn status(found: &Stat) -> Status {
     Status {

@@ -1,24 +1,24 @@
-//! The lists of a kustomization file: `resources:`, `components:`.
+//! Edits of the lists in a kustomization file: `resources:` and `components:`.
 //!
-//! YAML has many ways to write a list; the ones people use in these files are known here by structure: a block
-//! list, a flow list on one or more lines, an empty value, no key at all. Comments, order and line ends stay.
+//! YAML has many notations for a list. The common ones are recognized by structure: a block list, a flow list on one or
+//! more lines, an empty value, no key at all. Comments, order and line ends are kept.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// The list that most edits are about.
+/// Key of the list that most edits change.
 const RESOURCES: &str = "resources";
 
-/// Adds an entry to `resources`; the same text when it is there.
+/// Adds an entry to `resources`, unless it exists.
 ///
 /// # Errors
-/// Says what about `resources` is not understood.
-pub fn add(text: &str, entry: &str) -> Result<String, String> {
+/// Fails if `resources` is not in a known notation.
+pub fn add_resource(text: &str, entry: &str) -> Result<String, String> {
     add_to(text, RESOURCES, entry)
 }
 
-/// The entries that `resources` lacks, of many that are looked for at once.
+/// Returns the entries that are missing from `resources`.
 pub fn find_missing(text: &str, mut entries: Vec<String>) -> Vec<String> {
     let (_, body) = split_mark(text);
     let known: BTreeSet<String> = match find(body, RESOURCES) {
@@ -29,10 +29,10 @@ pub fn find_missing(text: &str, mut entries: Vec<String>) -> Vec<String> {
     entries
 }
 
-/// Adds an entry to `components`; the same text when it is there.
+/// Adds an entry to `components`, unless it exists.
 ///
 /// # Errors
-/// Says what about `components` is not understood.
+/// Fails if `components` is not in a known notation.
 pub fn add_component(text: &str, entry: &str) -> Result<String, String> {
     add_to(text, "components", entry)
 }
@@ -41,7 +41,7 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, key) {
         Ok(list) => list,
-        // Written in a way not known here: what a reader of YAML finds in it counts.
+        // In an unknown notation, the YAML parser decides.
         Err(_) if is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
@@ -84,11 +84,11 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
     Ok(format!("{mark}{edited}"))
 }
 
-/// Removes an entry of a block list; the same text when it is not there.
+/// Removes an entry from `resources`, if it exists.
 ///
 /// # Errors
-/// Says what about `resources` is not understood.
-pub fn remove(text: &str, entry: &str) -> Result<String, String> {
+/// Fails if `resources` is not a block list.
+pub fn remove_resource(text: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, RESOURCES) {
         Ok(list) => list,
@@ -99,12 +99,12 @@ pub fn remove(text: &str, entry: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     };
     let Form::Block(..) = list.form else {
-        return Err("`resources` is a list in brackets".into());
+        return Err("`resources` is a flow sequence (`[…]`)".into());
     };
     let mut edited = body.to_owned();
     edited.replace_range(known.line.clone(), "");
     if list.entries.len() == 1 {
-        // A key without a value is null, which kustomize refuses less clearly than an empty list.
+        // kustomize accepts an empty list, but not null.
         edited.insert_str(list.key_end, " []");
     }
     check_change(body, &edited, RESOURCES, |list| {
@@ -115,7 +115,7 @@ pub fn remove(text: &str, entry: &str) -> Result<String, String> {
     Ok(format!("{mark}{edited}"))
 }
 
-/// A byte order mark, and the rest.
+/// Splits off a byte order mark.
 fn split_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -124,7 +124,7 @@ fn split_mark(text: &str) -> (&str, &str) {
     })
 }
 
-/// The line end in use before a place, or else after it: a file may have both.
+/// Returns the line end in use before a position, or else after it: a file may have both.
 fn line_end(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n');
     match before.or_else(|| text[at..].find('\n').map(|end| at + end)) {
@@ -134,10 +134,10 @@ fn line_end(text: &str, at: usize) -> &'static str {
 }
 
 fn read(text: &str) -> Result<Value, String> {
-    serde_saphyr::from_str::<Value>(text).map_err(|_| "it is not one well-formed YAML document".into())
+    serde_saphyr::from_str::<Value>(text).map_err(|_| "it is not a single valid YAML document".into())
 }
 
-/// The entries of a list as YAML readers see them; none when it is not a list.
+/// Returns the entries of a list according to the YAML parser; none if it is not a list.
 fn listed(text: &str, key: &str) -> Vec<String> {
     let list = read(text).map(|file| file[key].clone()).unwrap_or_default();
     let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -146,7 +146,7 @@ fn listed(text: &str, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a list has an entry, as YAML readers see it.
+/// Returns whether a list has an entry according to the YAML parser.
 fn is_listed(text: &str, key: &str, entry: &str) -> bool {
     listed(text, key).iter().any(|name| name == entry)
 }
@@ -156,20 +156,20 @@ fn is_entry(name: &Value, entry: &str) -> bool {
         .is_some_and(|name| name.strip_prefix("./").unwrap_or(name) == entry)
 }
 
-/// Whether lines mean what they seem to: without block scalars, quotes, anchors, further documents and the like, in
-/// which a line that looks like an entry may be none.
+/// Returns whether lines can be taken literally: without block scalars, quotes, anchors, multiple documents and the like,
+/// a line that looks like an entry is one.
 fn is_plain(text: &str) -> bool {
     !text.contains(['|', '>', '"', '\'', '&', '*', '!', '%', '\t', '{', '?']) && !text.contains("\n---")
 }
 
-/// Checks that an edit changed one list as meant, and nothing else: a file can be written in ways not known here.
+/// Checks that an edit has made the intended change to one list and nothing else, whatever notation the file uses.
 fn check_change(
     before: &str,
     after: &str,
     key: &str,
     change: impl FnOnce(&mut Vec<Value>),
 ) -> Result<(), String> {
-    let unusual = || format!("`{key}` is written in an unusual way");
+    let unusual = || format!("`{key}` has an unsupported notation");
     let mut expected = if before.trim().is_empty() {
         Value::Null
     } else {
@@ -195,7 +195,7 @@ struct List {
     form: Form,
     entries: Vec<Entry>,
     trailing_comma: bool,
-    /// Just after the key's colon.
+    /// Position after the colon of the key.
     key_end: usize,
 }
 
@@ -205,23 +205,23 @@ struct Entry {
 }
 
 enum Form {
-    /// There is no such key.
+    /// The key does not exist.
     Missing,
-    /// `key:`, `key: []`, `key: null`: what to remove, and where the next line begins.
+    /// `key:`, `key: []` or `key: null`: the value to remove, and the start of the next line.
     Empty(std::ops::Range<usize>, std::ops::Range<usize>),
-    /// `key: [a, b]`: where the closing bracket is.
+    /// `key: [a, b]`: the position of the closing bracket.
     Flow(usize),
-    /// One line an entry: how far they are indented, and where the last one ends.
+    /// A line for each entry: their indentation, and the end of the last one.
     Block(String, usize),
 }
 
 fn find(text: &str, key: &str) -> Result<List, String> {
     let head = format!("{key}:");
     let Some((start, line)) = lines(text).find(|(_, line)| line.starts_with(&head)) else {
-        // The key may be there in another form, with quotes or in braces.
+        // The key may exist in another notation, with quotes or in braces.
         let is_there = !text.trim().is_empty() && !read(text)?[key].is_null();
         return if is_there {
-            Err(format!("`{key}` is written in an unusual way"))
+            Err(format!("`{key}` has an unsupported notation"))
         } else {
             Ok(List {
                 form: Form::Missing,
@@ -270,7 +270,7 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
             .strip_prefix('-')
             .filter(|item| item.is_empty() || item.starts_with(' '))
         else {
-            // The comments belong to what follows the list.
+            // The comments belong to the key that follows the list.
             comments = end;
             break;
         };
@@ -282,7 +282,7 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
         (end, comments) = (next, next);
     }
     if let Some(indent) = indent {
-        // A comment that ends the file is a heading for what comes.
+        // A comment at the end of the file is a heading for the new entry.
         list.form = Form::Block(indent.to_owned(), comments);
     }
     list
@@ -296,12 +296,10 @@ fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
     let close = open
         + text[open..]
             .find(']')
-            .ok_or_else(|| format!("the list `{key}` is not closed"))?;
+            .ok_or_else(|| format!("`{key}` has no closing bracket"))?;
     let inner = &text[open + 1..close];
     if inner.contains(['#', '{', '[']) {
-        return Err(format!(
-            "`{key}` is a list in brackets with more than names in it"
-        ));
+        return Err(format!("`{key}` is a flow sequence with other values than names"));
     }
     let entries: Vec<Entry> = inner
         .split(',')
@@ -330,7 +328,7 @@ fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
     })
 }
 
-/// Lines with their ends and where they begin.
+/// Returns lines, including their line ends, and their positions.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
@@ -343,7 +341,7 @@ fn without_comment(text: &str) -> &str {
     text.find(" #").map_or(text, |at| &text[..at])
 }
 
-/// A path as it is meant: without comment, blanks, quotes and a leading `./`.
+/// Normalizes a path: removes comment, blanks, quotes and a leading `./`.
 fn plain(text: &str) -> String {
     let text = without_comment(text).trim().trim_matches(['"', '\'']);
     text.strip_prefix("./").unwrap_or(text).to_owned()
@@ -354,10 +352,10 @@ mod tests {
     use super::*;
 
     fn check(before: &str, after: &str) {
-        let edited = add(before, "new.yaml").expect(before);
+        let edited = add_resource(before, "new.yaml").expect(before);
         assert_eq!(edited, after, "adding to\n{before}");
         assert_eq!(
-            add(&edited, "new.yaml").expect(after),
+            add_resource(&edited, "new.yaml").expect(after),
             after,
             "adding twice to\n{before}"
         );
@@ -425,7 +423,7 @@ mod tests {
         );
         check("resources:\n- \"new.yaml\"\n", "resources:\n- \"new.yaml\"\n");
         let listed = "resources:\n- ./new.yaml\n";
-        assert_eq!(add(listed, "new.yaml").as_deref(), Ok(listed));
+        assert_eq!(add_resource(listed, "new.yaml").as_deref(), Ok(listed));
     }
 
     #[test]
@@ -466,9 +464,9 @@ mod tests {
             "resources:\n- >-\n  new.yaml\n",
             "resources: [a.yaml, # x\n new.yaml]\n",
         ] {
-            assert_eq!(add(text, "new.yaml").as_deref(), Ok(text), "{text}");
+            assert_eq!(add_resource(text, "new.yaml").as_deref(), Ok(text), "{text}");
         }
-        // What only looks like an entry is none.
+        // Lines that only look like entries.
         for text in [
             "resources:\n- |\n  a\n- \"a\n- new.yaml\n\"\n",
             "resources:\n- a.yaml\nresources:\n- b.yaml\n",
@@ -477,7 +475,7 @@ mod tests {
             "resources:\n- a.yaml\n...\n",
             "- a\n",
         ] {
-            match add(text, "new.yaml") {
+            match add_resource(text, "new.yaml") {
                 Err(_) => {}
                 Ok(edited) => {
                     let list = read(&edited).expect(&edited)["resources"].clone();
@@ -514,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_list_is_left_alone() {
+    fn values_other_than_lists_are_rejected() {
         for text in [
             "resources: a.yaml\n",
             "resources: [a.yaml\n",
@@ -523,7 +521,7 @@ mod tests {
             "\"resources\":\n- a.yaml\n",
             "{resources: [a.yaml]}\n",
         ] {
-            assert!(add(text, "new.yaml").is_err(), "{text}");
+            assert!(add_resource(text, "new.yaml").is_err(), "{text}");
         }
     }
 
@@ -537,7 +535,7 @@ mod tests {
             ("resources:\n- old.yaml\nx: 1\n", "resources: []\nx: 1\n"),
             ("resources:\n- a.yaml\n", "resources:\n- a.yaml\n"),
         ] {
-            assert_eq!(remove(before, "old.yaml").expect(before), after);
+            assert_eq!(remove_resource(before, "old.yaml").expect(before), after);
         }
     }
 }

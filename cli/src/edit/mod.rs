@@ -1,5 +1,4 @@
-//! Text to text: additions to files that a person owns. Only the lines that must change do, and adding what is
-//! there already changes nothing.
+//! Edits of files that belong to the user, from text to text. Edits change only the necessary lines and are idempotent.
 
 pub mod kustomization;
 pub mod rust;
@@ -7,23 +6,23 @@ pub mod version;
 
 use crate::project::{FILE, Project};
 
-/// A file is not laid out as an edit needs it.
+/// The error of an edit that cannot be made automatically.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{path} is not laid out as rbuilder knows it ({reason}); nothing was written\n{deed} by hand and run the command again:\n{lines}"
+    "cannot edit {path}: {reason}; no files were written\n{instruction} by hand and run the command again:\n{lines}"
 )]
 pub struct Unrecognised {
     /// The file.
     pub path: String,
-    /// What was not found.
+    /// The reason, a phrase.
     pub reason: String,
-    /// What a person must do instead: `add these lines`.
-    pub deed: &'static str,
+    /// The instruction for an edit by hand: `add these lines`.
+    pub instruction: &'static str,
     /// The lines, indented.
     pub lines: String,
 }
 
-/// The reason why an edit cannot be made, and what to write by hand where the edit knows better than its caller.
+/// The reason why an edit cannot be made, with an instruction for an edit by hand if it differs from the caller's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     reason: String,
@@ -31,7 +30,7 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// An obstacle for which the caller knows the lines.
+    /// Creates an obstacle for which the caller gives the instruction.
     pub fn new(reason: impl Into<String>) -> Obstacle {
         Obstacle {
             reason: reason.into(),
@@ -39,22 +38,22 @@ impl Obstacle {
         }
     }
 
-    /// The same with an instruction, as in [`Unrecognised::deed`], and the lines that it is about.
+    /// Sets the instruction, as in [`Unrecognised::instruction`], and the lines to write.
     #[must_use]
-    pub fn with_lines(self, deed: &'static str, lines: impl Into<String>) -> Obstacle {
+    pub fn with_lines(self, instruction: &'static str, lines: impl Into<String>) -> Obstacle {
         Obstacle {
-            by_hand: Some((deed, lines.into())),
+            by_hand: Some((instruction, lines.into())),
             ..self
         }
     }
 
-    /// The error about a file; `lines` are those to add when the edit does not know better.
+    /// Returns the error for a file; `lines` are to be added if the obstacle has no instruction of its own.
     pub fn in_file(self, path: &str, lines: &str) -> Unrecognised {
-        let (deed, lines) = self.by_hand.unwrap_or(("add these lines", lines.to_owned()));
+        let (instruction, lines) = self.by_hand.unwrap_or(("add these lines", lines.to_owned()));
         Unrecognised {
             path: path.to_owned(),
             reason: self.reason,
-            deed,
+            instruction,
             lines: format!("  {}", lines.trim_end().replace('\n', "\n  ")),
         }
     }
@@ -72,17 +71,17 @@ impl From<&str> for Obstacle {
     }
 }
 
-/// Reads a file as its name says that it will be read, after an edit and before anything is written. A Rust file must
-/// also have kept everything that it had.
+/// Parses an edited file according to its name before anything is written. A Rust file must also still have all of its
+/// previous text.
 ///
 /// # Errors
-/// Says what is wrong with the edited text.
-pub fn verify(path: &str, before: &str, after: &str) -> Result<(), String> {
+/// Fails with the reason why the edited text is invalid.
+pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension {
         _ if name == FILE => Project::parse(after).map(drop).map_err(|error| error.to_string()),
-        "rs" => rust::verify(before, after),
+        "rs" => rust::verify_rust_edit(before, after),
         "yaml" | "yml" => serde_saphyr::from_multiple::<serde_json::Value>(after)
             .map(drop)
             .map_err(|error| error.to_string()),
@@ -99,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_edit_broke_is_found() {
+    fn broken_edits_are_found() {
         for (path, before, after) in [
             ("src/lib.rs", "mod a;\n", "mod a;\nmod b\n"),
             ("src/lib.rs", "mod a;\n", "mod b;\n"),
@@ -107,9 +106,9 @@ mod tests {
             ("config/kustomization.yaml", "", "a: [\n"),
             ("Cargo.toml", "", "a = \n"),
         ] {
-            assert!(verify(path, before, after).is_err(), "{path}: {after}");
+            assert!(verify_edit(path, before, after).is_err(), "{path}: {after}");
         }
-        assert_eq!(verify("src/lib.rs", "mod a;\n", "mod a;\nmod b;\n"), Ok(()));
-        assert_eq!(verify("a.yaml", "", "a: 1\n---\nb: 1\n"), Ok(()));
+        assert_eq!(verify_edit("src/lib.rs", "mod a;\n", "mod a;\nmod b;\n"), Ok(()));
+        assert_eq!(verify_edit("a.yaml", "", "a: 1\n---\nb: 1\n"), Ok(()));
     }
 }

@@ -1,5 +1,5 @@
-//! The source of a further version of a kind, made from the version before it: what a person would do by copying the
-//! file and changing the version in it.
+//! Derives the source of a further version of a kind from the version before it, as you would by copying the file and
+//! changing the version in it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,23 +9,23 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, Token};
 
-/// The definition of a kind in one version: its `#[kube(…)]` arguments in the text that they stand in.
+/// The definition of a kind in one version: its source, and the arguments of its `#[kube(…)]`.
 #[derive(Debug)]
 pub struct Definition<'a> {
     text: &'a str,
     arguments: Vec<Argument>,
 }
 
-/// One argument of `#[kube(…)]`.
+/// An argument of `#[kube(…)]`.
 #[derive(Debug)]
 struct Argument {
     name: String,
     place: Range<usize>,
-    /// The value, where that is a string literal.
+    /// The value, if it is a string literal.
     string: Option<String>,
-    /// The value, where that is a boolean; true where there is none.
+    /// The value, if it is a boolean; true if there is no value.
     flag: Option<bool>,
-    /// The place of the value, where there is one.
+    /// The range of the value, if there is one.
     value: Option<Range<usize>>,
     /// The end of the argument before it in the same attribute.
     previous: Option<usize>,
@@ -34,16 +34,16 @@ struct Argument {
 }
 
 impl<'a> Definition<'a> {
-    /// Finds the one definition of `kind` in `version` at the top level of a file.
+    /// Finds the definition of `kind` in `version` at the top level of a file.
     ///
     /// # Errors
-    /// The reason, when the file does not parse, or defines no kind, another kind, or several.
+    /// Fails with the reason if the file does not parse, or does not define exactly this kind.
     pub fn find(text: &'a str, kind: &str, version: &str) -> Result<Definition<'a>, String> {
-        // The parser takes both off, and its places no longer are those of the text.
+        // The parser strips both, so that its positions would be wrong.
         if text.starts_with('\u{feff}') || (text.starts_with("#!") && !text.starts_with("#![")) {
-            return Err("it begins with a byte order mark or a line for a shell".into());
+            return Err("it begins with a byte order mark or a `#!` line".into());
         }
-        let file = super::rust::parse(text)?;
+        let file = super::rust::parse_file(text)?;
         let mut found = Vec::new();
         for attrs in file.items.iter().filter_map(attributes_of_type) {
             let arguments = kube_arguments(attrs)?;
@@ -62,18 +62,18 @@ impl<'a> Definition<'a> {
         Ok(definition)
     }
 
-    /// The plural, where it is written.
+    /// Returns the plural, if it is specified.
     pub fn plural(&self) -> Option<&str> {
         self.string("plural")
     }
 
-    /// Whether the kind is namespaced.
+    /// Returns whether the kind is namespaced.
     pub fn is_namespaced(&self) -> bool {
         self.argument("namespaced")
             .is_some_and(|argument| argument.flag != Some(false))
     }
 
-    /// The arguments on which all versions of a kind must agree, beside its plural and its scope, as they are written.
+    /// Returns the source of the arguments that all versions of a kind must share, other than plural and scope.
     pub fn names(&self) -> Vec<String> {
         const NAMES: [&str; 3] = ["singular", "shortname", "category"];
         let arguments = self.arguments.iter();
@@ -83,13 +83,13 @@ impl<'a> Definition<'a> {
             .collect()
     }
 
-    /// The text of the file for another version: served, not stored, not deprecated, otherwise the same.
+    /// Returns the source of another version, which is served, not stored and not deprecated, and otherwise the same.
     ///
     /// # Errors
-    /// The reason, when something in the file would mean something else, or could not be twice in a crate.
+    /// Fails with the reason if a part of the file would change its meaning, or must not exist twice in a crate.
     pub fn copy(&self, version: &str) -> Result<String, String> {
         let (kind, from) = (self.kind(), self.string("version").unwrap_or_default());
-        let file = super::rust::parse(self.text)?;
+        let file = super::rust::parse_file(self.text)?;
         check_copyable(self.text, &file, kind)?;
         let mut changes = self.changes(version);
         changes.extend(conversion_marker(self.text, &file));
@@ -102,12 +102,12 @@ impl<'a> Definition<'a> {
         let made = Definition::find(&copy, kind, version)?;
         let stored = made.argument("storage").and_then(|argument| argument.flag);
         if stored != Some(false) {
-            return Err("its `#[kube(…)]` is not laid out as expected".into());
+            return Err("its `#[kube(…)]` has an unsupported form".into());
         }
         Ok(copy)
     }
 
-    /// What changes in `#[kube(…)]`.
+    /// Returns the changes to `#[kube(…)]`.
     fn changes(&self, version: &str) -> Vec<(Range<usize>, String)> {
         let mut changes = Vec::new();
         for argument in &self.arguments {
@@ -124,7 +124,7 @@ impl<'a> Definition<'a> {
         changes
     }
 
-    /// The arguments of a version that is being retired, with a comma each. They are no model for a new one.
+    /// Returns the ranges of arguments for deprecated versions, with a comma each, which do not apply to a new version.
     fn removals(&self) -> Vec<Range<usize>> {
         let is_removed = |argument: &&Argument| matches!(&*argument.name, "served" | "deprecated");
         let mut removals = Vec::new();
@@ -135,7 +135,7 @@ impl<'a> Definition<'a> {
                 (None, None) => argument.place.clone(),
             };
             match removals.last_mut() {
-                // The last of several: the comma before the first of them goes, not the one between.
+                // The last of several: remove the comma before the first of them, not the one between.
                 Some(Range { start, end }) if *end > place.start => {
                     let before = self.text[..*start].trim_end();
                     let before = before.strip_suffix(',').unwrap_or(before);
@@ -147,7 +147,7 @@ impl<'a> Definition<'a> {
         removals
     }
 
-    /// `storage = false` where `create api` puts it: before the status, else at the end.
+    /// Returns the insertion of `storage = false`: before the status as in `create api`, else at the end.
     fn storage(&self) -> Option<(Range<usize>, String)> {
         if let Some(status) = self.argument("status") {
             let at = status.place.start;
@@ -159,7 +159,7 @@ impl<'a> Definition<'a> {
         Some((at..at, format!(",{gap}storage = false")))
     }
 
-    /// The space that stands before an argument: a line end with its indent, or one space.
+    /// Returns the whitespace before an argument: a line end with its indentation, or a space.
     fn gap_before(&self, at: usize) -> String {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let indent = &self.text[line..at];
@@ -187,16 +187,16 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// The text of a sample for another version, and the name of its object.
+/// Returns a sample for another version, and the name of its object.
 ///
 /// # Errors
-/// The reason, when the file is not one object of the kind in version `from`.
+/// Fails with the reason if the file is not a single object of the kind in version `from`.
 pub fn copy_sample(text: &str, kind: &str, from: &str, to: &str) -> Result<(String, String), String> {
     let object: serde_json::Value =
-        serde_saphyr::from_str(text).map_err(|_| "it is not one YAML document".to_owned())?;
+        serde_saphyr::from_str(text).map_err(|_| "it is not a single YAML document".to_owned())?;
     let name = object["metadata"]["name"].as_str();
     let (Some(name), true) = (name, object["kind"] == kind && object["apiVersion"] == from) else {
-        return Err(format!("it is not a `{kind}` of {from} with a name"));
+        return Err(format!("it is not a named `{kind}` in {from}"));
     };
     let is_version = |line: &&str| {
         let value = line.strip_prefix("apiVersion:").map(str::trim);
@@ -204,7 +204,7 @@ pub fn copy_sample(text: &str, kind: &str, from: &str, to: &str) -> Result<(Stri
     };
     let mut lines = text.lines().filter(is_version);
     let (Some(line), None) = (lines.next(), lines.next()) else {
-        return Err("its `apiVersion` does not stand on a line of its own".into());
+        return Err("its `apiVersion` is not on a line of its own".into());
     };
     let copy = text.replacen(line, &line.replace(from, to), 1);
     Ok((copy, name.to_owned()))
@@ -218,13 +218,13 @@ fn attributes_of_type(item: &Item) -> Option<&[Attribute]> {
     }
 }
 
-/// The arguments of all `#[kube(…)]` of an item.
+/// Returns the arguments of all `#[kube(…)]` of an item.
 fn kube_arguments(attrs: &[Attribute]) -> Result<Vec<Argument>, String> {
     let mut arguments = Vec::new();
     for attribute in attrs.iter().filter(|attribute| attribute.path().is_ident("kube")) {
         let list = attribute
             .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
-            .map_err(|error| format!("its `#[kube(…)]` is not understood: {error}"))?;
+            .map_err(|error| format!("its `#[kube(…)]` cannot be parsed: {error}"))?;
         let places: Vec<Range<usize>> = list.iter().map(|meta| meta.span().byte_range()).collect();
         for (at, meta) in list.iter().enumerate() {
             arguments.push(Argument {
@@ -269,7 +269,7 @@ fn argument(meta: &Meta) -> Argument {
     }
 }
 
-/// Refuses what would mean something else in the file of another version, or would be there twice.
+/// Checks that no part of a file would change its meaning in another version, or would exist twice.
 fn check_copyable(text: &str, file: &syn::File, kind: &str) -> Result<(), String> {
     let mut own: BTreeSet<String> = file.items.iter().filter_map(name_of_type).collect();
     own.insert(kind.to_owned());
@@ -293,7 +293,7 @@ fn check_copyable(text: &str, file: &syn::File, kind: &str) -> Result<(), String
             _ => {}
         }
         if climbs(tokens(text, item.span().byte_range()), 0) {
-            return Err("it names things of the module above it with `super::`".into());
+            return Err("it refers to its parent module with `super::`".into());
         }
     }
     Ok(())
@@ -314,7 +314,7 @@ fn is_webhook(attribute: &Attribute) -> bool {
     last.is_some_and(|last| last.ident == "webhook")
 }
 
-/// The tokens at a place of a text that parses as Rust.
+/// Returns the tokens in a range of a text that parses as Rust.
 fn tokens(text: &str, place: Range<usize>) -> TokenStream {
     text[place].parse().unwrap_or_default()
 }
@@ -327,8 +327,8 @@ fn names_any(tokens: TokenStream, names: &BTreeSet<String>) -> bool {
     })
 }
 
-/// Whether a path leaves the file: `super::` more often than there are modules around it, also in a string as serde's
-/// attributes have them.
+/// Returns whether a path leaves the file, with more `super::` than enclosing modules. Includes paths in strings, as in
+/// serde's attributes.
 fn climbs(tokens: TokenStream, depth: usize) -> bool {
     let mut steps = 0;
     let mut in_module = false;
@@ -359,7 +359,7 @@ fn climbs(tokens: TokenStream, depth: usize) -> bool {
     false
 }
 
-/// A bare `#[crd(conversion)]` with its line: one version says it for all.
+/// Returns the removal of a bare `#[crd(conversion)]` with its line: only one version of a kind has it.
 fn conversion_marker(text: &str, file: &syn::File) -> Vec<(Range<usize>, String)> {
     let attributes = file.items.iter().filter_map(attributes_of_type).flatten();
     let bare = attributes.filter(|attribute| {
@@ -380,7 +380,7 @@ fn conversion_marker(text: &str, file: &syn::File) -> Vec<(Range<usize>, String)
     .collect()
 }
 
-/// The version where the documentation of the module names it: `//! Cup in version v1 of …`.
+/// Returns the changes of the version in the module's documentation: `//! The Cup API in version v1 of …`.
 fn version_in_heading(text: &str, from: &str, to: &str) -> Vec<(Range<usize>, String)> {
     let named = format!("version {from} ");
     let mut changes = Vec::new();
@@ -401,7 +401,7 @@ fn version_in_heading(text: &str, from: &str, to: &str) -> Vec<(Range<usize>, St
 mod tests {
     use super::*;
 
-    const V1: &str = r#"//! Cup in version v1 of cache.example.com.
+    const V1: &str = r#"//! The Cup API in version v1 of the cache.example.com group.
 
 use serde::Serialize;
 
@@ -510,7 +510,7 @@ mod tests {
         }
         for (text, reason) in [
             (V1.replace("\"Cup\"", "\"Mug\""), "`Cup` in version `v1`"),
-            (V1.replace("#[kube(", "#[kube(1"), "not understood"),
+            (V1.replace("#[kube(", "#[kube(1"), "cannot be parsed"),
             (format!("{V1}}}"), "does not parse"),
             (format!("\u{feff}{V1}"), "byte order mark"),
             (String::new(), "exactly one kind"),

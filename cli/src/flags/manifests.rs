@@ -8,16 +8,16 @@ use super::PlanFlags;
 /// Flags of `manifests`.
 #[derive(Clone, Debug, Args)]
 pub struct ManifestsFlags {
-    /// Write nothing; fail and show the difference when a manifest is not as it would be written
+    /// Fail if the manifests are not up to date, print the diff, and write nothing
     #[arg(long, conflicts_with_all = ["dry_run", "stdout"])]
     pub check: bool,
-    /// Print the manifests and write nothing
+    /// Print the manifests to standard output instead of writing them
     #[arg(long, conflicts_with = "dry_run")]
     pub stdout: bool,
-    /// What to generate [default: all]
+    /// Manifests to generate [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub only: Vec<Only>,
-    /// How mistakes in the source are told
+    /// Format of diagnostics
     #[arg(
         long,
         value_enum,
@@ -37,111 +37,110 @@ pub struct ManifestsFlags {
     pub plan: PlanFlags,
 }
 
-/// What the manifests are made from.
+/// Flags that select the source.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Source")]
 pub struct SourceFlags {
-    /// Package to read [default: the one here, or every member of the workspace here]
+    /// Package to read [default: the package in the project directory, or all members of the workspace]
     #[arg(short, long = "package", value_name = "NAME")]
     pub packages: Vec<String>,
-    /// Example to read in place of the library and the binaries
+    /// Example to read instead of the library and the binaries
     #[arg(long = "example", value_name = "NAME")]
     pub examples: Vec<String>,
-    /// Kind whose CRD to write: `Kind`, `Kind.group` or `*.group` [default: the project's own]
+    /// Kinds to generate CRDs for: `Kind`, `Kind.group` or `*.group` [default: the kinds of the project]
     #[arg(long = "kind", value_delimiter = ',', value_name = "KIND")]
     pub kinds: Vec<String>,
-    /// Kind whose CRD not to write
+    /// Kinds to skip, as in `--kind`
     #[arg(long = "skip-kind", value_delimiter = ',', value_name = "KIND")]
     pub skip_kinds: Vec<String>,
-    /// Cargo features that count as on, beside the default ones
+    /// Cargo features to activate in addition to the default features
     #[arg(short = 'F', long, value_delimiter = ',', value_name = "FEATURE")]
     pub features: Vec<String>,
-    /// Let every Cargo feature count as on
+    /// Activate all Cargo features
     #[arg(long)]
     pub all_features: bool,
-    /// Let the default Cargo features count as off
+    /// Do not activate the default Cargo features
     #[arg(long)]
     pub no_default_features: bool,
-    /// Kubernetes whose types k8s-openapi has, where none of its features is chosen: 1.36
-    /// [default: what `K8S_OPENAPI_ENABLED_VERSION` says, in the environment or in .cargo/config.toml]
+    /// Kubernetes version of the k8s-openapi types, such as 1.36, if no Cargo feature selects it
+    /// [default: `K8S_OPENAPI_ENABLED_VERSION` in the environment or in .cargo/config.toml]
     #[arg(long, value_name = "VERSION", value_parser = kubernetes)]
     pub kubernetes: Option<Minor>,
 }
 
-/// A Kubernetes that rbuilder knows.
+/// Parses a supported Kubernetes version.
 fn kubernetes(version: &str) -> Result<Minor, String> {
     Minor::from_version(version).ok_or_else(|| {
         let all: Vec<String> = Minor::all().map(|minor| minor.to_string()).collect();
-        format!("rbuilder knows Kubernetes {}", all.join(", "))
+        format!("supported Kubernetes versions are {}", all.join(", "))
     })
 }
 
-/// The name of a role, which the API server takes as a part of a path.
+/// Parses the name of a role, which must be usable as a path segment.
 fn role_name(name: &str) -> Result<String, String> {
     if name.is_empty() || matches!(name, "." | "..") || name.contains(['/', '%']) {
-        return Err("a role's name is of letters, digits, `-`, `.` and `:`".into());
+        return Err("must be a valid path segment: not empty, `.` or `..`, and without `/` and `%`".into());
     }
     Ok(name.to_owned())
 }
 
-/// What the manifests are like, and where they go.
+/// Flags that control the content and the location of the manifests.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Manifests")]
 pub struct TargetFlags {
-    /// Folder for the manifests, within the project
+    /// Output directory, relative to the project directory
     #[arg(
         long,
         visible_alias = "output-dir",
-        value_name = "FOLDER",
+        value_name = "DIR",
         default_value = "config"
     )]
     pub config_dir: String,
-    /// Folder for CRDs; `crd/bases` in the folder of --config-dir without it
-    #[arg(long, value_name = "FOLDER")]
+    /// Output directory for CRDs [default: `crd/bases` in --config-dir]
+    #[arg(long, value_name = "DIR")]
     pub crd_dir: Option<String>,
-    /// Folder for roles; `rbac` in the folder of --config-dir without it
-    #[arg(long, value_name = "FOLDER")]
+    /// Output directory for roles [default: `rbac` in --config-dir]
+    #[arg(long, value_name = "DIR")]
     pub rbac_dir: Option<String>,
-    /// Folder for webhook configurations; `webhook` in the folder of --config-dir without it
-    #[arg(long, value_name = "FOLDER")]
+    /// Output directory for webhook configurations [default: `webhook` in --config-dir]
+    #[arg(long, value_name = "DIR")]
     pub webhook_dir: Option<String>,
-    /// Name of the manager's ClusterRole
+    /// Name of the generated roles
     #[arg(long, value_name = "NAME", default_value = "manager-role", value_parser = role_name)]
     pub role_name: String,
-    /// Leave out the annotation that says which rbuilder wrote a CRD; a comment then says that one did
+    /// Omit the `rbuilder.dev/version` annotation from CRDs; a comment marks them as generated instead
     #[arg(long)]
     pub no_version_annotation: bool,
-    /// Cut descriptions at so many bytes, after a sentence or a word; 0 drops them
+    /// Maximum length of descriptions in bytes; longer ones are truncated, and 0 removes them
     #[arg(long, value_name = "BYTES")]
     pub max_description_length: Option<usize>,
-    /// Keep labels, annotations and names in the metadata of objects inside objects, such as pod templates
+    /// Generate schemas for the metadata of embedded objects, such as pod templates
     #[arg(long, visible_alias = "generate-embedded-object-meta")]
     pub embedded_object_meta: bool,
-    /// Keep CRDs that an earlier run wrote and no kind stands for any more
+    /// Keep generated CRDs whose kinds no longer exist
     #[arg(long)]
     pub no_prune: bool,
-    /// Drop from the manifests also what still stands in the source, in a file or behind a `cfg` that is not read
+    /// Remove from the manifests even what the source still defines in files or behind `cfg`s that are not read
     #[arg(long, conflicts_with = "no_prune")]
     pub prune: bool,
 }
 
-/// A sort of manifest.
+/// A type of manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Only {
     /// CustomResourceDefinitions
     Crd,
-    /// Roles
+    /// RBAC roles
     Rbac,
     /// Webhook configurations
     Webhook,
 }
 
-/// How mistakes in the source are told.
+/// The format of diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MessageFormat {
-    /// For people, on standard error
+    /// Human-readable, on standard error
     Human,
-    /// For editors: one JSON object a line, as rustc writes them; on standard output, or on standard error
-    /// beside `--stdout`
+    /// JSON lines as rustc prints them, for editors; on standard output, or on standard error with `--stdout`
     Json,
 }

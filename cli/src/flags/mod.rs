@@ -1,4 +1,4 @@
-//! What can be typed. Nothing here is checked beyond its form: commands turn flags into requests.
+//! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
 mod manifests;
 
@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 
-/// Scaffolds Kubernetes operators in Rust and generates their manifests.
+/// Scaffold Kubernetes operators in Rust and generate their manifests
 #[derive(Debug, Parser)]
 #[command(
     name = "rbuilder",
@@ -17,47 +17,47 @@ pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlag
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// Folder of the project
+    /// Project directory
     #[arg(
         short = 'C',
         long = "project-dir",
         global = true,
-        value_name = "FOLDER",
+        value_name = "DIR",
         default_value = "."
     )]
     pub dir: PathBuf,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// A command with its flags.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Start a project
+    /// Initialize a new project
     Init(InitFlags),
-    /// Add to a project
+    /// Scaffold a Kubernetes API or webhook
     #[command(subcommand)]
     Create(Create),
-    /// Generate CRDs, roles and webhook configurations from the source, without compiling it
+    /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
-    /// Print a completion script for a shell
+    /// Generate a completion script for the specified shell
     Completion {
-        /// The shell
+        /// Shell to generate the script for
         shell: clap_complete::Shell,
     },
-    /// Print the version
+    /// Print the version information
     Version,
     /// Print the manual page of a command
     #[command(hide = true)]
     Man {
-        /// The command, as typed: `create api`
+        /// Command, as typed: `create api`
         command: Vec<String>,
     },
 }
 
 impl Command {
-    /// The command as typed, for answers.
+    /// Returns the command as typed, for the JSON output.
     pub fn name(&self) -> &'static str {
         match self {
             Command::Init(_) => "init",
@@ -70,7 +70,7 @@ impl Command {
         }
     }
 
-    /// How the command was asked to answer.
+    /// Returns the requested output format.
     pub fn output(&self) -> Output {
         match self {
             Command::Init(flags) => flags.plan.output,
@@ -82,59 +82,60 @@ impl Command {
     }
 }
 
-/// What `create` can add.
+/// A subcommand of `create`.
 #[derive(Debug, Subcommand)]
 pub enum Create {
-    /// Add a kind: its types, its controller, its manifests
+    /// Scaffold a Kubernetes API: types, controller and manifests
     Api(ApiFlags),
-    /// Add webhooks to a kind: functions that the API server asks about its objects
+    /// Scaffold webhooks for an API resource
     Webhook(WebhookFlags),
 }
 
 /// Flags of every command that changes files.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct PlanFlags {
-    /// Show what would change as a unified diff, and change nothing
+    /// Print the changes as a unified diff without writing any file
     #[arg(long)]
     pub dry_run: bool,
-    /// How to answer
+    /// Output format
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub output: Output,
 }
 
-/// How a command answers.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people
+    /// Human-readable
     Text,
-    /// For programs: one JSON document on standard output
+    /// A JSON document on standard output
     Json,
 }
 
 /// Flags of `init`.
 #[derive(Clone, Debug, Args)]
 pub struct InitFlags {
-    /// Folder of the new project, created when it is not there [default: the project folder]
+    /// Directory of the new project; created if it does not exist [default: the project directory]
+    #[arg(value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// Domain that API groups end in, like `example.com`
+    /// Domain for API groups, such as `example.com`
     #[arg(long)]
     pub domain: Option<String>,
-    /// Name of the project, a DNS label [default: the folder's name]
+    /// Name of the project, a DNS label [default: the name of the directory]
     #[arg(long, value_name = "NAME")]
     pub project_name: Option<String>,
-    /// Copyright holder, for the head of each source file
+    /// Owner to add to the copyright header of each source file
     #[arg(long)]
     pub owner: Option<String>,
-    /// Licence of the project [default: apache2]
+    /// License of the project [default: apache2]
     #[arg(long, value_enum)]
     pub license: Option<License>,
-    /// Let the manager watch its own namespace only
+    /// Restrict the manager to its own namespace: scaffold a Role, not a ClusterRole
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub namespaced: Option<bool>,
-    /// Keep APIs in folders by group, so that there can be several
+    /// Lay out APIs by group, to allow for multiple API groups
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub multigroup: Option<bool>,
-    /// Replace files that are in the way
+    /// Overwrite files that already exist
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -142,19 +143,19 @@ pub struct InitFlags {
     pub plan: PlanFlags,
 }
 
-/// Licences that `init` knows.
+/// A license that `init` can scaffold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum License {
     /// Apache-2.0
     Apache2,
     /// MIT
     Mit,
-    /// No licence is named
+    /// No license
     None,
 }
 
 impl License {
-    /// As it is typed and recorded.
+    /// Returns the name used in flags and in PROJECT.
     pub fn name(self) -> &'static str {
         match self {
             License::Apache2 => "apache2",
@@ -167,31 +168,31 @@ impl License {
 /// Flags of `create api`.
 #[derive(Clone, Debug, Args)]
 pub struct ApiFlags {
-    /// First part of the API group, like `cache`
+    /// API group without the domain, such as `cache`
     #[arg(long)]
     pub group: String,
-    /// Version of the API, like `v1alpha1`
+    /// API version, such as `v1alpha1`
     #[arg(long)]
     pub version: String,
-    /// Kind in upper camel case, like `Memcached`
+    /// Kind in upper camel case, such as `Memcached`
     #[arg(long)]
     pub kind: String,
-    /// Plural of the kind in lower case [default: the English one]
+    /// Resource name: the lowercase plural of the kind [default: the English plural]
     #[arg(long)]
     pub plural: Option<String>,
-    /// Whether objects live in namespaces [default: true]
+    /// Make the resource namespaced [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub namespaced: Option<bool>,
-    /// Whether to write the API types [default: true]
+    /// Generate the API types [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub resource: Option<bool>,
-    /// Whether to write a controller [default: true, unless the kind has one]
+    /// Generate a controller [default: true, unless the kind already has one]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub controller: Option<bool>,
-    /// Whether to generate manifests afterwards
+    /// Generate manifests after scaffolding
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,
-    /// Replace files of this kind that are in the way
+    /// Overwrite existing files of this resource
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -202,31 +203,31 @@ pub struct ApiFlags {
 /// Flags of `create webhook`.
 #[derive(Clone, Debug, Args)]
 pub struct WebhookFlags {
-    /// First part of the API group, like `cache`
+    /// API group without the domain, such as `cache`
     #[arg(long)]
     pub group: String,
-    /// Version of the API, like `v1alpha1`; with `--conversion`, the one that all others are converted through
+    /// API version, such as `v1alpha1`; with `--conversion`, the hub version
     #[arg(long)]
     pub version: String,
-    /// Kind in upper camel case, like `Memcached`
+    /// Kind in upper camel case, such as `Memcached`
     #[arg(long)]
     pub kind: String,
-    /// Fill in what objects leave out
+    /// Scaffold a defaulting (mutating) webhook
     #[arg(long)]
     pub defaulting: bool,
-    /// Say whether objects may be stored
+    /// Scaffold a validating webhook
     #[arg(long, alias = "programmatic-validation")]
     pub validation: bool,
-    /// Convert objects between this version and those of `--spoke`
+    /// Scaffold a conversion webhook between this version and those in `--spoke`
     #[arg(long, requires = "spoke")]
     pub conversion: bool,
-    /// Versions to convert, separated by commas
+    /// Comma-separated list of spoke versions, which are converted to and from the hub version
     #[arg(long, value_delimiter = ',', value_name = "VERSIONS", requires = "conversion")]
     pub spoke: Vec<String>,
-    /// Whether to generate manifests afterwards
+    /// Generate manifests after scaffolding
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,
-    /// Replace files of these webhooks that are in the way
+    /// Overwrite existing files of these webhooks
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

@@ -1,20 +1,20 @@
-//! Writes a plan: the only module that changes the project folder, with `recover.rs` for what went wrong.
+//! Applies plans: the only module that changes the project directory, together with `recover.rs`.
 //!
-//! A set of files cannot be replaced in one step, so a journal makes it look like one. It names every file that
-//! will exist for a while before the first of them does, and grows by one line as each phase ends. Whoever finds
-//! a journal without its owner undoes what it names, or finishes it once every file was renamed:
+//! A set of files cannot be replaced in one atomic step, so a journal makes it appear atomic. It lists every temporary
+//! file before the first one is created, and gets a line at the end of each phase. A command that finds a journal whose
+//! owner has died undoes the change, or completes it if every file was renamed:
 //!
-//! 1. the journal is written;
-//! 2. new texts are staged beside their targets, and old ones copied: the journal says `staged`;
-//! 3. staged files are renamed over their targets, PROJECT last: the journal says `renamed`;
-//! 4. copies and journal are removed.
+//! 1. write the journal;
+//! 2. stage new files next to their targets and back up old ones: the journal gets the line `staged`;
+//! 3. rename staged files over their targets, PROJECT last: the journal gets the line `renamed`;
+//! 4. remove backups and the journal.
 //!
-//! Between a kill and the recovery, which the next command that writes begins with, the tree holds some of both.
+//! After a kill the tree may hold both old and new files, until the next command that writes recovers.
 //!
-//! Folders are held open while their names are used (see `cli/src/disk`), so a folder that becomes a link under a
-//! running command is an error and not a way out of the project. A target is looked at once more before it is
-//! replaced: an edit that was saved while the command ran stops it, but for the moment between that look and the
-//! rename.
+//! Directories are held open while names in them are used (see `cli/src/disk`), so a directory that is replaced by a
+//! link meanwhile results in an error and not in writes outside of the project. Each target is compared once more before
+//! it is replaced: an edit that was saved in the meantime stops the command. Only an edit between this comparison and
+//! the rename is lost.
 
 #![allow(clippy::disallowed_methods)] // this is the module that writes
 
@@ -29,25 +29,25 @@ use super::journal::{self, Glimpse, Journal};
 use super::record::{Action, Content, Entry, Inodes, Left, LineRef, Record, Stage};
 use super::recover::{self, Recovery};
 use super::{Change, Plan};
-use crate::disk::{Folder, cannot, read_bounded, set_mode, status_of};
-use crate::tree::{Changed, LARGEST, Tree, open_project, shown};
+use crate::disk::{Folder, cannot_message, read_bounded, set_mode, status_of};
+use crate::tree::{Changed, LARGEST, Tree, display_root, open_project};
 
-/// Where a test makes a write fail, or the process die.
+/// Fault injection for tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// The step at which it happens, counted from 0; never when nothing.
+    /// Number of the step that fails, from 0; `None` for no fault.
     pub at: Option<usize>,
-    /// Whether the whole process dies there, as from `kill -9`.
+    /// True if the process aborts there, as by `kill -9`.
     pub abort: bool,
 }
 
-/// Writes every change of a plan, or none.
+/// Applies all changes of a plan, or none.
 ///
-/// Returns the number of steps it took, for tests that fail at each of them.
+/// Returns the number of steps, for tests that inject a fault into each of them.
 ///
 /// # Errors
-/// When a file that the plan rests on has changed (a [`Changed`]), when another command is at work in the folder, or when a
-/// write fails; the folder is then as it was.
+/// Fails with [`Changed`] if a file that the plan is based on has changed. Also fails if another command is running in the
+/// directory, or if a write fails. The directory is then as it was before.
 pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     if plan.is_empty() {
         return Ok(0);
@@ -57,80 +57,85 @@ pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     fs::create_dir_all(root)?;
     let result = write(tree, plan, faults);
     if result.is_err() && new_root {
-        // Best effort: the error that brought us here is the one to tell.
+        // Best effort: the original error is the one to report.
         let _ = fs::remove_dir(root);
     }
     result
 }
 
-/// Finishes or undoes what an interrupted command has left; nothing when there is nothing.
+/// Completes or undoes an interrupted command; `None` if there was none.
 ///
 /// # Errors
-/// When another command is at work in the folder, when the journal is not one that a command left here, or when a
-/// file cannot be moved back.
+/// Fails if another command is running in the directory, if the journal was not written by a command there, or if a file
+/// cannot be restored.
 pub fn recover(root: &Path) -> Result<Option<Recovery>> {
     recover_with(root, Faults::default()).map(|(recovery, _)| recovery)
 }
 
-/// As [`recover`]; returns the number of steps too, for tests that fail at each of them.
+/// Recovers as [`recover`] does, and also returns the number of steps, for tests that inject a fault into each of them.
 ///
 /// # Errors
-/// As [`recover`], and at the step that was asked for.
+/// Fails as [`recover`] does, and at the injected fault.
 pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, usize)> {
     let mut steps = Steps { faults, taken: 0 };
     let Some(folder) = open_project(root)? else {
         return Ok((None, 0));
     };
-    if !journal::is_there(&folder)? {
+    if !journal::has_journal(&folder)? {
         return Ok((None, 0));
     }
     let mut journal = Journal::open(&folder, root)?;
     let recovery = match journal.left.take() {
-        Some(left) => Some(recover::settle(&folder, &mut journal, &left, &mut steps)?),
+        Some(left) => Some(recover::resolve_interruption(
+            &folder,
+            &mut journal,
+            &left,
+            &mut steps,
+        )?),
         None => None,
     };
     journal.close()?;
     Ok((recovery, steps.taken))
 }
 
-/// Returns `true` where another command has begun to write, or has left its journal.
+/// Returns true if another command is writing, or has left its journal.
 ///
 /// # Errors
-/// When the folder cannot be read.
-pub(crate) fn is_at_work(root: &Path) -> Result<bool> {
+/// Fails if the directory cannot be read.
+pub(crate) fn is_command_running(root: &Path) -> Result<bool> {
     match open_project(root)? {
-        Some(folder) => journal::is_there(&folder),
+        Some(folder) => journal::has_journal(&folder),
         None => Ok(false),
     }
 }
 
-/// What a command that changes nothing has to say about the journal of a folder, which it leaves as it is. Waits while
-/// another command is at work.
+/// Checks the journal of a directory for a command that writes nothing, and returns a warning about it. Waits while
+/// another command is running.
 ///
 /// # Errors
-/// When the command is still at work after ten seconds, and when an interrupted one left some files old and some new:
-/// nothing true can be said of such a tree.
-pub fn look_for_journal(root: &Path) -> Result<Option<String>> {
+/// Fails if the command is still running after ten seconds, or if an interrupted command has left both old and new files:
+/// the tree is inconsistent then.
+pub fn check_journal(root: &Path) -> Result<Option<String>> {
     let Some(folder) = open_project(root)? else {
         return Ok(None);
     };
-    match journal::glimpse(&folder, root)? {
+    match journal::read_journal(&folder, root)? {
         Glimpse::Quiet => Ok(None),
         Glimpse::Foreign(reason) => Ok(Some(format!(
-            "{}; this command ignores it",
+            "{}; ignoring it",
             journal::foreign_journal(root, &reason)
         ))),
         Glimpse::Interrupted(left) => {
             let files = left.record.entries.len();
             if left.stage == Stage::Staged {
                 bail!(
-                    "an interrupted rbuilder command left {} between two states ({files} files): run `rbuilder manifests` there, which recovers first",
-                    shown(root)
+                    "an interrupted rbuilder command left {} in an inconsistent state ({files} files): run `rbuilder manifests` there to recover",
+                    display_root(root)
                 );
             }
             Ok(Some(format!(
-                "an interrupted rbuilder command left `{JOURNAL}` and files beside it in {}: the next command that writes, such as `rbuilder manifests`, removes them",
-                shown(root)
+                "an interrupted rbuilder command left `{JOURNAL}` and temporary files in {}: run `rbuilder manifests` there to remove them",
+                display_root(root)
             )))
         }
     }
@@ -138,10 +143,10 @@ pub fn look_for_journal(root: &Path) -> Result<Option<String>> {
 
 fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     let mut steps = Steps { faults, taken: 0 };
-    let root = Folder::open(tree.root()).with_context(|| cannot("open", &tree.shown()))?;
+    let root = Folder::open(tree.root()).with_context(|| cannot_message("open", &tree.shown()))?;
     let mut journal = Journal::open(&root, tree.root())?;
     if let Some(left) = journal.left.take() {
-        recover::settle(&root, &mut journal, &left, &mut Steps::default())?;
+        recover::resolve_interruption(&root, &mut journal, &left, &mut Steps::default())?;
     }
     let inode = journal.inode()?;
     let mut left = Left {
@@ -153,18 +158,18 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
         .verify_unchanged()
         .and_then(|()| run(&root, plan, &mut left, &mut journal, &mut steps));
     if let Err(error) = written {
-        let undone = recover::settle(&root, &mut journal, &left, &mut Steps::default())
-            .context("cannot undo what was written; run any command that writes to try again")?;
+        let undone = recover::resolve_interruption(&root, &mut journal, &left, &mut Steps::default())
+            .context("cannot undo the changes; run `rbuilder manifests` to try again")?;
         journal.close()?;
         return match undone.kept.is_empty() {
             true => Err(error),
             false => Err(error.context(undone)),
         };
     }
-    // From here on the new tree stands. What cannot be swept now stays in the journal, for the next command.
+    // The new tree is in place. Files that cannot be removed now stay in the journal, for the next command.
     if steps
         .take("sweep")
-        .and_then(|()| recover::sweep(&root, &left, &mut Steps::default()))
+        .and_then(|()| recover::remove_temporary_files(&root, &left, &mut Steps::default()))
         .is_ok()
     {
         journal.close()?;
@@ -172,7 +177,7 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     Ok(steps.taken)
 }
 
-/// The phases in their order; `left` says at any time how far they have come.
+/// Runs the phases in order; `left` records the progress.
 fn run(root: &Folder, plan: &Plan, left: &mut Left, journal: &mut Journal, steps: &mut Steps) -> Result<()> {
     check_companions(root, &left.record)?;
     journal.note(LineRef::Begin(&left.record), steps)?;
@@ -185,7 +190,7 @@ fn run(root: &Folder, plan: &Plan, left: &mut Left, journal: &mut Journal, steps
     Ok(())
 }
 
-/// Fails when a name is taken that is needed for a while: what is removed later must be what this command made.
+/// Checks that the names of temporary files are free, so that only files of this command are removed later.
 fn check_companions(root: &Folder, record: &Record) -> Result<()> {
     for entry in &record.entries {
         let Some((folder, name)) = root.reach(&entry.path)? else {
@@ -194,11 +199,11 @@ fn check_companions(root: &Folder, record: &Record) -> Result<()> {
         for companion in [Entry::staged(name), Entry::backup(name)] {
             if folder
                 .look(&companion)
-                .with_context(|| cannot("look at", &companion))?
+                .with_context(|| cannot_message("look at", &companion))?
                 .is_some()
             {
                 bail!(
-                    "`{companion}` beside `{}` is in the way: look at it and remove it",
+                    "`{companion}` next to `{}` already exists: inspect and remove it",
                     entry.path
                 );
             }
@@ -207,12 +212,14 @@ fn check_companions(root: &Folder, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// The folder that a target is in, and its name there.
+/// Returns the directory of a target and its name in it.
 fn reach<'a>(root: &Folder, path: &'a str) -> Result<(Folder, &'a str)> {
     match root.reach(path)? {
         Some(reached) => Ok(reached),
         None => {
-            bail!("the folder of {path} was removed while the command ran; nothing was written: run it again")
+            bail!(
+                "the directory of {path} was removed while the command was running; no files were written: run it again"
+            )
         }
     }
 }
@@ -223,7 +230,7 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
         let (above, name) = reach(root, path)?;
         above
             .create_folder(name)
-            .with_context(|| cannot("create", path))?;
+            .with_context(|| cannot_message("create", path))?;
     }
     record
         .entries
@@ -233,9 +240,9 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
             let (folder, name) = reach(root, &entry.path)?;
             let there = folder
                 .look(name)
-                .with_context(|| cannot("look at", &entry.path))?;
+                .with_context(|| cannot_message("look at", &entry.path))?;
             let mode = match change {
-                // New files are for everyone to read, whatever the umask says.
+                // New files are readable by everyone, regardless of the umask.
                 Change::Create { .. } => 0o644,
                 _ => there.map_or(0o644, |status| status.mode),
             };
@@ -262,7 +269,7 @@ fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
     for entry in &record.entries {
         steps.take(&entry.path)?;
         let (folder, name) = reach(root, &entry.path)?;
-        let told = || cannot("write", &entry.path);
+        let told = || cannot_message("write", &entry.path);
         if let Some(before) = &entry.before {
             check_target(&folder, name, before, &entry.path)?;
         }
@@ -281,12 +288,12 @@ fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
     recover::sync_folders(root, record)
 }
 
-/// Fails when a target is not the file any more that the plan was made for.
+/// Checks that a target still has the content that the plan is based on.
 fn check_target(folder: &Folder, name: &str, before: &Content, path: &str) -> Result<()> {
     let file = folder
         .open_file(name, false)
-        .with_context(|| cannot("open", path))?;
-    let bytes = read_bounded(file, LARGEST).with_context(|| cannot("read", path))?;
+        .with_context(|| cannot_message("open", path))?;
+    let bytes = read_bounded(file, LARGEST).with_context(|| cannot_message("read", path))?;
     match bytes {
         Some(bytes) if Content::of(&bytes) == *before => Ok(()),
         _ => bail!(changed(path)),
@@ -297,7 +304,7 @@ fn changed(path: &str) -> String {
     Changed::new(path).to_string()
 }
 
-/// Counts what happens to the disk.
+/// Counts the changes to the disk.
 #[derive(Default)]
 pub(super) struct Steps {
     faults: Faults,
@@ -317,7 +324,7 @@ impl Steps {
         Ok(())
     }
 
-    /// A step at which a process can die, but nothing can fail.
+    /// Counts a step that cannot fail, but at which the process can die.
     pub(super) fn pass(&mut self) {
         if self.faults.abort && self.faults.at == Some(self.taken) {
             std::process::abort();
@@ -326,9 +333,9 @@ impl Steps {
     }
 }
 
-/// Writes a file that is not there yet; returns its inode.
+/// Creates a file and waits until it is on disk; returns its inode.
 fn write_synced(folder: &Folder, name: &str, bytes: &[u8], mode: u32) -> Result<u64> {
-    let told = || cannot("write", name);
+    let told = || cannot_message("write", name);
     let mut file = folder.create_file(name).with_context(told)?;
     file.write_all(bytes).with_context(told)?;
     set_mode(&file, mode).with_context(told)?;

@@ -1,21 +1,21 @@
-//! Whether git tracks a file, by the index of the repository around it: git itself is not run, because the
-//! configuration of a repository can make it run programs.
+//! A reader of git's index, to find out if git tracks a file. git itself is not run, because the configuration of a
+//! repository can make it run other programs.
 
-#![allow(clippy::disallowed_methods)] // reads what is around the project, not the project
+#![allow(clippy::disallowed_methods)] // reads the repository around the project
 
 use std::path::{Path, PathBuf};
 
 use crate::disk::Folder;
 
-/// The largest index that is read, in bytes: some millions of files.
+/// Maximum size of an index in bytes, enough for millions of files.
 const LARGEST: u64 = 1 << 30;
 
-/// Fails when git tracks a file, or when that cannot be told.
+/// Checks that git does not track a file.
 ///
 /// # Errors
-/// The reason, a phrase.
+/// Fails with the reason, a phrase, if git tracks it or if that cannot be determined.
 pub(super) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
-    let unsure = |reason: String| format!("it cannot be told whether git tracks it ({reason})");
+    let unsure = |reason: String| format!("cannot determine if git tracks it ({reason})");
     let folder = std::fs::canonicalize(folder).map_err(|error| unsure(error.to_string()))?;
     for top in folder.ancestors() {
         let Some(git) = repository(top).map_err(unsure)? else {
@@ -25,7 +25,7 @@ pub(super) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
         let path = inner.join(name);
         let path = path.to_string_lossy().replace('\\', "/");
         let Some(index) = read_file(&git, "index").map_err(unsure)? else {
-            continue; // nothing was added yet, or it is no repository
+            continue; // nothing has been added yet, or this is not a repository
         };
         let index = Index::parse(&index, path.as_bytes()).ok_or_else(|| unsure(unknown()))?;
         let mut is_tracked = index.has_path;
@@ -44,7 +44,8 @@ pub(super) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an entry is the file, or a folder of a sparse index that it is in. Some file systems take `A` for `a`.
+/// Returns whether an entry is the file, or a directory of a sparse index that contains it. Ignores case, as some file
+/// systems do.
 fn covers(entry: &[u8], path: &[u8]) -> bool {
     entry.eq_ignore_ascii_case(path)
         || (entry.ends_with(b"/")
@@ -52,20 +53,20 @@ fn covers(entry: &[u8], path: &[u8]) -> bool {
             && path[..entry.len()].eq_ignore_ascii_case(entry))
 }
 
-/// The folder with the index of the work tree that begins here, if one does.
+/// Returns the directory with the index, if this is the top of a work tree.
 fn repository(top: &Path) -> Result<Option<PathBuf>, String> {
     let dot = top.join(".git");
     match std::fs::metadata(&dot) {
         Ok(found) if found.is_dir() => Ok(Some(dot)),
-        // Work trees and submodules have a file that says where the rest is.
+        // Work trees and submodules have a file with the path of the git directory.
         Ok(found) if found.is_file() => {
             let text = read_file(top, ".git")?.unwrap_or_default();
-            let text = String::from_utf8(text).map_err(|_| "`.git` is not UTF-8 text".to_owned())?;
+            let text = String::from_utf8(text).map_err(|_| "`.git` is not valid UTF-8".to_owned())?;
             let named = text.strip_prefix("gitdir:").map(str::trim);
-            let named = named.ok_or("`.git` does not name a folder")?;
+            let named = named.ok_or("`.git` does not name a directory")?;
             Ok(Some(top.join(named)))
         }
-        Ok(_) => Err("`.git` is neither a folder nor a file".to_owned()),
+        Ok(_) => Err("`.git` is neither a directory nor a file".to_owned()),
         Err(_) => Ok(None),
     }
 }
@@ -80,27 +81,27 @@ fn read_file(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
 }
 
 fn unknown() -> String {
-    "the index is in a format that rbuilder does not know".to_owned()
+    "the format of the index is not supported".to_owned()
 }
 
-/// What is wanted of an index, as gitformat-index(5) describes it.
+/// The relevant content of an index, as described in gitformat-index(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Index {
-    /// Whether an entry covers the path.
+    /// True if an entry covers the path.
     has_path: bool,
-    /// The file with the entries that are not in this one.
+    /// Name of the shared index, with the entries that are not in this one.
     shared: Option<String>,
 }
 
 impl Index {
-    /// Reads an index of SHA-1 or SHA-256, which it does not say; nothing when it is neither.
+    /// Parses an index with SHA-1 or SHA-256 hashes, which the format does not tell; `None` if it has neither.
     fn parse(bytes: &[u8], path: &[u8]) -> Option<Index> {
         [20, 32]
             .into_iter()
             .find_map(|width| Index::parse_with(bytes, path, width))
     }
 
-    /// Reads an index whose hashes have this many bytes.
+    /// Parses an index whose hashes have `width` bytes.
     fn parse_with(bytes: &[u8], path: &[u8], width: usize) -> Option<Index> {
         let end = bytes.len().checked_sub(width)?;
         if bytes.get(..4)? != b"DIRC" {
@@ -115,7 +116,7 @@ impl Index {
         let mut name: Vec<u8> = Vec::new();
         for _ in 0..number(bytes, 8)? {
             let start = at;
-            // Ten numbers of status, the hash, the flags.
+            // Ten 32-bit numbers of status, the hash, the flags.
             at += 40 + width;
             let flags = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
             at += 2;
@@ -123,7 +124,7 @@ impl Index {
                 at += 2;
             }
             if version == 4 {
-                // Names share their start with the one before.
+                // Names are prefix-compressed.
                 let (dropped, next) = offset(bytes, at)?;
                 name.truncate(name.len().checked_sub(dropped)?);
                 at = next;
@@ -157,7 +158,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     ))
 }
 
-/// A number of seven bits a byte, as packs write offsets, and where the next one begins.
+/// Decodes an offset as in pack files, seven bits per byte; returns it with the end.
 fn offset(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);
@@ -175,9 +176,9 @@ mod tests {
 
     use super::*;
 
-    /// git's own files, of every version and kind of index.
+    /// Indexes of every version and kind, written by git.
     #[test]
-    fn what_git_tracks() {
+    fn tracked_files_are_found() {
         for setup in [
             "init -q",
             "init -q --object-format=sha256",
@@ -228,7 +229,7 @@ mod tests {
             );
             std::fs::write(folder.path().join(".git/index"), "DIRC\0\0\0\u{9}").expect("a file");
             let error = check_untracked(&inner, "a").expect_err("no index");
-            assert!(error.contains("cannot be told"), "{error}");
+            assert!(error.contains("cannot determine"), "{error}");
         }
     }
 

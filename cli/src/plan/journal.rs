@@ -1,25 +1,25 @@
-//! The journal: the file that says how far a command has come, and the lock that keeps others away.
+//! The journal: a file that records the progress of a command, and a lock that keeps other commands out.
 //!
-//! It lies in the project folder, so a repository, an archive or another user may have put one there. A journal is
-//! acted on only where all of this holds:
+//! It is a file in the project directory, so a repository, an archive or another user may have placed one there. A
+//! journal is acted on only if all of this holds:
 //!
-//! - it is a regular file of the user's own with one name, opened through no link and without waiting, of at most
-//!   [`LARGEST`] bytes;
-//! - git does not track it, as far as the index of the repository around the folder says;
-//! - it names its own inode and that of the folder. Whoever prepares a journal cannot know the inodes that it and the
-//!   folder will have when they are cloned or unpacked;
-//! - every path in it is one that a plan may hold: within the project and no business of a version control system,
-//!   of Cargo's configuration or of rbuilder's own files.
+//! - it is a regular file with a single name that belongs to the user, is opened without following links and without
+//!   blocking, and has at most [`LARGEST`] bytes;
+//! - git does not track it according to the index of the repository;
+//! - it contains its own inode and that of the directory. An attacker cannot know the inodes that both will have once
+//!   they are cloned or unpacked;
+//! - every path in it is one that a plan may write: within the project, and not in a directory of a version control
+//!   system, in Cargo's configuration or among rbuilder's own files.
 //!
-//! What is then done because of it is bounded again (see [`super::recover`]): only files whose inode the command noted
-//! when it made them are removed or renamed into place, and whatever else stands at their names is kept beside them.
+//! Its effects are limited as well (see [`super::recover`]): recovery removes or renames only files whose inodes the
+//! command recorded when it created them, and keeps any other file under a new name.
 //!
-//! What is not guaranteed: somebody who can write to the folder while commands run in it, or who can guess inodes
-//! (a machine image that is the same each time), can have files *within* the project folder replaced by others within
-//! it, which such a person can do without rbuilder as well. Where the system has no inodes (Windows), a copied
-//! journal is not told from an own one.
+//! Not guaranteed: somebody who can write to the directory while commands run, or who can guess inodes (as in a machine
+//! image that is always the same), can make rbuilder replace files *within* the project directory by others within it,
+//! which they could do without rbuilder as well. On systems without inodes (Windows), a copied journal cannot be told
+//! from an original one.
 
-#![allow(clippy::disallowed_methods)] // the clock decides how long to wait, never what is written
+#![allow(clippy::disallowed_methods)] // the clock limits waiting, and does not affect output
 
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -31,49 +31,49 @@ use anyhow::{Context, Result};
 use super::apply::Steps;
 use super::git;
 use super::record::{Left, LineRef};
-use crate::disk::{Folder, Sort, Status, read_bounded, status_of, user};
-use crate::tree::shown;
+use crate::disk::{Folder, Sort, Status, effective_user, read_bounded, status_of};
+use crate::tree::display_root;
 
-/// Name of the journal, in the project folder.
+/// Name of the journal in the project directory.
 pub const JOURNAL: &str = ".rbuilder-journal";
 
-/// The longest journal that is read, in bytes: some hundred thousand files.
+/// Maximum size of a journal in bytes, enough for a hundred thousand files.
 const LARGEST: u64 = 32 << 20;
 
-/// How long a command that writes sleeps for those that only look whether somebody is at work. On a busy machine they
-/// need more of the clock's time, and so do the sleeps: they are counted, not measured.
+/// Total time that a writing command sleeps to wait for readers, which hold the lock briefly. The sleeps are added up
+/// rather than measured, because on a busy machine both sleeps and readers take longer.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(300);
 
-/// How long a command that only reads waits for one that writes, by the clock: on a busy machine a sleep of [`TRY`]
-/// takes several times as long.
+/// Time that a reading command waits for a writing one, measured by the clock: on a busy machine a sleep of [`TRY`] takes
+/// several times as long.
 pub(super) const WAIT_FOR_WRITER: Duration = Duration::from_secs(10);
 
-/// Time between two tries of a lock.
+/// Interval between attempts to lock.
 const TRY: Duration = Duration::from_millis(5);
 
-/// The journal's file, locked as long as this command is at work.
+/// The open journal, locked while the command is running.
 pub(super) struct Journal {
     folder: Folder,
     file: File,
-    /// What an interrupted command has left in it.
+    /// The record of an interrupted command.
     pub(super) left: Option<Left>,
 }
 
-/// What a command that only reads finds in the place of the journal.
+/// The state of the journal as seen by a command that writes nothing.
 pub(super) enum Glimpse {
-    /// Nobody is at work, and nobody was interrupted.
+    /// No command is running, and none was interrupted.
     Quiet,
-    /// A command was interrupted, and this is what it left.
+    /// A command was interrupted and left this record.
     Interrupted(Left),
-    /// No command can have left this; the reason.
+    /// No command can have written this journal, for this reason.
     Foreign(String),
 }
 
 impl Journal {
-    /// Takes the journal of a folder, and reads what another command left in it.
+    /// Opens or creates the journal of a directory, locks it, and reads the record of an interrupted command.
     ///
     /// # Errors
-    /// When another command is at work, or when what is there is nothing that a command left.
+    /// Fails if another command is running, or if the file cannot be one that a command wrote.
     pub(super) fn open(folder: &Folder, root: &Path) -> Result<Journal> {
         let mut waited = Duration::ZERO;
         let mut is_own = false;
@@ -84,7 +84,7 @@ impl Journal {
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                     Err(error) => {
                         return Err(error)
-                            .with_context(|| format!("cannot create `{JOURNAL}` in {}", shown(root)));
+                            .with_context(|| format!("cannot create `{JOURNAL}` in {}", display_root(root)));
                     }
                 }
                 continue;
@@ -120,12 +120,12 @@ impl Journal {
         }
     }
 
-    /// Inode of the journal.
+    /// Returns the inode of the journal.
     pub(super) fn inode(&self) -> Result<u64> {
         Ok(status_of(&self.file).context("cannot read the journal")?.inode)
     }
 
-    /// Adds a line, and waits until it is on disk.
+    /// Appends a line and waits until it is on disk.
     pub(super) fn note(&mut self, line: LineRef<'_>, steps: &mut Steps) -> Result<()> {
         steps.take("journal")?;
         let length = status_of(&self.file).context("cannot read the journal")?.length;
@@ -137,7 +137,7 @@ impl Journal {
             .and_then(|()| self.file.sync_all())
             .and_then(|()| self.folder.sync());
         if let Err(error) = written {
-            // A phase that is not known to be on disk has not ended; undoing must not find its word.
+            // A phase whose line may not be on disk has not ended, so recovery must not find the line.
             self.file.set_len(length).context("cannot write the journal")?;
             return Err(error).context("cannot write the journal");
         }
@@ -151,7 +151,7 @@ impl Journal {
         self.file.set_len(0).context("cannot write the journal")
     }
 
-    /// Removes the journal; the lock goes with it.
+    /// Removes the journal, and with it the lock.
     pub(super) fn close(self) -> Result<()> {
         self.folder
             .remove_file(JOURNAL)
@@ -159,11 +159,11 @@ impl Journal {
     }
 }
 
-/// Looks at the journal of a folder without changing anything, and waits while a command is at work.
+/// Reads the journal of a directory without changing anything. Waits while a command is running.
 ///
 /// # Errors
-/// When the command is still at work after [`WAIT_FOR_WRITER`].
-pub(super) fn glimpse(folder: &Folder, root: &Path) -> Result<Glimpse> {
+/// Fails if the command is still running after [`WAIT_FOR_WRITER`].
+pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<Glimpse> {
     let started = Instant::now();
     loop {
         let Some(status) = folder.look(JOURNAL).context("cannot look at the journal")? else {
@@ -195,8 +195,8 @@ pub(super) fn glimpse(folder: &Folder, root: &Path) -> Result<Glimpse> {
     }
 }
 
-/// Whether something has the journal's name.
-pub(super) fn is_there(folder: &Folder) -> Result<bool> {
+/// Returns whether a file with the journal's name exists.
+pub(super) fn has_journal(folder: &Folder) -> Result<bool> {
     Ok(folder
         .look(JOURNAL)
         .context("cannot look at the journal")?
@@ -211,7 +211,7 @@ fn open_journal(folder: &Folder, to_write: bool) -> Result<Option<File>> {
     }
 }
 
-/// What a journal says. One that this process made itself is not looked for in git's index.
+/// Reads a journal. Skips the check of git's index for a journal that this process has created.
 fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Option<Left>, String> {
     let told = |error: std::io::Error| format!("it cannot be read: {error}");
     let status = status_of(file).map_err(told)?;
@@ -227,14 +227,14 @@ fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Optio
     Ok(left)
 }
 
-/// Refuses what no command leaves; the reason is a phrase.
+/// Checks that a file can be a journal; fails with the reason, a phrase.
 fn check_plain(status: &Status) -> Result<(), String> {
     let flaw = match status.sort {
         Sort::Link => "it is a symbolic link",
-        Sort::Folder => "it is a folder",
+        Sort::Folder => "it is a directory",
         Sort::Other => "it is a pipe, a socket or a device",
-        Sort::File if status.owner != user() => "it is a file of another user",
-        Sort::File if status.links > 1 => "it is a file with more than one name",
+        Sort::File if status.owner != effective_user() => "it belongs to another user",
+        Sort::File if status.links > 1 => "it has more than one hard link",
         Sort::File => return Ok(()),
     };
     Err(flaw.to_owned())
@@ -248,8 +248,8 @@ fn is_at(file: &File, folder: &Folder) -> Result<bool> {
 
 fn busy(root: &Path) -> anyhow::Error {
     anyhow::anyhow!(
-        "another rbuilder command is at work in {}: try again when it is done",
-        shown(root)
+        "another rbuilder command is running in {}: try again when it has finished",
+        display_root(root)
     )
 }
 
@@ -257,10 +257,10 @@ fn foreign(root: &Path, reason: &str) -> anyhow::Error {
     anyhow::anyhow!("{}", foreign_journal(root, reason))
 }
 
-/// What is said of a journal that no command left.
+/// Returns the message about a journal that no command has written.
 pub(super) fn foreign_journal(root: &Path, reason: &str) -> String {
     format!(
-        "`{JOURNAL}` in {} was not left by an rbuilder command there: {reason}; look at it and remove it",
-        shown(root)
+        "`{JOURNAL}` in {} was not created by an rbuilder command there ({reason}): inspect and remove it",
+        display_root(root)
     )
 }

@@ -1,7 +1,7 @@
-//! What a command would change, as a value: shown, compared, printed as JSON, applied, or dropped.
+//! The changes of a command as a value, which is shown, compared, printed as JSON, applied or dropped.
 //!
-//! A command decides everything before a byte is written. It reads through its plan, so that a later step sees
-//! what an earlier one has planned.
+//! A command computes all of its changes before it writes anything. It reads files through its plan, so that later steps
+//! see the changes of earlier ones.
 
 pub mod apply;
 mod git;
@@ -17,42 +17,42 @@ use anyhow::{Result, anyhow, bail};
 
 pub(crate) use moment::Moment;
 pub use recover::Recovery;
-pub use show::{diff, json, summary};
+pub use show::{render_diff, render_json, render_summary};
 
-use crate::edit::verify;
+use crate::edit::verify_edit;
 use crate::tree::{Tree, check_relative};
 
-/// One file's change.
+/// A change to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The file is not there yet.
+    /// The file does not exist yet.
     Create {
-        /// What it will hold.
+        /// New content.
         after: String,
     },
-    /// Lines are added to a file that its owner keeps.
+    /// Lines are added to a file that belongs to the user.
     Edit {
-        /// What it holds now.
+        /// Current content.
         before: String,
-        /// What it will hold.
+        /// New content.
         after: String,
     },
-    /// The whole file is the command's.
+    /// The file belongs to the command and is rewritten.
     Replace {
-        /// What it holds now.
+        /// Current content.
         before: String,
-        /// What it will hold.
+        /// New content.
         after: String,
     },
-    /// The command wrote it once and nothing asks for it any more.
+    /// A file that the command wrote is no longer needed.
     Delete {
-        /// What it holds now.
+        /// Current content.
         before: String,
     },
 }
 
 impl Change {
-    /// The deed in one word: `create`, `edit`, `replace`, `delete`.
+    /// Returns the kind of the change: `create`, `edit`, `replace` or `delete`.
     pub fn verb(&self) -> &'static str {
         match self {
             Change::Create { .. } => "create",
@@ -62,7 +62,7 @@ impl Change {
         }
     }
 
-    /// What the file holds now; empty when it is not there.
+    /// Returns the current content; empty if the file does not exist.
     pub fn before(&self) -> &str {
         match self {
             Change::Create { .. } => "",
@@ -72,7 +72,7 @@ impl Change {
         }
     }
 
-    /// What the file will hold; nothing when it goes.
+    /// Returns the new content; `None` if the file is deleted.
     pub fn after(&self) -> Option<&str> {
         match self {
             Change::Create { after } | Change::Edit { after, .. } | Change::Replace { after, .. } => {
@@ -83,7 +83,7 @@ impl Change {
     }
 }
 
-/// Everything a command would change, by path, at most one change to each.
+/// The changes of a command by path, at most one for each file.
 #[derive(Debug, Default)]
 pub struct Plan {
     changes: BTreeMap<String, Change>,
@@ -92,12 +92,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The changes by path.
+    /// Returns the changes by path.
     pub fn changes(&self) -> &BTreeMap<String, Change> {
         &self.changes
     }
 
-    /// Files that are already as the command wants them.
+    /// Returns the files that need no change.
     pub fn unchanged(&self) -> impl Iterator<Item = &str> {
         self.unchanged
             .iter()
@@ -105,15 +105,15 @@ impl Plan {
             .filter(|path| !self.changes.contains_key(*path))
     }
 
-    /// Whether nothing would change.
+    /// Returns whether the plan changes nothing.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// What a file will hold once the plan so far is applied.
+    /// Returns the content of a file after the plan so far.
     ///
     /// # Errors
-    /// As [`Tree::read`].
+    /// Fails as [`Tree::read`] does.
     pub fn read(&self, tree: &Tree, path: &str) -> Result<Option<String>> {
         match self.changes.get(path) {
             Some(change) => Ok(change.after().map(str::to_owned)),
@@ -121,10 +121,10 @@ impl Plan {
         }
     }
 
-    /// Puts a file that the command owns. One that is there and differs is a conflict unless `force`.
+    /// Writes a file that belongs to the command. A different existing file is a conflict unless `force` is set.
     ///
     /// # Errors
-    /// As [`Tree::read`].
+    /// Fails as [`Tree::read`] does.
     pub fn put_owned(&mut self, tree: &Tree, path: &str, text: &str, force: bool) -> Result<()> {
         let before = self.read(tree, path)?;
         if before.as_ref().is_some_and(|before| before != text) && !force {
@@ -134,10 +134,10 @@ impl Plan {
         self.replace(tree, path, text)
     }
 
-    /// Puts a file that nobody but the command writes.
+    /// Writes a file that only commands change.
     ///
     /// # Errors
-    /// As [`Tree::read`].
+    /// Fails as [`Tree::read`] does.
     pub fn replace(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         self.set(tree, path, text, |before, after| Change::Replace {
             before,
@@ -145,29 +145,29 @@ impl Plan {
         })
     }
 
-    /// Puts the new text of a file that its owner keeps and the command only adds to.
+    /// Sets the new text of a file that belongs to the user.
     ///
     /// # Errors
-    /// As [`Tree::read`]; when the new text is not what the file's name says, or has lost something.
+    /// Fails as [`Tree::read`] does, or if the new text cannot be parsed or lacks something that the file had.
     pub fn edit(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         let before = self.read(tree, path)?.unwrap_or_default();
         if before != text {
-            verify(path, &before, text).map_err(|reason| {
-                anyhow!("{path} would be broken by the edit ({reason}); nothing was written")
+            verify_edit(path, &before, text).map_err(|reason| {
+                anyhow!("editing {path} would break it ({reason}); no files were written")
             })?;
         }
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 
-    /// Leaves a file as it is, and says so.
+    /// Records that a file is kept as it is.
     pub fn keep(&mut self, path: &str) {
         self.unchanged.insert(path.to_owned());
     }
 
-    /// Removes a file; nothing when it is not there.
+    /// Removes a file, if it exists.
     ///
     /// # Errors
-    /// As [`Tree::read`].
+    /// Fails as [`Tree::read`] does.
     pub fn delete(&mut self, tree: &Tree, path: &str) -> Result<()> {
         check_writable(path)?;
         match tree.read(path)? {
@@ -177,18 +177,18 @@ impl Plan {
         Ok(())
     }
 
-    /// Fails when a file is in the way.
+    /// Checks that no existing file conflicts with the plan.
     ///
     /// # Errors
-    /// Names every one of them.
+    /// Fails with all conflicting files.
     pub fn check_conflicts(&self) -> Result<()> {
         if self.conflicts.is_empty() {
             return Ok(());
         }
         let list: String = self.conflicts.iter().map(|path| format!("\n  {path}")).collect();
         bail!(
-            "these files are there already and hold something else:{list}\n\
-             nothing was written; move them away, or replace them with `--force`"
+            "these files already exist with different content:{list}\n\
+             no files were written; move them away, or overwrite them with `--force`"
         );
     }
 
@@ -206,7 +206,7 @@ impl Plan {
                 self.unchanged.insert(path.to_owned());
             }
             Some(before) => {
-                // What was to be replaced stays so when lines are added to it later.
+                // A file to be rewritten is still rewritten when lines are added to it later.
                 let replaced = matches!(self.changes.get(path), Some(Change::Replace { .. }));
                 let (before, after) = (before, text.to_owned());
                 let change = if replaced {
@@ -229,30 +229,29 @@ impl Plan {
     }
 }
 
-/// Folders that no command writes into: what lies there decides which programs git, other version control systems
+/// Directories that no command writes into, because their files decide which programs git, other version control systems
 /// and Cargo run.
 const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
 
-/// Refuses a path that no plan may hold: one that leads out of the project, into a folder whose files decide what
-/// other programs run, or to a file that rbuilder uses for a while itself.
+/// Checks that a plan may write to a path: not outside of the project, not in a directory whose files decide what other
+/// programs run, and not to the temporary files of rbuilder.
 ///
-/// `.github` and `rust-toolchain.toml` are not refused: they are files of the project as others are, `init` writes the
-/// former.
+/// `.github` and `rust-toolchain.toml` are allowed: they are ordinary files of the project, and `init` writes the former.
 pub(crate) fn check_writable(path: &str) -> Result<()> {
     check_relative(path)?;
     for part in path.split('/') {
         if is_closed(part) {
-            bail!("`{path}` lies in `{part}`, which rbuilder does not write into: choose another folder");
+            bail!("`{path}` is in `{part}`, which rbuilder does not write to: choose another directory");
         }
         if record::is_reserved(part) {
-            bail!("`{path}` has a name that rbuilder uses for its own files: choose another name");
+            bail!("`{path}` is reserved for temporary files of rbuilder: choose another name");
         }
     }
     Ok(())
 }
 
-/// Whether a name is one of the closed folders on some file system: some take `A` for `a`, some drop dots and spaces
-/// at the end or letters that are not seen, some know a file by a second, short name.
+/// Returns whether a name means one of the closed directories on some file system: some ignore case, some drop trailing
+/// dots and spaces or invisible characters, some have a second, short name for each file.
 fn is_closed(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii).collect();
     let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();

@@ -1,8 +1,8 @@
-//! A state of the project folder that no command was changing.
+//! Detection of commands that run while the project directory is being read.
 //!
-//! A command that writes creates the journal in the project folder and removes it again, and each of the two changes
-//! the folder's own status. So a folder whose status is the same after all files were read as before, when no
-//! journal was there, held one state all the time: nobody has to be locked out for a look.
+//! A command that writes creates the journal in the project directory and removes it again, and both change the status
+//! of the directory. So if its status is the same before and after reading, and there was no journal before, no command
+//! wrote in between. Readers need no lock.
 
 #![allow(clippy::disallowed_methods)] // the clock decides how long to wait, never what is written
 
@@ -11,24 +11,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::Folder;
 
-/// File systems write times of the kernel's clock, which ticks every 10 ms or more often: two changes within a tick
-/// look the same. Those that keep whole seconds only are not waited for.
+/// Granularity of timestamps. File systems use the kernel's clock, which ticks at least every 10 ms: two changes within a
+/// tick have the same timestamp. File systems with whole seconds are not supported.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How often a status is taken anew because the folder has changed just now once more.
+/// Number of times to read the status again because the directory has just changed.
 const MOST_LOOKS: usize = 5;
 
-/// The status of a project folder at one time.
+/// The status of a project directory at one time.
 #[derive(Debug)]
 pub(crate) struct Moment {
     root: PathBuf,
     status: Option<(u64, i128)>,
-    /// The last change was so long ago that a further one gives another status.
+    /// True if the last change was long enough ago for another change to have another timestamp.
     is_settled: bool,
 }
 
 impl Moment {
-    /// Takes the status of a folder. Waits for the clock to tick where the last change was just now.
+    /// Reads the status of a directory. Waits for a tick of the clock if the directory has just changed.
     pub(crate) fn take(root: &Path) -> Moment {
         let mut moment = Moment::glance(root);
         for _ in 0..MOST_LOOKS {
@@ -41,7 +41,7 @@ impl Moment {
         moment
     }
 
-    /// Takes the status of a folder without waiting. Where the last change was just now, the moment never holds.
+    /// Reads the status of a directory without waiting. If it has just changed, [`Moment::holds`] is always false.
     pub(crate) fn glance(root: &Path) -> Moment {
         let status = look(root);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -54,12 +54,12 @@ impl Moment {
         }
     }
 
-    /// Returns `true` where the folder is certainly as it was.
+    /// Returns true if the directory has certainly not changed.
     pub(crate) fn holds(&self) -> bool {
         self.is_settled && !self.has_passed()
     }
 
-    /// Returns `true` where the folder is certainly not as it was.
+    /// Returns true if the directory has certainly changed.
     pub(crate) fn has_passed(&self) -> bool {
         look(&self.root) != self.status
     }

@@ -1,4 +1,4 @@
-//! What a journal says: enough to put the old tree back, or to sweep up after the new one, without the plan.
+//! The content of a journal: enough to restore the old tree, or to clean up after the new one, without the plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::{Change, Plan, check_writable};
 use crate::disk::{Folder, LONGEST_NAME};
 use crate::hash::fnv1a_64;
 
-/// Number of the format; a journal of another one is not acted on.
+/// Version of the format; journals of other versions are ignored.
 const FORMAT: u32 = 2;
 
 /// The first line of a journal.
@@ -16,24 +16,24 @@ const FORMAT: u32 = 2;
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     format: u32,
-    /// Inode of the journal itself: a journal that was copied, unpacked or checked out has another one.
+    /// Inode of the journal itself. A journal that was copied, unpacked or checked out has another one.
     journal: u64,
-    /// Inode of the project folder.
+    /// Inode of the project directory.
     root: u64,
-    /// Folders that did not exist, outer ones first.
+    /// Directories that did not exist, outer ones first.
     pub(super) folders: Vec<String>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// One file of a plan. The names of its staged text and its backup follow from its own.
+/// A file of a plan. The names of its staged file and its backup are derived from its own.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
     pub(super) path: String,
     pub(super) action: Action,
-    /// What the file held; nothing where there was none.
+    /// Old content; `None` if the file did not exist.
     pub(super) before: Option<Content>,
-    /// What it is to hold; nothing where it goes.
+    /// New content; `None` if the file is deleted.
     pub(super) after: Option<Content>,
 }
 
@@ -45,7 +45,7 @@ pub(super) enum Action {
     Delete,
 }
 
-/// The content of a file in short. It tells an edit, not an attack: what must not be touched is known by its inode.
+/// Length and hash of a file's content. Detects edits, not attacks: files are identified by inode.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Content {
@@ -62,30 +62,30 @@ impl Content {
     }
 }
 
-/// Inodes of what an entry has on disk beside its target once all is staged; 0 where there is nothing.
+/// Inodes of the temporary files of an entry once all files are staged; 0 if there is none.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Inodes {
     pub(super) staged: u64,
-    /// Of the copy; of the target itself where that is to be deleted, which is a rename to the backup's name.
+    /// Inode of the backup, or of the target itself if it is deleted, which renames it to the backup.
     pub(super) backup: u64,
 }
 
-/// One line of a journal, as it is written.
+/// A line of a journal, for writing.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum LineRef<'a> {
-    /// What will be staged.
+    /// The files to stage.
     Begin(&'a Record),
-    /// All of it is staged, in the order of the entries: renaming begins.
+    /// All files are staged, in the order of the entries. Renaming begins.
     Staged(&'a [Inodes]),
-    /// Every target is the new one.
+    /// All targets are new.
     Renamed,
-    /// Every target is the old one again.
+    /// All targets are old again.
     Restored,
 }
 
-/// One line of a journal, as it is read.
+/// A line of a journal, for reading.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Line {
@@ -95,20 +95,20 @@ enum Line {
     Restored,
 }
 
-/// Which tree an interrupted command left.
+/// The state in which an interrupted command left the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The old one: nothing was renamed.
+    /// Old: no file was renamed.
     Begun,
-    /// Some of both.
+    /// Mixed: some files may have been renamed.
     Staged,
-    /// The new one.
+    /// New: all files were renamed.
     Renamed,
-    /// The old one, put back.
+    /// Old again: all files were restored.
     Restored,
 }
 
-/// What a journal says in all.
+/// The parsed journal of an interrupted command.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) record: Record,
@@ -117,11 +117,11 @@ pub(super) struct Left {
 }
 
 impl Record {
-    /// What a plan will do to a folder. PROJECT comes last: it says what the rest is, and must never speak of files
-    /// that are not there.
+    /// Returns the record of a plan. PROJECT comes last, because it describes the other files and must never refer to
+    /// files that do not exist.
     ///
     /// # Errors
-    /// When a folder on the way is a link or a file.
+    /// Fails if a parent directory is a link or a file.
     pub(super) fn new(root: &Folder, journal: u64, plan: &Plan) -> Result<Record> {
         let mut folders: Vec<String> = Vec::new();
         let mut entries: Vec<Entry> = Vec::new();
@@ -162,14 +162,14 @@ impl Record {
         })
     }
 
-    /// Why the record cannot be one that an rbuilder command wrote to this very file in this very folder; nothing
-    /// when it can.
-    fn flaw(&self, journal: u64, root: u64) -> Option<String> {
+    /// Returns the reason why no rbuilder command can have written this record to this file in this directory; `None` if
+    /// one can.
+    fn find_flaw(&self, journal: u64, root: u64) -> Option<String> {
         if self.format != FORMAT {
-            return Some(format!("its format is {}, and this is {FORMAT}", self.format));
+            return Some(format!("its format is {}, expected {FORMAT}", self.format));
         }
         if self.journal != journal || self.root != root {
-            return Some("it was written elsewhere and copied here".to_owned());
+            return Some("it was copied from elsewhere".to_owned());
         }
         let mut paths: Vec<&str> = self.entries.iter().map(|entry| entry.path.as_str()).collect();
         if let Some(path) = paths
@@ -187,7 +187,7 @@ impl Record {
             let inside = format!("{folder}/");
             if !paths.iter().any(|path| path.starts_with(&inside)) {
                 return Some(format!(
-                    "it names the folder `{}` without a file in it",
+                    "it names the directory `{}`, but no file in it",
                     folder.escape_debug()
                 ));
             }
@@ -198,7 +198,7 @@ impl Record {
             Action::Delete => entry.before.is_some() && entry.after.is_none(),
         });
         if !whole {
-            return Some("its entries contradict themselves".to_owned());
+            return Some("its entries are contradictory".to_owned());
         }
         paths.sort_unstable();
         let count = paths.len();
@@ -208,11 +208,11 @@ impl Record {
 }
 
 impl Left {
-    /// Reads a journal; nothing when it has no complete line, for then nothing was done yet. What follows the last
-    /// line end was never followed by a change.
+    /// Parses a journal; `None` if it has no complete line, because nothing has been changed then. Ignores an incomplete
+    /// last line for the same reason.
     ///
     /// # Errors
-    /// The reason, a phrase, why no rbuilder command can have left this in this folder.
+    /// Fails with the reason, a phrase, why no rbuilder command can have written it in this directory.
     pub(super) fn parse(bytes: &[u8], journal: u64, root: u64) -> Result<Option<Left>, String> {
         let complete = bytes
             .iter()
@@ -221,10 +221,10 @@ impl Left {
         if complete == 0 {
             return Ok(None);
         }
-        let text = std::str::from_utf8(&bytes[..complete]).map_err(|_| "it is not UTF-8 text".to_owned())?;
+        let text = std::str::from_utf8(&bytes[..complete]).map_err(|_| "it is not valid UTF-8".to_owned())?;
         let mut left: Option<Left> = None;
         for (index, line) in text.lines().enumerate() {
-            let unknown = || format!("line {} is not one of a journal", index + 1);
+            let unknown = || format!("line {} is invalid", index + 1);
             let line: Line = serde_json::from_str(line).map_err(|_| unknown())?;
             left = Some(match (left, line) {
                 (None, Line::Begin(record)) => Left {
@@ -253,7 +253,10 @@ impl Left {
                 _ => return Err(unknown()),
             });
         }
-        match left.as_ref().and_then(|left| left.record.flaw(journal, root)) {
+        match left
+            .as_ref()
+            .and_then(|left| left.record.find_flaw(journal, root))
+        {
             Some(flaw) => Err(flaw),
             None => Ok(left),
         }
@@ -261,17 +264,17 @@ impl Left {
 }
 
 impl Entry {
-    /// The name of the staged text, for a target of this name.
+    /// Returns the name of the staged file for a target.
     pub(super) fn staged(name: &str) -> String {
         beside(name, "new")
     }
 
-    /// The name of the backup.
+    /// Returns the name of the backup of a target.
     pub(super) fn backup(name: &str) -> String {
         beside(name, "old")
     }
 
-    /// The name under which an edit is kept that stood where the old text comes back; `count` tells several apart.
+    /// Returns the name under which an edited target is kept when the old file is restored; `count` numbers several.
     pub(super) fn kept(name: &str, count: usize) -> String {
         let number = if count == 0 {
             String::new()
@@ -286,7 +289,7 @@ impl Entry {
     }
 }
 
-/// A hidden name in the same folder, so that a rename never crosses file systems.
+/// Returns a hidden name in the same directory, so that a rename never crosses file systems.
 fn beside(name: &str, end: &str) -> String {
     let hidden = format!(".{name}.rbuilder-{end}");
     if hidden.len() <= LONGEST_NAME {
@@ -295,7 +298,7 @@ fn beside(name: &str, end: &str) -> String {
     format!(".{}.rbuilder-{end}", fnv1a_64(name.as_bytes()))
 }
 
-/// Whether a name is one that commands use for a while, or keep an edit under.
+/// Returns whether a name is one of a temporary or kept file.
 pub(super) fn is_reserved(name: &str) -> bool {
     name == super::journal::JOURNAL
         || (name.starts_with('.') && (name.ends_with(".rbuilder-new") || name.ends_with(".rbuilder-old")))
@@ -348,11 +351,11 @@ mod tests {
             ("a/b", ".cargo/config.toml", "which no command writes"),
             ("a/b", ".rbuilder-journal", "which no command writes"),
             ("a/b", ".x.rbuilder-new", "which no command writes"),
-            ("\"folders\":[]", "\"folders\":[\"c\"]", "the folder `c`"),
+            ("\"folders\":[]", "\"folders\":[\"c\"]", "the directory `c`"),
             (
                 "\"before\":null",
                 "\"before\":{\"length\":0,\"hash\":\"x\"}",
-                "contradict",
+                "contradictory",
             ),
             (
                 "\"format\":2",

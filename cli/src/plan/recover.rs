@@ -1,10 +1,10 @@
-//! What is done about a command that did not come to its end: the old tree is put back, whole, or what is left over
-//! beside the new one is swept up.
+//! Recovery from an interrupted command: the old tree is restored completely, or temporary files next to the new tree are
+//! removed.
 //!
-//! Only what the command made itself is removed or renamed into place: the journal holds the inode of each staged text
-//! and each backup, and what has another inode, another content, another owner or a second name is somebody's work. In
-//! a target's place it is renamed beside it (`<name>.rbuilder-kept`), never overwritten. All of it is looked at before
-//! the first change, so a recovery that cannot succeed changes nothing; one that dies goes on where it was.
+//! Only files that the command created are removed or renamed: the journal has the inode of each staged file and backup,
+//! and a file with another inode, content, owner or a second hard link belongs to the user. If such a file is in the
+//! place of a target, it is renamed to `<name>.rbuilder-kept` and never overwritten. All files are inspected before the
+//! first change, so a recovery that cannot succeed changes nothing, and an interrupted one can be resumed.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -14,48 +14,44 @@ use anyhow::{Context, Result, bail};
 use super::apply::Steps;
 use super::journal::Journal;
 use super::record::{Action, Content, Entry, Inodes, Left, LineRef, Record, Stage};
-use crate::disk::{Folder, Sort, Status, cannot, read_bounded, status_of, user};
+use crate::disk::{Folder, Sort, Status, cannot_message, effective_user, read_bounded, status_of};
 
-/// The largest file that is compared with what was staged: a larger one is not what was staged.
+/// Maximum size of a target to compare; a larger one is not the staged file.
 const LARGEST: u64 = crate::tree::LARGEST;
 
-/// What was done about an interrupted command.
+/// The result of a recovery.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Whether the old tree stands again; otherwise the new one does.
+    /// True if the old tree was restored, false if the new one was completed.
     pub undone: bool,
-    /// The files that the command was to change.
+    /// The files of the interrupted command.
     pub files: Vec<String>,
-    /// Edits that stood where the old text is again, and the paths they are kept under.
+    /// Edited files that were in the place of restored ones, and the paths under which they are kept.
     pub kept: Vec<(String, String)>,
 }
 
 impl std::fmt::Display for Recovery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (verb, state) = if self.undone {
-            ("undone", "before")
-        } else {
-            ("finished", "after")
-        };
+        let result = if self.undone { "undid" } else { "completed" };
         let list: Vec<String> = self.files.iter().map(|path| format!("`{path}`")).collect();
         write!(
             f,
-            "recovered from an interrupted command, which is {verb}: as {state} it are {}",
+            "recovered from an interrupted command: {result} its changes to {}",
             list.join(", ")
         )?;
         for (path, kept) in &self.kept {
-            write!(f, "\nwhat was written to `{path}` since then is kept in `{kept}`")?;
+            write!(f, "\nkept the edited `{path}` as `{kept}`")?;
         }
         Ok(())
     }
 }
 
-/// Puts the old tree back, or finishes, and removes what only that needed. The journal is empty afterwards.
+/// Restores the old tree or completes the new one, and removes temporary files. Empties the journal.
 ///
 /// # Errors
-/// When something that is needed is missing or not what the command made; nothing is changed then. When the system
-/// refuses; the next try goes on.
-pub(super) fn settle(
+/// Fails without a change if a required file is missing or was not created by the command. Also fails if the system
+/// refuses a change; the next attempt continues from there.
+pub(super) fn resolve_interruption(
     root: &Folder,
     journal: &mut Journal,
     left: &Left,
@@ -84,7 +80,7 @@ pub(super) fn settle(
         sync_folders(root, &left.record)?;
         journal.note(LineRef::Restored, steps)?;
     }
-    sweep(root, left, steps)?;
+    remove_temporary_files(root, left, steps)?;
     if recovery.undone {
         remove_folders(root, &left.record, steps)?;
     }
@@ -93,11 +89,11 @@ pub(super) fn settle(
     Ok(recovery)
 }
 
-/// Removes staged texts and backups. What is not the command's own stays.
-pub(super) fn sweep(root: &Folder, left: &Left, steps: &mut Steps) -> Result<()> {
+/// Removes staged files and backups that the command created.
+pub(super) fn remove_temporary_files(root: &Folder, left: &Left, steps: &mut Steps) -> Result<()> {
     for (seen, entry) in Seen::all(root, left)?.iter().zip(&left.record.entries) {
         let Some(folder) = &seen.folder else { continue };
-        // The backup first: a staged text that is left says that its target was never renamed.
+        // The backup first: a remaining staged file means that its target was never replaced.
         for (part, name) in [
             (&seen.backup, Entry::backup(&seen.name)),
             (&seen.staged, Entry::staged(&seen.name)),
@@ -106,14 +102,14 @@ pub(super) fn sweep(root: &Folder, left: &Left, steps: &mut Steps) -> Result<()>
                 steps.take(&entry.path)?;
                 folder
                     .remove_file(&name)
-                    .with_context(|| cannot("remove", &name))?;
+                    .with_context(|| cannot_message("remove", &name))?;
             }
         }
     }
     Ok(())
 }
 
-/// Removes folders that the command made. One that somebody has put something into stays.
+/// Removes directories that the command created, unless they contain other files.
 fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
     for path in record.folders.iter().rev() {
         let Some((folder, name)) = root.reach(path)? else {
@@ -128,7 +124,7 @@ fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<(
         steps.take(path)?;
         match folder.remove_folder(name) {
             Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {
-                return Err(error).with_context(|| cannot("remove", path));
+                return Err(error).with_context(|| cannot_message("remove", path));
             }
             _ => {}
         }
@@ -136,7 +132,7 @@ fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<(
     Ok(())
 }
 
-/// Names survive a power cut once their folder is on disk.
+/// Syncs the directories, so that renames survive a power failure.
 pub(super) fn sync_folders(root: &Folder, record: &Record) -> Result<()> {
     let parents: BTreeSet<&str> = record
         .entries
@@ -156,25 +152,25 @@ pub(super) fn sync_folders(root: &Folder, record: &Record) -> Result<()> {
             format!("{parent}/x")
         };
         if let Ok(Some((folder, _))) = root.reach(&inside) {
-            folder.sync().with_context(|| cannot("write", parent))?;
+            folder.sync().with_context(|| cannot_message("write", parent))?;
         }
     }
     Ok(())
 }
 
-/// A staged text or a backup.
+/// The state of a staged file or a backup.
 #[derive(Debug)]
 enum Part {
     Missing,
-    /// The file that the command made.
+    /// The file that the command created.
     Own,
     /// Something else.
     Foreign,
 }
 
-/// What stands at the names of an entry.
+/// The files of an entry as found on disk.
 struct Seen {
-    /// Nothing where the folder is gone.
+    /// `None` if the directory no longer exists.
     folder: Option<Folder>,
     name: String,
     staged: Part,
@@ -182,14 +178,14 @@ struct Seen {
     target: Option<Target>,
 }
 
-/// What stands in the place of a target.
+/// The state of a target.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
-    /// The staged text, as it was renamed here.
+    /// The staged file after its rename.
     New,
-    /// The text of before.
+    /// The old file.
     Old,
-    /// Something else: an edit.
+    /// Another file: an edit by the user.
     Edited,
 }
 
@@ -209,7 +205,7 @@ impl Seen {
             .collect()
     }
 
-    /// Looks at an entry; its inodes are not known before all is staged.
+    /// Inspects the files of an entry. Inodes are unknown until all files are staged.
     fn new(root: &Folder, entry: &Entry, inodes: Option<Inodes>) -> Result<Seen> {
         let Some((folder, name)) = root.reach(&entry.path)? else {
             return Ok(Seen {
@@ -222,7 +218,10 @@ impl Seen {
         };
         let part = |name: String, inode: Option<u64>| -> Result<Part> {
             Ok(
-                match folder.look(&name).with_context(|| cannot("look at", &name))? {
+                match folder
+                    .look(&name)
+                    .with_context(|| cannot_message("look at", &name))?
+                {
                     None => Part::Missing,
                     Some(status) if is_own(&status) && inode.is_none_or(|inode| inode == status.inode) => {
                         Part::Own
@@ -235,7 +234,7 @@ impl Seen {
         let backup = part(Entry::backup(name), inodes.map(|inodes| inodes.backup))?;
         let there = folder
             .look(name)
-            .with_context(|| cannot("look at", &entry.path))?;
+            .with_context(|| cannot_message("look at", &entry.path))?;
         let inodes = inodes.unwrap_or_default();
         let target = there.map(|status| Target::of(&folder, name, &status, entry, inodes));
         Ok(Seen {
@@ -247,7 +246,7 @@ impl Seen {
         })
     }
 
-    /// Fails when the old file cannot be put back.
+    /// Checks that the old file can be restored.
     fn check(&self, entry: &Entry) -> Result<()> {
         let path = &entry.path;
         for (part, name) in [
@@ -256,20 +255,20 @@ impl Seen {
         ] {
             if matches!(part, Part::Foreign) {
                 bail!(
-                    "an interrupted command cannot be undone: `{name}` beside `{path}` is not the file that it made; move `{name}` away, or remove `{}` to leave the files as they are",
+                    "cannot undo an interrupted command: `{name}` next to `{path}` is not the file that it created; move `{name}` away, or remove `{}` to keep the files as they are",
                     super::journal::JOURNAL
                 );
             }
         }
         let needs_backup = match entry.action {
             Action::Create => false,
-            // Where the staged text is still there, nothing was renamed.
+            // If the staged file still exists, the target was not replaced.
             Action::Write => matches!(self.staged, Part::Missing) && self.target != Some(Target::Old),
             Action::Delete => self.target.is_none(),
         };
         if needs_backup && !matches!(self.backup, Part::Own) {
             bail!(
-                "an interrupted command cannot be undone: `{}`, which holds the old text of `{path}`, is gone; remove `{}` to leave the files as they are",
+                "cannot undo an interrupted command: `{}`, the backup of `{path}`, is missing; remove `{}` to keep the files as they are",
                 Entry::backup(&self.name),
                 super::journal::JOURNAL
             );
@@ -277,8 +276,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Puts the old file back where the new one was renamed into its place. Returns the path that an edit is kept
-    /// under.
+    /// Restores the old file if the target was replaced. Returns the path under which an edit is kept.
     fn restore(&self, entry: &Entry, steps: &mut Steps) -> Result<Option<String>> {
         let Some(folder) = &self.folder else {
             return Ok(None);
@@ -292,7 +290,7 @@ impl Seen {
             return Ok(None);
         }
         steps.take(&entry.path)?;
-        let told = || cannot("put back", &entry.path);
+        let told = || cannot_message("restore", &entry.path);
         let mut kept = None;
         match (&self.target, entry.action) {
             (None, _) => {}
@@ -338,12 +336,12 @@ impl Target {
     }
 }
 
-/// Whether a file can be one that the command made: a regular file of the user's own with one name.
+/// Returns whether the command can have created a file: a regular file of the user with a single hard link.
 fn is_own(status: &Status) -> bool {
-    status.sort == Sort::File && status.owner == user() && status.links == 1
+    status.sort == Sort::File && status.owner == effective_user() && status.links == 1
 }
 
-/// Renames what stands at a name to the next free name beside it; returns the path of that.
+/// Renames a file to the next free name of a kept file, and returns the new path.
 fn keep(folder: &Folder, name: &str, path: &str) -> Result<String> {
     for count in 0.. {
         let kept = Entry::kept(name, count);
@@ -355,7 +353,7 @@ fn keep(folder: &Folder, name: &str, path: &str) -> Result<String> {
                 });
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists && count < 1000 => {}
-            Err(error) => return Err(error).with_context(|| cannot("keep", path)),
+            Err(error) => return Err(error).with_context(|| cannot_message("keep", path)),
         }
     }
     unreachable!("the loop ends in it")

@@ -1,14 +1,14 @@
-//! A plan for eyes and for programs.
+//! Plans as text, as a diff and as JSON.
 
 use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::Plan;
 
-/// One line for each change, then what stays.
-pub fn summary(plan: &Plan) -> String {
+/// Returns a line for each change.
+pub fn render_summary(plan: &Plan) -> String {
     if plan.is_empty() {
-        return "unchanged: everything is as this command would write it\n".to_owned();
+        return "unchanged: everything is up to date\n".to_owned();
     }
     plan.changes()
         .iter()
@@ -16,8 +16,8 @@ pub fn summary(plan: &Plan) -> String {
         .collect()
 }
 
-/// The whole plan as one unified diff, as `git apply` and `patch -p1` take it.
-pub fn diff(plan: &Plan) -> String {
+/// Returns the plan as a unified diff for `git apply` and `patch -p1`.
+pub fn render_diff(plan: &Plan) -> String {
     plan.changes()
         .iter()
         .map(|(path, change)| {
@@ -39,8 +39,8 @@ pub fn diff(plan: &Plan) -> String {
         .collect()
 }
 
-/// The plan as data. `applied` says whether the files were written.
-pub fn json(plan: &Plan, command: &str, applied: bool) -> Value {
+/// Returns the plan as JSON. `applied` is true if the files were written.
+pub fn render_json(plan: &Plan, command: &str, applied: bool) -> Value {
     let changes: Vec<Value> = plan
         .changes()
         .iter()

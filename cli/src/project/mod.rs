@@ -1,7 +1,7 @@
-//! The PROJECT file: what a project is, and which kinds it has.
+//! The PROJECT file, with the settings of a project and its resources.
 //!
-//! Version 3 of kubebuilder's format with keys of our own: a tool that knows kubebuilder's keeps working. What we
-//! do not know is kept as it was; only the keys that a command changes are touched.
+//! The format is version 3 of kubebuilder's with additional keys, so that tools for kubebuilder's format keep working.
+//! Unknown keys are kept; commands change only the keys that they know.
 
 pub mod names;
 
@@ -16,15 +16,15 @@ use crate::hash::fnv1a_64;
 /// Name of the file.
 pub const FILE: &str = "PROJECT";
 
-/// Value of `layout`: who wrote the rest of the tree.
+/// Value of `layout`: the tool that created the project.
 const LAYOUT: &str = "rust.rbuilder.dev/v1";
 
 /// A project.
 #[derive(Clone, Debug)]
 pub struct Project {
-    /// What rbuilder knows of it.
+    /// The keys that rbuilder reads.
     pub known: Known,
-    /// Everything that the file says, known or not.
+    /// All keys of the file, known or not.
     all: Map<String, Value>,
 }
 
@@ -39,16 +39,16 @@ pub struct Known {
     pub domain: String,
     /// Name of the project.
     pub project_name: String,
-    /// Whether APIs live in folders by group.
+    /// True if APIs are laid out by group.
     #[serde(default)]
     pub multigroup: bool,
-    /// Whether the manager watches one namespace only.
+    /// True if the manager watches its own namespace only.
     #[serde(default)]
     pub namespaced: bool,
-    /// One entry for each kind and version.
+    /// Resources: an entry for each kind and version.
     #[serde(default)]
     pub resources: Vec<Resource>,
-    /// What kubebuilder has no key for.
+    /// Keys that kubebuilder does not have.
     #[serde(default)]
     pub rbuilder: Own,
 }
@@ -68,57 +68,57 @@ pub struct Own {
     pub files: BTreeMap<String, String>,
 }
 
-/// A kind in one version.
+/// A version of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
-    /// First part of the API group.
+    /// API group without the domain.
     #[serde(default)]
     pub group: String,
-    /// Rest of the API group.
+    /// Domain of the API group.
     #[serde(default)]
     pub domain: String,
     /// `v1alpha1`.
     pub version: String,
     /// `CronJob`.
     pub kind: String,
-    /// `cronjobs`; kubebuilder leaves out the regular ones.
+    /// `cronjobs`; kubebuilder omits regular plurals.
     #[serde(default)]
     pub plural: String,
-    /// Present when the types are in this project.
+    /// Set if the types are in this project.
     #[serde(default)]
     pub api: Option<Api>,
-    /// Whether a controller is.
+    /// True if the project has a controller for the kind.
     #[serde(default)]
     pub controller: bool,
-    /// Present when webhooks are.
+    /// Set if the project has webhooks for the kind.
     #[serde(default)]
     pub webhooks: Option<Webhooks>,
 }
 
-/// What the API server asks about the kind.
+/// The webhooks of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhooks {
     /// Version of the configurations' format: `v1`.
     #[serde(default)]
     pub webhook_version: String,
-    /// Whether there is a defaulter.
+    /// True if there is a defaulting webhook.
     #[serde(default)]
     pub defaulting: bool,
-    /// Whether there is a validator.
+    /// True if there is a validating webhook.
     #[serde(default)]
     pub validation: bool,
-    /// Whether other versions are converted through this one.
+    /// True if this is the hub version of the conversion.
     #[serde(default)]
     pub conversion: bool,
-    /// Those versions.
+    /// Spoke versions, which are converted to and from the hub version.
     #[serde(default)]
     pub spoke: Vec<String>,
 }
 
 impl Webhooks {
-    /// What either asks for.
+    /// Merges both.
     #[must_use]
     pub fn with(mut self, other: Webhooks) -> Webhooks {
         self.webhook_version = other.webhook_version;
@@ -134,20 +134,20 @@ impl Webhooks {
     }
 }
 
-/// How the kind is served.
+/// Settings of a kind's API.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Api {
     /// Version of the CRD format: `v1`.
     #[serde(default)]
     pub crd_version: String,
-    /// Whether the kind is namespaced.
+    /// True if the kind is namespaced.
     #[serde(default)]
     pub namespaced: bool,
 }
 
 impl Resource {
-    /// Whether two entries speak of one kind, in whatever version.
+    /// Returns whether both entries are of the same kind, in any version.
     pub fn same_kind(&self, other: &Resource) -> bool {
         (&self.group, &self.domain, &self.kind) == (&other.group, &other.domain, &other.kind)
     }
@@ -158,7 +158,7 @@ impl Resource {
 }
 
 impl Project {
-    /// A new project without kinds.
+    /// Creates a project without resources.
     pub fn new(name: &str, domain: &str) -> Project {
         let known = Known {
             version: "3".into(),
@@ -172,29 +172,26 @@ impl Project {
         Project { known, all }
     }
 
-    /// Reads the file.
+    /// Parses the file.
     ///
     /// # Errors
-    /// Says the line and column of what is not understood.
+    /// Fails with line and column if the file is invalid.
     pub fn parse(text: &str) -> Result<Project> {
-        let problem = |error: serde_saphyr::Error| anyhow!("{FILE} cannot be read: {error}");
+        let problem = |error: serde_saphyr::Error| anyhow!("cannot parse {FILE}: {error}");
         let known: Known = serde_saphyr::from_str(text).map_err(problem)?;
         let all: Map<String, Value> = serde_saphyr::from_str(text).map_err(problem)?;
         if known.version != "3" {
-            bail!(
-                "{FILE} has version `{}`, and this rbuilder reads version `3`",
-                known.version
-            );
+            bail!("unsupported version `{}` of {FILE}: expected `3`", known.version);
         }
         let project = Project { known, all };
-        // What other tools have laid out is for them to name.
+        // Other tools have other rules for names.
         if project.foreign_layout().is_none() {
             project.check_names()?;
         }
         Ok(project)
     }
 
-    /// Checks the names that become parts of paths and manifests.
+    /// Checks the names that are used in paths and manifests.
     fn check_names(&self) -> Result<()> {
         let Known {
             project_name,
@@ -211,13 +208,13 @@ impl Project {
         });
         for (key, name) in of_resources.chain([("projectName", project_name.as_str())]) {
             if !name.is_empty() && !names::is_recorded_name(key, name) {
-                bail!("{FILE} has the {key} `{name}`, which is no name that this command gives");
+                bail!("invalid {key} `{name}` in {FILE}");
             }
         }
         Ok(())
     }
 
-    /// Who laid the project out, when that was another tool.
+    /// Returns the layout if another tool created the project.
     pub fn foreign_layout(&self) -> Option<String> {
         let layouts = match self.all.get("layout")? {
             Value::Array(layouts) => layouts.clone(),
@@ -227,7 +224,7 @@ impl Project {
         (!names.contains(&LAYOUT)).then(|| names.join(", "))
     }
 
-    /// Adds a resource, or to what is known of it.
+    /// Adds a resource, or merges it into the existing entry.
     pub fn add_resource(&mut self, resource: Resource) {
         match self
             .known
@@ -247,7 +244,7 @@ impl Project {
         }
     }
 
-    /// Whether a scaffolded file was recorded with this text: what the command would write is what it wrote.
+    /// Returns whether a scaffolded file is recorded with this text, so that the command has already written it.
     pub fn recorded(&self, path: &str, text: &str) -> bool {
         self.known
             .rbuilder
@@ -256,7 +253,7 @@ impl Project {
             .is_some_and(|hash| *hash == fnv1a_64(text.as_bytes()))
     }
 
-    /// Remembers a scaffolded file.
+    /// Records a scaffolded file.
     pub fn record(&mut self, path: &str, text: &str) {
         self.known
             .rbuilder
@@ -264,7 +261,7 @@ impl Project {
             .insert(path.to_owned(), fnv1a_64(text.as_bytes()));
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn print(&self) -> String {
         let known = &self.known;
         let mut all = self.all.clone();
@@ -282,7 +279,7 @@ impl Project {
             .resources
             .iter()
             .enumerate()
-            // Resources are only ever added at the end, so places agree.
+            // Resources are only ever appended, so the indices agree.
             .map(|(place, resource)| print_resource(resource, written.get(place)))
             .collect();
         set(&mut all, "resources", Value::Array(resources));
@@ -298,7 +295,7 @@ impl Project {
         let text = rbuilder_generator::yaml::to_string(&Value::Object(all));
         let body = text.strip_prefix("---\n").unwrap_or(&text);
         format!(
-            "# Written by rbuilder, which keeps what other tools add. Not meant to be edited by hand.\n{body}"
+            "# Code generated by rbuilder. DO NOT EDIT. This file tracks the scaffolding of the project.\n{body}"
         )
     }
 }
@@ -337,7 +334,7 @@ fn print_resource(resource: &Resource, written: Option<&Value>) -> Value {
     Value::Object(all)
 }
 
-/// What is empty or false is left out, as kubebuilder does.
+/// Sets a key, or removes it if the value is empty or false, as kubebuilder does.
 fn set(map: &mut Map<String, Value>, key: &str, value: Value) {
     let empty = match &value {
         Value::Bool(set) => !set,
@@ -384,7 +381,7 @@ version: \"3\"
 ";
 
     #[test]
-    fn what_we_do_not_know_is_kept() {
+    fn unknown_keys_are_kept() {
         let mut project = Project::parse(THEIRS).expect("it is well formed");
         let body = |text: &str| text.split_once('\n').map(|(_, body)| body.to_owned());
         assert_eq!(body(&project.print()), body(THEIRS));
@@ -409,16 +406,16 @@ version: \"3\"
     }
 
     #[test]
-    fn mistakes_have_a_place() {
+    fn errors_have_a_position() {
         for (text, expected) in [
             ("version: \"3\"\nprojectName: [a]\n", "2"),
             ("version: \"3\"\n", "projectName"),
-            ("version: \"2\"\nprojectName: a\n", "reads version `3`"),
+            ("version: \"2\"\nprojectName: a\n", "expected `3`"),
             (
                 "version: \"3\"\nprojectName: a\nresources:\n- kind: A\n  version: v1\n  controller: often\n",
                 "6",
             ),
-            ("a: [", "PROJECT cannot be read"),
+            ("a: [", "cannot parse PROJECT"),
             ("version: \"3\"\nversion: \"3\"\nprojectName: a\n", "duplicate"),
         ] {
             let error = Project::parse(text).expect_err(text).to_string();

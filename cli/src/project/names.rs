@@ -1,35 +1,35 @@
-//! The rules that names must meet, each with what to write instead. All of them are checked before anything is
-//! read or written, and a name that one tool would accept and the next refuse is refused here.
+//! The rules for names, with a remedy for each. All names are checked before anything is read or written, and a name must
+//! be valid for all tools that use it.
 
 use heck::ToSnakeCase;
 use rbuilder_templates::USED_NAMES;
 
-/// Longest DNS label.
+/// Maximum length of a DNS label.
 const LABEL: usize = 63;
 
-/// A name that breaks a rule: what was given, and what it must be.
+/// The result of a check: an error has the invalid name and the rule.
 pub type Verdict = Result<(), String>;
 
-/// A project's name: a DNS-1035 label, as names of Services are, with room for what is appended to it.
-pub fn project_name(name: &str) -> Verdict {
+/// Checks the name of a project: a DNS-1035 label, short enough for the suffixes that are appended to it.
+pub fn check_project_name(name: &str) -> Verdict {
     // `<name>-system` is a namespace and `<name>-controller-manager-metrics-service` a Service.
     const LONGEST: usize = LABEL - "-controller-manager-metrics-service".len();
     if !is_dns_1035_label(name) {
         return Err(format!(
-            "project name `{name}` is not a DNS label that begins with a letter, and a Service is named for it: use lower-case letters, digits and `-`, and end with a letter or digit (`--project-name`)"
+            "project name `{name}` must be a DNS-1035 label: lower-case letters, digits and `-`, starting with a letter and ending with a letter or digit (`--project-name`)"
         ));
     }
     if name.len() > LONGEST {
         return Err(format!(
-            "project name `{name}` has {} characters; at most {LONGEST} leave room for the names made from it (`--project-name`)",
+            "project name `{name}` has {} characters, but must have at most {LONGEST} because other names are derived from it (`--project-name`)",
             name.len()
         ));
     }
     Ok(())
 }
 
-/// Returns whether a name in PROJECT has the letters of such a name, so that it can be a part of a path and of a
-/// manifest; how long it is and what else has the name was asked when it was given.
+/// Returns whether a name in PROJECT has only valid characters, so that it can be used in paths and manifests. Length and
+/// conflicts were checked when it was chosen.
 pub fn is_recorded_name(key: &str, name: &str) -> bool {
     match key {
         "projectName" | "plural" | "version" => is_dns_1035_label(name),
@@ -38,21 +38,21 @@ pub fn is_recorded_name(key: &str, name: &str) -> bool {
     }
 }
 
-/// A domain: a DNS-1123 subdomain.
-pub fn domain(domain: &str) -> Verdict {
+/// Checks a domain: a DNS-1123 subdomain.
+pub fn check_domain(domain: &str) -> Verdict {
     if is_dns_1123_subdomain(domain) {
         return Ok(());
     }
     Err(format!(
-        "domain `{domain}` is not a DNS name: write it like `example.com`, in lower case (`--domain`)"
+        "domain `{domain}` must be a DNS-1123 subdomain in lower case, such as `example.com` (`--domain`)"
     ))
 }
 
-/// A group, and the API group that it makes with the project's domain.
-pub fn group(group: &str, domain: &str) -> Verdict {
+/// Checks a group, and the API group that consists of it and the domain of the project.
+pub fn check_group(group: &str, domain: &str) -> Verdict {
     if !is_dns_1123_subdomain(group) {
         return Err(format!(
-            "group `{group}` is not a DNS name: use lower-case letters, digits and `-`, like `cache` (`--group`)"
+            "group `{group}` must be a DNS-1123 subdomain: lower-case letters, digits and `-`, such as `cache` (`--group`)"
         ));
     }
     let whole = format!("{group}.{domain}");
@@ -64,24 +64,24 @@ pub fn group(group: &str, domain: &str) -> Verdict {
     Ok(())
 }
 
-/// The group as a Rust module, for projects with several.
+/// Returns the Rust module of a group, for projects with multiple groups.
 pub fn group_module(group: &str) -> Result<String, String> {
     let module = group.replace(['-', '.'], "_");
     if !is_module(&module) {
         return Err(format!(
-            "group `{group}` gives the module `{module}`, which Rust does not accept: choose another group (`--group`)"
+            "group `{group}` cannot be used because `{module}` is not a valid Rust module name: choose another group (`--group`)"
         ));
     }
     if module == LIBRARY {
         return Err(format!(
-            "group `{group}` gives the module `{module}`, which would hide the crate of that name: choose another group (`--group`)"
+            "group `{group}` cannot be used because module `{module}` would shadow the crate of the same name: choose another group (`--group`)"
         ));
     }
     Ok(module)
 }
 
-/// A version as Kubernetes orders them: `v1`, `v1alpha1`, `v2beta3`.
-pub fn version(version: &str) -> Verdict {
+/// Checks an API version: `v1`, `v1alpha1`, `v2beta3`.
+pub fn check_version(version: &str) -> Verdict {
     let number = |text: &str| -> Option<usize> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         (digits > 0 && !text.starts_with('0')).then_some(digits)
@@ -99,12 +99,12 @@ pub fn version(version: &str) -> Verdict {
         return Ok(());
     }
     Err(format!(
-        "version `{version}` is not one: write it like `v1`, `v1alpha1` or `v2beta3` (`--version`)"
+        "version `{version}` must have the form `v1`, `v1alpha1` or `v2beta3` (`--version`)"
     ))
 }
 
-/// The place of a version in the order in which Kubernetes prefers them, the most stable last: `v1alpha1` < `v1beta1` <
-/// `v1` < `v2`.
+/// Returns the rank of a version in Kubernetes' version priority, the highest priority last: `v1alpha1` < `v1beta1` < `v1`
+/// < `v2`.
 pub fn version_rank(version: &str) -> (u8, u64, u64) {
     let version = version.trim_start_matches('v');
     let number = |text: &str| text.parse().unwrap_or(u64::MAX);
@@ -116,8 +116,8 @@ pub fn version_rank(version: &str) -> (u8, u64, u64) {
     (2, number(version), 0)
 }
 
-/// Whether an API group is one of the Kubernetes project's, in which the API server takes only kinds that say who
-/// approved them.
+/// Returns whether an API group belongs to the Kubernetes project, so that the API server requires the annotation
+/// `api-approved.kubernetes.io` on its CRDs.
 pub fn needs_approval(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"].iter().any(|owner| {
         group
@@ -126,55 +126,55 @@ pub fn needs_approval(group: &str) -> bool {
     })
 }
 
-/// A kind: a Rust type in upper camel case whose lower case is a DNS-1035 label, and that hides nothing from the code
-/// that is derived beside it.
-pub fn kind(kind: &str) -> Verdict {
+/// Checks a kind: a Rust type in upper camel case whose lower case is a DNS-1035 label, and that shadows no name in
+/// derived code.
+pub fn check_kind(kind: &str) -> Verdict {
     let upper = kind.starts_with(|first: char| first.is_ascii_uppercase());
     if !upper || !kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Err(format!(
-            "kind `{kind}` is not upper camel case: write it like `CronJob` (`--kind`)"
+            "kind `{kind}` must be in upper camel case, such as `CronJob` (`--kind`)"
         ));
     }
-    // Its samples, roles and files are named for it, with some letters more.
+    // Samples, roles and files are named after the kind, with suffixes.
     if kind.len() > LABEL {
         return Err(format!(
-            "kind `{kind}` has {} characters, and a DNS label at most {LABEL} (`--kind`)",
+            "kind `{kind}` has {} characters, but must have at most {LABEL} (`--kind`)",
             kind.len()
         ));
     }
     if HIDDEN.contains(&kind) {
         return Err(format!(
-            "kind `{kind}` would hide the name `{kind}` from code that `#[derive(…)]` writes: choose another, or put a word before it (`--kind`)"
+            "kind `{kind}` would shadow the Rust name `{kind}` in derived code: choose another kind (`--kind`)"
         ));
     }
-    let module = module(kind);
+    let module = module_name(kind);
     if !is_module(&module) {
         return Err(format!(
-            "kind `{kind}` gives the module `{module}`, a word that Rust keeps for itself: choose another kind (`--kind`)"
+            "kind `{kind}` cannot be used because `{module}` is not a valid Rust module name: choose another kind (`--kind`)"
         ));
     }
     if module == LIBRARY {
         return Err(format!(
-            "kind `{kind}` gives the module `{module}`, which would hide the crate of that name: choose another kind (`--kind`)"
+            "kind `{kind}` cannot be used because module `{module}` would shadow the crate of the same name: choose another kind (`--kind`)"
         ));
     }
     Ok(())
 }
 
-/// A plural: a DNS-1035 label.
-pub fn plural(plural: &str) -> Verdict {
+/// Checks a plural: a DNS-1035 label.
+pub fn check_plural(plural: &str) -> Verdict {
     if is_dns_1035_label(plural) {
         return Ok(());
     }
     Err(format!(
-        "plural `{plural}` is not a DNS label that begins with a letter: write it like `cronjobs` (`--plural`)"
+        "plural `{plural}` must be a DNS-1035 label, such as `cronjobs` (`--plural`)"
     ))
 }
 
-/// The path by which other modules import a kind, and what they call it then.
+/// Returns the path by which other modules import a kind, and its name in them.
 ///
-/// Where a scaffolded file has another use for the name, the module of the version is imported: no version is called as
-/// anything else.
+/// If a scaffolded file uses the name for something else, the module of the version is imported instead: its name never
+/// conflicts.
 pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String) {
     if USED_NAMES.contains(&kind) || PRELUDE.contains(&kind) {
         (api_path.to_owned(), format!("{version}::{kind}"))
@@ -183,12 +183,12 @@ pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String
     }
 }
 
-/// The kind as a Rust module, file and variable.
-pub fn module(kind: &str) -> String {
+/// Returns the kind in snake case, as the name of modules, files and variables.
+pub fn module_name(kind: &str) -> String {
     kind.to_snake_case()
 }
 
-/// The usual plural of a kind, in lower case.
+/// Returns the English plural of a kind, in lower case.
 pub fn plural_of(kind: &str) -> String {
     let singular = kind.to_lowercase();
     match PLURALS.iter().find(|(word, _)| *word == singular) {
@@ -197,8 +197,8 @@ pub fn plural_of(kind: &str) -> String {
     }
 }
 
-/// The Cargo package of a project: its name, unless Cargo or a dependency of the same name is against it.
-pub fn package(project_name: &str) -> String {
+/// Returns the name of the Cargo package: the name of the project, unless it is invalid or that of a dependency.
+pub fn package_name(project_name: &str) -> String {
     let ident = project_name.replace('-', "_");
     if !is_module(&ident) || PACKAGES.contains(&project_name) {
         return format!("{project_name}-operator");
@@ -207,7 +207,7 @@ pub fn package(project_name: &str) -> String {
 }
 
 fn is_module(ident: &str) -> bool {
-    // The crate's own files have the first two.
+    // The first two are files of the crate itself.
     !matches!(ident, "lib" | "main")
         && !KEYWORDS.contains(&ident)
         && syn::parse_str::<syn::Ident>(ident).is_ok()
@@ -230,14 +230,14 @@ fn is_dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_1123_label)
 }
 
-/// The crate that `src/controller/mod.rs` imports from, beside a module for each kind or group.
+/// The crate that `src/controller/mod.rs` imports from, next to a module for each kind or group.
 const LIBRARY: &str = "rbuilder";
 
-/// Names that the code of the derives takes from Rust's prelude without a path, or uses for its own parameters, in the
-/// module where a kind of this name would hide them.
+/// Names that derived code uses from Rust's prelude without a path, or as its own parameters, and that a kind in the same
+/// module would shadow.
 const HIDDEN: &[&str] = &["Default", "Option", "S", "String", "Vec"];
 
-/// What Rust's prelude has beside the names that templates use: macros in the same module may mean it.
+/// Names in Rust's prelude that templates do not use, but macros in the same module may.
 const PRELUDE: &[&str] = &[
     "AsMut",
     "AsRef",
@@ -273,7 +273,7 @@ const PRELUDE: &[&str] = &[
     "Unpin",
 ];
 
-/// Words that no module can be called: keywords of edition 2024, strict and reserved.
+/// Names that no module can have: strict and reserved keywords of edition 2024.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -282,7 +282,8 @@ const KEYWORDS: &[&str] = &[
     "where", "while", "yield",
 ];
 
-/// Crates that every project depends on, modules that its tests and `main` import, and names that Cargo refuses.
+/// Names that no package can have: dependencies of all projects, modules that tests and `main` import, and names that
+/// Cargo rejects.
 const PACKAGES: &[&str] = &[
     "alloc",
     "clap",
@@ -307,7 +308,7 @@ const PACKAGES: &[&str] = &[
     "webhook",
 ];
 
-/// Where kubebuilder's users are used to another plural than the word list gives.
+/// Plurals that differ between kubebuilder and the word list.
 const PLURALS: &[(&str, &str)] = &[
     ("agenda", "agendas"),
     ("atlas", "atlas"),
@@ -346,19 +347,19 @@ mod tests {
         let long = "a".repeat(64);
         let long_kind = format!("A{long}");
         check(
-            project_name,
+            check_project_name,
             &["a", "my-op", "on", "x-7"],
             &[
                 "7up", "123", "1e3", "", "My", "a_b", "-a", "a-", "a.b", "ä", &long,
             ],
         );
         check(
-            domain,
+            check_domain,
             &["example.com", "a", "x-y.z"],
             &["", "Example.com", "a..b", ".a", "a.", "a b", "-a.b"],
         );
         check(
-            version,
+            check_version,
             &["v1", "v10", "v1alpha1", "v2beta3"],
             &[
                 "",
@@ -375,7 +376,7 @@ mod tests {
             ],
         );
         check(
-            kind,
+            check_kind,
             &[
                 "Memcached",
                 "CronJob",
@@ -407,12 +408,12 @@ mod tests {
             ],
         );
         check(
-            plural,
+            check_plural,
             &["cronjobs", "a1"],
             &["", "1a", "CronJobs", "a.b", "a_b", "-a"],
         );
         check(
-            |name| group(name, "example.com"),
+            |name| check_group(name, "example.com"),
             &["cache", "a.b", "x-1"],
             &["", "Cache", "a_b", "a..b"],
         );
@@ -480,7 +481,7 @@ mod tests {
             ("testing", "testing-operator"),
             ("test", "test-operator"),
         ] {
-            assert_eq!(package(project), expected);
+            assert_eq!(package_name(project), expected);
         }
     }
 }

@@ -1,15 +1,14 @@
-//! Which files may be read as source, and how much of them.
+//! Limits on the files that are read as source.
 //!
-//! Source text is shown: a complaint about a file quotes its line. So a repository must not decide that `/etc/shadow`
-//! is Rust, by a link, a `#[path]`, an `include!` or a target's `path`. A file is read only where it really lies, all
-//! links resolved,
+//! Diagnostics quote source lines. So a repository must not be able to present `/etc/shadow` as Rust by a link, a
+//! `#[path]`, an `include!` or a target's `path`. A file is read only if its path, with all links resolved, is
 //!
-//! - in the project folder, or in the repository around it (the nearest folder above with `.git`, `.jj` or `.hg`,
-//!   unless that is the user's home or the root of the file system); or
-//! - in the folder of a package or workspace whose `Cargo.toml` was read. Those are read wherever a manifest, or a link,
-//!   leads: a path dependency may be anywhere, and a file that is really called `Cargo.toml` holds no secrets.
+//! - in the project directory or its repository (the nearest parent directory with `.git`, `.jj` or `.hg`, unless that is
+//!   the home directory of the user or the root of the file system); or
+//! - in the directory of a package or workspace whose `Cargo.toml` was read. A `Cargo.toml` is read anywhere, because path
+//!   dependencies can be anywhere, and a file with this name contains no secrets.
 //!
-//! Only regular files are read, of at most [`LARGEST`] bytes, and [`MOST`] bytes and [`MOST_LISTED`] names in all.
+//! Only regular files of at most [`LARGEST`] bytes are read, and [`MOST`] bytes and [`MOST_LISTED`] names in total.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -19,24 +18,24 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::disk::{Folder, Sort, open_without_links, read_bounded, status_of, too_large};
 use crate::tree::LARGEST;
 
-/// All that a run reads as source, in bytes.
+/// Maximum total size of source in bytes.
 const MOST: u64 = 1 << 30;
 
-/// All names of files and folders that a run lists. Links can make few folders look like many, so a folder that is
-/// reached through one counts as [`LINK`] names.
+/// Maximum number of files and directories to list. Because links can make a few directories look like many, a directory
+/// that is reached through a link counts as [`LINK`] names.
 const MOST_LISTED: u64 = 200_000;
 
 const LINK: u64 = 100;
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// Where source may lie.
+/// The directories that source may be in.
 #[derive(Debug)]
 pub(super) struct Area {
     root: PathBuf,
-    /// The open project folder and its path without links; nothing when there is no such folder.
+    /// The open project directory and its resolved path; `None` if it does not exist.
     project: OnceLock<Option<(Folder, PathBuf)>>,
-    /// Folders without links in their paths.
+    /// Allowed directories, by resolved path.
     allowed: Mutex<Vec<PathBuf>>,
     bytes: AtomicU64,
     listed: AtomicU64,
@@ -53,15 +52,15 @@ impl Area {
         }
     }
 
-    /// Begins to count bytes from none again.
+    /// Resets the count of bytes.
     pub(super) fn count_anew(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// The bytes of a file; nothing when there is no such file, or when it is not a regular one.
+    /// Reads a file; `None` if it does not exist or is not a regular file.
     ///
     /// # Errors
-    /// The reason, a phrase, why a file that is there is not read.
+    /// Fails with the reason, a phrase, if an existing file is not read.
     pub(super) fn read(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
         let Some((folder, project)) = self.project() else {
             return Ok(None);
@@ -82,19 +81,16 @@ impl Area {
                 }
             }
         };
-        // A pipe would keep the command waiting, and a device need not end.
-        let status = status_of(&file).map_err(|error| reason(&error))?;
+        // Reading a pipe could block, and a device may have no end.
+        let status = status_of(&file).map_err(|error| describe_io_error(&error))?;
         if status.sort != Sort::File {
             return Ok(None);
         }
         self.check_place(&real)?;
         if self.bytes.fetch_add(status.length, Ordering::Relaxed) > MOST {
-            return Err(format!(
-                "rbuilder reads {} MiB of source at most, and this is more",
-                MOST >> 20
-            ));
+            return Err(format!("the source exceeds the limit of {} MiB", MOST >> 20));
         }
-        let bytes = read_bounded(file, LARGEST).map_err(|error| reason(&error))?;
+        let bytes = read_bounded(file, LARGEST).map_err(|error| describe_io_error(&error))?;
         let bytes = bytes.ok_or_else(|| format!("it {}", too_large(LARGEST)))?;
         if real.file_name().is_some_and(|name| name == MANIFEST)
             && let Some(package) = real.parent()
@@ -104,20 +100,20 @@ impl Area {
         Ok(Some(bytes))
     }
 
-    /// Whether a folder may be looked into, all its links resolved.
+    /// Returns whether a directory may be read, after resolving links.
     pub(super) fn admits_folder(&self, path: &Path) -> bool {
         std::fs::canonicalize(path).is_ok_and(|real| self.admits(&real))
     }
 
-    /// Counts a name that is listed.
+    /// Counts a listed name.
     ///
     /// # Errors
-    /// When there are too many.
+    /// Fails if there are too many.
     pub(super) fn count(&self, is_link: bool) -> Result<(), String> {
         let weight = if is_link { LINK } else { 1 };
         if self.listed.fetch_add(weight, Ordering::Relaxed) >= MOST_LISTED {
             return Err(format!(
-                "there are more than {MOST_LISTED} files and folders: links may repeat them"
+                "found more than {MOST_LISTED} files and directories: check for links that repeat them"
             ));
         }
         Ok(())
@@ -128,7 +124,7 @@ impl Area {
             return Ok(());
         }
         Err(format!(
-            "it is `{}`, which is in neither this repository nor a package that a manifest names",
+            "it resolves to `{}`, which is neither in this repository nor in a package that a manifest refers to",
             real.display()
         ))
     }
@@ -164,7 +160,7 @@ impl Area {
     }
 }
 
-/// The repository that a folder is in.
+/// Returns the repository of a directory.
 fn repository(folder: &Path) -> Option<PathBuf> {
     let top = folder
         .ancestors()
@@ -174,7 +170,7 @@ fn repository(folder: &Path) -> Option<PathBuf> {
     (!is_home && top.parent().is_some()).then(|| top.to_owned())
 }
 
-/// Opens a file whose path had no links a moment ago.
+/// Opens a file by a resolved path, without following links.
 fn open_plainly(real: &Path) -> std::io::Result<Option<std::fs::File>> {
     let (Some(above), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
         return Ok(None);
@@ -186,7 +182,7 @@ fn open_plainly(real: &Path) -> std::io::Result<Option<std::fs::File>> {
     }
 }
 
-/// A path without `.` and `..`; right where no part of it is a link.
+/// Removes `.` and `..` from a path, which must not contain links.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -205,11 +201,11 @@ fn absent_or<T>(error: &std::io::Error) -> Result<Option<T>, String> {
     if is_absent(error) {
         Ok(None)
     } else {
-        Err(reason(error))
+        Err(describe_io_error(error))
     }
 }
 
-/// Whether there is no such file: a name that is too long for one has none either.
+/// Returns whether an error means that the file does not exist. A name that is too long cannot exist.
 pub(super) fn is_absent(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -217,7 +213,7 @@ pub(super) fn is_absent(error: &std::io::Error) -> bool {
     )
 }
 
-/// What the system says, without the path, which the complaint names.
-pub(super) fn reason(error: &std::io::Error) -> String {
+/// Returns the text of an error without the path, which the diagnostic has.
+pub(super) fn describe_io_error(error: &std::io::Error) -> String {
     error.kind().to_string()
 }

@@ -1,7 +1,7 @@
-//! The project folder as it is: the only module that reads it.
+//! The project directory on disk: the only module that reads it.
 //!
-//! Every file that was looked at is remembered with what it held, so that a plan made from it can be refused
-//! when somebody has changed the file in the meantime.
+//! The tree remembers the content of every file that was read, so that a plan that is based on it is rejected if the file
+//! has changed in the meantime.
 
 #![allow(clippy::disallowed_methods)] // this is the module that reads
 
@@ -17,36 +17,36 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
-use crate::disk::{Folder, Sort, cannot, check_length, is_link, open_without_links, read_bounded};
+use crate::disk::{Folder, Sort, cannot_message, check_length, is_link, open_without_links, read_bounded};
 use crate::hash::mixed_64;
 
 use sources::SourceTexts;
 pub use sources::TreeSources;
 
-/// The largest file that is read, in bytes. Memory must not be for a repository to decide; nobody writes such a file.
+/// Maximum size of a file in bytes, so that a repository cannot exhaust memory.
 pub(crate) const LARGEST: u64 = 64 << 20;
 
-/// A project folder.
+/// A project directory.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
-    /// The folder, once it was there.
+    /// The open directory, once it exists.
     folder: OnceCell<Folder>,
-    /// What each file held that was looked at; nothing where there was no file.
+    /// Content of each file that was read; `None` if it did not exist.
     seen: RefCell<BTreeMap<String, Option<Held>>>,
-    /// What was read as source.
+    /// Texts that were read as source.
     sources: RefCell<Vec<Arc<SourceTexts>>>,
 }
 
-/// A file that a decision rests on holds something else by now. Nothing was written.
+/// The error if a file that a plan is based on has changed. No file was written then.
 #[derive(Debug, thiserror::Error)]
-#[error("{path} was changed while the command ran; nothing was written: run it again")]
+#[error("{path} was changed while the command was running; no files were written: run it again")]
 pub struct Changed {
     path: String,
 }
 
 impl Changed {
-    /// The error about a file.
+    /// Creates the error for a file.
     pub(crate) fn new(path: &str) -> Changed {
         Changed {
             path: path.to_owned(),
@@ -54,7 +54,7 @@ impl Changed {
     }
 }
 
-/// What a file held, without the text: a project's manifests together are large.
+/// Length and hash of a file's content, to save memory: the manifests of a project can be large.
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
     length: usize,
@@ -71,7 +71,7 @@ impl Held {
 }
 
 impl Tree {
-    /// A folder, which need not exist yet.
+    /// Creates the tree of a directory, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Tree {
         Tree {
             root: root.into(),
@@ -81,42 +81,42 @@ impl Tree {
         }
     }
 
-    /// The folder.
+    /// Returns the path of the directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder in a sentence.
+    /// Returns the path of the directory for messages.
     pub fn shown(&self) -> String {
-        shown(&self.root)
+        display_root(&self.root)
     }
 
-    /// The name of the folder, for projects that are not given one.
+    /// Returns the name of the directory, the default name of a project.
     pub fn folder_name(&self) -> Option<String> {
         let absolute = std::path::absolute(&self.root).ok()?;
         let absolute = fs::canonicalize(&absolute).unwrap_or(absolute);
         Some(absolute.file_name()?.to_str()?.to_owned())
     }
 
-    /// The text of a file; nothing when there is no such file.
+    /// Reads a text file; `None` if it does not exist.
     ///
     /// # Errors
-    /// When the path leads out of the folder or through a symbolic link, or is not a file of UTF-8 text of at most
-    /// 64 MiB.
+    /// Fails if the path leads out of the directory or through a symbolic link, or if it is not a file of valid UTF-8 of at
+    /// most 64 MiB.
     pub fn read(&self, path: &str) -> Result<Option<String>> {
         let bytes = self.look(path)?;
         let held = bytes.as_deref().map(Held::of);
-        // What was read first counts: something has been decided on it, whatever a later look finds.
+        // The first content counts, because decisions are based on it.
         self.seen.borrow_mut().entry(path.to_owned()).or_insert(held);
         bytes
-            .map(|bytes| String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{path} is not UTF-8 text")))
+            .map(|bytes| String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{path} is not valid UTF-8")))
             .transpose()
     }
 
-    /// Fails when a file that was read, as source or otherwise, holds something else by now.
+    /// Checks that no file that was read has changed.
     ///
     /// # Errors
-    /// A [`Changed`] when one does; when one cannot be read any more.
+    /// Fails with [`Changed`] if one has, or if one can no longer be read.
     pub fn verify_unchanged(&self) -> Result<()> {
         for (path, before) in self.seen.borrow().iter() {
             if self.look(path)?.as_deref().map(Held::of) != *before {
@@ -129,10 +129,10 @@ impl Tree {
         Ok(())
     }
 
-    /// The files directly in a folder, sorted; none when there is no such folder. Links are no files.
+    /// Returns the regular files in a directory, sorted; none if it does not exist.
     ///
     /// # Errors
-    /// When the folder cannot be read, or its path leads through a link.
+    /// Fails if the directory cannot be read, or if its path leads through a link.
     pub fn list(&self, folder: &str) -> Result<Vec<String>> {
         check_relative(folder)?;
         let Some(root) = self.folder()? else {
@@ -141,11 +141,11 @@ impl Tree {
         let Some((folder_above, name)) = root.reach(folder)? else {
             return Ok(Vec::new());
         };
-        let told = || cannot("read", folder);
+        let told = || cannot_message("read", folder);
         match folder_above.look(name).with_context(told)? {
             None => return Ok(Vec::new()),
             Some(status) if status.sort == Sort::Link => bail!(is_link(folder)),
-            Some(status) if status.sort != Sort::Folder => bail!("{folder} is not a folder: move it away"),
+            Some(status) if status.sort != Sort::Folder => bail!("{folder} is not a directory: move it away"),
             Some(_) => {}
         }
         let open = folder_above.folder(name).with_context(told)?;
@@ -160,7 +160,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// The open project folder; nothing when it is not there yet.
+    /// Returns the open project directory; `None` if it does not exist yet.
     fn folder(&self) -> Result<Option<&Folder>> {
         if let Some(folder) = self.folder.get() {
             return Ok(Some(folder));
@@ -168,15 +168,15 @@ impl Tree {
         Ok(open_project(&self.root)?.map(|folder| self.folder.get_or_init(|| folder)))
     }
 
-    /// What a path holds now.
+    /// Reads the current content of a path.
     fn look(&self, path: &str) -> Result<Option<Vec<u8>>> {
         check_relative(path)?;
         let Some(root) = self.folder()? else {
             return Ok(None);
         };
-        // One call where the system has it; where it does not, or something is in the way, name by name.
+        // A single call if the system supports it. Otherwise, or on failure, the path is walked name by name.
         if let Some(Ok(file)) = open_without_links(root, Path::new(path))
-            && let Some(bytes) = read_bounded(file, LARGEST).with_context(|| cannot("read", path))?
+            && let Some(bytes) = read_bounded(file, LARGEST).with_context(|| cannot_message("read", path))?
         {
             return Ok(Some(bytes));
         }
@@ -187,41 +187,43 @@ impl Tree {
     }
 }
 
-/// Opens a project folder; nothing when it is not there yet.
+/// Opens a project directory; `None` if it does not exist yet.
 ///
 /// # Errors
-/// When the path is that of something else, or too long for one.
+/// Fails if the path is not a directory, or too long.
 pub(crate) fn open_project(root: &Path) -> Result<Option<Folder>> {
     match Folder::open(root) {
         Ok(folder) => Ok(Some(folder)),
         Err(error) => match error.kind() {
             ErrorKind::NotFound => Ok(None),
-            ErrorKind::NotADirectory => bail!("{} is not a folder", root.display()),
+            ErrorKind::NotADirectory => bail!("{} is not a directory", root.display()),
             ErrorKind::InvalidFilename => {
-                bail!("the path of the project folder is too long for the file system: choose a shorter one")
+                bail!(
+                    "the path of the project directory is too long for the file system: choose a shorter one"
+                )
             }
-            _ => Err(error).with_context(|| cannot("open", &shown(root))),
+            _ => Err(error).with_context(|| cannot_message("open", &display_root(root))),
         },
     }
 }
 
-/// A project folder in a sentence.
-pub(crate) fn shown(root: &Path) -> String {
+/// Returns the path of a project directory for messages.
+pub(crate) fn display_root(root: &Path) -> String {
     if root == Path::new(".") {
-        "this folder".to_owned()
+        "this directory".to_owned()
     } else {
         root.display().to_string()
     }
 }
 
-/// The folder of the rbuilder checkout that this command was built from, if it still is one.
-pub(crate) fn checkout() -> Option<PathBuf> {
+/// Returns the rbuilder checkout that this command was built from, if it still exists.
+pub(crate) fn find_checkout() -> Option<PathBuf> {
     let folder = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).ok()?;
     folder.join("runtime/Cargo.toml").is_file().then_some(folder)
 }
 
-/// A path as it is after links and `..`; parts that do not exist yet stay as they are.
-pub(crate) fn resolved(path: &Path) -> PathBuf {
+/// Resolves links and `..` in a path; parts that do not exist yet are kept.
+pub(crate) fn resolve_path(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing = Vec::new();
     let mut place = absolute.as_path();
@@ -239,7 +241,7 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// Refuses what could lead out of the project.
+/// Checks that a path does not lead out of the project.
 pub(crate) fn check_relative(path: &str) -> Result<()> {
     let sound = !path.is_empty()
         && !path.contains(['\\', '\0'])
@@ -268,7 +270,7 @@ mod tests {
         assert_eq!(tree.read("PROJECT").expect("it is text").as_deref(), Some("two"));
         let error = tree.verify_unchanged().expect_err("it was `one`").to_string();
         assert!(
-            error.starts_with("PROJECT was changed while the command ran"),
+            error.starts_with("PROJECT was changed while the command was running"),
             "{error}"
         );
     }

@@ -1,4 +1,4 @@
-//! Source text for the generator: each file is read when it is asked for, and once.
+//! Source text for the generator. Each file is read once, on demand.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,28 +11,28 @@ use walkdir::WalkDir;
 use super::area::{Area, is_absent};
 use super::{Changed, Tree};
 
-/// The text below a folder, and that of the path crates it leads to: links are followed within the repository and
-/// those crates (see `area.rs`), because nothing is written through them.
+/// The source files in a directory and in the path dependencies that it refers to. Links are followed within the
+/// repository and those packages (see `area.rs`), because nothing is written through them.
 #[derive(Debug)]
 pub struct TreeSources {
     root: PathBuf,
     known: Arc<SourceTexts>,
 }
 
-/// What was read as source. The tree keeps it too, to look whether it still is so.
+/// The files that were read as source. The tree shares them to check that they have not changed.
 #[derive(Debug)]
 pub(super) struct SourceTexts {
     area: Area,
-    /// Files whose text is that of the plan.
+    /// Files whose text is from the plan.
     planned: Vec<String>,
     texts: Mutex<BTreeMap<String, Text>>,
 }
 
-/// A file's text, nothing, or the reason why it cannot be had.
+/// The text of a file; `None` if it does not exist, or the reason why it cannot be read.
 type Text = Result<Option<Arc<str>>, String>;
 
 impl Tree {
-    /// The source text, as it will be once these files are as planned: their text by path, or nothing.
+    /// Returns the source with the planned changes: texts by path, or `None` for deleted files.
     pub fn sources(&self, planned: impl IntoIterator<Item = (String, Option<String>)>) -> TreeSources {
         let texts: BTreeMap<String, Text> = planned
             .into_iter()
@@ -52,12 +52,12 @@ impl Tree {
 }
 
 impl SourceTexts {
-    /// Fails when a file that was read holds something else by now.
+    /// Checks that no file that was read has changed.
     ///
     /// # Errors
-    /// A [`Changed`] when one does.
+    /// Fails with [`Changed`] if one has.
     pub(super) fn verify_unchanged(&self) -> Result<(), Changed> {
-        // The bounds are for one reading of everything.
+        // The limit applies to each reading of all files.
         self.area.count_anew();
         let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, text) in texts.iter().filter(|(path, _)| !self.planned.contains(path)) {
@@ -70,7 +70,7 @@ impl SourceTexts {
 }
 
 impl TreeSources {
-    /// Returns the number of Rust files that were read so far.
+    /// Returns the number of Rust files read so far.
     pub(crate) fn rust_files_read(&self) -> usize {
         let texts = self.known.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let files = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
@@ -99,7 +99,7 @@ impl Sources for TreeSources {
         let start = self.root.join(folder);
         let walk = WalkDir::new(&start).follow_links(true).sort_by_file_name();
         let belongs = |entry: &walkdir::DirEntry| {
-            // A walk starts where a manifest says, and goes on where a link says.
+            // Only the start, which a manifest sets, and links can lead out of the area.
             let leads_on = entry.file_type().is_dir() && (entry.depth() == 0 || entry.path_is_symlink());
             belongs_to_package(entry) && (!leads_on || self.known.area.admits_folder(entry.path()))
         };
@@ -110,9 +110,9 @@ impl Sources for TreeSources {
                 .count(entry.as_ref().is_ok_and(walkdir::DirEntry::path_is_symlink))?;
             let entry = match entry {
                 Ok(entry) => entry,
-                // A link that leads back to a folder above it adds no files.
+                // A link to a parent directory adds no files.
                 Err(error) if error.loop_ancestor().is_some() => continue,
-                // A link to nothing is no file.
+                // A dangling link.
                 Err(error) if error.io_error().is_some_and(is_absent) => continue,
                 Err(error) => return Err(error.to_string()),
             };
@@ -120,7 +120,7 @@ impl Sources for TreeSources {
             if is_rust
                 && entry.file_type().is_file()
                 && let Ok(below) = entry.path().strip_prefix(&start)
-                // A name that is not UTF-8 cannot be that of a module.
+                // A name that is not UTF-8 cannot belong to a module.
                 && let Some(below) = slashed(below)
             {
                 found.push(joined(folder, &below));
@@ -165,7 +165,7 @@ fn read(area: &Area, path: &str) -> Text {
     match area.read(path)?.map(String::from_utf8) {
         None => Ok(None),
         Some(Ok(text)) => Ok(Some(text.into())),
-        Some(Err(_)) => Err("it is not UTF-8 text".to_owned()),
+        Some(Err(_)) => Err("it is not valid UTF-8".to_owned()),
     }
 }
 

@@ -190,7 +190,11 @@ fn source_without_end() {
         .unwrap();
     let ran = quickly(&folder, "manifests");
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("is larger than 64 MiB"), "{}", ran.err);
+    assert!(
+        ran.err.contains("is larger than the limit of 64 MiB"),
+        "{}",
+        ran.err
+    );
 }
 
 /// What people do with links and path crates goes on working.

@@ -1,4 +1,4 @@
-//! The parts that a further version of a kind takes from the one before it: names, scope, fields and sample.
+//! The parts that a further version of a kind copies from the version before it: names, scope, fields and sample.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered};
@@ -11,23 +11,23 @@ use crate::plan::Plan;
 use crate::project::{Project, Resource, names};
 use crate::tree::Tree;
 
-/// Files of a further version that are made from those of the version before it.
+/// The parts that are copied from the version before.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    /// The text of the types, unless they cannot be copied.
+    /// Source of the types; `None` if they cannot be copied.
     types: Option<String>,
-    /// The text of the sample and the name of its object, unless it cannot be copied.
+    /// Text of the sample and name of its object; `None` if it cannot be copied.
     sample: Option<(String, String)>,
-    /// Arguments of `#[kube(…)]` on which versions must agree, where the types cannot be copied.
+    /// Arguments of `#[kube(…)]` that all versions must share, if the types cannot be copied.
     pub(super) arguments: Vec<String>,
     plural: Option<String>,
     namespaced: Option<bool>,
-    /// The file with the types of the version before, and the reason why they cannot be copied.
+    /// Path of the types of the version before, and the reason why they cannot be copied.
     problem: Option<(String, String)>,
 }
 
-/// The newest version of a kind beside `version`, in the order in which Kubernetes prefers them.
-pub(super) fn newest<'a>(family: &[&'a Resource], version: &str) -> Option<&'a Resource> {
+/// Returns the version of a kind, other than `version`, that has the highest priority in Kubernetes' ordering.
+pub(super) fn find_newest_version<'a>(family: &[&'a Resource], version: &str) -> Option<&'a Resource> {
     let others = family
         .iter()
         .filter(|other| other.version != version && other.api.is_some());
@@ -40,14 +40,14 @@ impl Taken {
     /// Reads the version before.
     ///
     /// # Errors
-    /// As [`Tree::read`].
+    /// Fails as [`Tree::read`] does.
     pub(super) fn read(tree: &Tree, before: &ApiContext, version: &str) -> Result<Taken> {
         let path = types_path(before);
         let mut taken = Taken::default();
         let text = tree.read(&path)?;
         let found = match &text {
             Some(text) => Definition::find(text, &before.kind, &before.version),
-            None => Err("it is not there".to_owned()),
+            None => Err("the file does not exist".to_owned()),
         };
         let problem = match &found {
             Ok(definition) => {
@@ -80,11 +80,11 @@ impl Taken {
         Ok(taken)
     }
 
-    /// Settles in a request what nobody asked for otherwise.
-    pub(super) fn settle(&self, request: &mut Request, asked: &crate::flags::ApiFlags) {
+    /// Applies plural and scope of the version before to a request whose flags do not set them.
+    pub(super) fn apply_defaults(&self, request: &mut Request, asked: &crate::flags::ApiFlags) {
         if let Some(plural) = &self.plural
             && asked.plural.is_none()
-            && names::plural(plural).is_ok()
+            && names::check_plural(plural).is_ok()
         {
             request.resource.plural.clone_from(plural);
         }
@@ -98,12 +98,12 @@ impl Taken {
         }
     }
 
-    /// The name of the sample's object, where it is copied.
+    /// Returns the name of the object in the sample, if it is copied.
     pub(super) fn sample_name(&self) -> Option<&str> {
         Some(&self.sample.as_ref()?.1)
     }
 
-    /// Puts the copies in the place of what the templates say.
+    /// Replaces the rendered templates with the copies.
     pub(super) fn replace(&self, files: &mut [Rendered], api: &ApiContext) {
         let types = types_path(api);
         for file in files {
@@ -117,7 +117,7 @@ impl Taken {
         }
     }
 
-    /// Says what could not be taken.
+    /// Warns about parts that could not be copied.
     pub(super) fn warn(&self, api: &ApiContext, outcome: &mut Outcome) {
         let (Some((path, reason)), types) = (&self.problem, types_path(api)) else {
             return;
@@ -127,17 +127,16 @@ impl Taken {
         }
         outcome.warn(
             &format!(
-                "{types} begins without the fields of the version before it, for {path} cannot be copied: {reason}"
+                "{types} does not have the fields of the previous version, because {path} cannot be copied: {reason}"
             ),
-            "names and scope are those of the version before; copy fields, printer columns and subresources by hand, and \
-             the spec of the sample",
+            "copy fields, printer columns, subresources and the spec of the sample by hand",
         );
     }
 }
 
-/// Leaves files that are there to their owner, and returns the others: the roles, which all versions share, and those of
-/// a version that is in PROJECT already, whatever the version before it says by now.
-pub(super) fn keep(
+/// Marks existing files as kept, and returns the files to write. Kept are the roles, which all versions share, and the
+/// files of a version that PROJECT already has.
+pub(super) fn keep_existing_files(
     plan: &mut Plan,
     tree: &Tree,
     files: &[Rendered],
@@ -158,7 +157,7 @@ pub(super) fn keep(
     Ok(wanted)
 }
 
-/// Says that a version is not converted while its siblings are.
+/// Warns if the version is not converted although other versions of the kind are.
 pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: &mut Outcome) {
     let hubs = project.known.resources.iter().filter(|hub| {
         let webhooks = hub.webhooks.as_ref();
@@ -173,7 +172,7 @@ pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: 
         } = hub;
         outcome.warn(
             &format!(
-                "versions of `{kind}` are converted through `{version}`, and `{}` is not one of them yet",
+                "version `{}` of `{kind}` has no conversion to the hub version `{version}`",
                 resource.version
             ),
             &format!(
@@ -184,11 +183,12 @@ pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: 
     }
 }
 
-fn types_path(api: &ApiContext) -> String {
+/// Returns the path of the API types.
+pub(super) fn types_path(api: &ApiContext) -> String {
     format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
 }
 
-/// The names of a kind in its generated CRD, as arguments of `#[kube(…)]`.
+/// Returns the names of a kind in its generated CRD, as arguments of `#[kube(…)]`.
 fn names_in_crd(tree: &Tree, path: &str) -> Result<Vec<String>> {
     let Some(text) = tree.read(path)? else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! `rbuilder create api`: a kind, its controller, and their places in the project.
+//! `rbuilder create api`: scaffolds a kind and its controller, and registers both in the project.
 
 mod further;
 
@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Rendered};
 use toml_edit::Item;
 
-use self::further::Taken;
+use self::further::{Taken, types_path};
 use super::kubernetes_kind::Known;
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
@@ -23,24 +23,20 @@ pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8>
     check_flags(flags)?;
     let mut flags = flags.clone();
     ask(&mut flags, shell);
-    let next =
-        "next, say what the kind means in its types and its controller, then:\n  make manifests test\n";
     execute("create api", dir, flags.plan, shell, &mut |tree| {
-        Ok(plan(tree, &flags)?.with_next(next))
+        plan_create_api(tree, &flags)
     })
 }
 
-/// Asks for what was not said, where somebody can answer. A yes leaves the default, which knows the project.
+/// Asks for the flags that were not passed, if the terminal is interactive. "Yes" leaves the flag unset, so that the
+/// default depends on the project.
 fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
     if flags.plan.output == Output::Json {
         return;
     }
     let questions = [
-        (&mut flags.resource, "Write the API types?"),
-        (
-            &mut flags.controller,
-            "Write a controller, unless the kind has one?",
-        ),
+        (&mut flags.resource, "Generate the API types?"),
+        (&mut flags.controller, "Generate a controller?"),
     ];
     for (flag, question) in questions {
         if flag.is_none() && !shell.confirm(question, true) {
@@ -49,20 +45,20 @@ fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
     }
 }
 
-/// What `create api` would change.
+/// Returns the changes that `create api` makes.
 ///
 /// # Errors
-/// When a name is not sound or taken, a file is in the way, or a file is not laid out as an edit needs it.
-pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
+/// Fails if a name is invalid or taken, if files conflict, or if a file cannot be edited.
+pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     check_flags(flags)?;
     let mut project = scaffold::require_project(tree)?;
     let mut request = Request::new(&project, flags)?;
-    let taken = request.take(&project, tree, flags)?;
-    request.check_free(&project, tree)?;
+    let taken = request.read_previous(&project, tree, flags)?;
+    request.check_free_names(&project, tree)?;
     let context = scaffold::project_context(&project, tree.root());
     let mut api = request.context(&project);
     api.kube_arguments.clone_from(&taken.arguments);
-    if crates(tree)?.contains(&api.module) {
+    if read_crate_names(tree)?.contains(&api.module) {
         api.reexport = format!("self::{}", api.module);
     }
     if let Some(name) = taken.sample_name() {
@@ -75,20 +71,20 @@ pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     for file in &files {
         check_module_place(tree, &file.path)?;
     }
-    owners::check(&project, tree, &request.resource, &files)?;
+    owners::check_file_owners(&project, tree, &request.resource, &files)?;
     let wanted = if request.further && !flags.force {
-        further::keep(&mut plan, tree, &files, &api, request.known)?
+        further::keep_existing_files(&mut plan, tree, &files, &api, request.known)?
     } else {
         files.clone()
     };
-    scaffold::put(&mut plan, tree, &mut project, &wanted, flags.force)?;
+    scaffold::add_files(&mut plan, tree, &mut project, &wanted, flags.force)?;
     plan.check_conflicts()?;
     add_lines(&mut plan, tree, &files, &api)?;
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let unbound = project.known.namespaced && api.controller && !api.namespaced;
     project.add_resource(request.resource.clone());
     plan.edit(tree, FILE, &project.print())?;
-    let mut outcome = found.into_outcome(plan);
+    let mut outcome = found.into_outcome(plan).with_next(&next_steps(&api));
     taken.warn(&api, &mut outcome);
     if request.types {
         further::warn_unconverted(&project, &request.resource, &mut outcome);
@@ -96,44 +92,63 @@ pub fn plan(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     if unbound {
         outcome.warn(
             &format!(
-                "`{}` lives in no namespace, and this project binds its manager to a Role only",
+                "kind `{}` is cluster-scoped, but the manager of this project is bound to a Role only",
                 api.kind
             ),
-            "in config/rbac/, bind the ServiceAccount `controller-manager` to the ClusterRole `manager-role` too",
+            "in config/rbac/, also bind the ServiceAccount `controller-manager` to the ClusterRole `manager-role`",
         );
     }
     Ok(outcome)
 }
 
-/// A module lives in `a.rs` or in `a/mod.rs`; Rust refuses both at once.
+/// Returns the next steps: the files to edit, and the command that builds and tests them.
+fn next_steps(api: &ApiContext) -> String {
+    let mut files = Vec::new();
+    if api.resource {
+        files.push(types_path(api));
+    }
+    if api.controller {
+        files.push(format!("src/{}.rs", api.controller_path.replace("::", "/")));
+    }
+    format!(
+        "Next: edit {}, then run:\n  make manifests test\n",
+        files.join(" and ")
+    )
+}
+
+/// Checks that a module `a/mod.rs` to write does not exist as `a.rs`: Rust rejects both at once.
 pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     let Some(folder) = path.strip_suffix("/mod.rs") else {
         return Ok(());
     };
     if tree.read(&format!("{folder}.rs"))?.is_some() {
-        bail!("{folder}.rs is there already, and new files go into {folder}/: move it to {path}");
+        bail!("{folder}.rs exists, but the module needs the directory {folder}/: move it to {path}");
     }
     Ok(())
 }
 
-/// Rules that need no project.
+/// Checks the rules that do not depend on the project.
 fn check_flags(flags: &ApiFlags) -> Result<()> {
-    let plural = flags.plural.as_deref().map_or(Ok(()), names::plural);
-    scaffold::check_names([names::version(&flags.version), names::kind(&flags.kind), plural])
+    let plural = flags.plural.as_deref().map_or(Ok(()), names::check_plural);
+    scaffold::check_names([
+        names::check_version(&flags.version),
+        names::check_kind(&flags.kind),
+        plural,
+    ])
 }
 
-/// A kind that is asked for, with every default settled.
+/// A requested kind with all defaults applied.
 struct Request {
     resource: Resource,
-    /// Whether the types are written.
+    /// True if the types are scaffolded.
     types: bool,
-    /// Whether a controller is written.
+    /// True if a controller is scaffolded.
     controller: bool,
-    /// Whether another version of the kind was there first.
+    /// True if another version of the kind came first.
     further: bool,
-    /// Whether PROJECT has this version already.
+    /// True if PROJECT already has this version.
     known: bool,
-    /// The version that a further one begins as a copy of.
+    /// The version that a further version is copied from.
     before: Option<Resource>,
     namespaced: bool,
 }
@@ -141,8 +156,8 @@ struct Request {
 impl Request {
     fn new(project: &Project, flags: &ApiFlags) -> Result<Request> {
         let known = &project.known;
-        scaffold::check_names([names::domain(&known.domain)])?;
-        let group = names::group(&flags.group, &known.domain);
+        scaffold::check_names([names::check_domain(&known.domain)])?;
+        let group = names::check_group(&flags.group, &known.domain);
         let module = if known.multigroup {
             names::group_module(&flags.group).map(drop)
         } else {
@@ -172,11 +187,11 @@ impl Request {
         let controlled = others.iter().any(|other| other.controller);
         let controller = flags.controller.unwrap_or(!controlled);
         if !types && !controller {
-            bail!("with `--resource=false` and `--controller=false` there is nothing to do");
+            bail!("nothing to scaffold: `--resource=false` and `--controller=false` exclude each other");
         }
         if controller && controlled {
             bail!(
-                "kind `{}` has a controller already, of another version: leave out `--controller`",
+                "kind `{}` already has a controller for another version: omit `--controller`",
                 flags.kind
             );
         }
@@ -185,7 +200,7 @@ impl Request {
                 return Err(known.refuse_controller(project));
             }
             bail!(
-                "there are no types of `{}` in {}/{} to control: leave out `--resource=false`",
+                "kind `{}` has no API types in {}/{}: omit `--resource=false` to scaffold them",
                 flags.kind,
                 flags.group,
                 flags.version
@@ -199,14 +214,14 @@ impl Request {
             .find(|plural| !plural.is_empty());
         resource.plural = match (&flags.plural, recorded_plural) {
             (Some(asked), Some(known)) if asked != known => bail!(
-                "kind `{}` has the plural `{known}` already, and one plural serves all its versions (`--plural`)",
+                "kind `{}` already has the plural `{known}`, which all its versions must share (`--plural`)",
                 flags.kind
             ),
             (Some(asked), _) => asked.clone(),
             (None, Some(known)) => known.clone(),
             (None, None) => names::plural_of(&flags.kind),
         };
-        scaffold::check_names([names::plural(&resource.plural)])?;
+        scaffold::check_names([names::check_plural(&resource.plural)])?;
         let recorded_scope = own
             .into_iter()
             .chain(&family)
@@ -214,7 +229,7 @@ impl Request {
             .map(|api| api.namespaced);
         let namespaced = match (flags.namespaced, recorded_scope) {
             (Some(asked), Some(known)) if asked != known => bail!(
-                "kind `{}` is there already with `--namespaced={known}`, and one scope serves all its versions",
+                "kind `{}` already exists with `--namespaced={known}`, and all its versions must have the same scope",
                 flags.kind
             ),
             (asked, known) => asked.or(known).unwrap_or(true),
@@ -226,11 +241,11 @@ impl Request {
             });
         }
         resource.controller = controller;
-        // The version that came first is stored; asking for it again does not change that.
+        // The first version is the storage version; requesting it again does not change that.
         let first = family.iter().find(|other| other.api.is_some());
         let further = first.is_some_and(|first| first.version != resource.version);
         let known = own.is_some_and(|own| own.api.is_some());
-        let before = further::newest(&family, &resource.version).filter(|_| further && types);
+        let before = further::find_newest_version(&family, &resource.version).filter(|_| further && types);
         Ok(Request {
             before: before.cloned(),
             resource,
@@ -242,21 +257,21 @@ impl Request {
         })
     }
 
-    /// The parts that a further version takes from the one before it; nothing for a first one.
-    fn take(&mut self, project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Taken> {
+    /// Reads the parts that a further version copies from the version before it; empty for a first version.
+    fn read_previous(&mut self, project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Taken> {
         let Some(before) = &self.before else {
             return Ok(Taken::default());
         };
         let before = ApiPlaces::of(project, before).context();
         let taken = Taken::read(tree, &before, &self.resource.version)?;
         if !self.known {
-            taken.settle(self, flags);
+            taken.apply_defaults(self, flags);
         }
         Ok(taken)
     }
 
-    /// Refuses names that others in the project have.
-    fn check_free(&self, project: &Project, tree: &Tree) -> Result<()> {
+    /// Checks that no other kind of the project has the requested names.
+    fn check_free_names(&self, project: &Project, tree: &Tree) -> Result<()> {
         let wanted = &self.resource;
         let known = &project.known;
         if let Some(other) = known.resources.iter().find(|other| other.group != wanted.group)
@@ -264,27 +279,27 @@ impl Request {
             && self.types
         {
             bail!(
-                "the project has the group `{}`, and a second one, `{}`, needs the layout with several groups: start with `rbuilder init --multigroup`",
+                "multiple groups are not enabled for this project: it has group `{}`, and `{}` would be a second one; use group `{0}`, or initialize a project with `rbuilder init --multigroup`",
                 other.group,
                 wanted.group
             );
         }
-        owners::check_group(known, &wanted.group)?;
-        let module = names::module(&wanted.kind);
+        owners::check_group_directory(known, &wanted.group)?;
+        let module = names::module_name(&wanted.kind);
         for other in known
             .resources
             .iter()
             .filter(|other| other.group == wanted.group && other.kind != wanted.kind)
         {
             let (kind, taken) = (&wanted.kind, &other.kind);
-            if names::module(taken) == module || taken.to_lowercase() == kind.to_lowercase() {
+            if names::module_name(taken) == module || taken.to_lowercase() == kind.to_lowercase() {
                 bail!(
-                    "kind `{kind}` cannot be told from `{taken}` in file and object names: choose another (`--kind`)"
+                    "kind `{kind}` has the same file or object names as kind `{taken}`: choose another kind (`--kind`)"
                 );
             }
             if other.plural == wanted.plural {
                 bail!(
-                    "`{taken}` has the plural `{}` already: give another one (`--plural`)",
+                    "kind `{taken}` already has the plural `{}`: choose another plural (`--plural`)",
                     other.plural
                 );
             }
@@ -292,7 +307,7 @@ impl Request {
                 let both = std::cmp::max_by_key(kind, taken, |name| name.len());
                 if *both == format!("{taken}{end}") || *both == format!("{kind}{end}") {
                     bail!(
-                        "kind `{kind}` and kind `{taken}` would both define a type `{both}`: choose another (`--kind`)"
+                        "kind `{kind}` and kind `{taken}` would both define a type `{both}`: choose another kind (`--kind`)"
                     );
                 }
             }
@@ -301,7 +316,7 @@ impl Request {
             let folder = self.controller_path(project).replace("::", "/");
             if tree.read(&format!("src/{folder}/mod.rs"))?.is_some() {
                 bail!(
-                    "src/{folder}/ is there already, where the controller of `{}` would go: move it away",
+                    "src/{folder}/ exists, but is the path of the module for the controller of `{}`: move it away",
                     wanted.kind
                 );
             }
@@ -338,11 +353,11 @@ fn controller_path(project: &Project, resource: &Resource) -> String {
     format!(
         "controller::{}{}",
         group_path(project, resource),
-        names::module(&resource.kind)
+        names::module_name(&resource.kind)
     )
 }
 
-/// A kind in one version, and where everything about it is.
+/// A kind in one version, and the paths of everything that belongs to it.
 pub(super) struct ApiPlaces<'a> {
     project: &'a Project,
     resource: &'a Resource,
@@ -353,7 +368,7 @@ pub(super) struct ApiPlaces<'a> {
 }
 
 impl<'a> ApiPlaces<'a> {
-    /// The places of a kind that PROJECT has.
+    /// Returns the paths of a kind in PROJECT.
     pub(super) fn of(project: &'a Project, resource: &'a Resource) -> Self {
         let mut family = project
             .known
@@ -372,7 +387,7 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// The same with everything that PROJECT says is there.
+    /// Includes the types and the controller that PROJECT records.
     pub(super) fn with_all(self) -> Self {
         ApiPlaces {
             types: self.resource.api.is_some(),
@@ -381,7 +396,7 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// The same for templates.
+    /// Returns the template context.
     pub(super) fn context(&self) -> ApiContext {
         let Resource {
             group,
@@ -393,7 +408,7 @@ impl<'a> ApiPlaces<'a> {
         } = self.resource;
         let project = self.project;
         let singular = kind.to_lowercase();
-        let module = names::module(kind);
+        let module = names::module_name(kind);
         let group_path = group_path(project, self.resource);
         let qualified_group = format!("{group}.{domain}");
         let multigroup = project.known.multigroup;
@@ -439,13 +454,13 @@ impl<'a> ApiPlaces<'a> {
     }
 }
 
-/// Makes the new files known to the ones that list them.
+/// Registers the new files in the files that list them.
 fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext) -> Result<()> {
     if api.resource {
         let parts: Vec<&str> = api.api_path.split("::").collect();
         add_modules(plan, tree, &parts)?;
         let version = format!("src/{}/mod.rs", parts.join("/"));
-        edit(
+        edit_file(
             plan,
             tree,
             &version,
@@ -457,23 +472,23 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
                 continue;
             };
             let list = format!("{folder}/kustomization.yaml");
-            edit(plan, tree, &list, &format!("resources:\n- {name}"), |text| {
-                kustomization::add(text, name)
+            edit_file(plan, tree, &list, &format!("resources:\n- {name}"), |text| {
+                kustomization::add_resource(text, name)
             })?;
         }
-        edit(
+        edit_file(
             plan,
             tree,
             "config/default/kustomization.yaml",
             "resources:\n- ../crd",
-            |text| kustomization::add(text, "../crd"),
+            |text| kustomization::add_resource(text, "../crd"),
         )?;
     }
     if api.controller {
         let mut parts: Vec<&str> = api.controller_path.split("::").collect();
         add_modules(plan, tree, &parts)?;
         let call = format!("{}::controller()", parts.split_off(1).join("::"));
-        edit(
+        edit_file(
             plan,
             tree,
             "src/controller/mod.rs",
@@ -484,8 +499,8 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
     Ok(())
 }
 
-/// The crates that a path may begin with in the project's library: a module of the same name needs `self::` before it.
-fn crates(tree: &Tree) -> Result<BTreeSet<String>> {
+/// Returns the crates that the library of the project can name: a module with the same name needs `self::` before it.
+fn read_crate_names(tree: &Tree) -> Result<BTreeSet<String>> {
     let mut crates = BTreeSet::from(["core".to_owned(), "std".to_owned()]);
     let manifest = tree.read("Cargo.toml")?.unwrap_or_default();
     let Ok(manifest) = toml_edit::Document::parse(manifest) else {
@@ -499,20 +514,20 @@ fn crates(tree: &Tree) -> Result<BTreeSet<String>> {
     Ok(crates)
 }
 
-/// Adds `pub mod` for each part of a path to the file of the part before it.
+/// Adds a `pub mod` line for each part of a module path to the file of its parent.
 pub(super) fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Result<()> {
     for end in 1..parts.len() {
         let path = format!("src/{}/mod.rs", parts[..end].join("/"));
         let name = parts[end];
-        edit(plan, tree, &path, &format!("pub mod {name};"), |text| {
+        edit_file(plan, tree, &path, &format!("pub mod {name};"), |text| {
             rust::add_module(text, name, true)
         })?;
     }
     Ok(())
 }
 
-/// Edits one file, or stops with the lines to add.
-pub(super) fn edit<E: Into<Obstacle>>(
+/// Edits a file; fails with the lines to add by hand if that is not possible.
+pub(super) fn edit_file<E: Into<Obstacle>>(
     plan: &mut Plan,
     tree: &Tree,
     path: &str,
@@ -521,7 +536,7 @@ pub(super) fn edit<E: Into<Obstacle>>(
 ) -> Result<()> {
     let unrecognised = |obstacle: Obstacle| anyhow!(obstacle.in_file(path, lines));
     let Some(text) = plan.read(tree, path)? else {
-        return Err(unrecognised("it is not there".into()));
+        return Err(unrecognised("the file does not exist".into()));
     };
     let edited = change(&text).map_err(|obstacle| unrecognised(obstacle.into()))?;
     if edited == text {

@@ -1,7 +1,7 @@
-//! What manifests are about to lose although the source still has it: that is a slip until somebody says otherwise.
+//! Protection from accidental loss: manifests must not lose what the source still defines.
 //!
-//! A kind whose file was deleted goes without a word. A kind whose `mod` line went missing, whose feature is off or
-//! whose package is not read goes only with `--prune`.
+//! A kind whose file was deleted is removed silently. A kind whose `mod` line is missing, whose feature is off or whose
+//! package is not read is removed only with `--prune`.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::layout::Layout;
 use super::permissions::{Granted, Permission, lost_permissions};
 use crate::plan::{Change, Plan};
 
-/// An error for each marker in the source that stands for something a plan would take out of the manifests.
+/// Returns an error for each marker in the source whose output a plan would remove from the manifests.
 pub(super) fn find_losses(
     plan: &Plan,
     layout: &Layout,
@@ -36,14 +36,14 @@ pub(super) fn find_losses(
     for standing in find_standing_markers(sources, options) {
         for loss in lost.iter().filter(|loss| loss.is_of(&standing.marker)) {
             if said.insert((standing.path.clone(), standing.range.start, loss.text())) {
-                found.push(complaint(&standing, loss));
+                found.push(loss_error(&standing, loss));
             }
         }
     }
     found
 }
 
-/// Something that a manifest holds and would hold no more.
+/// A part of a manifest that a plan would remove.
 struct Lost {
     /// The manifest.
     path: String,
@@ -51,7 +51,7 @@ struct Lost {
 }
 
 enum What {
-    /// A version of a CRD; all of the CRD goes when `whole`.
+    /// A version of a CRD, or the whole CRD if `whole`.
     Version {
         group: String,
         plural: String,
@@ -66,7 +66,7 @@ enum What {
     },
 }
 
-/// What is read of a manifest.
+/// The parts of a manifest that are compared.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Document {
@@ -124,7 +124,7 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
         .collect()
 }
 
-/// The documents of a manifest; none where it is not one that rbuilder could have written.
+/// Returns the documents of a manifest; none if rbuilder cannot have written it.
 fn documents(text: &str) -> Vec<Document> {
     serde_saphyr::from_multiple(text).unwrap_or_default()
 }
@@ -187,7 +187,7 @@ fn lost_webhooks(before: &str, after: &str) -> Vec<What> {
 }
 
 impl Lost {
-    /// Whether a marker in the source stands for it.
+    /// Returns whether a marker in the source defines it.
     fn is_of(&self, marker: &StandingMarker) -> bool {
         match (&self.what, marker) {
             (
@@ -216,7 +216,7 @@ impl Lost {
             (What::Webhook { kind, name }, StandingMarker::Webhook(webhook, types)) => {
                 *kind == webhook.kind && is_named(webhook, types, name)
             }
-            // Of what cannot be read, the words have to do.
+            // Markers that cannot be read are compared by their words.
             (What::Version { group, kind, .. }, StandingMarker::Hidden(MarkKind::Kind, text)) => {
                 text.contains(group.as_str()) && text.contains(kind.as_str())
             }
@@ -232,22 +232,23 @@ impl Lost {
         let path = &self.path;
         match &self.what {
             What::Version { whole: true, .. } => {
-                format!("`{path}` would be deleted, and the kind is still in the source")
+                format!("`{path}` would be deleted, but the source still defines the kind")
             }
             What::Version { version, .. } => {
-                format!("`{path}` would lose the version `{version}`, which is still in the source")
+                format!("`{path}` would lose version `{version}`, which the source still defines")
             }
             What::Permissions(_) => {
-                format!("`{path}` would lose permissions that this marker asks for")
+                format!("`{path}` would lose permissions that this marker requests")
             }
             What::Webhook { name, .. } => {
-                format!("`{path}` would lose the webhook `{name}`, which is still in the source")
+                format!("`{path}` would lose the webhook `{name}`, which the source still defines")
             }
         }
     }
 }
 
-/// Whether a webhook's marker could have given it this name: its own, or one made of the kind that the handler takes.
+/// Returns whether a webhook's marker results in this name: the one in the marker, or the default for the kind that the
+/// handler takes.
 fn is_named(webhook: &Webhook, types: &[String], name: &str) -> bool {
     match &webhook.name {
         Some(written) => written == name,
@@ -259,23 +260,23 @@ fn is_named(webhook: &Webhook, types: &[String], name: &str) -> bool {
     }
 }
 
-fn complaint(standing: &Standing, loss: &Lost) -> Diagnostic {
+fn loss_error(standing: &Standing, loss: &Lost) -> Diagnostic {
     let (reason, help) = match standing.reason {
         LeftOut::NoModule => (
-            "no `mod` leads to the file",
-            "add the `mod` line, or delete the file",
+            "no `mod` declares the file",
+            "add the `mod` declaration, or delete the file",
         ),
         LeftOut::Cfg => (
-            "a `cfg` leaves it out",
-            "turn it on with `--features`, or delete it",
+            "a `cfg` excludes it",
+            "activate it with `--features`, or delete it",
         ),
         LeftOut::Skipped => (
-            "it is not among the kinds to write",
-            "list it under `only` in `[package.metadata.rbuilder]` of Cargo.toml, or pass `--kind`",
+            "the kind is not selected",
+            "add it to `only` in `[package.metadata.rbuilder]` of Cargo.toml, or pass `--kind`",
         ),
         LeftOut::NotRead => (
-            "this run does not read the file",
-            "read its package as well, or delete the file",
+            "the file is not part of this run",
+            "include its package with `--package`, or delete the file",
         ),
     };
     Diagnostic {
@@ -284,7 +285,7 @@ fn complaint(standing: &Standing, loss: &Lost) -> Diagnostic {
         severity: Severity::Error,
         message: format!("{}: {reason}", loss.text()),
         help: Some(format!(
-            "{help}; `rbuilder manifests --prune` drops it all the same"
+            "{help}; to remove it anyway, run `rbuilder manifests --prune`"
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! `rbuilder manifests`: source text → CRDs and roles, through the generator.
+//! `rbuilder manifests`: generates CRDs, roles and webhook configurations from the source.
 
 mod layout;
 mod loss;
@@ -13,9 +13,9 @@ use rbuilder_generator::{
 };
 use serde_json::{Value, json};
 
-use super::{Outcome, decide, execute, kubernetes, show};
+use super::{Outcome, decide, execute, kubernetes, show_outcome};
 use crate::flags::{ManifestsFlags, MessageFormat, Only, Output};
-use crate::plan::{Plan, diff};
+use crate::plan::{Plan, render_diff, render_json};
 use crate::project::{FILE, Project, Resource};
 use crate::report;
 use crate::shell::Shell;
@@ -24,19 +24,19 @@ use crate::tree::{Tree, TreeSources};
 use layout::{Layout, Made};
 use loss::find_losses;
 
-/// What is asked of the generator.
+/// A request to generate manifests.
 pub(super) struct Request {
     pub(super) layout: Layout,
     pub(super) options: Options,
-    /// True when a note is due where there is nothing to make manifests from.
+    /// True if a note is printed when the source has no markers.
     pub(super) notes_nothing: bool,
-    /// True when the manifests may lose what still stands in the source.
+    /// True if the manifests may lose what the source still defines.
     pub(super) prunes_standing: bool,
-    /// How mistakes are told.
+    /// Format of diagnostics.
     pub(super) messages: MessageFormat,
-    /// Whether mistakes are shown in colour.
+    /// True if diagnostics are printed in colour.
     pub(super) color: bool,
-    /// What to do when the source has mistakes.
+    /// Advice to print if the source has errors.
     pub(super) advice: &'static str,
 }
 
@@ -52,7 +52,7 @@ impl Default for Request {
             prunes_standing: false,
             messages: MessageFormat::Human,
             color: false,
-            advice: "mend this first",
+            advice: "fix these errors first",
         }
     }
 }
@@ -89,7 +89,7 @@ impl Request {
         if target.no_version_annotation {
             options.version = None;
         }
-        // What is left out by choice is not stale.
+        // Kinds that are excluded by a flag are not stale.
         request.layout.prunes &= source.kinds.is_empty() && source.skip_kinds.is_empty();
         request.layout.is_partial = !source.packages.is_empty() || !source.examples.is_empty();
         Ok(request)
@@ -133,26 +133,28 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     }
     let (_, outcome) = decide(dir, shell, make)?;
     if !outcome.plan.is_empty() {
-        say_stale(&outcome, flags, shell);
+        report_stale(&outcome, flags, shell);
         return Ok(1);
     }
     outcome.plan.check_conflicts()?;
-    show("manifests", &outcome, flags.plan, shell);
+    show_outcome("manifests", &outcome, flags.plan, shell);
     Ok(0)
 }
 
-fn say_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
+fn report_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
     shell.message(&outcome.warnings);
     if flags.plan.output == Output::Json {
-        let mut answer = crate::plan::json(&outcome.plan, "manifests", false);
+        let mut answer = render_json(&outcome.plan, "manifests", false);
         answer["diagnostics"] = Value::Array(outcome.diagnostics.clone());
         return shell.out(&format!("{answer:#}\n"));
     }
-    shell.diff(&diff(&outcome.plan));
-    shell.error(&anyhow!("the manifests are stale: run `rbuilder manifests`"));
+    shell.diff(&render_diff(&outcome.plan));
+    shell.error(&anyhow!(
+        "the manifests are not up to date: run `rbuilder manifests`"
+    ));
 }
 
-/// The manifests themselves, one after the other.
+/// Prints the manifests.
 fn print(files: &[OutputFile], found: &Found, output: Output, shell: &mut Shell) {
     if output == Output::Json {
         let list: Vec<Value> = files
@@ -168,14 +170,14 @@ fn print(files: &[OutputFile], found: &Found, output: Output, shell: &mut Shell)
     }
 }
 
-/// Generates the manifests of the tree as the plan will leave it, and adds them to the plan.
+/// Generates the manifests for the tree as it will be after the plan, and adds them to the plan.
 ///
 /// # Errors
-/// When the source has mistakes: all of them, each with its place.
+/// Fails with all errors in the source, each with its place.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<Found> {
     let sources = sources(plan, tree)?;
     let options = options(&sources, request)?;
-    // Each manifest is compared as it is made, and kept only where it differs.
+    // Each manifest is compared as soon as it is generated, and kept only if it differs, to save memory.
     let mut made = Ok(Made::default());
     let mut diagnostics = generate_each(&sources, &options, &mut |file| {
         if let Ok(list) = &mut made
@@ -186,7 +188,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     });
     if !has_errors(&diagnostics) {
         let made = made?;
-        made.settle(plan, tree, request)?;
+        made.finish(plan, tree, request)?;
         if request.notes_nothing && made.is_empty() {
             diagnostics.extend(nothing_found(&diagnostics, &sources));
         }
@@ -195,10 +197,10 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             add_losses(&mut diagnostics, losses);
         }
     }
-    tell(&diagnostics, &sources, request)
+    render_diagnostics(&diagnostics, &sources, request)
 }
 
-/// What would be lost at a place says more than the warning that stands there already.
+/// Adds errors about losses, and removes the warnings in the same files, which say less.
 fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
     diagnostics.retain(|said| {
         let is_same_file = |loss: &Diagnostic| loss.path == said.path && said.severity != Severity::Error;
@@ -207,7 +209,7 @@ fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
     diagnostics.extend(losses);
 }
 
-/// What the generator said.
+/// Diagnostics of the generator, rendered.
 #[derive(Default)]
 pub(super) struct Found {
     text: String,
@@ -225,8 +227,9 @@ impl Found {
     }
 }
 
-/// More complaints than these are counted and not told: they come from one mistake, or from a program.
-const MOST_TOLD: usize = 2000;
+/// Largest number of diagnostics to print; the others are only counted. So many come from a single mistake, or from
+/// generated source.
+const MAX_PRINTED: usize = 2000;
 
 fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFile)) -> Result<Found> {
     let options = options(sources, request)?;
@@ -238,11 +241,11 @@ fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFil
     if is_empty && !has_errors(&diagnostics) {
         diagnostics.extend(nothing_found(&diagnostics, sources));
     }
-    tell(&diagnostics, sources, request)
+    render_diagnostics(&diagnostics, sources, request)
 }
 
-/// A note that there is nothing to make manifests from, unless something was said that explains it. It is no error: a
-/// project without kinds is whole, and so is one right after `init`.
+/// Returns a note that the source has no markers, unless another diagnostic explains it. This is no error: a project may
+/// have no kinds, for example right after `init`.
 fn nothing_found(said: &[Diagnostic], sources: &TreeSources) -> Option<Diagnostic> {
     let files = match sources.rust_files_read() {
         1 => "1 Rust file".to_owned(),
@@ -252,26 +255,26 @@ fn nothing_found(said: &[Diagnostic], sources: &TreeSources) -> Option<Diagnosti
         path: "Cargo.toml".into(),
         range: 0..0,
         severity: Severity::Note,
-        message: format!("found no kind and no marker in the {files} of the library and the binaries here"),
+        message: format!("no kinds or markers found in {files} of the library and the binaries"),
         help: Some(
-            "a kind is a struct with `#[derive(CustomResource)]` in a module of them; `--example` and `-p` read others"
+            "add a struct with `#[derive(CustomResource)]`, or select other source with `--package` or `--example`"
                 .into(),
         ),
     })
 }
 
-/// The options, with what Cargo's configuration adds to them.
+/// Returns the options of the generator, with those from Cargo's configuration and PROJECT.
 fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
-        options.kubernetes = kubernetes::configured(sources)?;
+        options.kubernetes = kubernetes::find_configured_version(sources)?;
     }
     options.project = project_kinds(sources);
     Ok(options)
 }
 
-/// What PROJECT says about whose kinds are whose. One that cannot be read says nothing: the commands that need it
-/// complain.
+/// Returns the kinds of the project according to PROJECT; `None` if it cannot be read, which the commands that need it
+/// report.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let text = sources.text(FILE).ok()??;
     let known = Project::parse(&text).ok()?.known;
@@ -284,7 +287,7 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     })
 }
 
-/// The API group of a resource in PROJECT, where either part may be missing.
+/// Returns the API group of a resource in PROJECT, either part of which may be missing.
 fn api_group(resource: &Resource) -> String {
     let parts = [resource.group.as_str(), resource.domain.as_str()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -297,22 +300,24 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
         .any(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
-/// Writes out what was said.
+/// Renders diagnostics.
 ///
 /// # Errors
-/// When an error is among it.
-fn tell(diagnostics: &[Diagnostic], sources: &TreeSources, request: &Request) -> Result<Found> {
-    let told = &diagnostics[..diagnostics.len().min(MOST_TOLD)];
+/// Fails if there is an error among them.
+fn render_diagnostics(diagnostics: &[Diagnostic], sources: &TreeSources, request: &Request) -> Result<Found> {
+    let told = &diagnostics[..diagnostics.len().min(MAX_PRINTED)];
     let text: Vec<String> = told
         .iter()
         .map(|diagnostic| match request.messages {
-            MessageFormat::Human => format!("{}\n", report::snippet(diagnostic, sources, request.color)),
-            MessageFormat::Json => report::line(diagnostic, sources),
+            MessageFormat::Human => {
+                format!("{}\n", report::render_snippet(diagnostic, sources, request.color))
+            }
+            MessageFormat::Json => report::to_json_line(diagnostic, sources),
         })
         .collect();
     let data: Vec<Value> = told
         .iter()
-        .map(|diagnostic| report::json(diagnostic, sources))
+        .map(|diagnostic| report::to_json(diagnostic, sources))
         .collect();
     let errors = diagnostics
         .iter()
@@ -338,21 +343,21 @@ fn sources(plan: &Plan, tree: &Tree) -> Result<TreeSources> {
     let sources = tree.sources(planned);
     if matches!(sources.text("Cargo.toml"), Ok(None)) {
         bail!(
-            "there is no Cargo.toml in {}: run this in a Cargo package or workspace, or name one with `-C <folder>`",
+            "no Cargo.toml found in {}: run this command in a Cargo package or workspace, or pass its directory with `-C <dir>`",
             tree.shown()
         );
     }
     Ok(sources)
 }
 
-/// The source has mistakes, so that nothing can be made from it.
+/// The error of a command whose source has errors.
 #[derive(Debug)]
 pub(crate) struct SourceErrors {
     errors: usize,
     advice: &'static str,
-    /// Each of them with its place, ready to be shown.
+    /// The errors with their places, rendered.
     pub(crate) snippets: String,
-    /// The same as data.
+    /// The same errors as JSON values.
     pub(crate) diagnostics: Vec<Value>,
 }
 
@@ -361,10 +366,10 @@ impl std::error::Error for SourceErrors {}
 impl std::fmt::Display for SourceErrors {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.errors {
-            1 => write!(f, "an error")?,
-            errors => write!(f, "{errors} errors")?,
+            1 => write!(f, "found 1 error")?,
+            errors => write!(f, "found {errors} errors")?,
         }
-        write!(f, " in the source; nothing was written")?;
+        write!(f, " in the source; no files were written")?;
         if self.advice.is_empty() {
             return Ok(());
         }

@@ -1,11 +1,11 @@
-//! The permissions of roles, one verb on one resource at a time, to see which of them would go.
+//! The permissions of roles, split into single verbs on single resources, to find those that a plan would remove.
 
 use std::collections::BTreeSet;
 
 use rbuilder_generator::rbac::PolicyRule;
 use serde::Deserialize;
 
-/// One verb on one resource or URL, in a namespace or everywhere.
+/// A verb on a resource or URL, in one namespace or cluster-wide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Permission {
     namespace: Option<String>,
@@ -24,7 +24,7 @@ enum On {
 }
 
 impl Permission {
-    /// The resource or URL.
+    /// Returns the resource or URL.
     pub(super) fn subject(&self) -> &str {
         match &self.on {
             On::Resource { resource, .. } => resource,
@@ -33,7 +33,7 @@ impl Permission {
     }
 }
 
-/// The permissions that the roles of one manifest grant and those of another do not.
+/// Returns the permissions that the roles of one manifest grant and those of another do not.
 pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
     let kept = granted(after);
     granted(before)
@@ -43,7 +43,7 @@ pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
         .collect()
 }
 
-/// What one rule of a role grants.
+/// A rule of a role with its namespace.
 #[derive(Debug, Default)]
 pub(super) struct Granted {
     namespace: Option<String>,
@@ -74,7 +74,7 @@ struct Rule {
     urls: Vec<String>,
 }
 
-/// The rules of all roles in a manifest; none where it is not one that rbuilder could have written.
+/// Returns the rules of all roles in a manifest; none if rbuilder cannot have written it.
 fn granted(text: &str) -> Vec<Granted> {
     let roles: Vec<Role> = serde_saphyr::from_multiple(text).unwrap_or_default();
     let mut granted = Vec::new();
@@ -88,7 +88,7 @@ fn granted(text: &str) -> Vec<Granted> {
 }
 
 impl Granted {
-    /// What a rule grants in a namespace, or everywhere.
+    /// Returns a rule with its namespace, or cluster-wide.
     pub(super) fn of(namespace: Option<&str>, rule: PolicyRule) -> Granted {
         let list = |names: BTreeSet<String>| names.into_iter().collect();
         Granted {
@@ -103,7 +103,7 @@ impl Granted {
         }
     }
 
-    /// Each permission by itself.
+    /// Splits the rule into single permissions.
     fn permissions(&self) -> Vec<Permission> {
         let rule = &self.rule;
         let mut subjects: Vec<On> = rule.urls.iter().cloned().map(On::Url).collect();
@@ -133,11 +133,11 @@ impl Granted {
         all
     }
 
-    /// Whether the rule grants a permission.
+    /// Returns whether the rule grants a permission.
     pub(super) fn covers(&self, permission: &Permission) -> bool {
         let has = |list: &[String], word: &String| list.contains(word) || list.iter().any(|any| any == "*");
         let rule = &self.rule;
-        // What holds everywhere holds in a namespace too.
+        // A cluster-wide rule applies in every namespace.
         let is_there = self.namespace.is_none() || self.namespace == permission.namespace;
         is_there
             && has(&rule.verbs, &permission.verb)

@@ -1,4 +1,4 @@
-//! Files in the place of a manifest that hold something else: they are not replaced.
+//! Protection of files that have the path of a manifest but other content: they are not overwritten.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -6,13 +6,12 @@ use serde_json::Value;
 use super::layout::is_ours;
 use crate::plan::{Change, Plan};
 
-/// Fails when a manifest would take the place of a file with objects that no run of the generator wrote there.
+/// Checks that a manifest does not overwrite a file with other objects than those it defines.
 ///
-/// A CRD, role or webhook configuration by another generator, or one that was reformatted, is what the manifest stands
-/// for, and is replaced.
+/// The same CRD, role or webhook configuration by another generator, or reformatted, is replaced.
 ///
 /// # Errors
-/// Names the file, and the object in it.
+/// Fails with the file and the object in it.
 pub(super) fn check_replaced(plan: &Plan, path: &str, manifest: &str) -> Result<()> {
     let Some(Change::Replace { before, .. }) = plan.changes().get(path) else {
         return Ok(());
@@ -22,16 +21,16 @@ pub(super) fn check_replaced(plan: &Plan, path: &str, manifest: &str) -> Result<
     }
     if let Some(other) = find_other(before, manifest) {
         bail!(
-            "{path} is where `rbuilder manifests` writes, and it holds {other}; nothing was written: move it to another file"
+            "{path} is an output file of `rbuilder manifests`, but contains {other}; no files were written: move it to another file"
         );
     }
     Ok(())
 }
 
-/// Something in a file that its manifest would not hold.
+/// Finds content of a file that its manifest would not have.
 fn find_other(text: &str, manifest: &str) -> Option<String> {
     let Ok(documents) = serde_saphyr::from_multiple::<Value>(text) else {
-        return Some("something else than YAML".into());
+        return Some("something other than YAML".into());
     };
     let file = manifest.rsplit('/').next().unwrap_or(manifest);
     let crd = file

@@ -1,5 +1,5 @@
-//! Calls in a Rust file, found as syntax: text in comments and strings is none, and line breaks and spacing do not
-//! matter. Arguments of macros are read like other code.
+//! Finds calls in a Rust file by its tokens, so that comments and strings are ignored and formatting does not matter.
+//! Arguments of macros are treated as code.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use syn::{Item, ItemFn, UseTree};
 
 /// A call of a function or a method.
 pub(super) struct Call {
-    /// The path as written, without generic arguments: one name for a method.
+    /// The path as written, without generic arguments; a single name for a method.
     pub(super) path: Vec<String>,
     pub(super) is_method: bool,
-    /// What stands between `::<` and `>` at the end of the path.
+    /// The tokens between `::<` and `>` at the end of the path.
     pub(super) generics: Vec<TokenTree>,
     pub(super) arguments: Group,
-    /// The byte where the path begins.
+    /// The byte at which the path begins.
     pub(super) start: usize,
 }
 
 impl Call {
-    /// The last name of the path.
+    /// Returns the last name of the path.
     pub(super) fn name(&self) -> &str {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// The only argument, when it is a name.
+    /// Returns the only argument, if it is a name.
     pub(super) fn variable(&self) -> Option<String> {
         let arguments: Vec<TokenTree> = self.arguments.stream().into_iter().collect();
         match arguments.as_slice() {
@@ -35,7 +35,7 @@ impl Call {
     }
 }
 
-/// Every call among tokens, at any depth, in order.
+/// Returns all calls among tokens, at any depth, in order.
 pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
     let mut calls = Vec::new();
     for level in levels(tokens) {
@@ -52,13 +52,13 @@ pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
     calls
 }
 
-/// The call whose arguments follow these tokens.
+/// Returns the call whose arguments follow these tokens.
 fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
     let (mut rest, generics) = without_generics(tokens)?;
     let mut path = Vec::new();
     let mut start = 0;
     while let Some((TokenTree::Ident(name), before)) = rest.split_last() {
-        path.insert(0, unraw(&name.to_string()));
+        path.insert(0, strip_raw_prefix(&name.to_string()));
         start = name.span().byte_range().start;
         rest = before;
         match before {
@@ -83,7 +83,7 @@ fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
     })
 }
 
-/// Tokens without `::<…>` at their end, and what is in it.
+/// Splits `::<…>` off the end of tokens.
 fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree>)> {
     let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
     let is_arrow = |at: usize| is(at, '>') && at > 0 && is(at - 1, '-');
@@ -106,7 +106,7 @@ fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree
     None
 }
 
-/// The tokens of each pair of brackets, and of the whole, without attributes.
+/// Returns the tokens of each group and of the whole, without attributes.
 fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     let mut levels = Vec::new();
     let mut open = vec![tokens.clone()];
@@ -126,7 +126,7 @@ fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     levels
 }
 
-/// Whether tokens end in the `#` or `#!` of an attribute.
+/// Returns whether tokens end in the `#` or `#!` of an attribute.
 fn ends_in_hash(tokens: &[TokenTree]) -> bool {
     let is = |token: Option<&TokenTree>, wanted: char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
     let mut back = tokens.iter().rev();
@@ -136,7 +136,7 @@ fn ends_in_hash(tokens: &[TokenTree]) -> bool {
     }
 }
 
-/// Variables that `let` binds to something with a wanted call in it.
+/// Returns the variables that `let` binds to an expression with a matching call.
 pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> bool) -> Vec<String> {
     let mut variables = Vec::new();
     for level in levels(tokens) {
@@ -163,14 +163,14 @@ pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> boo
     variables
 }
 
-/// Whether a name stands among tokens, at any depth.
+/// Returns whether tokens contain a name, at any depth.
 pub(super) fn has_ident(tokens: &TokenStream, name: &str) -> bool {
     let is_it = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == name);
     levels(tokens).iter().flatten().any(is_it)
 }
 
-/// The functions of a name at the top of a file, other than those for tests.
-pub(super) fn functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f ItemFn> {
+/// Returns the functions with a name at the top level of a file, other than those for tests.
+pub(super) fn find_functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f ItemFn> {
     let named = |item: &'f Item| match item {
         Item::Fn(function) if function.sig.ident == name && !is_for_tests(&function.attrs) => Some(function),
         _ => None,
@@ -178,8 +178,8 @@ pub(super) fn functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f ItemFn> 
     file.items.iter().filter_map(named).collect()
 }
 
-/// Bodies of a function and of the functions of the same file that it names, and those that they name.
-pub(super) fn reachable(file: &syn::File, function: &ItemFn) -> TokenStream {
+/// Returns the bodies of a function and of all functions of the same file that are reachable from it by name.
+pub(super) fn reachable_code(file: &syn::File, function: &ItemFn) -> TokenStream {
     let mut bodies = function.block.to_token_stream();
     let mut left: Vec<&ItemFn> = file
         .items
@@ -198,8 +198,8 @@ pub(super) fn reachable(file: &syn::File, function: &ItemFn) -> TokenStream {
     bodies
 }
 
-/// The code of a file, without what is compiled for tests only.
-pub(super) fn code(file: &syn::File) -> TokenStream {
+/// Returns the code of a file without items that are compiled for tests only.
+pub(super) fn code_without_tests(file: &syn::File) -> TokenStream {
     let mut code = TokenStream::new();
     for item in &file.items {
         let for_tests = match item {
@@ -214,7 +214,7 @@ pub(super) fn code(file: &syn::File) -> TokenStream {
     code
 }
 
-/// Whether `#[cfg(test)]` or `#[test]` is among attributes.
+/// Returns whether attributes include `#[cfg(test)]` or `#[test]`.
 pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let is_cfg_test = || {
@@ -225,7 +225,7 @@ pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// What the `use` items of a file bring into scope: paths by the names they have there.
+/// The imports of a file: paths by the names that they have there.
 pub(super) struct Imports(BTreeMap<String, Vec<String>>);
 
 impl Imports {
@@ -245,7 +245,7 @@ impl Imports {
         let depth = path.len();
         match tree {
             UseTree::Path(outer) => {
-                path.push(unraw(&outer.ident.to_string()));
+                path.push(strip_raw_prefix(&outer.ident.to_string()));
                 self.add(&outer.tree, path);
             }
             UseTree::Name(name) => self.bind(name.ident.to_string(), &name.ident, path),
@@ -263,7 +263,7 @@ impl Imports {
     fn bind(&mut self, name: String, last: &syn::Ident, path: &[String]) {
         let mut path = path.to_vec();
         let name = if last != "self" {
-            path.push(unraw(&last.to_string()));
+            path.push(strip_raw_prefix(&last.to_string()));
             name
         } else if name == "self" {
             path.last().cloned().unwrap_or_default()
@@ -274,27 +274,27 @@ impl Imports {
         let name = if name == "_" {
             path.join("::")
         } else {
-            unraw(&name)
+            strip_raw_prefix(&name)
         };
         self.0.insert(name, path);
     }
 
-    /// The imported path that a name stands for.
+    /// Returns the imported path of a name.
     pub(super) fn get(&self, name: &str) -> Option<&[String]> {
         self.0.get(name).map(Vec::as_slice)
     }
 
-    /// Whether a path is imported under any name.
+    /// Returns whether a path is imported under any name.
     pub(super) fn has(&self, path: &[String]) -> bool {
         self.0.values().any(|known| known == path)
     }
 
-    /// Names and the paths they stand for.
+    /// Returns all names with their paths.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.0.iter().map(|(name, path)| (name.as_str(), path.as_slice()))
     }
 
-    /// A path from the root of the crate, or from another crate, as it is meant in a module.
+    /// Resolves a path in a module to an absolute one, from the root of the crate or of another crate.
     pub(super) fn absolute(&self, path: &[String], module: &[&str]) -> Vec<String> {
         let imported = path.first().and_then(|first| self.get(first));
         let whole = match imported {
@@ -317,8 +317,8 @@ impl Imports {
     }
 }
 
-/// A name without `r#`.
-pub(super) fn unraw(name: &str) -> String {
+/// Returns a name without `r#`.
+pub(super) fn strip_raw_prefix(name: &str) -> String {
     name.strip_prefix("r#").unwrap_or(name).to_owned()
 }
 

@@ -1,16 +1,16 @@
-//! `#[crd(conversion)]` on the type that a kind is made of.
+//! Adds `#[crd(conversion)]` to the type that defines a kind.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::{Attribute, Item, ItemStruct, Meta};
 
-use super::source::{Addition, Source, line_starts, range};
+use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds `#[crd(conversion)]` to the type that a kind is made of; the same text when it says so already.
+/// Adds `#[crd(conversion)]` to the type that defines a kind, unless it exists.
 ///
 /// # Errors
-/// When the file does not parse, does not hold this kind once, or says that nobody converts it.
+/// Fails if the file does not parse, does not define the kind exactly once, or sets the conversion strategy `None`.
 pub fn add_conversion(text: &str, kind: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let is_kind = |item: &&ItemStruct| item.attrs.iter().any(|attribute| names_kind(attribute, kind));
@@ -23,7 +23,7 @@ pub fn add_conversion(text: &str, kind: &str) -> Result<String, Obstacle> {
         } else {
             Err(
                 Obstacle::new(format!("`{kind}` has the conversion strategy `None`"))
-                    .with_lines("put this in its place", "#[crd(conversion)]"),
+                    .with_lines("replace the attribute with this one", "#[crd(conversion)]"),
             )
         };
     }
@@ -41,14 +41,14 @@ pub fn add_conversion(text: &str, kind: &str) -> Result<String, Obstacle> {
         .iter()
         .rposition(|attribute| attribute.path().is_ident("kube"));
     let last = last.ok_or_else(|| stop(format!("the attribute `kube` of `{kind}` is conditional")))?;
-    let end = range(item.attrs[last].span()).end;
+    let end = byte_range(item.attrs[last].span()).end;
     let next = match item.attrs.get(last + 1) {
-        Some(attribute) => range(attribute.span()).start,
+        Some(attribute) => byte_range(attribute.span()).start,
         None => start_without_attributes(item),
     };
     let addition = match line_starts(text, end..next).first() {
         Some(line) => {
-            let indent = source.indent_at(range(item.attrs[last].span()).start);
+            let indent = source.indent_at(byte_range(item.attrs[last].span()).start);
             Addition::new(*line, format!("{indent}#[crd(conversion)]\n"))
         }
         None => Addition::new(end, " #[crd(conversion)]"),
@@ -56,13 +56,13 @@ pub fn add_conversion(text: &str, kind: &str) -> Result<String, Obstacle> {
     Ok(source.with(vec![addition]))
 }
 
-/// Whether a file holds the type that a kind is made of.
+/// Returns whether a file has the type that defines a kind.
 pub fn defines_kind(text: &str, kind: &str) -> bool {
     let is_kind = |item: &&ItemStruct| item.attrs.iter().any(|attribute| names_kind(attribute, kind));
     Source::parse(text).is_ok_and(|source| structs(&source.file.items).iter().any(is_kind))
 }
 
-/// Whether a file has an `impl` of `From` or `TryFrom`.
+/// Returns whether a file has an `impl` of `From` or `TryFrom`.
 pub fn has_conversion(text: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -76,7 +76,7 @@ pub fn has_conversion(text: &str) -> bool {
     })
 }
 
-/// The structs among items, those of modules within the file included.
+/// Returns the structs among items, including those in inline modules.
 fn structs(items: &[Item]) -> Vec<&ItemStruct> {
     let mut found = Vec::new();
     for item in items {
@@ -94,15 +94,15 @@ fn structs(items: &[Item]) -> Vec<&ItemStruct> {
 }
 
 fn start_without_attributes(item: &ItemStruct) -> usize {
-    let visibility = range(item.vis.span());
+    let visibility = byte_range(item.vis.span());
     if visibility.is_empty() {
-        range(item.struct_token.span()).start
+        byte_range(item.struct_token.span()).start
     } else {
         visibility.start
     }
 }
 
-/// Whether an attribute is `#[kube(kind = "…")]` with this kind, also behind a condition.
+/// Returns whether an attribute is `#[kube(kind = "…")]` with this kind, possibly in a `cfg_attr`.
 fn names_kind(attribute: &Attribute, kind: &str) -> bool {
     arguments(attribute, "kube").iter().any(|argument| {
         let is_kind = matches!(argument.first(), Some(TokenTree::Ident(key)) if key == "kind");
@@ -112,7 +112,7 @@ fn names_kind(attribute: &Attribute, kind: &str) -> bool {
     })
 }
 
-/// Whether a webhook converts the kind; nothing when no attribute says.
+/// Returns whether the kind is converted by a webhook; `None` if no attribute specifies it.
 fn conversion_of(item: &ItemStruct) -> Option<bool> {
     let attributes = item
         .attrs
@@ -124,7 +124,7 @@ fn conversion_of(item: &ItemStruct) -> Option<bool> {
     Some(!said.to_string().contains("strategy = \"None\""))
 }
 
-/// The arguments of an attribute of this name, each as its tokens; none of another attribute.
+/// Returns the tokens of each argument of an attribute; none if the attribute has another name.
 fn arguments(attribute: &Attribute, name: &str) -> Vec<Vec<TokenTree>> {
     let Meta::List(list) = &attribute.meta else {
         return Vec::new();

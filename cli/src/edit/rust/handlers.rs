@@ -1,4 +1,4 @@
-//! Further webhooks in a file of handlers that somebody has written in.
+//! Adds webhooks to a file of handlers that the user has changed.
 
 use std::ops::Range;
 
@@ -8,15 +8,17 @@ use syn::spanned::Spanned;
 use syn::{Item, ItemFn, Stmt};
 
 use super::CHAIN_WIDTH;
-use super::calls::{Call, Imports, find_calls, functions, has_ident, is_for_tests, reachable, unraw};
+use super::calls::{
+    Call, Imports, find_calls, find_functions, has_ident, is_for_tests, reachable_code, strip_raw_prefix,
+};
 use super::registration::Chain;
-use super::source::{Addition, Source, line_starts, range};
+use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Webhooks that a file is to have, beside those that it has.
+/// The webhooks to add to a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Handlers<'a> {
-    /// The file as it would be scaffolded for these webhooks alone: what is missing is taken from here.
+    /// The file as scaffolded for these webhooks alone, from which missing parts are copied.
     pub scaffold: &'a str,
     /// The kind: `CronJob`.
     pub kind: &'a str,
@@ -24,15 +26,15 @@ pub struct Handlers<'a> {
     pub variable: &'a str,
     /// Path of the file's module from the crate: `webhook`, `v1`, `cron_job`.
     pub module: &'a [&'a str],
-    /// Whether there must be a defaulter.
+    /// True to add a defaulter.
     pub defaulting: bool,
-    /// Whether there must be a validator.
+    /// True to add a validator.
     pub validation: bool,
     /// Types to convert from and to: `crate::api::v2::CronJob`.
     pub spokes: &'a [String],
 }
 
-/// A method of `Webhook`, and the marker of the function that it takes.
+/// A method of `Webhook`, and the marker of the function that is its argument.
 struct Role {
     method: &'static str,
     marker: &'static str,
@@ -48,14 +50,14 @@ const VALIDATOR: Role = Role {
     marker: "validating",
 };
 
-/// What a file lacks.
+/// The parts that a file lacks.
 #[derive(Default)]
 struct Missing {
-    /// Calls for the end of what `webhook` returns.
+    /// Method calls to append to the result of `webhook`.
     calls: Vec<String>,
-    /// Functions of the scaffold, with the names that they get.
+    /// Markers of scaffolded functions to add, with their new names.
     functions: Vec<(&'static str, String)>,
-    /// Markers for functions that are there.
+    /// Markers to add to existing functions.
     markers: Vec<Addition>,
 }
 
@@ -65,11 +67,12 @@ impl Missing {
     }
 }
 
-/// Adds handlers, and the calls that serve them, to a file with a function `webhook`; the same text when they are
-/// there. A file without this function gets one.
+/// Adds handlers to a file and registers them in its function `webhook`, unless they exist. Adds the function if the file
+/// does not have one.
 ///
 /// # Errors
-/// When the file does not parse, has several functions `webhook`, or one that does not end in calls on a `Webhook`.
+/// Fails if the file does not parse, has several functions `webhook`, or one that does not end in method calls on a
+/// `Webhook`.
 pub fn add_handlers(text: &str, wanted: &Handlers<'_>) -> Result<String, Obstacle> {
     let scaffold = Source::parse(wanted.scaffold)?;
     let source = match Source::parse(text) {
@@ -81,7 +84,7 @@ pub fn add_handlers(text: &str, wanted: &Handlers<'_>) -> Result<String, Obstacl
         }
     };
     let edit = Edit::new(&source, &scaffold, wanted);
-    let webhooks = functions(&source.file, "webhook");
+    let webhooks = find_functions(&source.file, "webhook");
     let missing = edit.find_missing(&webhooks)?;
     if missing.is_empty() {
         return Ok(text.to_owned());
@@ -124,7 +127,7 @@ impl<'e> Edit<'e> {
     fn find_missing(&self, webhooks: &[&ItemFn]) -> Result<Missing, Obstacle> {
         let calls: Vec<Call> = webhooks
             .iter()
-            .flat_map(|webhook| find_calls(&reachable(&self.source.file, webhook)))
+            .flat_map(|webhook| find_calls(&reachable_code(&self.source.file, webhook)))
             .collect();
         let mut missing = Missing::default();
         for (is_wanted, role) in [
@@ -145,18 +148,18 @@ impl<'e> Edit<'e> {
         Ok(missing)
     }
 
-    /// Looks for the call of a handler, for the handler, and for its marker.
+    /// Finds out if the call of a handler, the handler or its marker is missing.
     fn look_for(&self, role: &Role, calls: &[Call], missing: &mut Missing) -> Result<(), Obstacle> {
         let waits = format!("{}_async", role.method);
         let call = calls
             .iter()
             .find(|call| call.is_method && (call.name() == role.method || call.name() == waits));
         if let Some(call) = call {
-            // A closure, or a function of another file: its marker is where it is.
+            // A closure, or a function of another file, which has its own marker.
             let Some(name) = call.variable() else {
                 return Ok(());
             };
-            let handlers = functions(&self.source.file, &name);
+            let handlers = find_functions(&self.source.file, &name);
             if let [handler] = handlers.as_slice()
                 && !has_marker(handler, role.marker)
             {
@@ -198,7 +201,7 @@ impl<'e> Edit<'e> {
                     self.wanted.kind
                 ))
                 .with_lines(
-                    "add one of them to what `webhook` returns",
+                    "add one of them to the result of `webhook`",
                     format!(".{}({})", role.method, several[0].sig.ident),
                 ));
             }
@@ -207,7 +210,7 @@ impl<'e> Edit<'e> {
         Ok(())
     }
 
-    /// Whether a function has the marker, and takes the kind.
+    /// Returns whether a function has the marker and takes the kind.
     fn handles(&self, function: &ItemFn, role: &Role) -> bool {
         let inputs = function.sig.inputs.to_token_stream();
         let is_kind = |name: &str| {
@@ -224,7 +227,7 @@ impl<'e> Edit<'e> {
         takes && has_marker(function, role.marker)
     }
 
-    /// Plans a function of the scaffold, under a name that is free.
+    /// Plans to add a function of the scaffold under a free name.
     fn new_function(&self, role: &Role, missing: &mut Missing) -> Result<String, Obstacle> {
         let scaffolded = self.scaffolded(role.marker)?;
         let usual = scaffolded.sig.ident.to_string();
@@ -249,14 +252,17 @@ impl<'e> Edit<'e> {
         function.ok_or_else(|| format!("the scaffold has no handler that is {marker}").into())
     }
 
-    /// Puts a marker on a function.
+    /// Adds a marker to a function.
     fn marker(&self, function: &ItemFn, marker: &str) -> Addition {
         let text = self.source.text;
-        let whole = range(function.span()).start;
-        let above = function.attrs.last().map_or(whole, |last| range(last.span()).end);
-        let visibility = range(function.vis.span());
+        let whole = byte_range(function.span()).start;
+        let above = function
+            .attrs
+            .last()
+            .map_or(whole, |last| byte_range(last.span()).end);
+        let visibility = byte_range(function.vis.span());
         let start = if visibility.is_empty() {
-            range(function.sig.span()).start
+            byte_range(function.sig.span()).start
         } else {
             visibility.start
         };
@@ -267,9 +273,9 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Whether the type between `::<` and `>` is this one.
+    /// Returns whether the type between `::<` and `>` is this one.
     fn is_type(&self, generics: &[TokenTree], wanted: &str) -> bool {
-        let split = |path: &str| -> Vec<String> { path.split("::").map(unraw).collect() };
+        let split = |path: &str| -> Vec<String> { path.split("::").map(strip_raw_prefix).collect() };
         let path = |tokens: TokenStream| split(&tokens.to_string().replace(' ', ""));
         let mut written = path(generics.iter().cloned().collect());
         let alias = self.source.file.items.iter().find_map(|item| match item {
@@ -283,9 +289,14 @@ impl<'e> Edit<'e> {
             == self.imports.absolute(&split(wanted), self.wanted.module)
     }
 
-    /// Adds the missing calls to what a function returns.
+    /// Adds the missing calls to the result of a function.
     fn extend(&self, webhook: &ItemFn, missing: &Missing) -> Result<Vec<Addition>, Obstacle> {
-        let stop = || self.stop("`webhook` does not end in calls on a `Webhook`".into(), missing);
+        let stop = || {
+            self.stop(
+                "`webhook` does not end in method calls on a `Webhook`".into(),
+                missing,
+            )
+        };
         let Some(Stmt::Expr(tail, None)) = webhook.block.stmts.last() else {
             return Err(stop());
         };
@@ -293,17 +304,17 @@ impl<'e> Edit<'e> {
         if matches!(chain.root, syn::Expr::Path(_)) && !chain.starts_with_variable_of(webhook) {
             return Err(stop());
         }
-        let close = range(webhook.block.brace_token.span.close()).start;
+        let close = byte_range(webhook.block.brace_token.span.close()).start;
         Ok(chain.extended(self.source, &missing.calls, close))
     }
 
-    /// The function `webhook` for a file that has none.
+    /// Returns the function `webhook` for a file that has none.
     fn webhook_text(&self, missing: &Missing) -> Result<String, Obstacle> {
-        let scaffolded = functions(&self.scaffold.file, "webhook");
+        let scaffolded = find_functions(&self.scaffold.file, "webhook");
         let function = scaffolded
             .first()
             .ok_or("the scaffold has no function `webhook`")?;
-        let head = range(function.span()).start..range(function.block.span()).start;
+        let head = byte_range(function.span()).start..byte_range(function.block.span()).start;
         let head = self.adapted(head, &function.to_token_stream(), None);
         let new = self.adapted_name("Webhook");
         let line = format!("{new}::new(){}", missing.calls.concat());
@@ -315,19 +326,23 @@ impl<'e> Edit<'e> {
         Ok(format!("{head}{{\n    {body}\n}}"))
     }
 
-    /// The missing functions as they will stand in the file.
+    /// Returns the source of the missing functions.
     fn function_texts(&self, missing: &Missing) -> Vec<String> {
         let functions = missing.functions.iter();
         let text = |(marker, name): &(&'static str, String)| {
             let function = self.scaffolded(marker).ok()?;
-            let rename = (range(function.sig.ident.span()), name.as_str());
-            let adapted = self.adapted(range(function.span()), &function.to_token_stream(), Some(rename));
+            let rename = (byte_range(function.sig.ident.span()), name.as_str());
+            let adapted = self.adapted(
+                byte_range(function.span()),
+                &function.to_token_stream(),
+                Some(rename),
+            );
             Some(broken(&adapted))
         };
         functions.filter_map(text).collect()
     }
 
-    /// Imports of traits: names that the scaffold imports and does not mention.
+    /// Returns imports of traits: names that the scaffold imports but does not mention.
     fn traits(&self) -> impl Iterator<Item = String> {
         let mut code = TokenStream::new();
         for item in &self.scaffold.file.items {
@@ -364,7 +379,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// A part of the scaffold with whole paths for the names that the file does not import.
+    /// Returns a part of the scaffold with absolute paths for names that the file does not import.
     fn adapted(
         &self,
         part: Range<usize>,
@@ -393,7 +408,7 @@ impl<'e> Edit<'e> {
         text + &self.scaffold.text[done..part.end]
     }
 
-    /// A name of the scaffold as the file can write it.
+    /// Returns a name of the scaffold, or its path if the file does not import it.
     fn adapted_name(&self, name: &str) -> String {
         let imports = Imports::of(&self.scaffold.file);
         match imports.get(name) {
@@ -402,24 +417,24 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// The obstacle, with everything that a person must write.
+    /// Returns the obstacle with the code to add by hand.
     fn stop(&self, reason: String, missing: &Missing) -> Obstacle {
         let mut parts = Vec::new();
         if !missing.calls.is_empty() {
-            parts.push("// at the end of what `webhook()` returns:".to_owned());
+            parts.push("// append to the result of `webhook()`:".to_owned());
             parts.extend(missing.calls.iter().cloned());
         }
         if !missing.functions.is_empty() {
-            parts.push("// beside `webhook()`:".to_owned());
+            parts.push("// add next to `webhook()`:".to_owned());
             parts.extend(self.traits().map(|line| line.trim_end().to_owned()));
             parts.push(self.function_texts(missing).join("\n\n"));
         }
-        Obstacle::new(reason).with_lines("add this", parts.join("\n"))
+        Obstacle::new(reason).with_lines("add this code", parts.join("\n"))
     }
 }
 
-/// A function with each parameter on a line of its own where rustfmt would do so: whole paths make a line longer than
-/// the scaffold's.
+/// Breaks the parameters of a function into lines as rustfmt would: absolute paths make the line longer than the
+/// scaffold's.
 fn broken(function: &str) -> String {
     const WIDTH: usize = 100;
     let mut lines = Vec::new();
@@ -438,7 +453,7 @@ fn broken(function: &str) -> String {
     lines.join("\n")
 }
 
-/// Whether a function has `#[webhook(marker)]`, however the path of the attribute is written.
+/// Returns whether a function has `#[webhook(marker)]`, by any path to the attribute.
 fn has_marker(function: &ItemFn, marker: &str) -> bool {
     function.attrs.iter().any(|attribute| {
         let is_webhook = attribute
@@ -451,12 +466,12 @@ fn has_marker(function: &ItemFn, marker: &str) -> bool {
     })
 }
 
-/// Calls back for each name that does not follow `.`, `::` or `fn`, attributes included.
+/// Calls `found` for each name that does not follow `.`, `::` or `fn`, including those in attributes.
 fn find_names(tokens: &TokenStream, found: &mut dyn FnMut(Range<usize>, &str)) {
     let (mut colons, mut is_part) = (0, false);
     for token in tokens.clone() {
         match &token {
-            TokenTree::Ident(name) if !is_part => found(range(name.span()), &name.to_string()),
+            TokenTree::Ident(name) if !is_part => found(byte_range(name.span()), &name.to_string()),
             TokenTree::Group(group) => find_names(&group.stream(), found),
             _ => {}
         }

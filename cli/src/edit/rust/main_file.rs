@@ -1,4 +1,4 @@
-//! The call of `webhook::register` in `main`.
+//! Adds the call of `webhook::register` to `main`.
 
 use std::ops::Range;
 
@@ -7,20 +7,19 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Block, Item, Stmt, UseTree};
 
-use super::calls::{Call, Imports, code, find_calls, is_for_tests};
-use super::source::{Addition, Source, line_starts, range};
+use super::calls::{Call, Imports, code_without_tests, find_calls, is_for_tests};
+use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Hands the manager of `main` to `webhook::register` before it goes to `controller::register`; the same text when it
-/// does so already.
+/// Adds the call of `webhook::register` before that of `controller::register`, unless it exists.
 ///
 /// # Errors
-/// When the file does not parse, imports `controller` in an unknown way, or does not call its `register` once, with a
-/// variable.
+/// Fails if the file does not parse, imports `controller` in an unsupported way, or does not call its `register` exactly
+/// once with a variable.
 pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let imports = Imports::of(&source.file);
-    let code = code(&source.file);
+    let code = code_without_tests(&source.file);
     let calls = find_calls(&code);
     let named = |call: &Call, module: &str| {
         !call.is_method
@@ -39,9 +38,9 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     let found: Vec<&Call> = calls.iter().filter(|call| named(call, "controller")).collect();
     let (call, manager) = match found.as_slice() {
         [call] => (call, call.variable()),
-        _ => return Err("it does not call `controller::register(manager)` once".into()),
+        _ => return Err("it does not call `controller::register(manager)` exactly once".into()),
     };
-    let manager = manager.ok_or("it calls `controller::register` with something else than a variable")?;
+    let manager = manager.ok_or("the argument of `controller::register` is not a variable")?;
     let path = imports.absolute(&call.path, &[]);
     let sibling = [&path[..path.len() - 2], &["webhook".to_owned()]].concat();
     let name = match imports.get("webhook") {
@@ -51,7 +50,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
             additions.extend(import);
             "webhook".to_owned()
         }
-        // The name stands for something else here, or the call is made by a whole path.
+        // The name has another meaning here, or the call has an absolute path.
         _ => sibling.join("::"),
     };
     let statement = format!("let {manager} = {name}::register({manager});");
@@ -62,7 +61,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     Ok(source.with(additions))
 }
 
-/// Whether a call is written `module::register`, by the name that the module has in this file.
+/// Returns whether a call is written as `module::register`.
 fn is_short(call: &Call, module: &str) -> bool {
     let path = match call.path.split_first() {
         Some((first, rest)) if first == "self" => rest,
@@ -77,7 +76,7 @@ fn declares(file: &syn::File, name: &str) -> bool {
         .any(|item| matches!(item, Item::Mod(module) if module.ident == name))
 }
 
-/// Puts a statement before the one that a place is in.
+/// Inserts a statement before the one at a position.
 fn before_statement(
     source: &Source<'_>,
     code: &TokenStream,
@@ -90,14 +89,14 @@ fn before_statement(
         let Ok(statements) = Block::parse_within.parse2(block.stream()) else {
             continue; // the arms of a `match`, the fields of a struct
         };
-        let holds = |statement: &Stmt| range(statement.span()).contains(&place);
+        let holds = |statement: &Stmt| byte_range(statement.span()).contains(&place);
         let Some(index) = statements.iter().position(holds) else {
             continue;
         };
-        let start = range(statements[index].span()).start;
+        let start = byte_range(statements[index].span()).start;
         let end_before = match index.checked_sub(1) {
-            Some(before) => range(statements[before].span()).end,
-            None => range(block.span_open()).end,
+            Some(before) => byte_range(statements[before].span()).end,
+            None => byte_range(block.span_open()).end,
         };
         let indent = source.indent_at(start);
         return Some(match line_starts(source.text, end_before..start).last() {
@@ -108,13 +107,13 @@ fn before_statement(
     None
 }
 
-/// The braces around a place, outermost first.
+/// Returns the blocks around a position, outermost first.
 fn blocks_around(tokens: &TokenStream, place: usize) -> Vec<Group> {
     let mut blocks = Vec::new();
     let mut level = tokens.clone();
     loop {
         let inner = level.into_iter().find_map(|token| match token {
-            TokenTree::Group(group) if range(group.span()).contains(&place) => Some(group),
+            TokenTree::Group(group) if byte_range(group.span()).contains(&place) => Some(group),
             _ => None,
         });
         let Some(group) = inner else { return blocks };
@@ -125,7 +124,7 @@ fn blocks_around(tokens: &TokenStream, place: usize) -> Vec<Group> {
     }
 }
 
-/// Imports `webhook` beside `controller`; nothing when that is not imported by name.
+/// Adds an import of `webhook` next to that of `controller`; `None` if that is not imported by name.
 fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
     let name = file.items.iter().find_map(|item| match item {
         Item::Use(import) if !is_for_tests(&import.attrs) => imported(&import.tree, "controller"),
@@ -140,7 +139,7 @@ fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
     })
 }
 
-/// The place where a name is imported.
+/// The import of a name.
 enum Imported {
     /// At the end of a path.
     Alone(Range<usize>),
@@ -151,11 +150,11 @@ enum Imported {
 fn imported(tree: &UseTree, name: &str) -> Option<Imported> {
     match tree {
         UseTree::Path(path) => match &*path.tree {
-            UseTree::Name(last) if last.ident == name => Some(Imported::Alone(range(last.span()))),
+            UseTree::Name(last) if last.ident == name => Some(Imported::Alone(byte_range(last.span()))),
             inner => imported(inner, name),
         },
         UseTree::Group(group) => group.items.iter().find_map(|tree| match tree {
-            UseTree::Name(last) if last.ident == name => Some(Imported::InGroup(range(last.span()))),
+            UseTree::Name(last) if last.ident == name => Some(Imported::InGroup(byte_range(last.span()))),
             inner => imported(inner, name),
         }),
         _ => None,

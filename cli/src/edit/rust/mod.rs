@@ -1,5 +1,5 @@
-//! Additions to Rust files, placed by the spans of what is there: nothing is printed anew, so comments and spacing
-//! stay, and what is added stands where rustfmt would put it.
+//! Additions to Rust files. Lines are inserted by the spans of existing items and nothing is printed again, so comments
+//! and formatting are kept, and additions are where rustfmt expects them.
 
 mod calls;
 mod conversion;
@@ -12,31 +12,31 @@ mod source;
 pub use conversion::{add_conversion, defines_kind, has_conversion};
 pub use handlers::{Handlers, add_handlers};
 pub use main_file::register_webhooks;
-pub use modules::{add_module, add_reexport, compare};
+pub use modules::{add_module, add_reexport, compare_names};
 pub use registration::add_registration;
 
-/// Longest chain of calls that rustfmt leaves on one line.
+/// Maximum width of a method chain that rustfmt keeps on one line.
 pub const CHAIN_WIDTH: usize = 60;
 
-/// Parses a file. Spans are places in the text as it is, with a byte order mark and a `#!` line.
+/// Parses a file. Spans are positions in the original text, including a byte order mark and a `#!` line.
 ///
 /// # Errors
-/// Says what does not parse, and the line.
-pub(super) fn parse(text: &str) -> Result<syn::File, String> {
+/// Fails with the syntax error and its line.
+pub(super) fn parse_file(text: &str) -> Result<syn::File, String> {
     source::Source::parse(text).map(|source| source.file)
 }
 
-/// Checks that an edited file is Rust and still has everything that it had, in its order.
+/// Checks that an edited file parses as Rust and still has all of its previous text in the same order.
 ///
 /// # Errors
-/// Says what is wrong with the edit.
-pub fn verify(before: &str, after: &str) -> Result<(), String> {
-    parse(after)?;
+/// Fails with the reason.
+pub fn verify_rust_edit(before: &str, after: &str) -> Result<(), String> {
+    parse_file(after)?;
     let mut left = after.bytes();
     if before.bytes().all(|byte| left.any(|other| other == byte)) {
         Ok(())
     } else {
-        Err("something that was there is missing".into())
+        Err("a part of the previous text is missing".into())
     }
 }
 

@@ -1,20 +1,20 @@
-//! `mod` and `pub use` items, in the order of their names.
+//! Adds `mod` and `pub use` items, in the order of their names.
 
 use std::cmp::Ordering;
 
 use syn::{Expr, Item, ItemMod, Lit, Meta, UseTree, Visibility};
 
-use super::calls::{is_for_tests, unraw};
+use super::calls::{is_for_tests, strip_raw_prefix};
 use super::source::Source;
 use crate::edit::Obstacle;
 
-/// Adds `mod name;` among the modules in order, with `pub` when asked; the same text when it is there.
+/// Adds `mod name;` in order among the modules, with `pub` if `public`, unless it exists.
 ///
 /// # Errors
-/// When the file does not parse, or has a module of this name that is not the file beside it.
+/// Fails if the file does not parse, or has a module of this name with another file.
 pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
-    let same = |item: &&ItemMod| unraw(&item.ident.to_string()) == unraw(name);
+    let same = |item: &&ItemMod| strip_raw_prefix(&item.ident.to_string()) == strip_raw_prefix(name);
     let there: Vec<&ItemMod> = modules(&source.file).filter(same).collect();
     if let Some(reason) = there.iter().find_map(|module| wrong_place(module, name)) {
         return Err(reason.into());
@@ -26,7 +26,7 @@ pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstac
         return Err(format!("`mod {name}` is compiled for tests only").into());
     }
     let declared = |item: &Item| match item {
-        Item::Mod(module) if module.content.is_none() => Some(unraw(&module.ident.to_string())),
+        Item::Mod(module) if module.content.is_none() => Some(strip_raw_prefix(&module.ident.to_string())),
         _ => None,
     };
     let line = format!("{}mod {name};\n", if public { "pub " } else { "" });
@@ -42,11 +42,11 @@ pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstac
     Ok(source.with(vec![addition]))
 }
 
-/// The reason why a module's content is not in the file that goes with its name.
+/// Returns the reason why a module's content is not in the file that belongs to its name.
 fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
     if module.content.is_some() {
         return Some(format!(
-            "`mod {name} {{ … }}` has its content here, and new files go into the folder `{name}/`: move the content \
+            "`mod {name} {{ … }}` is an inline module, but new files need the directory `{name}/`: move the content \
              to {name}/mod.rs and declare `mod {name};`"
         ));
     }
@@ -61,14 +61,15 @@ fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
         _ => None,
     })?;
     let own = [format!("{name}.rs"), format!("{name}/mod.rs")];
-    (!own.contains(&path)).then(|| format!("`mod {name}` is the file `{path}`, by its attribute `path`"))
+    (!own.contains(&path))
+        .then(|| format!("the attribute `path` of `mod {name}` refers to the file `{path}`"))
 }
 
-/// Adds `pub use path::*;` among the re-exports in order; the same text when it, or one name of the module, is there.
-/// The path is the name of a module, after `self::` where a crate has the same name.
+/// Adds `pub use path::*;` in order among the re-exports, unless it or a re-export of a single name of the module exists.
+/// The path is the name of a module, after `self::` if a crate has the same name.
 ///
 /// # Errors
-/// When the file does not parse.
+/// Fails if the file does not parse.
 pub fn add_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let name = path.trim_start_matches("self::");
@@ -84,7 +85,7 @@ pub fn add_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
         .iter()
         .filter_map(exported)
         .flatten()
-        .any(|known| known == unraw(name))
+        .any(|known| known == strip_raw_prefix(name))
     {
         return Ok(text.to_owned());
     }
@@ -94,7 +95,7 @@ pub fn add_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
     if let Some(edited) = insert_in_order(&source, alike, name, &line) {
         return Ok(edited);
     }
-    // rustfmt puts those with `self::` before all others.
+    // rustfmt sorts `self::` before all others.
     let is_reexport = |item: &Item| single(item).is_some();
     let items = &source.file.items;
     let neighbour = if name != path {
@@ -111,7 +112,7 @@ pub fn add_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
     if let Some(addition) = neighbour {
         return Ok(source.with(vec![addition]));
     }
-    // The first one stands below the modules, an empty line between.
+    // The first re-export is below the modules, after an empty line.
     let is_module = |item: &Item| matches!(item, Item::Mod(module) if module.content.is_none());
     let addition = match source.file.items.iter().rposition(is_module) {
         Some(last) => source.lines_after(last, &format!("\n{line}")),
@@ -120,8 +121,8 @@ pub fn add_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
     Ok(source.with(vec![addition]))
 }
 
-/// Inserts a line after the item whose name comes before, or else before the item whose name comes after; nothing when
-/// no item has a name.
+/// Inserts a line after the item with the preceding name, or else before the item with the following one; `None` if no
+/// item has a name.
 fn insert_in_order(
     source: &Source<'_>,
     name_of: impl Fn(&Item) -> Option<String>,
@@ -134,7 +135,7 @@ fn insert_in_order(
         .collect();
     let next = known
         .iter()
-        .position(|(_, other)| compare(&unraw(name), other) == Ordering::Less);
+        .position(|(_, other)| compare_names(&strip_raw_prefix(name), other) == Ordering::Less);
     let addition = match (next, known.first()) {
         (Some(0), Some((first, _))) => source.lines_before(*first, line),
         (Some(next), _) => source.lines_after(known[next - 1].0, line),
@@ -155,19 +156,19 @@ fn is_from_self(item: &Item) -> bool {
     matches!(&import.tree, UseTree::Path(path) if path.ident == "self")
 }
 
-/// The modules that names are exported from.
+/// Returns the modules that names are re-exported from.
 fn first_segments(tree: &UseTree) -> Vec<String> {
     match tree {
         UseTree::Path(path) if path.ident == "self" => first_segments(&path.tree),
-        UseTree::Path(path) => vec![unraw(&path.ident.to_string())],
-        UseTree::Name(name) => vec![unraw(&name.ident.to_string())],
+        UseTree::Path(path) => vec![strip_raw_prefix(&path.ident.to_string())],
+        UseTree::Name(name) => vec![strip_raw_prefix(&name.ident.to_string())],
         UseTree::Group(group) => group.items.iter().flat_map(first_segments).collect(),
         _ => Vec::new(),
     }
 }
 
-/// As rustfmt orders names: numbers by their value, so that `v2` stands before `v10`.
-pub fn compare(left: &str, right: &str) -> Ordering {
+/// Compares names in the order of rustfmt: numbers by their value, so that `v2` is before `v10`.
+pub fn compare_names(left: &str, right: &str) -> Ordering {
     let key = |text: &str| {
         let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
         let mut digits = false;

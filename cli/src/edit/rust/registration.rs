@@ -1,4 +1,4 @@
-//! Calls on the manager in a function `register`.
+//! Adds method calls on the manager to a function `register`.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use syn::spanned::Spanned;
 use syn::{Expr, FnArg, ItemFn, Pat, PatIdent, Stmt};
 
 use super::CHAIN_WIDTH;
-use super::calls::{Imports, find_calls, find_variables, functions, has_ident, reachable};
-use super::source::{Addition, Source, line_starts, range};
+use super::calls::{Imports, find_calls, find_functions, find_variables, has_ident, reachable_code};
+use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds `.controller(call)`, or another method's call, to what `register` returns; the same text when `register`, or a
-/// function of the file that it calls, makes this call already. The file is the module named as the method.
+/// Adds `.controller(call)`, or a call of another method, to the result of `register`, unless `register` or a function of
+/// the file that it calls already has it. The file is the module with the name of the method.
 ///
 /// # Errors
-/// When the file does not parse, or does not have one such function, or the function ends in something else than its
-/// manager and calls on it.
+/// Fails if the file does not parse, does not have exactly one such function, or if the function does not end in method
+/// calls on the manager.
 pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
-    let registers = functions(&source.file, "register");
+    let registers = find_functions(&source.file, "register");
     if registers
         .iter()
         .any(|register| is_registered(&source.file, register, method, call))
@@ -37,7 +37,7 @@ pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, 
         several => {
             let (count, line) = (several.len(), by_hand(several[0], &added));
             return Err(Obstacle::new(format!("it has {count} functions `register`"))
-                .with_lines("add this line at the start of each that needs it", line));
+                .with_lines("add this line at the start of the right one", line));
         }
     };
     let stop = |reason: &str| {
@@ -47,18 +47,18 @@ pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, 
         )
     };
     let Some(Stmt::Expr(tail, None)) = register.block.stmts.last() else {
-        return Err(stop("`register` does not end in the manager"));
+        return Err(stop("`register` does not end in an expression"));
     };
     let chain =
-        Chain::of(tail).ok_or_else(|| stop("`register` does not end in the manager and calls on it"))?;
+        Chain::of(tail).ok_or_else(|| stop("`register` does not end in method calls on the manager"))?;
     if !chain.starts_with_variable_of(register) {
-        return Err(stop("`register` does not end in the manager and calls on it"));
+        return Err(stop("`register` does not end in method calls on the manager"));
     }
-    let close = range(register.block.brace_token.span.close()).start;
+    let close = byte_range(register.block.brace_token.span.close()).start;
     Ok(source.with(chain.extended(&source, &[added], close)))
 }
 
-/// The line that registers when it stands first in `register`.
+/// Returns the statement that registers at the start of `register`.
 fn by_hand(register: &ItemFn, added: &str) -> String {
     match parameter(register) {
         Some(pattern) => {
@@ -84,11 +84,11 @@ fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) 
     let called = call.split_once('(').map_or(call, |(path, _)| path);
     let wanted: Vec<String> = std::iter::once(method)
         .chain(called.split("::"))
-        .map(super::calls::unraw)
+        .map(super::calls::strip_raw_prefix)
         .collect();
     let is_wanted =
         |call: &super::calls::Call| !call.is_method && imports.absolute(&call.path, &[method]) == wanted;
-    let bodies = reachable(file, register);
+    let bodies = reachable_code(file, register);
     let variables = find_variables(&bodies, is_wanted);
     find_calls(&bodies)
         .iter()
@@ -100,9 +100,9 @@ fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) 
         })
 }
 
-/// An expression `a.b().c()`.
+/// A method chain, `a.b().c()`.
 pub(super) struct Chain<'e> {
-    /// What the first call is made on.
+    /// The receiver of the first call.
     pub(super) root: &'e Expr,
     /// The byte of each call's dot.
     dots: Vec<usize>,
@@ -110,12 +110,12 @@ pub(super) struct Chain<'e> {
 }
 
 impl<'e> Chain<'e> {
-    /// The calls of an expression; nothing when the first receiver is neither a name nor a function's result.
+    /// Parses a method chain; `None` if the first receiver is neither a path nor a function call.
     pub(super) fn of(expr: &'e Expr) -> Option<Chain<'e>> {
         let mut dots = Vec::new();
         let mut root = expr;
         while let Expr::MethodCall(call) = root {
-            dots.insert(0, range(call.dot_token.span()).start);
+            dots.insert(0, byte_range(call.dot_token.span()).start);
             root = &call.receiver;
         }
         let is_path = |expr: &Expr| matches!(expr, Expr::Path(_));
@@ -123,11 +123,11 @@ impl<'e> Chain<'e> {
         is_known.then(|| Chain {
             root,
             dots,
-            whole: range(expr.span()),
+            whole: byte_range(expr.span()),
         })
     }
 
-    /// Whether the first receiver is a parameter, or a variable of the function's own block.
+    /// Returns whether the first receiver is a parameter or a local variable of the function.
     pub(super) fn starts_with_variable_of(&self, function: &ItemFn) -> bool {
         let Expr::Path(path) = self.root else { return false };
         let Some(name) = path.path.get_ident() else {
@@ -147,8 +147,8 @@ impl<'e> Chain<'e> {
         is_parameter || function.block.stmts.iter().any(is_bound)
     }
 
-    /// The additions that make further calls at the end. A comment that ends the last line stays with its call; `close`
-    /// is where the block ends.
+    /// Returns the additions that append calls. A comment at the end of the last line stays with its call; `close` is the
+    /// end of the block.
     pub(super) fn extended(&self, source: &Source<'_>, calls: &[String], close: usize) -> Vec<Addition> {
         let current = &source.text[self.whole.clone()];
         let indent = source.indent_at(self.whole.start);
@@ -161,7 +161,7 @@ impl<'e> Chain<'e> {
         let mut inner = format!("{indent}{step}");
         let mut additions = Vec::new();
         if !is_broken {
-            // A chain is broken before each call or before none.
+            // rustfmt breaks a chain before each call or not at all.
             let broken = self
                 .dots
                 .iter()

@@ -1,24 +1,24 @@
-//! A Rust file as text and as syntax, and the lines between its items.
+//! A Rust file as text and syntax tree, and the insertion of lines between its items.
 
 use std::ops::Range;
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 
-/// Deepest nesting that is read: syn recurses, and a file of brackets alone would exhaust the stack.
+/// Maximum nesting depth. syn is recursive, and a file of nested brackets would overflow the stack.
 const DEEPEST: usize = 200;
 
 const BOM: &str = "\u{feff}";
 
-/// A Rust file as text and as syntax, with the same byte offsets in both.
+/// A Rust file as text and syntax tree, with the same byte offsets in both.
 pub(super) struct Source<'t> {
     pub(super) text: &'t str,
     pub(super) file: syn::File,
-    /// End of the byte order mark and the `#!` line, above which nothing can be inserted.
+    /// End of the byte order mark and the `#!` line, before which nothing can be inserted.
     head: usize,
 }
 
-/// Text to insert at a byte offset. Line ends are `\n` here and become the file's own.
+/// Text to insert at a byte offset. Line ends are `\n`, and are converted to those of the file.
 pub(super) struct Addition {
     at: usize,
     lines: String,
@@ -36,11 +36,11 @@ impl Addition {
 impl<'t> Source<'t> {
     /// Parses a file.
     ///
-    /// syn and proc-macro2 drop a byte order mark and a `#!` line before they count bytes, so every span would be too
-    /// small by their length. Blanks of the same length in their place keep the spans true.
+    /// syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes, so all spans would be off by
+    /// their length. Blanks of the same length keep the spans correct.
     ///
     /// # Errors
-    /// When the file is not Rust, with the line.
+    /// Fails with the syntax error and its line.
     pub(super) fn parse(text: &'t str) -> Result<Source<'t>, String> {
         let head = head_length(text);
         let blank: String = text[..head]
@@ -54,14 +54,14 @@ impl<'t> Source<'t> {
             .parse()
             .map_err(|error: proc_macro2::LexError| failed(error.to_string(), error.span()))?;
         if is_too_deep(tokens.clone()) {
-            return Err(format!("it nests more than {DEEPEST} levels deep"));
+            return Err(format!("it is nested more than {DEEPEST} levels deep"));
         }
         let file =
             syn::parse2(tokens).map_err(|error: syn::Error| failed(error.to_string(), error.span()))?;
         Ok(Source { text, file, head })
     }
 
-    /// The text with additions, which are given in any order; those at one place stay in theirs.
+    /// Returns the text with additions, which are sorted by position; those at the same position keep their order.
     pub(super) fn with(&self, mut additions: Vec<Addition>) -> String {
         additions.sort_by_key(|addition| addition.at);
         let mut edited = String::with_capacity(self.text.len() + 256);
@@ -75,7 +75,7 @@ impl<'t> Source<'t> {
         edited
     }
 
-    /// The line end in use around a place: a file may have both.
+    /// Returns the line end in use around a position: a file may have both.
     fn line_end(&self, at: usize) -> &'static str {
         let before = self.text[..at].rfind('\n');
         let nearest = before.or_else(|| self.text[at..].find('\n').map(|end| at + end));
@@ -85,14 +85,14 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The blanks that a line begins with.
+    /// Returns the indentation of a line.
     pub(super) fn indent_at(&self, at: usize) -> &'t str {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let rest = self.text[line..].trim_start_matches(BOM);
         &rest[..rest.len() - rest.trim_start_matches([' ', '\t']).len()]
     }
 
-    /// Adds whole lines after an item, at the first line start that no item and no comment covers.
+    /// Adds lines after an item, at the first start of a line outside of items and comments.
     pub(super) fn lines_after(&self, item: usize, lines: &str) -> Addition {
         let parts = self.parts();
         let index = self.file.attrs.len() + item;
@@ -105,15 +105,15 @@ impl<'t> Source<'t> {
         self.lines_at_end(lines)
     }
 
-    /// Adds whole lines at the end of the file.
+    /// Adds lines at the end of the file.
     pub(super) fn lines_at_end(&self, lines: &str) -> Addition {
         let is_open = self.text.len() > self.head && !self.text.ends_with('\n');
         let gap = if is_open { "\n" } else { "" };
         Addition::new(self.text.len(), format!("{gap}{lines}"))
     }
 
-    /// Adds whole lines before an item and the comments that stand directly above it, or after the item when it shares
-    /// its line with what must stay first.
+    /// Adds lines before an item and the comments directly above it, or after the item if nothing can be inserted before
+    /// its line.
     pub(super) fn lines_before(&self, item: usize, lines: &str) -> Addition {
         let parts = self.parts();
         let (attributes, index) = (self.file.attrs.len(), self.file.attrs.len() + item);
@@ -129,8 +129,8 @@ impl<'t> Source<'t> {
         self.lines_after(item, lines)
     }
 
-    /// The line start in a gap before which the comments of the next item begin. Comments that begin the file are its
-    /// heading and stay above.
+    /// Returns the start of the line in a gap at which the comments of the next item begin. Comments at the start of the
+    /// file are its heading and stay first.
     fn above_comments(&self, gap: Range<usize>, is_first: bool) -> Option<usize> {
         let mut starts = line_starts(self.text, gap.clone());
         if is_first {
@@ -147,20 +147,24 @@ impl<'t> Source<'t> {
         Some(if is_first { last } else { at })
     }
 
-    /// What the file is made of, in order: its inner attributes, then its items.
+    /// Returns the ranges of the inner attributes and the items, in order.
     fn parts(&self) -> Vec<Range<usize>> {
-        let attributes = self.file.attrs.iter().map(|attribute| range(attribute.span()));
-        let items = self.file.items.iter().map(|item| range(item.span()));
+        let attributes = self
+            .file
+            .attrs
+            .iter()
+            .map(|attribute| byte_range(attribute.span()));
+        let items = self.file.items.iter().map(|item| byte_range(item.span()));
         attributes.chain(items).collect()
     }
 }
 
-/// The bytes of a span.
-pub(super) fn range(span: proc_macro2::Span) -> Range<usize> {
+/// Returns the byte range of a span.
+pub(super) fn byte_range(span: proc_macro2::Span) -> Range<usize> {
     span.byte_range()
 }
 
-/// Where lines begin among blanks and comments, other than within a comment.
+/// Returns the positions in whitespace and comments at which lines begin, other than within a comment.
 pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = gap.start;
@@ -180,7 +184,7 @@ pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
     starts
 }
 
-/// Length of the block comment that a text begins with; block comments nest.
+/// Returns the length of the block comment at the start of a text; block comments nest.
 fn comment_length(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while at < text.len() {
@@ -201,7 +205,7 @@ fn comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// Length of a byte order mark and a `#!` line. `#![…]` is an attribute, also with blanks and comments within.
+/// Returns the length of a byte order mark and a `#!` line. `#![…]` is an attribute, even with blanks and comments in it.
 fn head_length(text: &str) -> usize {
     let mark = if text.starts_with(BOM) { BOM.len() } else { 0 };
     let Some(mut rest) = text[mark..].strip_prefix("#!") else {
@@ -223,7 +227,7 @@ fn head_length(text: &str) -> usize {
     text[mark..].find('\n').map_or(text.len(), |end| mark + end + 1)
 }
 
-/// Whether brackets, or operators in a row, nest deeper than the parser's stack is safe for.
+/// Returns whether brackets, or consecutive operators, are nested too deeply for the stack of the parser.
 fn is_too_deep(tokens: TokenStream) -> bool {
     let mut open = vec![tokens.into_iter()];
     let mut operators = 0;
@@ -261,7 +265,7 @@ mod tests {
         ] {
             let text = format!("{head}// ä\nmod a;\n");
             let source = Source::parse(&text).expect(&text);
-            assert_eq!(&text[range(source.file.items[0].span())], "mod a;", "{text}");
+            assert_eq!(&text[byte_range(source.file.items[0].span())], "mod a;", "{text}");
         }
     }
 

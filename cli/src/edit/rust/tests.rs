@@ -491,7 +491,7 @@ proptest::proptest! {
         for text in [pieces.concat(), pieces.join(" ")] {
             for edit in &edits {
                 let Ok(edited) = edit(&text) else { continue };
-                proptest::prop_assert!(verify(&text, &edited).is_ok(), "{text}\nbecame\n{edited}");
+                proptest::prop_assert!(verify_rust_edit(&text, &edited).is_ok(), "{text}\nbecame\n{edited}");
                 proptest::prop_assert_eq!(edit(&edited), Ok(edited.clone()), "{}", text);
             }
             let _ = (has_conversion(&text), defines_kind(&text, "K"));
