@@ -91,7 +91,7 @@ impl Metrics {
             controllers: controller::Families::register(&registry),
             leader: registry.own(
                 "leader_election_master_status",
-                "1 while this process holds the lease, 0 while it does not.",
+                "1 if this process is the leader for the lease `name`, 0 if it is a standby.",
                 ["name"],
                 &[],
             ),
@@ -100,7 +100,7 @@ impl Metrics {
             certificate_reads: registry
                 .own(
                     "certwatcher_read_certificate_total",
-                    "Times certificate files were read.",
+                    "Total number of certificate reads.",
                     [],
                     &[],
                 )
@@ -108,14 +108,14 @@ impl Metrics {
             certificate_read_errors: registry
                 .own(
                     "certwatcher_read_certificate_errors_total",
-                    "Times certificate files could not be read or used.",
+                    "Total number of certificate read errors.",
                     [],
                     &[],
                 )
                 .with([]),
             events_dropped: registry.own(
                 "rbuilder_events_dropped_total",
-                "Kubernetes events that were not sent, because too many were waiting.",
+                "Total number of Kubernetes events that were dropped because the queue was full.",
                 ["controller"],
                 &[],
             ),

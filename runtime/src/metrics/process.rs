@@ -24,20 +24,20 @@ fn register_process(registry: &Registry) {
     let gauge = |name, help| registry.own::<Gauge, 0>(name, help, [], &[]).with([]);
     let cpu = registry.own::<Counter, 0>(
         "process_cpu_seconds_total",
-        "Processor time used, in seconds.",
+        "Total user and system CPU time spent in seconds.",
         [],
         &[],
     );
     let cpu = cpu.with([]);
-    let resident = gauge("process_resident_memory_bytes", "Memory in use, in bytes.");
-    let virtual_memory = gauge("process_virtual_memory_bytes", "Address space in use, in bytes.");
+    let resident = gauge("process_resident_memory_bytes", "Resident memory size in bytes.");
+    let virtual_memory = gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.");
     let start_time = gauge(
         "process_start_time_seconds",
-        "When the process started, in seconds since 1970.",
+        "Start time of the process in seconds since the Unix epoch.",
     );
-    let threads = gauge("process_threads", "Threads of the operating system.");
-    let open_files = gauge("process_open_fds", "Open file descriptors.");
-    let most_files = gauge("process_max_fds", "Open file descriptors that are allowed.");
+    let threads = gauge("process_threads", "Number of OS threads in the process.");
+    let open_files = gauge("process_open_fds", "Number of open file descriptors.");
+    let most_files = gauge("process_max_fds", "Maximum number of open file descriptors.");
     registry.before_scrape(move || {
         let Some(reading) = Reading::take() else { return };
         cpu.set(reading.cpu_seconds);
@@ -56,11 +56,14 @@ fn register_process(registry: &Registry) {
 
 fn register_tokio(registry: &Registry) {
     let gauge = |name, help| registry.own::<Gauge, 0>(name, help, [], &[]).with([]);
-    let workers = gauge("tokio_workers", "Threads that run tasks.");
-    let tasks = gauge("tokio_alive_tasks", "Tasks that have not ended.");
+    let workers = gauge("tokio_workers", "Number of worker threads of the Tokio runtime.");
+    let tasks = gauge(
+        "tokio_alive_tasks",
+        "Number of tasks in the Tokio runtime that have not finished.",
+    );
     let queue = gauge(
         "tokio_global_queue_depth",
-        "Tasks ready to run that no thread has taken.",
+        "Number of tasks in the global queue of the Tokio runtime.",
     );
     registry.before_scrape(move || {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {

@@ -39,7 +39,7 @@ struct Measures {
 pub(super) fn register(registry: &Registry) -> Families {
     let total = registry.own(
         "rest_client_requests_total",
-        "Requests to the API server, by status, method and host.",
+        "Total number of requests to the API server by status code, method and host.",
         ["code", "host", "method"],
         &[],
     );
@@ -55,17 +55,17 @@ impl Measures {
         Self {
             duration: histogram(
                 "rest_client_request_duration_seconds",
-                "Time until the API server began to answer.",
+                "Request latency in seconds, until the response headers, by verb and host.",
                 &SECONDS,
             ),
             request_size: histogram(
                 "rest_client_request_size_bytes",
-                "Size of the bodies of requests.",
+                "Request size in bytes by verb and host.",
                 &BYTES,
             ),
             response_size: histogram(
                 "rest_client_response_size_bytes",
-                "Size of the bodies of answers, but for watches.",
+                "Response size in bytes by verb and host, except for watches.",
                 &BYTES,
             ),
         }

@@ -24,26 +24,26 @@ impl Families {
         Self {
             requests: registry.own(
                 "controller_runtime_webhook_requests_total",
-                "Webhook requests answered, by HTTP status.",
+                "Total number of webhook requests by HTTP status code.",
                 ["code", "webhook"],
                 &[],
             ),
             latency: registry.own(
                 "controller_runtime_webhook_latency_seconds",
-                "Time a webhook request took.",
+                "Latency of webhook requests in seconds.",
                 ["webhook"],
                 &LATENCIES,
             ),
             in_flight: registry.own(
                 "controller_runtime_webhook_requests_in_flight",
-                "Webhook requests being answered.",
+                "Current number of webhook requests being served.",
                 ["webhook"],
                 &[],
             ),
             panics: registry
                 .own(
                     "controller_runtime_webhook_panics_total",
-                    "Panics in admission webhooks.",
+                    "Total number of panics in admission webhooks.",
                     [],
                     &[],
                 )
@@ -51,7 +51,7 @@ impl Families {
             conversion_panics: registry
                 .own(
                     "controller_runtime_conversion_webhook_panics_total",
-                    "Panics in conversion webhooks.",
+                    "Total number of panics in conversion webhooks.",
                     [],
                     &[],
                 )
