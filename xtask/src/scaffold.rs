@@ -4,9 +4,11 @@
 //! so that their dependencies compile once. They start from this workspace's Cargo.lock: a new release of a dependency
 //! must not break this task on the day it appears. `--fresh` resolves as a user would.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use rbuilder_templates::{Command, TEMPLATES, USED_NAMES};
 
 use crate::examples::MEMCACHED;
 use crate::repo;
@@ -56,54 +58,30 @@ const JOURNEYS: &[Journey] = &[
 /// The project of kinds that are called like something else in their files.
 const NAMES: &str = "names-operator";
 
-/// Kinds of that project: names that scaffolded files, Rust's prelude and crates have as well. Those that conversions name
-/// have a second version.
-const NAMED_TWICE: &[&str] = &[
-    "DeserializeOwned",
-    "Error",
-    "From",
-    "Hub",
-    "Ok",
-    "Result",
-    "Serialize",
-    "Spoke",
-    "TryFrom",
-];
-const NAMED: &[&str] = &[
-    "Action",
-    "AdmissionRequest",
-    "Api",
-    "Arc",
-    "Args",
-    "Clone",
-    "Condition",
-    "Controller",
-    "CrdSchema",
-    "Ctx",
-    "CustomResource",
-    "CustomResourceExt",
-    "Debug",
-    "Denied",
-    "Deserialize",
-    "Duration",
-    "Environment",
-    "Into",
-    "Kube",
-    "Manager",
-    "ManagerArgs",
-    "None",
-    "PartialEq",
-    "PostParams",
-    "Rbac",
-    "ResourceExt",
-    "Send",
-    "Some",
-    "State",
-    "Union",
-    "V1",
-    "Warnings",
-    "Webhook",
-];
+/// Kinds of that project, beside those that are called like a name in the templates: names of Rust's prelude, of crates
+/// and of versions.
+const OTHER_NAMES: &[&str] = &["Into", "Kube", "None", "Rbac", "Send", "Union", "V1"];
+
+/// Names in the templates that `create api` refuses for kinds.
+const REFUSED_NAMES: &[&str] = &["Default", "Option", "Self", "String", "Vec"];
+
+/// Names that conversions use, beside those in their template. Kinds with these names have a second version.
+const CONVERSION_NAMES: &[&str] = &["Hub", "Ok", "Spoke"];
+
+/// Returns the kinds of the project, and whether each of them has a second version.
+fn named_kinds() -> impl Iterator<Item = (&'static str, bool)> {
+    let conversions: BTreeSet<&str> = TEMPLATES
+        .iter()
+        .filter(|template| template.command == Command::CreateSpoke)
+        .flat_map(|template| template.text.split(|c: char| !c.is_alphanumeric()))
+        .chain(CONVERSION_NAMES.iter().copied())
+        .collect();
+    USED_NAMES
+        .iter()
+        .filter(|name| !REFUSED_NAMES.contains(name))
+        .chain(OTHER_NAMES)
+        .map(move |name| (*name, conversions.contains(name)))
+}
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -175,9 +153,7 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     if !fresh {
         fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
     }
-    let once = NAMED.iter().map(|kind| (kind, false));
-    let twice = NAMED_TWICE.iter().map(|kind| (kind, true));
-    for (kind, has_two_versions) in once.chain(twice) {
+    for (kind, has_two_versions) in named_kinds() {
         let of = |version: &str| format!("--group zoo --version {version} --kind {kind}");
         rbuilder(&format!("create api {}", of("v1")))?;
         let mut webhooks = format!("create webhook {} --defaulting --validation", of("v1"));
