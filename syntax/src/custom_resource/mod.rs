@@ -24,7 +24,7 @@ pub struct ContainerKey {
 
 /// kube-derive's container keys.
 pub const KUBE_KEYS: &[ContainerKey] = &[
-    once("group", "API group, a domain.", |arg, draft, session| {
+    once("group", "API group, a DNS name.", |arg, draft, session| {
         draft.group = arg.text(session)
     }),
     once(
@@ -36,73 +36,73 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ),
     once(
         "kind",
-        "Name of the kind, UpperCamelCase; not the name of the struct.",
+        "Kind in upper camel case; not the name of the struct.",
         |arg, draft, session| {
             draft.kind = arg.text(session);
         },
     ),
     once(
         "root",
-        "Name of the generated struct, in place of the kind.",
+        "Name of the generated struct [default: the kind].",
         |arg, draft, session| {
             draft.made.root = arg.text(session);
         },
     ),
     once(
         "plural",
-        "Plural in lower case; without it, by kube's rule, the plural of the singular.",
+        "Plural in lower case [default: the plural of the singular, by kube's rules].",
         |arg, draft, session| {
             draft.made.plural = arg.text(session);
         },
     ),
     once(
         "singular",
-        "Singular in lower case; the kind without it.",
+        "Singular in lower case [default: the kind].",
         |arg, draft, session| {
             draft.made.singular = arg.text(session);
         },
     ),
-    many("shortname", "A short name for kubectl.", |arg, draft, session| {
+    many("shortname", "Short name for kubectl.", |arg, draft, session| {
         draft.made.short_names.extend(arg.text(session));
     }),
     many(
         "category",
-        "A group of kinds that kubectl lists together, such as `all`.",
+        "Category of kinds that kubectl lists together, such as `all`.",
         |arg, draft, session| {
             draft.made.categories.extend(arg.text(session));
         },
     ),
     once(
         "namespaced",
-        "Objects live in namespaces; without it they are cluster-wide.",
+        "The kind is namespaced [default: cluster-scoped].",
         |arg, draft, session| {
             draft.made.namespaced = kube_bool(arg, session).unwrap_or_default();
         },
     ),
     once(
         "no_spec",
-        "The fields stand beside `metadata`, with no `spec` between.",
+        "The fields are at the top level, next to `metadata`, without `spec`.",
         |arg, draft, session| {
             draft.made.no_spec = kube_bool(arg, session).unwrap_or_default();
         },
     ),
     once(
         "cel",
-        "kube checks the CEL rules in the client too.",
+        "kube also checks the CEL rules in the client.",
         |_, _, _| {},
     ),
     once(
         "status",
-        "Type of the status; turns the status subresource on.",
+        "Type of the status; enables the status subresource.",
         |arg, draft, session| {
             draft.made.status = type_path(arg, session);
         },
     ),
-    many("derive", "A derive for the generated struct.", |_, _, _| {}),
-    many("attr", "An attribute for the generated struct.", |_, _, _| {}),
+    many("derive", "Derive for the generated struct.", |_, _, _| {}),
+    many("attr", "Attribute for the generated struct.", |_, _, _| {}),
     once(
         "schema",
-        "`derived`, `manual` or `disabled`: where kube's own schema comes from.",
+        "`derived`, `manual` or `disabled`: source of kube's own schema.",
         |arg, draft, session| {
             draft.made.schema_mode = schema_mode(arg, session);
             draft.made.schema_span = arg.span;
@@ -110,14 +110,14 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ),
     once(
         "scale",
-        "Paths of the scale subresource.",
+        "Scale subresource, with its JSON paths.",
         |arg, draft, session| {
             draft.made.scale = scale::scale(arg, session);
         },
     ),
     many(
         "printcolumn",
-        "A column for `kubectl get`.",
+        "Additional column for `kubectl get`.",
         |arg, draft, session| {
             draft
                 .made
@@ -127,7 +127,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ),
     many(
         "selectable",
-        "JSON path of a field that a field selector may name.",
+        "JSON path of a field that can be used in field selectors.",
         |arg, draft, session| {
             if let Some(path) = arg.text(session) {
                 selectable::check_selectable(&path, arg.value_span(), &draft.made.selectable, session);
@@ -140,49 +140,49 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     }),
     many(
         "annotation",
-        "An annotation, `annotation(\"key\", \"value\")`.",
+        "Annotation, `annotation(\"key\", \"value\")`.",
         |arg, draft, session| {
             add_pair(arg, &mut draft.made.annotations, session);
         },
     ),
     many(
         "label",
-        "A label, `label(\"key\", \"value\")`.",
+        "Label, `label(\"key\", \"value\")`.",
         |arg, draft, session| {
             add_pair(arg, &mut draft.made.labels, session);
         },
     ),
     once(
         "storage",
-        "Whether this version is the one stored; true without it.",
+        "True for the storage version [default: true].",
         |arg, draft, session| {
             draft.made.storage = kube_bool(arg, session).unwrap_or(true);
         },
     ),
     once(
         "served",
-        "Whether the API server serves this version; true without it.",
+        "True if the API server serves this version [default: true].",
         |arg, draft, session| {
             draft.made.served = kube_bool(arg, session).unwrap_or(true);
         },
     ),
     once(
         "deprecated",
-        "The version is deprecated; a text is shown as the warning.",
+        "The version is deprecated; a string is the warning.",
         |arg, draft, session| {
             draft.made.deprecated = Some(deprecation(arg, session));
         },
     ),
     many(
         "validation",
-        "A CEL rule on the whole object.",
+        "CEL validation rule for the whole object.",
         |arg, draft, session| {
             draft.made.validations.extend(root_rule(arg, session));
         },
     ),
     once(
         "crates",
-        "Paths of the crates that the generated code names.",
+        "Paths of the crates that generated code uses.",
         |_, _, _| {},
     ),
 ];
@@ -191,18 +191,18 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
 pub const CRD_KEYS: &[ContainerKey] = &[
     many(
         "annotation",
-        "An annotation on the CRD only.",
+        "Annotation on the CRD only.",
         |arg, draft, session| {
             add_pair(arg, &mut draft.made.annotations, session);
         },
     ),
-    many("label", "A label on the CRD only.", |arg, draft, session| {
+    many("label", "Label on the CRD only.", |arg, draft, session| {
         add_pair(arg, &mut draft.made.labels, session);
     }),
     once(
         "conversion",
-        "The webhook that converts between versions: `strategy`, `service_name`, `service_namespace`, `service_port`, \
-         `path`, `url`, `ca_bundle`, `review_versions`; alone, as kubebuilder scaffolds it.",
+        "Conversion webhook: `strategy`, `service_name`, `service_namespace`, `service_port`, \
+         `path`, `url`, `ca_bundle`, `review_versions`; without arguments, as scaffolded by kubebuilder.",
         |arg, draft, session| {
             if draft.made.conversion.is_some() {
                 session.error(arg.span, "`conversion` is written twice");

@@ -10,7 +10,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "title",
         form: "title = \"…\"",
-        doc: "A short name, for readers.",
+        doc: "Short title, for documentation.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.title = arg.text(session),
@@ -18,7 +18,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "max_description_length",
         form: "max_description_length = 200",
-        doc: "Descriptions in the value are cut at so many bytes, after a sentence or a word; 0 drops them.",
+        doc: "Maximum length of descriptions in bytes; longer ones are truncated, and 0 removes them.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| {
@@ -31,7 +31,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "external_docs",
         form: "external_docs(url = \"…\", description = \"…\")",
-        doc: "Where to read more.",
+        doc: "External documentation.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.external_docs = external_docs(arg, session),

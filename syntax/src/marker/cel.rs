@@ -12,7 +12,7 @@ use crate::{Session, suggest};
 pub(super) const MARKERS: &[Marker] = &[Marker {
     name: "cel",
     form: "cel(rule = \"…\", message = \"…\", …)",
-    doc: "A CEL rule that every value satisfies.",
+    doc: "A CEL validation rule for the value.",
     places: ANYWHERE,
     repeatable: true,
     read: |arg, reading, session| {

@@ -10,7 +10,7 @@ use crate::{Session, suggest};
 pub(super) const MARKERS: &[Marker] = &[Marker {
     name: "validation",
     form: "validation(minimum = 1, pattern = \"…\", …) or validation = \"CEL\"",
-    doc: "Constraints on the value; a text is a CEL rule.",
+    doc: "Constraints on the value; a string is a CEL rule.",
     places: ANYWHERE,
     repeatable: true,
     read: |arg, reading, session| match &arg.value {
@@ -64,7 +64,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "minimum",
         Subject::Number,
-        "Smallest number allowed.",
+        "Minimum value.",
         |arg, to, session| {
             to.minimum = arg.number(session);
         },
@@ -72,7 +72,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "maximum",
         Subject::Number,
-        "Largest number allowed.",
+        "Maximum value.",
         |arg, to, session| {
             to.maximum = arg.number(session);
         },
@@ -80,7 +80,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "exclusive_minimum",
         Subject::Number,
-        "Refuses `minimum` itself.",
+        "Excludes `minimum` itself.",
         |arg, to, session| {
             to.exclusive_minimum = arg.truth(session).unwrap_or_default();
         },
@@ -88,7 +88,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "exclusive_maximum",
         Subject::Number,
-        "Refuses `maximum` itself.",
+        "Excludes `maximum` itself.",
         |arg, to, session| {
             to.exclusive_maximum = arg.truth(session).unwrap_or_default();
         },
@@ -96,7 +96,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "multiple_of",
         Subject::Number,
-        "The number is a multiple of this one.",
+        "The value must be a multiple of this number.",
         |arg, to, session| {
             to.multiple_of = arg.number(session);
         },
@@ -104,7 +104,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "min_length",
         Subject::Text,
-        "Fewest characters.",
+        "Minimum length in characters.",
         |arg, to, session| {
             to.min_length = arg.count(session);
         },
@@ -112,7 +112,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "max_length",
         Subject::Text,
-        "Most characters.",
+        "Maximum length in characters.",
         |arg, to, session| {
             to.max_length = arg.count(session);
         },
@@ -120,21 +120,27 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "pattern",
         Subject::Text,
-        "Regular expression (RE2) that the text matches.",
+        "Regular expression (RE2) that the string must match.",
         |arg, to, session| {
             to.pattern = arg.text(session);
         },
     ),
-    row("min_items", Subject::List, "Fewest items.", |arg, to, session| {
-        to.min_items = arg.count(session)
-    }),
-    row("max_items", Subject::List, "Most items.", |arg, to, session| {
-        to.max_items = arg.count(session)
-    }),
+    row(
+        "min_items",
+        Subject::List,
+        "Minimum number of items.",
+        |arg, to, session| to.min_items = arg.count(session),
+    ),
+    row(
+        "max_items",
+        Subject::List,
+        "Maximum number of items.",
+        |arg, to, session| to.max_items = arg.count(session),
+    ),
     row(
         "min_properties",
         Subject::Object,
-        "Fewest keys.",
+        "Minimum number of properties.",
         |arg, to, session| {
             to.min_properties = arg.count(session);
         },
@@ -142,7 +148,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "max_properties",
         Subject::Object,
-        "Most keys.",
+        "Maximum number of properties.",
         |arg, to, session| {
             to.max_properties = arg.count(session);
         },
@@ -150,7 +156,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "enum",
         Subject::Any,
-        "The values allowed.",
+        "Allowed values.",
         |arg, to, session| match arg.any(session) {
             Some(Value::Array(values)) => to.enumeration = values,
             Some(_) => session.error_help(
@@ -164,7 +170,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "format",
         Subject::Any,
-        "A format that the API server checks, such as `date-time`.",
+        "Format that the API server validates, such as `date-time`.",
         |arg, to, session| {
             to.format = arg.text(session);
         },
@@ -172,7 +178,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "type",
         Subject::Any,
-        "The type, in place of the Rust type's.",
+        "Type, instead of that of the Rust type.",
         |arg, to, session| {
             to.schema_type = schema_type(arg, session);
         },

@@ -25,7 +25,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "keys",
         form: "keys(validation(…), …)",
-        doc: "Constraints on the keys of a map, written as a CEL rule.",
+        doc: "Constraints on the keys of a map, implemented as a CEL rule.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| match &reading.kind {

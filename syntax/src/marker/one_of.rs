@@ -10,7 +10,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "exactly_one_of",
         form: "exactly_one_of(a, b)",
-        doc: "Exactly one of these fields is set.",
+        doc: "Exactly one of these fields must be set.",
         places: TYPE,
         repeatable: true,
         read: |arg, reading, session| read(arg, OneOf::Exactly, reading, session),
@@ -18,7 +18,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "at_most_one_of",
         form: "at_most_one_of(a, b)",
-        doc: "At most one of these fields is set.",
+        doc: "At most one of these fields may be set.",
         places: TYPE,
         repeatable: true,
         read: |arg, reading, session| read(arg, OneOf::AtMost, reading, session),
@@ -26,7 +26,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "at_least_one_of",
         form: "at_least_one_of(a, b)",
-        doc: "At least one of these fields is set.",
+        doc: "At least one of these fields must be set.",
         places: TYPE,
         repeatable: true,
         read: |arg, reading, session| read(arg, OneOf::AtLeast, reading, session),

@@ -11,7 +11,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "embedded_resource",
         form: "embedded_resource",
-        doc: "The value is a whole Kubernetes object, with `apiVersion`, `kind` and `metadata`.",
+        doc: "The value is a Kubernetes object with `apiVersion`, `kind` and `metadata`.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.embedded_resource = arg.flag(session),
@@ -19,7 +19,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "embedded_object_meta",
         form: "embedded_object_meta",
-        doc: "Labels, annotations and names in the `metadata` of objects inside the value are kept.",
+        doc: "Generates schemas for the `metadata` of embedded objects, so that labels, annotations and names are not pruned.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.embedded_object_meta = arg.flag(session),
@@ -27,7 +27,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "preserve_unknown_fields",
         form: "preserve_unknown_fields",
-        doc: "Fields that the schema does not name are kept instead of pruned.",
+        doc: "Unknown fields are preserved instead of pruned.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.preserve_unknown_fields = arg.flag(session),
@@ -35,7 +35,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "int_or_string",
         form: "int_or_string",
-        doc: "The value is a whole number or a text.",
+        doc: "The value is an integer or a string.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.int_or_string = arg.flag(session),
@@ -43,7 +43,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "schemaless",
         form: "schemaless",
-        doc: "The Rust type is not looked at: only markers and the description count.",
+        doc: "Ignores the Rust type; the schema consists of markers and the description.",
         places: FIELD,
         repeatable: false,
         read: |arg, reading, session| reading.markers.schemaless = arg.flag(session),
@@ -51,7 +51,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "schema_type",
         form: "schema_type = \"path::Type\"",
-        doc: "The schema is that of this type, which has the same form on the wire.",
+        doc: "Uses the schema of this type, which has the same serialized form.",
         places: OF_ONE_TYPE,
         repeatable: false,
         read: |arg, reading, session| {

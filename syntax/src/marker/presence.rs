@@ -8,7 +8,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "optional",
         form: "optional",
-        doc: "The field may be absent, whatever its type says.",
+        doc: "The field is optional, regardless of its type.",
         places: FIELD,
         repeatable: false,
         read: |arg, reading, session| presence(arg, true, reading, session),
@@ -16,7 +16,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "required",
         form: "required",
-        doc: "The field must be present, whatever its type says.",
+        doc: "The field is required, regardless of its type.",
         places: FIELD,
         repeatable: false,
         read: |arg, reading, session| presence(arg, false, reading, session),
@@ -24,7 +24,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "nullable",
         form: "nullable",
-        doc: "`null` is kept as a value.",
+        doc: "Allows `null` as a value.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.nullable = arg.flag(session),
@@ -32,7 +32,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "immutable",
         form: "immutable",
-        doc: "Once set, the value cannot be changed or removed.",
+        doc: "The value cannot be changed or removed once it is set.",
         places: FIELD,
         repeatable: false,
         read: |arg, reading, session| {

@@ -12,7 +12,7 @@ use crate::{Diagnostic, Session, suggest};
 pub(super) const MARKERS: &[Marker] = &[Marker {
     name: "schema",
     form: "schema = { \"type\": \"string\", … }",
-    doc: "The schema, as in a manifest: the Rust type is not looked at.",
+    doc: "Schema as in a manifest; ignores the Rust type.",
     places: &[Place::Type, Place::Field, Place::Newtype],
     repeatable: false,
     read,

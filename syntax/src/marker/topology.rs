@@ -10,7 +10,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "list_type",
         form: "list_type = \"map\" | \"set\" | \"atomic\"",
-        doc: "How server-side apply merges a list.",
+        doc: "Merge strategy of server-side apply for a list.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| {
@@ -33,7 +33,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "list_map_keys",
         form: "list_map_keys = [\"name\"]",
-        doc: "The fields, by wire name, that identify an item of a list of type `map`.",
+        doc: "Serialized names of the fields that identify an item of a list of type `map`.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| {
@@ -51,7 +51,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "map_type",
         form: "map_type = \"granular\" | \"atomic\"",
-        doc: "How server-side apply merges a map.",
+        doc: "Merge strategy of server-side apply for a map.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| {
@@ -69,7 +69,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "struct_type",
         form: "struct_type = \"granular\" | \"atomic\"",
-        doc: "How server-side apply merges a struct.",
+        doc: "Merge strategy of server-side apply for a struct.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| {

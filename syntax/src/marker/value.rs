@@ -7,7 +7,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "default",
         form: "default = 1, default = [\"a\"], default = { \"k\": -1 }",
-        doc: "The value that the API server fills in when the field is absent.",
+        doc: "Default value, which the API server sets if the field is absent.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.default = arg.any(session),
@@ -15,7 +15,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "example",
         form: "example = \"…\"",
-        doc: "A sample value, for readers.",
+        doc: "Example value, for documentation.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.example = arg.any(session),

@@ -43,7 +43,7 @@ pub const RBAC_ARGS: &[RbacArg] = &[
     },
     RbacArg {
         name: "resources",
-        doc: "Resources by plural, `pods/status` for a subresource.",
+        doc: "Resources in plural form, `pods/status` for a subresource.",
         read: |arg, draft, session| {
             draft.rule.resources = words(arg, session).unwrap_or_default();
             draft.rule.resources_span = arg.value_span();
@@ -51,32 +51,32 @@ pub const RBAC_ARGS: &[RbacArg] = &[
     },
     RbacArg {
         name: "resource_names",
-        doc: "Names of single objects; all objects without it.",
+        doc: "Names of individual objects [default: all objects].",
         read: |arg, draft, session| draft.rule.resource_names = words(arg, session).unwrap_or_default(),
     },
     RbacArg {
         name: "verbs",
-        doc: "What may be done: `get;list;watch;create;update;patch;delete;…`, or `*`.",
+        doc: "Verbs: `get;list;watch;create;update;patch;delete;…`, or `*`.",
         read: |arg, draft, session| draft.rule.verbs = words(arg, session).unwrap_or_default(),
     },
     RbacArg {
         name: "custom_verbs",
-        doc: "Further verbs, which an API of your own gives a meaning; taken as they are.",
+        doc: "Additional verbs of your own APIs, which are not validated.",
         read: |arg, draft, session| draft.custom_verbs = words(arg, session).unwrap_or_default(),
     },
     RbacArg {
         name: "urls",
-        doc: "URL paths outside the resources, such as `/metrics`; only in a ClusterRole.",
+        doc: "Non-resource URLs, such as `/metrics`; only in a ClusterRole.",
         read: |arg, draft, session| draft.rule.urls = words(arg, session).unwrap_or_default(),
     },
     RbacArg {
         name: "namespace",
-        doc: "Namespace of the Role to put the rule in; without it the rule goes into the ClusterRole.",
+        doc: "Namespace of the Role for the rule [default: the rule is part of the ClusterRole].",
         read: |arg, draft, session| draft.rule.namespace = arg.text(session),
     },
     RbacArg {
         name: "role_name",
-        doc: "Name of the role, in place of the project's.",
+        doc: "Name of the role [default: that of the project].",
         read: |arg, draft, session| draft.rule.role_name = arg.text(session),
     },
 ];

@@ -137,7 +137,7 @@ const fn one(
 pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     one(
         "mutating",
-        "The handler changes objects.",
+        "The handler is a mutating webhook.",
         |arg, webhook, session| {
             if arg.flag(session) {
                 webhook.kind = WebhookKind::Mutating;
@@ -146,7 +146,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "validating",
-        "The handler accepts or refuses objects.",
+        "The handler is a validating webhook.",
         |arg, webhook, session| {
             if arg.flag(session) {
                 webhook.kind = WebhookKind::Validating;
@@ -155,7 +155,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "operations",
-        "What the API server asks about: `create;update;delete;connect`, or `*`; `create;update` without it.",
+        "Operations that the webhook is called for: `create;update;delete;connect`, or `*` [default: `create;update`].",
         |arg, webhook, session| {
             webhook.operations = choices(arg, OPERATIONS, session);
             webhook.operations_span = arg.value_span();
@@ -163,7 +163,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "groups",
-        "API groups of the objects, in place of the handler's type's; `core` or `\"\"` is the core group.",
+        "API groups of the objects [default: from the handler's type]; `core` or `\"\"` is the core group.",
         |arg, webhook, session| {
             webhook.groups = words(arg, session);
             webhook.groups_span = arg.value_span();
@@ -171,7 +171,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "versions",
-        "API versions of the objects, in place of the handler's type's.",
+        "API versions of the objects [default: from the handler's type].",
         |arg, webhook, session| {
             webhook.versions = words(arg, session);
             webhook.versions_span = arg.value_span();
@@ -179,7 +179,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "resources",
-        "Resources by plural, in place of the handler's type's; `pods/status` for a subresource.",
+        "Resources in plural form, `pods/status` for a subresource [default: from the handler's type].",
         |arg, webhook, session| {
             webhook.resources = words(arg, session);
             webhook.resources_span = arg.value_span();
@@ -187,7 +187,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "scope",
-        "`Namespaced` or `Cluster`: only such objects; both without it.",
+        "`Namespaced` or `Cluster`: restricts the webhook to such objects [default: both].",
         |arg, webhook, session| {
             webhook.scope = choice(arg, SCOPES, session);
             webhook.scope_span = arg.value_span();
@@ -195,7 +195,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "name",
-        "Name of the webhook, a domain of three parts or more; `mfoo-v1.kb.io` or `vfoo-v1.kb.io` for the kind Foo without it.",
+        "Name of the webhook, a DNS name with at least three segments [default: `mfoo-v1.kb.io` or `vfoo-v1.kb.io` for the kind Foo].",
         |arg, webhook, session| {
             webhook.name = arg.text(session);
             webhook.name_span = arg.value_span();
@@ -203,12 +203,12 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "configuration",
-        "Name of the object that lists the webhook, in place of `mutating-webhook-configuration` or `validating-webhook-configuration`.",
+        "Name of the webhook configuration [default: `mutating-webhook-configuration` or `validating-webhook-configuration`].",
         |arg, webhook, session| webhook.configuration = arg.text(session),
     ),
     one(
         "path",
-        "URL path at which the handler is served; `/mutate-<group>-<version>-<kind>` or `/validate-…` without it.",
+        "URL path of the handler [default: `/mutate-<group>-<version>-<kind>` or `/validate-…`].",
         |arg, webhook, session| {
             webhook.path = arg.text(session);
             webhook.path_span = arg.value_span();
@@ -216,72 +216,72 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "service_name",
-        "Name of the Service that is called; `webhook-service` without it.",
+        "Name of the Service to call [default: `webhook-service`].",
         |arg, webhook, session| webhook.service_name = arg.text(session),
     ),
     one(
         "service_namespace",
-        "Namespace of the Service; `system` without it, which kustomize replaces.",
+        "Namespace of the Service [default: `system`, which kustomize replaces].",
         |arg, webhook, session| webhook.service_namespace = arg.text(session),
     ),
     one(
         "service_port",
-        "Port of the Service; 443 without it.",
+        "Port of the Service [default: 443].",
         |arg, webhook, session| webhook.service_port = check::port(arg, session),
     ),
     one(
         "url",
-        "The whole URL to call in place of a Service, `https://…`.",
+        "URL to call instead of a Service, `https://…`.",
         |arg, webhook, session| webhook.url = arg.text(session),
     ),
     one(
         "failure_policy",
-        "`fail` refuses the request when the webhook cannot be asked, `ignore` goes on; `fail` without it.",
+        "Behaviour if the webhook cannot be called: `fail` rejects the request, `ignore` admits it [default: `fail`].",
         |arg, webhook, session| {
             webhook.failure_policy = choice(arg, &["Fail", "Ignore"], session).unwrap_or("Fail");
         },
     ),
     one(
         "match_policy",
-        "`Exact` asks only about what `groups`, `versions` and `resources` name, `Equivalent` about the same objects in other versions too; `Equivalent` without it.",
+        "`Exact` matches only `groups`, `versions` and `resources`; `Equivalent` also matches the same objects in other groups and versions [default: `Equivalent`].",
         |arg, webhook, session| webhook.match_policy = choice(arg, &["Exact", "Equivalent"], session),
     ),
     one(
         "side_effects",
-        "`None`, or `NoneOnDryRun` when the handler heeds `dry_run`; `None` without it.",
+        "`None`, or `NoneOnDryRun` if the handler has no side effects for dry runs [default: `None`].",
         |arg, webhook, session| webhook.side_effects = check::side_effects(arg, session),
     ),
     one(
         "timeout_seconds",
-        "How long the API server waits, 1 to 30 seconds; 10 without it.",
+        "Timeout in seconds, 1 to 30 [default: 10].",
         |arg, webhook, session| webhook.timeout_seconds = check::timeout(arg, session),
     ),
     one(
         "admission_review_versions",
-        "Versions of AdmissionReview that the handler reads, the preferred one first; `v1` without it.",
+        "Supported versions of AdmissionReview, in order of preference [default: `v1`].",
         |arg, webhook, session| {
             webhook.admission_review_versions = words(arg, session).unwrap_or_default();
         },
     ),
     one(
         "reinvocation_policy",
-        "`IfNeeded` has a mutating webhook asked again when a later one changed the object; `Never` without it.",
+        "`IfNeeded` calls a mutating webhook again if a later one changes the object [default: `Never`].",
         |arg, webhook, session| webhook.reinvocation_policy = choice(arg, &["Never", "IfNeeded"], session),
     ),
     WebhookArg {
         name: "match_condition",
-        doc: "`match_condition(name = \"…\", expression = \"…\")`: the webhook is asked only where the CEL expression holds.",
+        doc: "`match_condition(name = \"…\", expression = \"…\")`: calls the webhook only if the CEL expression is true.",
         repeatable: true,
         read: |arg, webhook, session| webhook.match_conditions.extend(selector::condition(arg, session)),
     },
     one(
         "namespace_selector",
-        "`namespace_selector(match_labels = { \"a\": \"b\" }, match_expression(key = \"…\", operator = \"In\", values = [\"…\"]))`: only objects in such namespaces.",
+        "`namespace_selector(match_labels = { \"a\": \"b\" }, match_expression(key = \"…\", operator = \"In\", values = [\"…\"]))`: restricts the webhook to objects in matching namespaces.",
         |arg, webhook, session| webhook.namespace_selector = selector::selector(arg, session),
     ),
     one(
         "object_selector",
-        "Only objects with such labels; written as `namespace_selector`.",
+        "Restricts the webhook to objects with matching labels; same form as `namespace_selector`.",
         |arg, webhook, session| webhook.object_selector = selector::selector(arg, session),
     ),
 ];
