@@ -3,35 +3,31 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use rbuilder_reader::Attribute;
-use rbuilder_reader::grammar::{Item, ItemKind, Items, TypeItem};
+use rbuilder_reader::grammar::{GenericKind, Item, ItemKind, Items, TypeItem};
 use rbuilder_reader::token::{Malformed, lex};
 use rbuilder_syntax::{Session, SlotType, crate_path, parse_type};
-use syn::{DeriveInput, GenericParam, Generics};
 
 use crate::byte_string;
 use crate::report::{compile_errors, malformed};
 use crate::source::Source;
 
-/// The implementation of `JsonSchema`, or the errors with a stand-in for it, so that one mistake in a marker
+/// Returns the implementation of `JsonSchema`, or the errors with a stand-in for it, so that one mistake in a marker
 /// does not also say that the type has no `JsonSchema`.
 pub(crate) fn expand(tokens: TokenStream) -> TokenStream {
-    let item: DeriveInput = match syn::parse2(tokens.clone()) {
-        Ok(item) => item,
-        Err(error) => return error.into_compile_error(),
-    };
     let source = Source::of(tokens);
     let mut session = Session::keeping_slot_types();
-    let (root, methods) = match read(&source, &mut session) {
-        Ok(read) => read,
-        Err(error) => return malformed(error, &source),
-    };
-    let mut tokens = compile_errors(session, &source);
-    tokens.extend(implementation(&item, &root, &methods));
-    tokens
+    match read(&source, &mut session) {
+        Ok(implementation) => {
+            let mut tokens = compile_errors(session, &source);
+            tokens.extend(implementation);
+            tokens
+        }
+        Err(error) => malformed(error, &source),
+    }
 }
 
-/// The path of the runtime, and the methods that make the schema.
-fn read(source: &Source, session: &mut Session) -> Result<(TokenStream, TokenStream), Malformed> {
+/// Reads the item and writes the implementation for it.
+fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Malformed> {
     let tokens = lex(source.text())?;
     let mut items = Items::new(tokens.cursor(), None);
     let Some(Item {
@@ -45,7 +41,8 @@ fn read(source: &Source, session: &mut Session) -> Result<(TokenStream, TokenStr
     };
     let root = crate_path(&attrs, session).and_then(|path| path.parse().ok());
     let root = root.unwrap_or_else(|| quote!(::rbuilder));
-    match container(&attrs, item, session) {
+    let header = Header::of(&item, source, &root);
+    let methods = match container(&attrs, item, session) {
         Some(Ok((container, is_transparent))) => {
             let slots = session.take_slot_types();
             let slots: Vec<TokenStream> = slots.iter().map(|slot| slot_tokens(slot, source)).collect();
@@ -53,15 +50,12 @@ fn read(source: &Source, session: &mut Session) -> Result<(TokenStream, TokenStr
             if is_transparent {
                 methods.extend(is_option(&root, &slots));
             }
-            Ok((root, methods))
+            methods
         }
-        Some(Err(error)) => Err(Malformed::new(span, error.to_string())),
-        None => {
-            let stand_in = quote!(#root::__private::schemars::Schema::default());
-            let methods = json_schema(&root, &stand_in);
-            Ok((root, methods))
-        }
-    }
+        Some(Err(error)) => return Err(Malformed::new(span, error.to_string())),
+        None => json_schema(&root, &quote!(#root::__private::schemars::Schema::default())),
+    };
+    Ok(implementation(&header, &root, &methods))
 }
 
 /// The container as JSON, and whether it is absent where what it holds is; unless there is something wrong with
@@ -131,15 +125,60 @@ fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
     }
 }
 
-fn implementation(item: &DeriveInput, root: &TokenStream, methods: &TokenStream) -> TokenStream {
-    let schemars = quote!(#root::__private::schemars);
-    let generics = bounded(&item.generics, &schemars);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let ident = &item.ident;
-    let name = syn::ext::IdentExt::unraw(ident).to_string();
+/// The parts of the item that the head of the implementation repeats.
+struct Header {
+    /// The name without `r#`.
+    name: String,
+    ident: TokenStream,
+    /// The parameters as declared, without defaults.
+    parameters: Vec<TokenStream>,
+    /// The names of the parameters.
+    arguments: Vec<TokenStream>,
+    /// Each type parameter has a schema; and what the item demands itself.
+    predicates: TokenStream,
+}
+
+impl Header {
+    fn of(item: &TypeItem<'_>, source: &Source, root: &TokenStream) -> Self {
+        let parameters = &item.generics.list;
+        let types = parameters
+            .iter()
+            .filter(|parameter| parameter.kind == GenericKind::Type);
+        let mut predicates: TokenStream = types
+            .map(|parameter| source.tokens(parameter.ident.span))
+            .map(|ident| quote!(#ident: #root::__private::schemars::JsonSchema,))
+            .collect();
+        predicates.extend(item.generics.predicates.map(|span| source.tokens(span)));
+        Header {
+            name: item.ident.text.to_owned(),
+            ident: source.tokens(item.ident.span),
+            parameters: parameters
+                .iter()
+                .map(|parameter| source.tokens(parameter.declaration))
+                .collect(),
+            arguments: parameters
+                .iter()
+                .map(|parameter| source.tokens(parameter.ident.span))
+                .collect(),
+            predicates,
+        }
+    }
+}
+
+fn implementation(header: &Header, root: &TokenStream, methods: &TokenStream) -> TokenStream {
+    let Header {
+        name,
+        ident,
+        parameters,
+        arguments,
+        predicates,
+    } = header;
+    let generics = (!parameters.is_empty()).then(|| quote!(<#(#parameters),*>));
+    let arguments = (!arguments.is_empty()).then(|| quote!(<#(#arguments),*>));
+    let predicates = (!predicates.is_empty()).then(|| quote!(where #predicates));
     quote! {
         #[automatically_derived]
-        impl #impl_generics #schemars::JsonSchema for #ident #type_generics #where_clause {
+        impl #generics #root::__private::schemars::JsonSchema for #ident #arguments #predicates {
             // A structural schema has no references.
             fn inline_schema() -> bool {
                 true
@@ -156,17 +195,6 @@ fn implementation(item: &DeriveInput, root: &TokenStream, methods: &TokenStream)
             #methods
         }
     }
-}
-
-/// Every type parameter is a type that has a schema.
-fn bounded(generics: &Generics, schemars: &TokenStream) -> Generics {
-    let mut generics = generics.clone();
-    for param in &mut generics.params {
-        if let GenericParam::Type(param) = param {
-            param.bounds.push(syn::parse_quote!(#schemars::JsonSchema));
-        }
-    }
-    generics
 }
 
 #[cfg(test)]
@@ -218,12 +246,18 @@ mod tests {
     fn parameters_are_bounded() {
         check(
             quote!(
-                struct Page<T: Clone> {
-                    items: Vec<T>,
+                struct Page<'a, T: Clone = u8, const N: usize = 1>
+                where
+                    T: 'a,
+                {
+                    items: Vec<&'a T>,
                 }
             ),
-            &["T : Clone + :: rbuilder :: __private :: schemars :: JsonSchema"],
-            &[],
+            &[
+                "impl < 'a , T : Clone , const N : usize >",
+                "for Page < 'a , T , N > where T : :: rbuilder :: __private :: schemars :: JsonSchema , T : 'a , {",
+            ],
+            &["N : :: rbuilder"],
         );
     }
 

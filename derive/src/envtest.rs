@@ -3,10 +3,15 @@
 
 use std::ffi::OsStr;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{Error, FnArg, ItemFn};
+use rbuilder_reader::Span;
+use rbuilder_reader::grammar::{Item, ItemKind, Items};
+use rbuilder_reader::token::lex;
+use rbuilder_syntax::{Diagnostic, describe_malformed};
+
+use crate::report::compile_error;
+use crate::source::Source;
 
 /// Each group is enough to find a cluster. `rbuilder::envtest` looks at the same variables when the test
 /// runs.
@@ -21,55 +26,104 @@ const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
 const IGNORED: &str = "needs a control plane: set KUBEBUILDER_ASSETS";
 
-/// The test that `item` asks for, or the item as it is with an error beside it.
+/// Returns the test that `item` asks for, or the item as it is with an error beside it.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     match parse(arguments, item.clone()) {
         Ok(function) => test(
             &function,
             has_assets(|name| std::env::var_os(name).is_some_and(|value| says(name, &value))),
         ),
-        Err(error) => {
-            let error = error.into_compile_error();
-            quote!(#error #item)
-        }
+        Err(error) => quote!(#error #item),
     }
 }
 
-fn parse(arguments: TokenStream, item: TokenStream) -> Result<ItemFn, Error> {
-    if !arguments.is_empty() {
-        return Err(Error::new_spanned(
-            arguments,
-            "`#[rbuilder::envtest::test]` takes no arguments",
-        ));
-    }
-    let function: ItemFn = syn::parse2(item)?;
-    let signature = &function.sig;
-    if signature.asyncness.is_none() {
-        return Err(Error::new_spanned(
-            signature.fn_token,
-            "the test must be async: write `async fn`",
-        ));
-    }
-    if !signature.generics.params.is_empty() {
-        return Err(Error::new_spanned(
-            &signature.generics,
-            "a test cannot be generic",
-        ));
-    }
-    if let Some(second) = signature.inputs.iter().nth(1) {
-        return Err(Error::new_spanned(
-            second,
-            "the test takes nothing, or one `rbuilder::envtest::Environment`",
-        ));
-    }
-    if let Some(FnArg::Receiver(receiver)) = signature.inputs.first() {
-        return Err(Error::new_spanned(
-            receiver,
-            "a test is a function of its own, without `self`",
-        ));
-    }
-    Ok(function)
+/// A test function, taken apart.
+struct TestFunction {
+    attributes: Vec<TokenStream>,
+    visibility: TokenStream,
+    name: TokenStream,
+    /// `async fn name(…) -> Output`.
+    signature: TokenStream,
+    /// `-> Output`.
+    output: TokenStream,
+    /// The place of the argument, where there is one.
+    argument: Option<proc_macro2::Span>,
+    body: TokenTree,
 }
+
+fn parse(arguments: TokenStream, item: TokenStream) -> Result<TestFunction, TokenStream> {
+    if !arguments.is_empty() {
+        let source = Source::of(arguments);
+        let message = "`#[rbuilder::envtest::test]` takes no arguments";
+        return Err(compile_error(&Diagnostic::error(source.span(), message), &source));
+    }
+    // The body may be long, and nobody reads it here.
+    let mut tokens: Vec<TokenTree> = item.into_iter().collect();
+    let body = match tokens.pop() {
+        Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
+            let mut stand_in = Group::new(Delimiter::Brace, TokenStream::new());
+            stand_in.set_span(body.span());
+            tokens.push(stand_in.into());
+            Some(TokenTree::from(body))
+        }
+        last => {
+            tokens.extend(last);
+            None
+        }
+    };
+    let source = Source::of(tokens.into_iter().collect());
+    take_apart(&source, body).map_err(|error| compile_error(&error, &source))
+}
+
+fn take_apart(source: &Source, body: Option<TokenTree>) -> Result<TestFunction, Diagnostic> {
+    let tokens = lex(source.text()).map_err(describe_malformed)?;
+    let item = Items::new(tokens.cursor(), None).read();
+    let item = item.map_err(describe_malformed)?;
+    let (
+        Some(body),
+        Some(Item {
+            attrs,
+            visibility,
+            kind,
+            ..
+        }),
+    ) = (body, item)
+    else {
+        return Err(Diagnostic::error(source.span(), NO_FUNCTION));
+    };
+    let ItemKind::Function(function) = kind else {
+        return Err(Diagnostic::error(source.span(), NO_FUNCTION));
+    };
+    if !function.is_async {
+        let message = "the test must be async: write `async fn`";
+        return Err(Diagnostic::error(function.keyword, message));
+    }
+    if let Some(generics) = function.generics {
+        return Err(Diagnostic::error(generics, "a test cannot be generic"));
+    }
+    let parameters = function.parameters().map_err(describe_malformed)?;
+    if let Some(second) = parameters.get(1) {
+        let message = "the test takes nothing, or one `rbuilder::envtest::Environment`";
+        return Err(Diagnostic::error(second.span, message));
+    }
+    let first = parameters.first();
+    if let Some(receiver) = first.filter(|parameter| parameter.ty.is_none()) {
+        let message = "a test is a function of its own, without `self`";
+        return Err(Diagnostic::error(receiver.span, message));
+    }
+    let part = |span: Option<Span>| span.map(|span| source.tokens(span)).unwrap_or_default();
+    Ok(TestFunction {
+        attributes: attrs.iter().map(|attr| source.tokens(attr.span())).collect(),
+        visibility: part(visibility),
+        name: source.tokens(function.ident.span),
+        signature: source.tokens(function.signature),
+        output: part(function.output),
+        argument: first.map(|parameter| source.places(parameter.span).0),
+        body,
+    })
+}
+
+const NO_FUNCTION: &str = "the test must be a function";
 
 /// Whether a variable says something with this value.
 fn says(variable: &str, value: &OsStr) -> bool {
@@ -87,21 +141,22 @@ fn has_assets(is_set: impl Fn(&str) -> bool) -> bool {
 /// The user's function moves into one of the same name that libtest can call. Naming the variables in
 /// `option_env!` makes cargo build the test anew when one of them changes, and with it the choice made
 /// here.
-fn test(function: &ItemFn, has_assets: bool) -> TokenStream {
-    let ItemFn {
-        attrs,
-        vis,
-        sig,
-        block,
-        modifiers: _,
+fn test(function: &TestFunction, has_assets: bool) -> TokenStream {
+    let TestFunction {
+        attributes,
+        visibility,
+        name,
+        signature,
+        output,
+        argument,
+        body,
     } = function;
-    let (name, output) = (&sig.ident, &sig.output);
     let ignore = (!has_assets).then(|| quote!(#[ignore = #IGNORED]));
     let variables = ASSETS.iter().copied().flatten();
-    let call = match sig.inputs.first() {
+    let call = match argument {
         None => quote!(#name().await),
         // Spanned at the argument, so that another type than `Environment` is reported there.
-        Some(argument) => quote_spanned! {argument.span()=>
+        Some(argument) => quote_spanned! {*argument=>
             match ::rbuilder::envtest::Environment::shared().await {
                 ::core::result::Result::Ok(environment) => #name(environment).await,
                 ::core::result::Result::Err(error) => ::core::panic!("{error}"),
@@ -111,10 +166,10 @@ fn test(function: &ItemFn, has_assets: bool) -> TokenStream {
     quote! {
         #[::core::prelude::v1::test]
         #ignore
-        #(#attrs)*
-        #vis fn #name() #output {
+        #(#attributes)*
+        #visibility fn #name() #output {
             #(const _: ::core::option::Option<&str> = ::core::option_env!(#variables);)*
-            #sig #block
+            #signature #body
             ::rbuilder::envtest::run(async { #call })
         }
     }
@@ -125,12 +180,11 @@ mod tests {
     use super::*;
 
     fn check_error(arguments: &str, item: &str, expected: &str) {
-        let found = parse(arguments.parse().unwrap(), item.parse().unwrap())
-            .err()
-            .unwrap();
-        assert_eq!(found.to_string(), expected);
         let expanded = expand(arguments.parse().unwrap(), item.parse().unwrap()).to_string();
-        assert!(expanded.contains("compile_error"), "{expanded}");
+        let error = format!("compile_error ! {{ {expected:?} }}");
+        assert!(expanded.contains(&error), "{expanded}");
+        let item: TokenStream = item.parse().unwrap();
+        assert!(expanded.ends_with(&item.to_string()), "{expanded}");
     }
 
     #[test]
@@ -152,13 +206,35 @@ mod tests {
             "async fn a(&self) {}",
             "a test is a function of its own, without `self`",
         );
+        check_error("", "struct S;", "the test must be a function");
+        check_error("", "async fn a();", "the test must be a function");
+    }
+
+    #[test]
+    fn the_function_keeps_all_its_parts() {
+        let function = quote!(
+            #[tokio::main]
+            pub(crate) async fn a(mut env: Environment) -> Result<(), Vec<Error>> {
+                let x = [1, 2];
+                f(env, x).await
+            }
+        );
+        let text = test(&parse(TokenStream::new(), function).ok().unwrap(), true).to_string();
+        for part in [
+            "# [tokio :: main] pub (crate) fn a () -> Result < () , Vec < Error >> {",
+            "async fn a (mut env : Environment) -> Result < () , Vec < Error >> { let x = [1 , 2] ; f (env , x) . await }",
+            "a (environment) . await",
+        ] {
+            assert!(text.contains(part), "`{part}` is missing from {text}");
+        }
     }
 
     #[test]
     fn without_the_binaries_the_test_is_ignored_with_the_reason() {
-        let function: ItemFn = syn::parse_quote!(
+        let function = quote!(
             async fn a(env: Environment) {}
         );
+        let function = parse(TokenStream::new(), function).ok().unwrap();
         let ignored = quote!(#[ignore = #IGNORED]).to_string();
         assert!(test(&function, false).to_string().contains(&ignored));
         assert!(!test(&function, true).to_string().contains("ignore"));

@@ -38,6 +38,14 @@ impl Source {
         &self.text
     }
 
+    /// All of the text.
+    pub(crate) fn span(&self) -> Span {
+        Span {
+            start: 0,
+            end: u32::try_from(self.text.len()).unwrap_or(u32::MAX),
+        }
+    }
+
     /// Where the first and the last token of a place are.
     pub(crate) fn places(&self, span: Span) -> (Place, Place) {
         let Range { start, end } = span.range();

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rbuilder_reader::cfg::Cfg;
-use rbuilder_reader::grammar::{Function, Implementation, ItemKind, Items, Parameter};
+use rbuilder_reader::grammar::{Function, Implementation, ItemKind, Items};
 use rbuilder_reader::token::{Cursor, Mark, Tokens};
 use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
 use rbuilder_syntax::{
@@ -290,7 +290,7 @@ impl Reader<'_> {
             };
             let mut words = Vec::new();
             for parameter in function.parameters().unwrap_or_default() {
-                if let Parameter::Typed(ty) = parameter {
+                if let Some(ty) = parameter.ty {
                     add_names(&ty, &mut words);
                 }
             }

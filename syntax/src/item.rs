@@ -1,6 +1,6 @@
 //! A struct or enum to a [`Type`]: serde's attributes, doc comments and markers put together.
 
-use rbuilder_reader::grammar::{Body, FieldItem, Fields, Generic, Generics, TypeItem, VariantItem};
+use rbuilder_reader::grammar::{Body, FieldItem, Fields, GenericKind, Generics, TypeItem, VariantItem};
 use rbuilder_reader::token::Ident;
 use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
 use rbuilder_schema::{Container, Content, ESCAPE, Field, Markers, Presence, SchemaType, Shape, Variant};
@@ -611,11 +611,13 @@ fn described(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
 fn generics(parameters: Generics<'_>, session: &mut Session) -> Vec<(String, Option<TypeRef>)> {
     let mut read = Vec::new();
     for parameter in parameters.list {
-        match parameter {
-            Generic::Type(ident, default) => read.push((ident.text.to_owned(), default)),
-            Generic::Const(span) => {
+        match parameter.kind {
+            GenericKind::Lifetime => {}
+            GenericKind::Type => read.push((parameter.ident.text.to_owned(), parameter.default)),
+            GenericKind::Const => {
                 let help = "write the type out for each value, or use a list with `max_items`";
-                session.error_help(span, "a const parameter cannot be followed into a schema", help);
+                let message = "a const parameter cannot be followed into a schema";
+                session.error_help(parameter.declaration, message, help);
             }
         }
     }

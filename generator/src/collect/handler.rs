@@ -1,6 +1,6 @@
 //! The function under a `#[webhook(…)]`: its parameters' types, as written.
 
-use rbuilder_reader::grammar::{Function, Implementation, Parameter};
+use rbuilder_reader::grammar::{Function, Implementation};
 use rbuilder_reader::token::Malformed;
 use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_syntax::Webhook;
@@ -22,10 +22,7 @@ pub(super) fn read(
     let parameters = function
         .parameters()?
         .into_iter()
-        .map(|parameter| match parameter {
-            Parameter::Receiver => receiver(),
-            Parameter::Typed(ty) => ty,
-        });
+        .map(|parameter| parameter.ty.unwrap_or_else(receiver));
     Ok(Handler {
         file,
         module,

@@ -1,6 +1,6 @@
 //! Structs, enums and aliases of a file, and implementations of serde's traits.
 
-use rbuilder_reader::grammar::{Alias as AliasItem, Body, Generic, Implementation, TypeItem};
+use rbuilder_reader::grammar::{Alias as AliasItem, Body, GenericKind, Implementation, TypeItem};
 use rbuilder_reader::token::Malformed;
 use rbuilder_reader::{Attribute, has_derive};
 use rbuilder_syntax::{SchemaMode, Type, parse_type};
@@ -94,8 +94,8 @@ impl FileReader<'_, '_> {
         let Some(target) = item.target else { return };
         let mut generics = Vec::new();
         for parameter in item.generics.list {
-            if let Generic::Type(ident, default) = parameter {
-                generics.push((ident.text.to_owned(), default));
+            if parameter.kind == GenericKind::Type {
+                generics.push((parameter.ident.text.to_owned(), parameter.default));
             }
         }
         let id = AliasId(self.collector.package.aliases.len());

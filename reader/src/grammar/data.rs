@@ -1,6 +1,6 @@
 //! Structs, enums and unions.
 
-use super::{Generics, pass_header, pass_visibility};
+use super::{Generics, pass_visibility};
 use crate::attribute::{self, Attribute};
 use crate::cfg::{Cfg, Conditions};
 use crate::token::{Cursor, Delimiter, Ident, Malformed};
@@ -84,10 +84,8 @@ pub(super) fn structure<'a>(
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
 ) -> Result<TypeItem<'a>, Malformed> {
-    let (ident, generics) = head(cursor)?;
-    if cursor.is_word("where") {
-        pass_header(cursor);
-    }
+    let (ident, mut generics) = head(cursor)?;
+    generics.read_predicates(cursor);
     let fields = if let Some(inner) = cursor.group(Delimiter::Brace) {
         Fields::Named(fields(inner, true, cfg, conditions)?)
     } else {
@@ -95,9 +93,7 @@ pub(super) fn structure<'a>(
             Some(inner) => Fields::Unnamed(fields(inner, false, cfg, conditions)?),
             None => Fields::Unit,
         };
-        if cursor.is_word("where") {
-            pass_header(cursor);
-        }
+        generics.read_predicates(cursor);
         cursor.expect(b';')?;
         fields
     };
@@ -113,10 +109,8 @@ pub(super) fn enumeration<'a>(
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
 ) -> Result<TypeItem<'a>, Malformed> {
-    let (ident, generics) = head(cursor)?;
-    if cursor.is_word("where") {
-        pass_header(cursor);
-    }
+    let (ident, mut generics) = head(cursor)?;
+    generics.read_predicates(cursor);
     let inner = super::body(cursor)?;
     Ok(TypeItem {
         ident,
@@ -126,8 +120,8 @@ pub(super) fn enumeration<'a>(
 }
 
 pub(super) fn union<'a>(cursor: &mut Cursor<'a>) -> Result<TypeItem<'a>, Malformed> {
-    let (ident, generics) = head(cursor)?;
-    pass_header(cursor);
+    let (ident, mut generics) = head(cursor)?;
+    generics.read_predicates(cursor);
     super::body(cursor)?;
     Ok(TypeItem {
         ident,

@@ -1,34 +1,51 @@
-//! Functions: name and parameters.
+//! Functions: the parts of a signature.
 
 use super::pass_header;
 use crate::token::{Cursor, Delimiter, Ident, Kind, Malformed};
-use crate::{TypeRef, attribute, types};
+use crate::{Span, TypeRef, attribute, types};
 
 /// A function as declared.
 #[derive(Debug)]
 pub struct Function<'a> {
     /// Its name.
     pub ident: Ident<'a>,
+    /// The word `fn`.
+    pub keyword: Span,
+    /// Whether `async` stands in front of it.
+    pub is_async: bool,
+    /// The parameters in angle brackets, brackets included.
+    pub generics: Option<Span>,
+    /// `-> Type`.
+    pub output: Option<Span>,
+    /// Everything behind the visibility and in front of the body: `async fn name(…) -> Type where …`.
+    pub signature: Span,
     inputs: Cursor<'a>,
 }
 
 /// One parameter of a function.
 #[derive(Clone, Debug)]
-pub enum Parameter {
-    /// `self` in any form.
-    Receiver,
-    /// A pattern with a type.
-    Typed(TypeRef),
+pub struct Parameter {
+    /// The whole parameter, without attributes.
+    pub span: Span,
+    /// Its type; `None` for `self` in any form.
+    pub ty: Option<TypeRef>,
 }
 
 impl Function<'_> {
     /// Reads the parameters.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is not formed as a parameter.
     pub fn parameters(&self) -> Result<Vec<Parameter>, Malformed> {
         let mut cursor = self.inputs;
         let mut parameters = Vec::new();
         while !cursor.is_end() {
             attribute::read_outer(&mut cursor, &mut Vec::new())?;
-            parameters.push(parameter(&mut cursor)?);
+            let start = cursor;
+            let ty = parameter(&mut cursor)?;
+            let span = cursor.span_since(start);
+            parameters.push(Parameter { span, ty });
             if !cursor.is_end() {
                 cursor.expect(b',')?;
             }
@@ -37,24 +54,49 @@ impl Function<'_> {
     }
 }
 
-/// From `fn` to behind the body, or behind the semicolon in its place.
-pub(super) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Function<'a>, Malformed> {
+/// Reads from `fn` to behind the body, or behind the semicolon in its place; `start` is in front of words like `async`.
+pub(super) fn read<'a>(
+    start: Cursor<'a>,
+    is_async: bool,
+    cursor: &mut Cursor<'a>,
+) -> Result<Function<'a>, Malformed> {
+    let keyword = cursor.span();
     cursor.skip();
     let ident = cursor.ident()?;
+    let mut generics = None;
     if cursor.is_punct(b'<') {
+        let angles = *cursor;
         types::pass_angles(cursor);
+        generics = Some(cursor.span_since(angles));
     }
     let Some(inputs) = cursor.group(Delimiter::Paren) else {
         return Err(cursor.expected("`(`"));
     };
+    let mut output = None;
+    if cursor.is_pair(b'-', b'>') {
+        let arrow = *cursor;
+        cursor.eat_pair(b'-', b'>');
+        types::pass(cursor);
+        output = Some(cursor.span_since(arrow));
+    }
     pass_header(cursor);
+    let signature = cursor.span_since(start);
     if !cursor.eat(b';') && cursor.group(Delimiter::Brace).is_none() {
         return Err(cursor.expected("`{` or `;`"));
     }
-    Ok(Function { ident, inputs })
+    Ok(Function {
+        ident,
+        keyword,
+        is_async,
+        generics,
+        output,
+        signature,
+        inputs,
+    })
 }
 
-fn parameter(cursor: &mut Cursor<'_>) -> Result<Parameter, Malformed> {
+/// Returns the type; `None` for `self`.
+fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Malformed> {
     let mut ahead = *cursor;
     if ahead.eat(b'&') && ahead.kind() == Kind::Lifetime {
         ahead.skip();
@@ -65,7 +107,7 @@ fn parameter(cursor: &mut Cursor<'_>) -> Result<Parameter, Malformed> {
         if cursor.eat(b':') {
             TypeRef::read(cursor)?;
         }
-        return Ok(Parameter::Receiver);
+        return Ok(None);
     }
     loop {
         if cursor.is_end() || cursor.is_punct(b',') {
@@ -73,9 +115,56 @@ fn parameter(cursor: &mut Cursor<'_>) -> Result<Parameter, Malformed> {
         }
         if !cursor.eat_pair(b':', b':') {
             if cursor.eat(b':') {
-                return TypeRef::read(cursor).map(Parameter::Typed);
+                return TypeRef::read(cursor).map(Some);
             }
             cursor.skip();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Span;
+    use crate::grammar::{ItemKind, Items};
+    use crate::token::lex;
+
+    fn check(source: &str, signature: &str, [generics, output]: [Option<&str>; 2], parameters: &[&str]) {
+        let tokens = lex(source).expect("tokens");
+        let item = Items::new(tokens.cursor(), None).read().expect("an item");
+        let Some(ItemKind::Function(function)) = item.map(|item| item.kind) else {
+            panic!("{source} is no function");
+        };
+        let text = |span: Span| &source[span.range()];
+        assert_eq!(text(function.signature), signature, "{source}");
+        assert_eq!(text(function.keyword), "fn", "{source}");
+        assert_eq!(function.is_async, signature.contains("async"), "{source}");
+        assert_eq!(function.generics.map(text), generics, "{source}");
+        assert_eq!(function.output.map(text), output, "{source}");
+        let found = function.parameters().expect("parameters");
+        let found: Vec<_> = found.iter().map(|each| text(each.span)).collect();
+        assert_eq!(found, parameters, "{source}");
+    }
+
+    #[test]
+    fn parts_of_a_signature() {
+        check("fn f() {}", "fn f()", [None, None], &[]);
+        check(
+            "#[a] pub(crate) async unsafe fn f<T: Fn() -> u8>(#[b] (a, b): (u8, T), c: &'a [u8; 2],) -> impl Fn() -> T where T: A { x }",
+            "async unsafe fn f<T: Fn() -> u8>(#[b] (a, b): (u8, T), c: &'a [u8; 2],) -> impl Fn() -> T where T: A",
+            [Some("<T: Fn() -> u8>"), Some("-> impl Fn() -> T")],
+            &["(a, b): (u8, T)", "c: &'a [u8; 2]"],
+        );
+        check(
+            "extern \"C\" fn f(&'a mut self, x: u8) -> A<{ 1 }>;",
+            "extern \"C\" fn f(&'a mut self, x: u8) -> A<{ 1 }>",
+            [None, Some("-> A<{ 1 }>")],
+            &["&'a mut self", "x: u8"],
+        );
+        check(
+            "const fn f(self: Box<Self>) -> ! {}",
+            "const fn f(self: Box<Self>) -> !",
+            [None, Some("-> !")],
+            &["self: Box<Self>"],
+        );
     }
 }

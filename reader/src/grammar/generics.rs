@@ -1,26 +1,44 @@
-//! `<'a, T: Bound = Default, const N: usize>`.
+//! `<'a, T: Bound = Default, const N: usize>` and `where` clauses.
 
-use crate::token::{Cursor, Delimiter, Ident, Kind, Malformed};
+use super::pass_header;
+use crate::token::{Cursor, Delimiter, Ident, Malformed};
 use crate::{Span, TypeRef, attribute, types};
 
-/// The parameters of an item, without lifetimes.
+/// The parameters of an item.
 #[derive(Debug, Default)]
 pub struct Generics<'a> {
-    /// In order.
+    /// The parameters, in source order.
     pub list: Vec<Generic<'a>>,
+    /// The predicates of the `where` clause, without the word; `None` where there are none.
+    pub predicates: Option<Span>,
 }
 
 /// One parameter.
 #[derive(Debug)]
-pub enum Generic<'a> {
-    /// A type, and what it is when it is not given.
-    Type(Ident<'a>, Option<TypeRef>),
-    /// A constant.
-    Const(Span),
+pub struct Generic<'a> {
+    /// The sort of parameter.
+    pub kind: GenericKind,
+    /// The name; that of a lifetime begins with its tick.
+    pub ident: Ident<'a>,
+    /// The parameter with its bounds, or with the type of a constant, and without its default.
+    pub declaration: Span,
+    /// The type that stands in for a type parameter where none is given.
+    pub default: Option<TypeRef>,
+}
+
+/// The sorts of parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GenericKind {
+    /// `'a: 'b`.
+    Lifetime,
+    /// `T: Bound = Default`.
+    Type,
+    /// `const N: usize = 1`.
+    Const,
 }
 
 impl<'a> Generics<'a> {
-    /// Reads the parameters, if there are any.
+    /// Reads the parameters, if there are any. A `where` clause comes later in an item.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Malformed> {
         let mut generics = Generics::default();
         if !cursor.eat(b'<') {
@@ -28,43 +46,117 @@ impl<'a> Generics<'a> {
         }
         while !cursor.eat(b'>') {
             attribute::read_outer(cursor, &mut Vec::new())?;
-            generics.list.extend(parameter(cursor)?);
+            generics.list.push(parameter(cursor)?);
             if !cursor.eat(b',') && !cursor.is_punct(b'>') {
                 return Err(cursor.expected("`,` or `>`"));
             }
         }
         Ok(generics)
     }
+
+    /// Reads the `where` clause, if it is next.
+    pub(super) fn read_predicates(&mut self, cursor: &mut Cursor<'a>) {
+        if !cursor.eat_word("where") {
+            return;
+        }
+        let start = *cursor;
+        pass_header(cursor);
+        if !cursor.is_at(start) {
+            self.predicates = Some(cursor.span_since(start));
+        }
+    }
 }
 
-fn parameter<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Generic<'a>>, Malformed> {
+fn parameter<'a>(cursor: &mut Cursor<'a>) -> Result<Generic<'a>, Malformed> {
     let start = *cursor;
-    if cursor.kind() == Kind::Lifetime {
-        cursor.skip();
+    if let Some(ident) = cursor.lifetime() {
         pass_bounds(cursor);
-        return Ok(None);
+        return Ok(Generic {
+            kind: GenericKind::Lifetime,
+            ident,
+            declaration: cursor.span_since(start),
+            default: None,
+        });
     }
     if cursor.eat_word("const") {
-        cursor.ident()?;
+        let ident = cursor.ident()?;
         cursor.expect(b':')?;
         types::pass(cursor);
+        let declaration = cursor.span_since(start);
         if cursor.eat(b'=') && cursor.group(Delimiter::Brace).is_none() {
             types::pass(cursor);
         }
-        return Ok(Some(Generic::Const(cursor.span_since(start))));
+        return Ok(Generic {
+            kind: GenericKind::Const,
+            ident,
+            declaration,
+            default: None,
+        });
     }
     let ident = cursor.ident()?;
     pass_bounds(cursor);
+    let declaration = cursor.span_since(start);
     let default = if cursor.eat(b'=') {
         Some(TypeRef::read(cursor)?)
     } else {
         None
     };
-    Ok(Some(Generic::Type(ident, default)))
+    Ok(Generic {
+        kind: GenericKind::Type,
+        ident,
+        declaration,
+        default,
+    })
 }
 
 fn pass_bounds(cursor: &mut Cursor<'_>) {
     if cursor.eat(b':') {
         types::pass(cursor);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::grammar::{ItemKind, Items};
+    use crate::token::lex;
+
+    fn check(source: &str, declarations: &[&str], defaults: &[&str], predicates: Option<&str>) {
+        let tokens = lex(source).expect("tokens");
+        let item = Items::new(tokens.cursor(), None).read().expect("an item");
+        let Some(ItemKind::Type(ty)) = item.map(|item| item.kind) else {
+            panic!("{source} is no type");
+        };
+        let generics = &ty.generics;
+        let text = |span: crate::Span| &source[span.range()];
+        let declared: Vec<_> = generics.list.iter().map(|each| text(each.declaration)).collect();
+        assert_eq!(declared, declarations, "{source}");
+        let found: Vec<_> = generics
+            .list
+            .iter()
+            .filter_map(|each| each.default.as_ref())
+            .collect();
+        let found: Vec<_> = found.into_iter().map(|ty| text(ty.span)).collect();
+        assert_eq!(found, defaults, "{source}");
+        assert_eq!(generics.predicates.map(text), predicates, "{source}");
+    }
+
+    #[test]
+    fn declarations_and_predicates() {
+        check("struct S;", &[], &[], None);
+        check(
+            "struct S<'a: 'static, #[x] T: A<B = C> + 'a = Vec<u8>, const N: usize = { 1 }>(T);",
+            &["'a: 'static", "T: A<B = C> + 'a", "const N: usize"],
+            &["Vec<u8>"],
+            None,
+        );
+        check(
+            "struct S<T,>(T) where T: Fn(u8) -> Vec<u8>, for<'a> &'a T: Copy,;",
+            &["T"],
+            &[],
+            Some("T: Fn(u8) -> Vec<u8>, for<'a> &'a T: Copy,"),
+        );
+        check("enum E<T:> where T: A { B(T) }", &["T:"], &[], Some("T: A"));
+        check("struct S<T> where { a: T }", &["T"], &[], None);
+        check("union U<T> where T: Copy { a: T }", &["T"], &[], Some("T: Copy"));
     }
 }

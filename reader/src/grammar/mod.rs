@@ -11,13 +11,13 @@ mod implementation;
 
 pub use data::{Body, FieldItem, Fields, TypeItem, VariantItem};
 pub use function::{Function, Parameter};
-pub use generics::{Generic, Generics};
+pub use generics::{Generic, GenericKind, Generics};
 pub use implementation::Implementation;
 
 use crate::attribute::{self, Attribute};
 use crate::cfg::{Cfg, Conditions};
 use crate::token::{Cursor, Delimiter, Ident, Kind, Malformed};
-use crate::{Span, TypeRef};
+use crate::{Span, TypeRef, types};
 
 /// Reads items one after the other, with `cfg` and `cfg_attr` applied.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub struct Item<'a> {
     pub active: bool,
     /// The conditions on the item and on its parts that a reader may want to hear of.
     pub conditions: Conditions<'a>,
+    /// `pub`, `pub(crate)` and the like; `None` where there is none.
+    pub visibility: Option<Span>,
     /// The whole item.
     pub span: Span,
     /// What it is.
@@ -143,6 +145,7 @@ impl<'a, 'c> Items<'a, 'c> {
         let mut conditions = Conditions::default();
         let mut active = configure(&mut attrs, self.cfg, &mut conditions);
         let cfg = self.cfg.filter(|_| active);
+        let visibility = read_visibility(&mut self.cursor);
         let mut kind = kind(&mut self.cursor, cfg, &mut conditions)?;
         let mut inside = Span::default();
         if let ItemKind::Module(_, Some(content))
@@ -160,6 +163,7 @@ impl<'a, 'c> Items<'a, 'c> {
             written: [front, inside],
             active,
             conditions,
+            visibility,
             span: self.cursor.span_since(start),
             kind: if active { kind } else { ItemKind::Other },
         }))
@@ -184,7 +188,6 @@ fn kind<'a>(
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
 ) -> Result<ItemKind<'a>, Malformed> {
-    pass_visibility(cursor);
     let start = *cursor;
     if !matches!(start.kind(), Kind::Ident | Kind::RawIdent | Kind::Punct(b':')) {
         return Err(start.expected("an item"));
@@ -227,10 +230,16 @@ fn kind<'a>(
 
 /// What words like `unsafe` can stand in front of.
 fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Malformed> {
+    let start = *cursor;
+    let mut is_async = false;
     let mut foreign = false;
     while cursor.kind() == Kind::Ident {
         match cursor.text() {
-            "fn" => return function::read(cursor).map(ItemKind::Function).map(Some),
+            "fn" => {
+                return function::read(start, is_async, cursor)
+                    .map(ItemKind::Function)
+                    .map(Some);
+            }
             "impl" => return implementation::read(cursor).map(ItemKind::Impl).map(Some),
             "trait" => return trait_item(cursor).map(Some),
             "mod" => return module(cursor).map(Some),
@@ -243,7 +252,11 @@ fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Malfor
                 cursor.skip();
                 cursor.literal();
             }
-            "const" | "async" | "unsafe" | "safe" | "default" | "auto" | "gen" => cursor.skip(),
+            "async" => {
+                is_async = true;
+                cursor.skip();
+            }
+            "const" | "unsafe" | "safe" | "default" | "auto" | "gen" => cursor.skip(),
             _ => break,
         }
     }
@@ -280,15 +293,18 @@ fn module<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
 fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Malformed> {
     cursor.skip();
     let ident = cursor.ident()?;
-    let generics = Generics::read(cursor)?;
-    // Bounds in a trait, and a `where` clause.
-    pass_header(cursor);
+    let mut generics = Generics::read(cursor)?;
+    // Bounds in a trait.
+    if cursor.is_punct(b':') {
+        types::pass(cursor);
+    }
+    generics.read_predicates(cursor);
     let target = if cursor.eat(b'=') {
         Some(TypeRef::read(cursor)?)
     } else {
         None
     };
-    pass_header(cursor);
+    generics.read_predicates(cursor);
     cursor.expect(b';')?;
     Ok(Alias {
         ident,
@@ -338,7 +354,13 @@ fn macro_call<'a>(cursor: &mut Cursor<'a>) -> Result<Macro<'a>, Malformed> {
     Ok(Macro { path, body, span })
 }
 
-/// Passes `pub`, `pub(crate)`, `pub(in path)`.
+/// Reads `pub`, `pub(crate)`, `pub(in path)`, if it is next.
+fn read_visibility(cursor: &mut Cursor<'_>) -> Option<Span> {
+    let start = *cursor;
+    pass_visibility(cursor);
+    (!cursor.is_at(start)).then(|| cursor.span_since(start))
+}
+
 fn pass_visibility(cursor: &mut Cursor<'_>) {
     if !cursor.eat_word("pub") {
         return;

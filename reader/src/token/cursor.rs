@@ -158,6 +158,15 @@ impl<'a> Cursor<'a> {
         })
     }
 
+    /// Passes a lifetime, if one is next; its name begins with the tick.
+    pub fn lifetime(&mut self) -> Option<Ident<'a>> {
+        (self.kind() == Kind::Lifetime).then(|| {
+            let (text, span) = (self.text(), self.span());
+            self.at += 1;
+            Ident { text, span }
+        })
+    }
+
     /// Reads a name, which is no keyword.
     pub fn ident(&mut self) -> Result<Ident<'a>, Malformed> {
         let here = *self;

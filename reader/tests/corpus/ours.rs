@@ -1,10 +1,8 @@
 //! A file as the readers of this crate see it.
 
-use rbuilder_reader::grammar::{
-    Body, Fields, Function, Generic, Generics, Item, ItemKind, Items, Parameter, TypeItem,
-};
+use rbuilder_reader::grammar::{Body, Fields, Function, Generics, Item, ItemKind, Items, TypeItem};
 use rbuilder_reader::token::{Cursor, Malformed, lex};
-use rbuilder_reader::{Attribute, TypeKind, TypeRef};
+use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef};
 
 use super::{COMMENTED, squeezed};
 
@@ -37,6 +35,10 @@ impl Outline<'_> {
 
     fn item(&mut self, item: Item<'_>) -> Result<(), Malformed> {
         self.attrs(&item.attrs);
+        if matches!(item.kind, ItemKind::Type(_) | ItemKind::Function(_)) {
+            let visibility = item.visibility.map(|span| self.source(span));
+            self.line(visibility.unwrap_or_default());
+        }
         match item.kind {
             ItemKind::Type(item) => self.type_item(&item),
             ItemKind::Function(function) => self.function(&function)?,
@@ -80,7 +82,7 @@ impl Outline<'_> {
     fn type_item(&mut self, item: &TypeItem<'_>) {
         self.line(format!("type {}", item.ident.text));
         match &item.body {
-            Body::Union => {}
+            Body::Union => self.generics(&item.generics),
             Body::Struct(fields) => {
                 self.generics(&item.generics);
                 self.fields(fields);
@@ -106,10 +108,14 @@ impl Outline<'_> {
 
     fn function(&mut self, function: &Function<'_>) -> Result<(), Malformed> {
         self.line(format!("fn {}", function.ident.text));
+        self.line(self.source(function.signature));
+        for part in [function.generics, function.output].into_iter().flatten() {
+            self.line(self.source(part));
+        }
         for parameter in function.parameters()? {
-            let line = match parameter {
-                Parameter::Receiver => "self".to_owned(),
-                Parameter::Typed(ty) => self.ty(&ty),
+            let line = match parameter.ty {
+                None => "self".to_owned(),
+                Some(ty) => self.ty(&ty),
             };
             self.line(line);
         }
@@ -118,12 +124,17 @@ impl Outline<'_> {
 
     fn generics(&mut self, generics: &Generics<'_>) {
         for generic in &generics.list {
-            let line = match generic {
-                Generic::Type(ident, None) => format!("<{}>", ident.text),
-                Generic::Type(ident, Some(default)) => format!("<{} = {}>", ident.text, self.ty(default)),
-                Generic::Const(_) => "<const>".to_owned(),
-            };
-            self.line(line);
+            let name = generic.ident.text.trim_start_matches('\'');
+            self.line(format!("parameter {name}"));
+            self.line(self.source(generic.declaration));
+            if let Some(default) = &generic.default {
+                let default = self.ty(default);
+                self.line(format!("= {default}"));
+            }
+        }
+        if let Some(predicates) = generics.predicates {
+            self.line("where");
+            self.line(self.source(predicates));
         }
     }
 
@@ -144,6 +155,15 @@ impl Outline<'_> {
             TypeKind::Other(text) if text.contains("//") || text.contains("/*") => COMMENTED.to_owned(),
             TypeKind::Other(text) => format!("other {}", squeezed(text)),
         }
+    }
+
+    /// What is written in a place.
+    fn source(&self, span: Span) -> String {
+        let text = &self.text[span.range()];
+        if text.contains("//") || text.contains("/*") {
+            return COMMENTED.to_owned();
+        }
+        squeezed(text)
     }
 
     /// What is left up to the semicolon.

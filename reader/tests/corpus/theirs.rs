@@ -4,7 +4,7 @@ use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{
     Attribute, Expr, ExprLit, Fields, FnArg, GenericArgument, GenericParam, Generics, ImplItem, Item, Lit,
-    Meta, PathArguments, Signature, TraitItem, Type,
+    Meta, PathArguments, ReturnType, Signature, TraitItem, Type,
 };
 
 use super::squeezed;
@@ -28,12 +28,14 @@ impl Outline {
         match item {
             Item::Struct(item) => {
                 self.attrs(&item.attrs);
+                self.source(&item.vis);
                 self.line(format!("type {}", item.ident.unraw()));
                 self.generics(&item.generics);
                 self.fields(&item.fields);
             }
             Item::Enum(item) => {
                 self.attrs(&item.attrs);
+                self.source(&item.vis);
                 self.line(format!("type {}", item.ident.unraw()));
                 self.generics(&item.generics);
                 for variant in &item.variants {
@@ -44,12 +46,15 @@ impl Outline {
             }
             Item::Union(item) => {
                 self.attrs(&item.attrs);
+                self.source(&item.vis);
                 self.line(format!("type {}", item.ident.unraw()));
+                self.generics(&item.generics);
             }
             Item::Fn(item) => {
                 // Attributes within a body are not looked for.
                 let outer: Vec<_> = item.attrs.iter().filter(|attr| is_outer(attr)).cloned().collect();
                 self.attrs(&outer);
+                self.source(&item.vis);
                 self.signature(&item.sig);
             }
             Item::Impl(item) => {
@@ -115,6 +120,7 @@ impl Outline {
             ImplItem::Fn(item) => {
                 let outer: Vec<_> = item.attrs.iter().filter(|attr| is_outer(attr)).cloned().collect();
                 self.attrs(&outer);
+                self.source(&item.vis);
                 self.signature(&item.sig);
             }
             ImplItem::Const(item) => self.other(&item.attrs),
@@ -137,6 +143,7 @@ impl Outline {
             TraitItem::Fn(item) => {
                 let outer: Vec<_> = item.attrs.iter().filter(|attr| is_outer(attr)).cloned().collect();
                 self.attrs(&outer);
+                self.line("");
                 self.signature(&item.sig);
             }
             TraitItem::Const(item) => self.other(&item.attrs),
@@ -173,6 +180,13 @@ impl Outline {
 
     fn signature(&mut self, signature: &Signature) {
         self.line(format!("fn {}", signature.ident.unraw()));
+        self.source(signature);
+        if signature.generics.lt_token.is_some() {
+            self.source(&signature.generics);
+        }
+        if matches!(signature.output, ReturnType::Type(..)) {
+            self.source(&signature.output);
+        }
         for input in &signature.inputs {
             self.line(match input {
                 FnArg::Receiver(_) => "self".to_owned(),
@@ -194,15 +208,37 @@ impl Outline {
 
     fn generics(&mut self, generics: &Generics) {
         for param in &generics.params {
-            match param {
-                GenericParam::Type(param) => match &param.default {
-                    Some((_, default)) => self.line(format!("<{} = {}>", param.ident.unraw(), ty(default))),
-                    None => self.line(format!("<{}>", param.ident.unraw())),
-                },
-                GenericParam::Const(_) => self.line("<const>"),
-                GenericParam::Lifetime(_) => {}
+            let mut declaration = param.clone();
+            let (name, default) = match &mut declaration {
+                GenericParam::Type(param) => {
+                    param.attrs.clear();
+                    (param.ident.unraw(), param.default.take())
+                }
+                GenericParam::Const(param) => {
+                    param.attrs.clear();
+                    param.default = None;
+                    (param.ident.unraw(), None)
+                }
+                GenericParam::Lifetime(param) => {
+                    param.attrs.clear();
+                    (param.lifetime.ident.unraw(), None)
+                }
+            };
+            self.line(format!("parameter {name}"));
+            self.source(&declaration);
+            if let Some(default) = default {
+                self.line(format!("= {}", ty(&default.1)));
             }
         }
+        let predicates = generics.where_clause.iter().map(|clause| &clause.predicates);
+        for predicates in predicates.filter(|predicates| !predicates.is_empty()) {
+            self.line("where");
+            self.source(predicates);
+        }
+    }
+
+    fn source(&mut self, tokens: &impl ToTokens) {
+        self.line(squeezed(&tokens.to_token_stream().to_string()));
     }
 
     fn attrs(&mut self, attrs: &[Attribute]) {
