@@ -178,14 +178,15 @@ fn manifests(
     report: &mut Report,
     each: &mut dyn FnMut(OutputFile),
 ) {
-    let Some(manifests) = cargo::read(sources, options, report) else {
+    let Some(manifests) = cargo::read_manifests(sources, options, report) else {
         return;
     };
     let k8s_openapi = manifests.k8s_openapi;
     let minor = k8s_openapi.minor().or(options.kubernetes);
     let kubernetes = KubernetesTypes::choose(minor, k8s_openapi.place);
     let build = collect::Build::Asked;
-    let mut collected = collect::collect(sources, manifests.packages, kubernetes, build, options, report);
+    let mut collected =
+        collect::collect_packages(sources, manifests.packages, kubernetes, build, options, report);
     orphan::warn_of_orphans(sources, options, &collected, report);
     let package = &mut collected.package;
     origin::name_files(package);

@@ -18,7 +18,7 @@ pub(crate) fn name_files(package: &mut Package) {
 }
 
 /// The place of a rule; nothing for rules that a marker other than `cel` stands for.
-pub(crate) fn place(origin: Origin) -> Option<Place> {
+pub(crate) fn place_of(origin: Origin) -> Option<Place> {
     let (start, end) = origin.span?;
     Some(Place {
         file: FileId(origin.file as usize),

@@ -13,7 +13,7 @@ use rbuilder_syntax::Type;
 use crate::package::{Direction, ModuleId, Package, TypeId};
 use crate::place::Place;
 use crate::report::Report;
-use crate::resolve::{Bindings, Resolver, Scope, Target, Ty, lookup};
+use crate::resolve::{Bindings, Resolver, Scope, Target, Ty, lookup_path};
 use crate::serde_forms;
 
 /// An item with its type arguments.
@@ -209,7 +209,7 @@ impl<'a> Schemas<'a> {
         // Every slot is tried, so that one mistake does not hide the next.
         let slots: Vec<Option<Slot>> = model.slots.iter().map(|ty| self.slot(ty, scope)).collect();
         let slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
-        for (site, warning) in serde_forms::doubts(&model.container, &slots) {
+        for (site, warning) in serde_forms::find_doubts(&model.container, &slots) {
             let place = Place {
                 file: item.file,
                 span: span_of(model, &site),
@@ -377,7 +377,7 @@ fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
         let TypeKind::Path(segments, _) = &one.self_type.kind else {
             continue;
         };
-        if let Target::Type(id) = lookup(package, one.module, segments) {
+        if let Target::Type(id) = lookup_path(package, one.module, segments) {
             found.entry(id).or_default().push(one.direction);
         }
     }

@@ -28,7 +28,7 @@ pub(crate) fn key_form(key: &Ty) -> KeyForm {
 }
 
 /// Returns the possible mistakes in the fields of a container, with their places.
-pub(crate) fn doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, Doubt)> {
+pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, Doubt)> {
     let fields = match &container.shape {
         Shape::Object(fields) => fields.as_slice(),
         Shape::Transparent(_) | Shape::Enum { .. } => &[],

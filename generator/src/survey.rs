@@ -19,7 +19,7 @@ use rbuilder_syntax::{
 
 use crate::Options;
 use crate::cargo;
-use crate::collect::{Build, Collected, collect};
+use crate::collect::{Build, Collected, collect_packages};
 use crate::kubernetes_types::KubernetesTypes;
 use crate::package::Package;
 use crate::place::Files;
@@ -140,16 +140,18 @@ pub(crate) fn may_hold_markers(text: &str) -> bool {
 /// Collects a build without its diagnostics: the run itself says what is wrong with the source.
 fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Collected, Files) {
     let mut report = Report::default();
-    let packages = cargo::read(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
+    let packages =
+        cargo::read_manifests(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
     let kubernetes = KubernetesTypes::default();
-    let collected = collect(sources, packages, kubernetes, build, options, &mut report);
+    let collected = collect_packages(sources, packages, kubernetes, build, options, &mut report);
     (collected, report.files)
 }
 
 /// The Rust files here and in the packages that are read, with those that builds read.
 fn rust_files(sources: &dyn Sources, options: &Options, read: &BTreeSet<String>) -> BTreeSet<String> {
     let mut report = Report::default();
-    let packages = cargo::read(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
+    let packages =
+        cargo::read_manifests(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
     let mut files = read.clone();
     let mut folders: Vec<(String, usize)> = packages.into_iter().map(|package| (package.folder, 0)).collect();
     folders.push((String::new(), 0));

@@ -50,7 +50,13 @@ impl File {
         let text = match sources.text(&path) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(None),
-            Err(reason) => return Err(error(&path, 0..0, format!("`{path}` cannot be read: {reason}"))),
+            Err(reason) => {
+                return Err(manifest_error(
+                    &path,
+                    0..0,
+                    format!("`{path}` cannot be read: {reason}"),
+                ));
+            }
         };
         match Document::parse(text) {
             Ok(document) => Ok(Some(File {
@@ -61,7 +67,7 @@ impl File {
             Err(problem) => {
                 let range = problem.span().unwrap_or(0..0);
                 let message = format!("`{path}` is not TOML: {}", problem.message());
-                Err(error(&path, range, message))
+                Err(manifest_error(&path, range, message))
             }
         }
     }
@@ -71,7 +77,7 @@ impl File {
     }
 
     pub(super) fn table(&self, key: &str) -> Option<&dyn TableLike> {
-        table(self.root(), key)
+        table_at(self.root(), key)
     }
 
     /// A complaint about an item of this file; about all of it where there is none.
@@ -79,13 +85,13 @@ impl File {
         let range = at.and_then(Item::span).unwrap_or(0..0);
         Diagnostic {
             help: (!help.is_empty()).then(|| help.to_owned()),
-            ..error(&self.path, range, message)
+            ..manifest_error(&self.path, range, message)
         }
     }
 }
 
 /// A complaint about a manifest.
-pub(super) fn error(path: &str, range: Range<usize>, message: impl Into<String>) -> Diagnostic {
+pub(super) fn manifest_error(path: &str, range: Range<usize>, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         path: path.to_owned(),
         range,
@@ -95,19 +101,19 @@ pub(super) fn error(path: &str, range: Range<usize>, message: impl Into<String>)
     }
 }
 
-pub(super) fn table<'a>(table: &'a dyn TableLike, key: &str) -> Option<&'a dyn TableLike> {
+pub(super) fn table_at<'a>(table: &'a dyn TableLike, key: &str) -> Option<&'a dyn TableLike> {
     table.get(key)?.as_table_like()
 }
 
-pub(super) fn text<'a>(table: &'a dyn TableLike, key: &str) -> Option<&'a str> {
+pub(super) fn string_at<'a>(table: &'a dyn TableLike, key: &str) -> Option<&'a str> {
     table.get(key)?.as_str()
 }
 
-pub(super) fn truth(table: &dyn TableLike, key: &str) -> Option<bool> {
+pub(super) fn bool_at(table: &dyn TableLike, key: &str) -> Option<bool> {
     table.get(key)?.as_bool()
 }
 
-pub(super) fn texts<'a>(table: &'a dyn TableLike, key: &str) -> impl Iterator<Item = &'a str> {
+pub(super) fn strings_at<'a>(table: &'a dyn TableLike, key: &str) -> impl Iterator<Item = &'a str> {
     let list = table.get(key).and_then(Item::as_array);
     list.into_iter().flatten().filter_map(|value| value.as_str())
 }

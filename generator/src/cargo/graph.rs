@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use toml_edit::{Item, TableLike};
 
-use super::file::{File, Files, table, text, texts, truth};
+use super::file::{File, Files, bool_at, string_at, strings_at, table_at};
 use super::manifest::{K8sOpenapi, Manifest};
 use super::metadata::Selection;
 use super::targets;
@@ -85,7 +85,7 @@ impl<'a> Graph<'a> {
         let root = self.root(&file);
         let index = self.nodes.len();
         self.by_folder.insert(folder.to_owned(), index);
-        let library = targets::library(&file, self.sources).filter(|_| !targets::is_proc_macro(&file));
+        let library = targets::find_library(&file, self.sources).filter(|_| !targets::is_proc_macro(&file));
         self.nodes.push(Node {
             wanted: wanted(&file, root.as_deref(), with_dev),
             file,
@@ -154,7 +154,7 @@ impl<'a> Graph<'a> {
     pub(super) fn name(&self, index: Index) -> &str {
         let package = self.nodes[index].file.table("package");
         package
-            .and_then(|package| text(package, "name"))
+            .and_then(|package| string_at(package, "name"))
             .unwrap_or_default()
     }
 
@@ -185,7 +185,7 @@ impl<'a> Graph<'a> {
             // The name of an optional dependency is a feature, unless `dep:` is used for it.
             return self.enable(index, feature);
         };
-        let implied: Vec<String> = texts(features, feature).map(str::to_owned).collect();
+        let implied: Vec<String> = strings_at(features, feature).map(str::to_owned).collect();
         for name in implied {
             match (name.strip_prefix("dep:"), name.split_once('/')) {
                 (Some(key), _) => self.enable(index, key),
@@ -223,7 +223,7 @@ impl<'a> Graph<'a> {
                 let range = node.wanted[key].at.clone().unwrap_or(0..0);
                 let message = format!("the path crate `{key}` has no `Cargo.toml` in `{folder}`");
                 self.report
-                    .push(super::file::error(&node.file.path, range, message));
+                    .push(super::file::manifest_error(&node.file.path, range, message));
             }
             return;
         };
@@ -318,7 +318,7 @@ fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, 
         .chain(platforms.filter_map(|(_, platform)| platform.as_table_like()));
     for holder in tables {
         let keys = [Some("dependencies"), with_dev.then_some("dev-dependencies")];
-        for dependencies in keys.into_iter().flatten().filter_map(|key| table(holder, key)) {
+        for dependencies in keys.into_iter().flatten().filter_map(|key| table_at(holder, key)) {
             for (key, item) in dependencies.iter() {
                 found
                     .entry(key.to_owned())
@@ -331,8 +331,8 @@ fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, 
 
 fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wanted {
     let own = item.as_table_like();
-    let inherits = workspace::inherits(item);
-    let of_workspace = root.and_then(|root| table(root.table("workspace")?, "dependencies")?.get(key));
+    let inherits = workspace::is_inherited(item);
+    let of_workspace = root.and_then(|root| table_at(root.table("workspace")?, "dependencies")?.get(key));
     let source = if inherits { of_workspace } else { Some(item) };
     let spec = source.and_then(Item::as_table_like);
     let home = if inherits {
@@ -341,22 +341,24 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
         &file.folder
     };
 
-    let package = spec.and_then(|spec| text(spec, "package"));
+    let package = spec.and_then(|spec| string_at(spec, "package"));
     let name = package.unwrap_or(key);
-    let path = spec.and_then(|spec| text(spec, "path"));
+    let path = spec.and_then(|spec| string_at(spec, "path"));
     // What has a known schema is not read: a checkout of `kube` says no more than its name does.
     let path = path.filter(|_| !resolve::is_known_crate(&name.replace('-', "_")));
     let tables = [own.filter(|_| inherits), spec].into_iter().flatten();
-    let asked = tables.flat_map(|table| texts(table, "features"));
+    let asked = tables.flat_map(|table| strings_at(table, "features"));
     let default = |table: Option<&dyn TableLike>| {
-        table.and_then(|table| truth(table, "default-features").or_else(|| truth(table, "default_features")))
+        table.and_then(|table| {
+            bool_at(table, "default-features").or_else(|| bool_at(table, "default_features"))
+        })
     };
     let default = default(spec) != Some(false) || (inherits && default(own) == Some(true));
     Wanted {
         package: name.to_owned(),
         renamed: package.is_some(),
         folder: path.map(|path| join(home, path)),
-        optional: own.and_then(|own| truth(own, "optional")) == Some(true),
+        optional: own.and_then(|own| bool_at(own, "optional")) == Some(true),
         features: asked
             .map(str::to_owned)
             .chain(default.then(|| "default".to_owned()))
@@ -382,9 +384,9 @@ fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
 /// Returns whether paths begin at the root of the crate, as they did before edition 2018.
 fn is_2015(file: &File, root: Option<&File>) -> bool {
     let own = file.table("package").and_then(|package| package.get("edition"));
-    let of_workspace = || table(root?.table("workspace")?, "package")?.get("edition");
+    let of_workspace = || table_at(root?.table("workspace")?, "package")?.get("edition");
     let edition = match own {
-        Some(own) if workspace::inherits(own) => of_workspace(),
+        Some(own) if workspace::is_inherited(own) => of_workspace(),
         own => own,
     };
     edition

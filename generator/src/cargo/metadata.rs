@@ -3,7 +3,7 @@
 use rbuilder_diagnostic::suggest;
 use toml_edit::{Item, TableLike};
 
-use super::file::{File, table};
+use super::file::{File, table_at};
 use crate::Diagnostic;
 use std::ops::Range;
 
@@ -31,15 +31,15 @@ impl NamedKind {
     /// The complaint that there is no such kind.
     pub(crate) fn problem(&self) -> Diagnostic {
         let message = format!("the package has no kind `{}`", self.name);
-        super::file::error(&self.path, self.range.clone(), message)
+        super::file::manifest_error(&self.path, self.range.clone(), message)
     }
 }
 
 /// Reads the table of a package.
-pub(super) fn read(file: &File) -> Result<Selection, Diagnostic> {
+pub(super) fn read_selection(file: &File) -> Result<Selection, Diagnostic> {
     let Some(item) = file
         .table("package")
-        .and_then(|package| table(package, "metadata"))
+        .and_then(|package| table_at(package, "metadata"))
         .and_then(|metadata| metadata.get("rbuilder"))
     else {
         return Ok(Selection::default());
@@ -60,7 +60,7 @@ pub(super) fn read(file: &File) -> Result<Selection, Diagnostic> {
         .find(|skipped| only.iter().flatten().any(|named| named.name == skipped.name));
     if let Some(NamedKind { name, path, range }) = twice {
         let message = format!("`{name}` is in `only` and in `skip`");
-        return Err(super::file::error(path, range.clone(), message));
+        return Err(super::file::manifest_error(path, range.clone(), message));
     }
     Ok(Selection { only, skip })
 }

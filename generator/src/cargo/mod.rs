@@ -12,7 +12,7 @@ mod workspace;
 
 use std::collections::BTreeSet;
 
-use file::{File, text};
+use file::{File, string_at};
 use graph::{Graph, Index};
 pub(crate) use manifest::{Manifest, Manifests};
 pub(crate) use metadata::{NamedKind, Selection};
@@ -24,7 +24,11 @@ use rbuilder_diagnostic::suggest;
 
 /// Reads the manifests of the packages that are asked for and of every path crate they use. Nothing comes back
 /// when the reason has been reported.
-pub(crate) fn read(sources: &dyn Sources, options: &Options, report: &mut Report) -> Option<Manifests> {
+pub(crate) fn read_manifests(
+    sources: &dyn Sources,
+    options: &Options,
+    report: &mut Report,
+) -> Option<Manifests> {
     match find(sources, options, report) {
         Ok(manifests) => (!report.has_errors()).then_some(manifests),
         Err(problem) => {
@@ -38,7 +42,11 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
     let with_dev = !options.examples.is_empty();
     let mut graph = Graph::new(sources, report);
     let Some(here) = graph.files.get("")? else {
-        return Err(file::error("Cargo.toml", 0..0, "there is no `Cargo.toml`"));
+        return Err(file::manifest_error(
+            "Cargo.toml",
+            0..0,
+            "there is no `Cargo.toml`",
+        ));
     };
     let members = members(&here, options, sources, &mut graph, with_dev)?;
     let selected = choose(&here, members, options, &graph)?;
@@ -46,10 +54,10 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
     let mut roots = Vec::new();
     let mut selections = Vec::new();
     for index in &selected {
-        selections.push(metadata::read(graph.file(*index))?);
+        selections.push(metadata::read_selection(graph.file(*index))?);
         roots.push(match options.examples.as_slice() {
-            [] => targets::binaries(graph.file(*index), sources)?,
-            _ => targets::examples(graph.file(*index), sources)?
+            [] => targets::find_binaries(graph.file(*index), sources)?,
+            _ => targets::find_examples(graph.file(*index), sources)?
                 .into_iter()
                 .filter(|(name, _)| options.examples.contains(name))
                 .map(|(_, path)| path)
@@ -96,7 +104,7 @@ fn members(
     let Some(root) = root else {
         return Ok(graph.add("", with_dev).into_iter().collect());
     };
-    let folders = workspace::members(root, sources)?;
+    let folders = workspace::find_members(root, sources)?;
     let mut members: Vec<Index> = folders
         .iter()
         .filter_map(|folder| graph.add(folder, with_dev))
@@ -105,7 +113,7 @@ fn members(
     let mut at = 0;
     while let Some(member) = members.get(at) {
         for used in graph.used_by(*member) {
-            if !members.contains(&used) && workspace::holds(root, graph.folder(used)) {
+            if !members.contains(&used) && workspace::may_hold_member(root, graph.folder(used)) {
                 members.push(used);
             }
         }
@@ -201,7 +209,9 @@ fn check_targets(
         && !found(index)
         && manifests[*index].library.is_none()
     {
-        let name = here.table("package").and_then(|package| text(package, "name"));
+        let name = here
+            .table("package")
+            .and_then(|package| string_at(package, "name"));
         let message = "the package has neither `src/lib.rs` nor `src/main.rs`";
         let help = match name {
             Some(_) => "kinds in examples are read with `--example <name>`",

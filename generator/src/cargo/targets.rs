@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use toml_edit::{Item, TableLike};
 
-use super::file::{File, table, text, truth};
+use super::file::{File, bool_at, string_at, table_at};
 use crate::Diagnostic;
 use crate::sources::{Sources, join};
 
@@ -18,13 +18,13 @@ pub(crate) struct Library {
 }
 
 /// The library, where there is one.
-pub(super) fn library(file: &File, sources: &dyn Sources) -> Option<Library> {
+pub(super) fn find_library(file: &File, sources: &dyn Sources) -> Option<Library> {
     let lib = file.table("lib");
     let name = lib
-        .and_then(|lib| text(lib, "name"))
-        .or_else(|| text(file.table("package")?, "name"))
+        .and_then(|lib| string_at(lib, "name"))
+        .or_else(|| string_at(file.table("package")?, "name"))
         .unwrap_or_default();
-    let path = lib.and_then(|lib| text(lib, "path")).unwrap_or("src/lib.rs");
+    let path = lib.and_then(|lib| string_at(lib, "path")).unwrap_or("src/lib.rs");
     let path = join(&file.folder, path);
     is_file(sources, &path).then(|| Library {
         name: name.replace('-', "_"),
@@ -33,13 +33,13 @@ pub(super) fn library(file: &File, sources: &dyn Sources) -> Option<Library> {
 }
 
 /// The root files of the binaries, by path.
-pub(super) fn binaries(file: &File, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
+pub(super) fn find_binaries(file: &File, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
     let found = targets(file, sources, &BINARIES)?;
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
 /// The name and root file of each example, by name.
-pub(super) fn examples(file: &File, sources: &dyn Sources) -> Result<Vec<(String, String)>, Diagnostic> {
+pub(super) fn find_examples(file: &File, sources: &dyn Sources) -> Result<Vec<(String, String)>, Diagnostic> {
     targets(file, sources, &EXAMPLES)
 }
 
@@ -72,16 +72,16 @@ const EXAMPLES: Sort = Sort {
 fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(String, String)>, Diagnostic> {
     let package = file.table("package");
     let package_name = package
-        .and_then(|package| text(package, "name"))
+        .and_then(|package| string_at(package, "name"))
         .unwrap_or_default();
     let folder = join(&file.folder, sort.folder);
     let mut found: BTreeSet<(String, String)> = BTreeSet::new();
     let mut paths: BTreeSet<String> = BTreeSet::new();
     for written in tables(file.root(), sort.key) {
-        let Some(name) = text(written, "name") else {
+        let Some(name) = string_at(written, "name") else {
             continue;
         };
-        let candidates = match text(written, "path") {
+        let candidates = match string_at(written, "path") {
             Some(path) => vec![join(&file.folder, path)],
             None => {
                 let main = sort.main.filter(|_| name == package_name);
@@ -95,7 +95,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
             found.insert((name.to_owned(), path));
         }
     }
-    if package.and_then(|package| truth(package, sort.auto)) != Some(false) {
+    if package.and_then(|package| bool_at(package, sort.auto)) != Some(false) {
         let main = sort.main.map(|main| join(&file.folder, main));
         let main = main.filter(|path| is_file(sources, path));
         let below = sources.rust_files(&folder).map_err(|reason| {
@@ -141,9 +141,9 @@ fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
 
 /// Returns whether the crate is a procedural macro, which exports no types.
 pub(super) fn is_proc_macro(file: &File) -> bool {
-    table(file.root(), "lib").is_some_and(|lib| {
-        truth(lib, "proc-macro")
-            .or_else(|| truth(lib, "proc_macro"))
+    table_at(file.root(), "lib").is_some_and(|lib| {
+        bool_at(lib, "proc-macro")
+            .or_else(|| bool_at(lib, "proc_macro"))
             .unwrap_or(false)
     })
 }

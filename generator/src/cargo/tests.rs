@@ -16,7 +16,7 @@ fn package(manifest: &str, paths: &[&str]) -> SourceSet {
 
 fn read_all(sources: &SourceSet, options: &Options) -> Result<Vec<Manifest>, String> {
     let mut report = Report::default();
-    let read = read(sources, options, &mut report).map(|manifests| manifests.packages);
+    let read = read_manifests(sources, options, &mut report).map(|manifests| manifests.packages);
     read.ok_or_else(|| {
         let said = report.into_sorted().into_iter();
         said.map(|problem| format!("{}: {}", problem.path, problem.message))
@@ -349,7 +349,7 @@ fn the_kubernetes_that_a_feature_of_k8s_openapi_chooses() {
         let mut sources = files(manifests);
         sources.insert("src/lib.rs", "");
         sources.insert("api/src/lib.rs", "");
-        let read = read(&sources, &Options::default(), &mut Report::default()).expect("manifests");
+        let read = read_manifests(&sources, &Options::default(), &mut Report::default()).expect("manifests");
         assert_eq!(
             read.k8s_openapi.minor().map(rbuilder_catalogue::Minor::number),
             expected,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use toml_edit::Item;
 
-use super::file::{File, Files, text, texts};
+use super::file::{File, Files, string_at, strings_at};
 use crate::Diagnostic;
 use crate::sources::{Sources, join};
 
@@ -17,7 +17,7 @@ const MAX_ANCESTORS: usize = 32;
 pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<File>>, Diagnostic> {
     if let Some(named) = file
         .table("package")
-        .and_then(|package| text(package, "workspace"))
+        .and_then(|package| string_at(package, "workspace"))
     {
         return files.get(&join(&file.folder, named));
     }
@@ -40,7 +40,7 @@ pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<Fi
 
 /// The folders of the packages that a root lists; without those that are members because the root's packages
 /// depend on them.
-pub(super) fn members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<String>, Diagnostic> {
+pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<String>, Diagnostic> {
     let mut folders = BTreeSet::new();
     let Some(workspace) = root.table("workspace") else {
         return Ok(folders);
@@ -48,7 +48,7 @@ pub(super) fn members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<Str
     if root.table("package").is_some() {
         folders.insert(root.folder.clone());
     }
-    for pattern in texts(workspace, "members") {
+    for pattern in strings_at(workspace, "members") {
         let is_pattern = pattern.contains(['*', '?', '[']);
         for folder in expand(root, pattern, sources)? {
             let manifest = join(&folder, "Cargo.toml");
@@ -65,7 +65,7 @@ pub(super) fn members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<Str
 }
 
 /// Returns whether a folder may be a member of a root without being listed.
-pub(super) fn holds(root: &File, folder: &str) -> bool {
+pub(super) fn may_hold_member(root: &File, folder: &str) -> bool {
     root.table("workspace").is_some() && below(&root.folder, folder) && !excludes(root, folder)
 }
 
@@ -74,9 +74,9 @@ fn excludes(root: &File, folder: &str) -> bool {
         return false;
     };
     // What `members` names outright stays one, as in Cargo.
-    let listed = texts(workspace, "members").any(|member| join(&root.folder, member) == folder);
+    let listed = strings_at(workspace, "members").any(|member| join(&root.folder, member) == folder);
     !listed
-        && texts(workspace, "exclude").any(|excluded| {
+        && strings_at(workspace, "exclude").any(|excluded| {
             let excluded = join(&root.folder, excluded);
             excluded == folder || below(&excluded, folder)
         })
@@ -163,7 +163,7 @@ fn in_set(set: &str, letter: char) -> bool {
 }
 
 /// Returns whether a key says `workspace = true`.
-pub(super) fn inherits(item: &Item) -> bool {
+pub(super) fn is_inherited(item: &Item) -> bool {
     let says = item
         .as_table_like()
         .and_then(|table| table.get("workspace")?.as_bool());

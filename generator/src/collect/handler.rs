@@ -9,7 +9,7 @@ use crate::package::{Handler, ModuleId};
 use crate::place::FileId;
 
 /// Reads what the webhook's kind can be told from.
-pub(super) fn read(
+pub(super) fn read_handler(
     webhook: Webhook,
     function: &Function<'_>,
     around: Option<&Implementation<'_>>,

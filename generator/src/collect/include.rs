@@ -19,7 +19,7 @@ pub(super) fn is_include(mac: &Macro<'_>) -> bool {
 }
 
 /// Reads the argument.
-pub(super) fn argument(mac: &Macro<'_>) -> Included {
+pub(super) fn read_argument(mac: &Macro<'_>) -> Included {
     let mut body = mac.body;
     if let Some((LiteralKind::Text, literal)) = body.literal()
         && (body.eat(b',') || body.is_end())

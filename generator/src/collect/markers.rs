@@ -53,7 +53,7 @@ impl FileReader<'_, '_> {
             self.refuse_rewritten_module();
             self.report_pending();
             if let Some(webhook) = parse_webhook_attribute(attr, &mut self.session) {
-                let handler = handler::read(webhook, function, around, (self.id, module))?;
+                let handler = handler::read_handler(webhook, function, around, (self.id, module))?;
                 self.collector.package.handlers.push(handler);
             }
         }

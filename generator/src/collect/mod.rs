@@ -37,7 +37,7 @@ const BUILT_MARKERS: [&str; 3] = ["CustomResource", "rbac(", "webhook("];
 
 /// Reads every module of the targets that are asked for, and of path crates those on the way to a type that
 /// one of the kinds needs.
-pub(crate) fn collect(
+pub(crate) fn collect_packages(
     sources: &dyn Sources,
     manifests: Vec<Manifest>,
     kubernetes: KubernetesTypes,
@@ -241,7 +241,7 @@ impl Collector<'_> {
                 ancestors,
             } => (name, folder, written, place, ancestors),
         };
-        match path::find(|path| self.is_file(path), &folder, &name, written) {
+        match path::find_file(|path| self.is_file(path), &folder, &name, written) {
             Ok(path::Found { path, .. }) if ancestors.contains(&path) => {
                 let message = format!("the file `{path}` contains itself");
                 self.report.error(place, message, "");

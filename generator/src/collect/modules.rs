@@ -121,7 +121,7 @@ impl<'c> FileReader<'c, '_> {
     pub(super) fn include(&mut self, mac: &Macro<'_>, module: ModuleId, content: Content) {
         self.report_pending();
         let span = mac.span;
-        let diagnostic = match include::argument(mac) {
+        let diagnostic = match include::read_argument(mac) {
             Included::Path(written) => {
                 let path = path::join(path::parent(&self.open.path), &written);
                 if self.collector.is_file(&path) {

@@ -11,7 +11,7 @@ pub(super) struct Found {
 }
 
 /// Finds the file of `mod name;`. The error is what was looked for.
-pub(super) fn find(
+pub(super) fn find_file(
     is_file: impl Fn(&str) -> bool,
     folder: &str,
     name: &str,

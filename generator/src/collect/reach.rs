@@ -6,7 +6,7 @@ use rbuilder_reader::{TypeKind, TypeRef};
 
 use super::Collector;
 use crate::package::{AliasId, ModuleId, TypeId};
-use crate::resolve::{Found, find};
+use crate::resolve::{Found, find_item};
 
 /// A type or an alias whose mentions have to be followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,7 +98,7 @@ impl Collector<'_> {
     /// Finds the item that a path leads to, reading the modules on the way.
     fn find(&mut self, segments: &[String], module: ModuleId) -> Option<Item> {
         loop {
-            match find(&self.package, module, segments) {
+            match find_item(&self.package, module, segments) {
                 // Each is unread once, so this comes to an end.
                 Found::Unread(module) => self.read_module(module),
                 Found::Type(id) => return Some(Item::Type(id)),

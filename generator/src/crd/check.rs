@@ -8,7 +8,7 @@ use rbuilder_syntax::{Scale, check_printer_columns};
 use super::Version;
 use crate::schemas::Schemas;
 
-pub(super) fn check(version: &Version<'_>, schemas: &mut Schemas<'_>) {
+pub(super) fn check_version(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for diagnostic in check_printer_columns(&version.resource.print_columns, &version.schema) {
         let at = version.at(diagnostic.place);
         schemas

@@ -13,7 +13,7 @@ use crate::report::Report;
 type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
 
 /// All kinds of a package by group and kind.
-pub(super) fn group<'a>(
+pub(super) fn group_versions<'a>(
     package: &'a Package,
     report: &mut Report,
 ) -> BTreeMap<(&'a str, &'a str), Versions<'a>> {

@@ -64,7 +64,7 @@ pub(crate) fn crd_files(
     report: &mut Report,
     each: &mut dyn FnMut(OutputFile),
 ) {
-    let kinds = merge::group(package, report);
+    let kinds = merge::group_versions(package, report);
     let mut schemas = Schemas::new(package, report);
     for versions in kinds.values() {
         let made: Vec<Option<Version<'_>>> = versions
@@ -80,7 +80,7 @@ pub(crate) fn crd_files(
             && !schemas.report().has_errors()
         {
             let file = file(&made, options);
-            size::check(&made, &file, &mut schemas);
+            size::check_size(&made, &file, &mut schemas);
             each(file);
         }
         versions.iter().for_each(|(id, _)| schemas.forget(*id));
@@ -103,17 +103,17 @@ fn version<'a>(
         Some(ty) => schemas.written(id, ty).map(Some),
         None => Some(None),
     };
-    let mut schema = root::schema(resource, &spec?, status?.map(|slot| slot.schema));
-    root::rework(&mut schema, options);
+    let mut schema = root::root_schema(resource, &spec?, status?.map(|slot| slot.schema));
+    root::apply_options(&mut schema, options);
     let version = Version {
         resource,
         place,
         schema,
     };
-    check::check(&version, schemas);
+    check::check_version(&version, schemas);
     check::check_structure(&version, schemas);
     check::check_metadata(&version, schemas);
-    rules::check(&version, schemas);
+    rules::check_rules(&version, schemas);
     Some(version)
 }
 
@@ -143,7 +143,7 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     let resource = versions[0].resource;
     let names = Names::of(resource);
     let mut text = String::from("---\n");
-    yaml::write(&mut text).map(|crd| {
+    yaml::write_document(&mut text).map(|crd| {
         crd.word("apiVersion").text("apiextensions.k8s.io/v1");
         crd.word("kind").text("CustomResourceDefinition");
         crd.word("metadata").value(&metadata(versions, &names, options));
@@ -250,7 +250,7 @@ fn write_version(version: &Version<'_>, entries: &mut Entries<'_>) {
     }
     entries.word("name").text(&resource.version);
     entries.word("schema").map(|entries| {
-        print::schema(&version.schema, entries.word("openAPIV3Schema"));
+        print::print_schema(&version.schema, entries.word("openAPIV3Schema"));
     });
     if !resource.selectable.is_empty() {
         let fields = resource

@@ -7,7 +7,7 @@ use rbuilder_schema::{Cel, ExternalDocs, Schema};
 use crate::yaml::{Entries, Node, sort_keys};
 
 /// Writes a schema. Its keys stand in the order of Go's printer, which is that of the fields of [`Schema`].
-pub(super) fn schema(schema: &Schema, node: Node<'_>) {
+pub(super) fn print_schema(schema: &Schema, node: Node<'_>) {
     node.map(|entries| write(schema, entries));
 }
 
@@ -91,7 +91,7 @@ fn write(schema: &Schema, entries: &mut Entries<'_>) {
         sort_keys(&mut sorted);
         entries.word("properties").map(|entries| {
             for (name, property) in sorted {
-                self::schema(property, entries.key(name));
+                print_schema(property, entries.key(name));
             }
         });
     }
@@ -157,12 +157,12 @@ fn write_rule(rule: &Cel, entries: &mut Entries<'_>) {
 
 fn part(entries: &mut Entries<'_>, key: &'static str, part: &Option<Arc<Schema>>) {
     if let Some(part) = part {
-        schema(part, entries.word(key));
+        print_schema(part, entries.word(key));
     }
 }
 
 fn parts(entries: &mut Entries<'_>, key: &'static str, parts: &[Schema]) {
-    list(entries, key, parts, |node, part| schema(part, node));
+    list(entries, key, parts, |node, part| print_schema(part, node));
 }
 
 fn list<T>(
@@ -242,7 +242,7 @@ mod tests {
     fn prints_what_the_same_schema_as_json_prints() {
         let read: Schema = serde_json::from_value(full()).expect("a schema");
         let mut text = String::new();
-        schema(&read, yaml::write(&mut text));
+        print_schema(&read, yaml::write_document(&mut text));
         assert_eq!(text, yaml::to_string(&full()));
     }
 }

@@ -19,7 +19,11 @@ In CamelCase.
 More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
 /// The schema of the object from those of its parts.
-pub(super) fn schema(resource: &CustomResource, spec: &Arc<Schema>, status: Option<Arc<Schema>>) -> Schema {
+pub(super) fn root_schema(
+    resource: &CustomResource,
+    spec: &Arc<Schema>,
+    status: Option<Arc<Schema>>,
+) -> Schema {
     let mut root = match resource.no_spec {
         true => Schema::clone(spec),
         false => Schema {
@@ -56,7 +60,7 @@ pub(super) fn schema(resource: &CustomResource, spec: &Arc<Schema>, status: Opti
 }
 
 /// Applies the options that concern the schema of every kind.
-pub(super) fn rework(root: &mut Schema, options: &Options) {
+pub(super) fn apply_options(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
         // Of the root's own metadata the API server knows the schema.
         let own = root.properties.get("metadata").cloned();

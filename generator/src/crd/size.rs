@@ -13,7 +13,7 @@ const CLIENT_SIDE: usize = 256 * 1024;
 /// The largest request that etcd accepts by default, in bytes, less a reserve for what the API server adds.
 const STORED: usize = 1024 * 1024;
 
-pub(super) fn check(versions: &[Version<'_>], file: &OutputFile, schemas: &mut Schemas<'_>) {
+pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &mut Schemas<'_>) {
     // A line has two bytes at least, so this is more than the length below: of most CRDs it is enough.
     if 2 * file.text.len() <= CLIENT_SIDE {
         return;

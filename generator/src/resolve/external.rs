@@ -1,7 +1,7 @@
 //! Other crates, by path: std's prelude and containers, and the names under which crates re-export each other.
 
 /// Returns the full path of a primitive or of a name in std's prelude.
-pub(super) fn prelude(name: &str) -> Option<&'static str> {
+pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     const PRIMITIVES: &[&str] = &[
         "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32",
         "u64", "u128", "usize",
@@ -29,7 +29,7 @@ pub(super) enum Constructor {
 }
 
 /// The container behind a canonical path.
-pub(super) fn constructor(path: &str) -> Option<Constructor> {
+pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
     Some(match path {
         "std::option::Option" => Constructor::Option,
         "std::boxed::Box"
@@ -57,7 +57,7 @@ pub(super) fn constructor(path: &str) -> Option<Constructor> {
 /// Returns whether a webhook treats a value of this generic type as a value of its argument.
 pub(crate) fn is_transparent(path: &str) -> bool {
     matches!(
-        constructor(path),
+        find_constructor(path),
         Some(Constructor::Option | Constructor::Pointer)
     ) || matches!(
         path.rsplit("::").next(),
@@ -67,7 +67,9 @@ pub(crate) fn is_transparent(path: &str) -> bool {
 
 /// Returns whether a path into another crate can be judged.
 pub(super) fn is_read(path: &str) -> bool {
-    constructor(path).is_some() || rbuilder_schema::refused(path).is_some() || rbuilder_schema::is_known(path)
+    find_constructor(path).is_some()
+        || rbuilder_schema::refused(path).is_some()
+        || rbuilder_schema::is_known(path)
 }
 
 /// Crates whose types are known by name: their source is not read, wherever it is.
@@ -134,7 +136,7 @@ const REEXPORTS: &[(&str, &str)] = &[
 ];
 
 /// The one path by which a type of another crate is known.
-pub(super) fn canonical(segments: &[String]) -> String {
+pub(super) fn canonical_path(segments: &[String]) -> String {
     let mut path = segments.join("::");
     // A re-export may lead to another; each rule shortens or settles the path, so a few rounds do.
     for _ in 0..4 {
@@ -148,7 +150,7 @@ pub(super) fn canonical(segments: &[String]) -> String {
             None => break,
         }
     }
-    match prelude(&path) {
+    match prelude_path(&path) {
         Some(home) => home.to_owned(),
         None => path,
     }
@@ -177,7 +179,7 @@ mod tests {
         ];
         for (input, expected) in cases {
             let segments: Vec<String> = input.split("::").map(str::to_owned).collect();
-            assert_eq!(canonical(&segments), expected);
+            assert_eq!(canonical_path(&segments), expected);
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Target {
 }
 
 /// Follows a path from a module. What it leads to must have been read.
-pub(crate) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -> Target {
+pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[String]) -> Target {
     let mut search = Search::new(package);
     match search.path(module, segments) {
         Some(Step::Module(_)) => Target::Module,
@@ -28,7 +28,7 @@ pub(crate) fn lookup(package: &Package, module: ModuleId, segments: &[String]) -
         Some(Step::Root(id)) => Target::Root(id),
         Some(Step::Alias(id)) => Target::Alias(id),
         Some(Step::Opaque) => Target::Opaque,
-        Some(Step::External(path)) => Target::External(external::canonical(&path)),
+        Some(Step::External(path)) => Target::External(external::canonical_path(&path)),
         None => Target::Missing(search.open_globs),
     }
 }
@@ -45,7 +45,7 @@ pub(crate) enum Found {
 }
 
 /// Follows a path from a module, as far as what has been read goes.
-pub(crate) fn find(package: &Package, module: ModuleId, segments: &[String]) -> Found {
+pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]) -> Found {
     let mut search = Search::new(package);
     let step = search.path(module, segments);
     // A name found behind an unread glob might be another's once that is read.
@@ -142,7 +142,7 @@ impl<'a> Search<'a> {
     fn unqualified(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         self.member(module, name)
             .or_else(|| self.extern_crate(module, name))
-            .or_else(|| external::prelude(name).map(|path| Step::External(split(path))))
+            .or_else(|| external::prelude_path(name).map(|path| Step::External(split(path))))
             .or_else(|| self.through_open_globs(module, name))
     }
 
@@ -224,7 +224,7 @@ impl<'a> Search<'a> {
     /// A type or module that k8s-openapi has: a glob over it is as good as a list.
     fn kubernetes(&self, mut path: Vec<String>, name: &str) -> Option<Step> {
         path.push(name.to_owned());
-        let canonical = external::canonical(&path);
+        let canonical = external::canonical_path(&path);
         let has = self.package.kubernetes.has(&canonical);
         has.then_some(Step::External(path))
     }
@@ -255,12 +255,12 @@ impl<'a> Search<'a> {
             Some(_) => return None,
         };
         // Of std all is known that can be, and of k8s-openapi's modules.
-        let is_known = self.package.kubernetes.has(&external::canonical(&path));
+        let is_known = self.package.kubernetes.has(&external::canonical_path(&path));
         if !is_known && path.first().is_some_and(|first| first != "std") {
             self.open_globs.push(path.join("::"));
         }
         path.push(name.to_owned());
-        external::is_read(&external::canonical(&path)).then_some(Step::External(path))
+        external::is_read(&external::canonical_path(&path)).then_some(Step::External(path))
     }
 
     fn extern_crate(&self, module: ModuleId, name: &str) -> Option<Step> {

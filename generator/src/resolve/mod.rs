@@ -16,7 +16,7 @@ use crate::place::{FileId, Place};
 use crate::report::Report;
 
 pub(crate) use external::{is_known_crate, is_transparent};
-pub(crate) use lookup::{Found, Target, find, lookup};
+pub(crate) use lookup::{Found, Target, find_item, lookup_path};
 
 /// A type, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,7 +111,7 @@ impl<'a> Resolver<'a> {
             return Some(bound.clone());
         }
         let written = segments.join("::");
-        match lookup(self.package, scope.module, segments) {
+        match lookup_path(self.package, scope.module, segments) {
             Target::Type(id) => self.resolve_item(id, args, place, scope),
             Target::Alias(id) => self.resolve_alias(id, args, place, scope),
             Target::External(path) => self.resolve_external(&path, &written, args, place, scope),
@@ -234,7 +234,7 @@ impl<'a> Resolver<'a> {
         place: Place,
         scope: Scope<'_>,
     ) -> Option<Ty> {
-        let constructor = external::constructor(path);
+        let constructor = external::find_constructor(path);
         let arg = |resolver: &mut Self, position: usize| match args.get(position) {
             Some(arg) => resolver.resolve(arg, scope).map(Box::new),
             None => resolver.error(place, format!("a type argument of `{written}` is missing"), ""),

@@ -216,7 +216,7 @@ const GROUPS: &[Row] = &[
 ];
 
 /// The project that a group belongs to, where it is known.
-pub(super) fn owner(group: &str) -> Option<&'static str> {
+pub(super) fn owner_of(group: &str) -> Option<&'static str> {
     let row = GROUPS.binary_search_by(|(known, ..)| (*known).cmp(group)).ok()?;
     Some(GROUPS[row].1)
 }
@@ -233,7 +233,7 @@ mod tests {
                 .iter()
                 .all(|(.., repository)| repository.split('/').count() == 2)
         );
-        assert_eq!(owner("monitoring.coreos.com"), Some("Prometheus Operator"));
-        assert_eq!(owner("coreos.com"), None);
+        assert_eq!(owner_of("monitoring.coreos.com"), Some("Prometheus Operator"));
+        assert_eq!(owner_of("coreos.com"), None);
     }
 }

@@ -95,7 +95,7 @@ impl Selector {
         if project.is_some_and(|project| project.lists(resource) || project.has_group(&resource.group)) {
             return None;
         }
-        match (groups::owner(&resource.group), schema) {
+        match (groups::owner_of(&resource.group), schema) {
             (Some(owner), _) => Some(Skipped::Foreign(owner)),
             (None, SchemaAsked::No) => Some(Skipped::NoSchema),
             (None, SchemaAsked::Yes) => None,

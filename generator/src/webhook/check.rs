@@ -16,7 +16,7 @@ pub(super) fn drop_second_readings(entries: &mut Vec<Entry<'_>>) {
     entries.retain(|entry| places.insert(entry.at(entry.webhook.span)));
 }
 
-pub(super) fn check(package: &Package, entries: &[Entry<'_>], report: &mut Report) {
+pub(super) fn check_webhooks(package: &Package, entries: &[Entry<'_>], report: &mut Report) {
     check_names(entries, report);
     check_paths(entries, report);
     check_conditions(entries, report);

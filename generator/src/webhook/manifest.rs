@@ -7,7 +7,7 @@ use super::Entry;
 use crate::{OutputFile, yaml};
 
 /// The manifests of entries that are sorted by kind, configuration and name.
-pub(super) fn file(entries: &[Entry<'_>]) -> OutputFile {
+pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
     let documents =
         entries.chunk_by(|a, b| (a.webhook.kind, a.configuration) == (b.webhook.kind, b.configuration));
     let text: String = documents

@@ -51,8 +51,8 @@ pub(crate) fn manifests_file(package: &Package, report: &mut Report) -> Option<O
     // By name, as controller-gen sorts them, so that moving a handler changes nothing.
     entries.sort_by(|a, b| key(a).cmp(&key(b)));
     check::drop_second_readings(&mut entries);
-    check::check(package, &entries, report);
-    (!entries.is_empty()).then(|| manifest::file(&entries))
+    check::check_webhooks(package, &entries, report);
+    (!entries.is_empty()).then(|| manifest::print_file(&entries))
 }
 
 fn key<'e>(entry: &'e Entry<'_>) -> (WebhookKind, &'e str, &'e str) {
@@ -62,7 +62,7 @@ fn key<'e>(entry: &'e Entry<'_>) -> (WebhookKind, &'e str, &'e str) {
 /// Fills in what the marker leaves to the handler's type.
 fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) -> Option<Entry<'a>> {
     let webhook = &handler.webhook;
-    let kind = subject::find(package, handler);
+    let kind = subject::find_kind(package, handler);
     let missing: Vec<&str> = [
         ("groups", webhook.groups.is_none()),
         ("versions", webhook.versions.is_none()),

@@ -3,7 +3,7 @@
 use rbuilder_reader::{TypeKind, TypeRef};
 
 use crate::package::{Handler, ModuleId, Package, TypeId};
-use crate::resolve::{Target, is_transparent, lookup};
+use crate::resolve::{Target, is_transparent, lookup_path};
 use rbuilder_syntax::kubernetes::{self, Kind};
 
 /// Aliases and wrappers within each other; nobody writes more, and a circle ends.
@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 16;
 
 /// The kind of the first parameter that has one, behind references, `Arc`, `Box` and `Option`, in an
 /// `AdmissionRequest`, or as the `self` of an `impl`.
-pub(super) fn find(package: &Package, handler: &Handler) -> Option<Kind> {
+pub(super) fn find_kind(package: &Package, handler: &Handler) -> Option<Kind> {
     let search = Search { package, handler };
     handler
         .parameters
@@ -37,7 +37,7 @@ impl Search<'_> {
             return self.kind(own, self.handler.module, depth + 1);
         }
         let argument = || args.iter().find_map(|arg| self.kind(arg, module, depth + 1));
-        match lookup(self.package, module, segments) {
+        match lookup_path(self.package, module, segments) {
             Target::Root(id) => self.custom(id),
             Target::Alias(id) => {
                 let alias = self.package.alias(id);

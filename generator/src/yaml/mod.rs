@@ -17,18 +17,18 @@ mod scalar;
 
 use serde_json::{Number, Value};
 
-pub(crate) use order::sort as sort_keys;
+pub(crate) use order::sort_keys;
 use scalar::{Place, push_spaces};
 
 /// Writes one document, without the `---` line.
 pub fn to_string(value: &Value) -> String {
     let mut out = String::new();
-    write(&mut out).value(value);
+    write_document(&mut out).value(value);
     out
 }
 
 /// The one value of a document that is added to `out`.
-pub(crate) fn write(out: &mut String) -> Node<'_> {
+pub(crate) fn write_document(out: &mut String) -> Node<'_> {
     Node {
         out,
         indent: 0,
@@ -75,7 +75,7 @@ impl Node<'_> {
     }
 
     pub(crate) fn text(self, text: &str) {
-        self.leaf(|out, indent| scalar::write(out, text, Place::Value { indent }));
+        self.leaf(|out, indent| scalar::write_scalar(out, text, Place::Value { indent }));
     }
 
     pub(crate) fn flag(self, flag: bool) {
@@ -83,7 +83,7 @@ impl Node<'_> {
     }
 
     pub(crate) fn number(self, number: &Number) {
-        self.leaf(|out, _| number::write(out, number));
+        self.leaf(|out, _| number::write_number(out, number));
     }
 
     pub(crate) fn count(self, count: u64) {
@@ -150,13 +150,13 @@ impl Entries<'_> {
     pub(crate) fn key(&mut self, key: &str) -> Node<'_> {
         self.begin();
         if scalar::is_simple_key(key) {
-            scalar::write(self.out, key, Place::Key);
+            scalar::write_scalar(self.out, key, Place::Key);
             self.out.push(':');
             return self.node(After::Key);
         }
         self.out.push_str("? ");
         let indent = self.indent + 2;
-        scalar::write(self.out, key, Place::Value { indent });
+        scalar::write_scalar(self.out, key, Place::Value { indent });
         self.out.push('\n');
         push_spaces(self.out, self.indent);
         self.out.push(':');

@@ -6,7 +6,7 @@ use serde_json::Number;
 
 /// Whole numbers as integers (`1.0` is `1`), the rest as Go's shortest form: an exponent of at least two digits
 /// below 1e-4 and from 1e21 (whole) or 1e6 (broken) on.
-pub(super) fn write(out: &mut String, number: &Number) {
+pub(super) fn write_number(out: &mut String, number: &Number) {
     match (number.as_u64(), number.as_f64()) {
         (Some(count), _) => write_count(out, count),
         (None, Some(float)) if number.is_f64() => write_float(out, float),

@@ -4,7 +4,7 @@
 ///
 /// Go's comparison is not transitive (`v10 < v1a < v2 < v10`), so no library sort may be fed with it. Merging is
 /// indifferent to that, and gives Go's order wherever Go's order is one.
-pub(crate) fn sort<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
+pub(crate) fn sort_keys<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
     let alphabetic = |key: &str| key.bytes().all(|b| b.is_ascii_alphabetic());
     if keys.iter().all(|(key, _)| alphabetic(key.as_ref())) {
         // Of such keys the order is that of bytes.

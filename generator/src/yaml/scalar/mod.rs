@@ -28,7 +28,7 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 /// Writes `text` in the style go-yaml gives it.
-pub(super) fn write(out: &mut String, text: &str, place: Place) {
+pub(super) fn write_scalar(out: &mut String, text: &str, place: Place) {
     let traits = Traits::of(text);
     match place {
         Place::Value { indent } if traits.has_break => {
