@@ -150,7 +150,18 @@ fn link_etcd(folder: &Path) -> Result<()> {
         // It pointed at an etcd that is gone.
         fs_err::remove_file(&link)?;
     }
-    fs_err::os::unix::fs::symlink(etcd, link)?;
+    link_file(&etcd, &link)
+}
+
+#[cfg(unix)]
+fn link_file(original: &Path, link: &Path) -> Result<()> {
+    fs_err::os::unix::fs::symlink(original, link)?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn link_file(original: &Path, copy: &Path) -> Result<()> {
+    fs_err::copy(original, copy)?;
     Ok(())
 }
 

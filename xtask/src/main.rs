@@ -9,7 +9,7 @@ mod bench;
 mod bench_operator;
 mod catalogue;
 mod cel;
-mod controller_gen;
+mod ci;
 mod docs;
 mod examples;
 mod formats;
@@ -20,6 +20,7 @@ mod repo;
 mod scaffold;
 mod sh;
 mod tidy;
+mod tools;
 mod tour;
 
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Task {
     Catalogue(catalogue::Args),
     /// Records kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
     Cel(cel::Args),
+    /// Runs what must hold before a change is merged, or some steps of it
+    Ci(ci::Args),
     /// Makes the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
     /// Makes the projects in examples/ again with the commands a user types
@@ -83,6 +86,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::BenchOperator(args) => bench_operator::measure_operators(args),
         Task::Catalogue(args) => catalogue::make_catalogue(args),
         Task::Cel(args) => cel::record_verdicts(args),
+        Task::Ci(args) => ci::run_steps(args),
         Task::Docs(args) => docs::update_pages(args),
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => formats::record_verdicts(args),

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::examples::{Files, read_tree, unified_diffs, write_tree};
 use crate::sh::Cmd;
-use crate::{controller_gen, repo};
+use crate::{repo, tools};
 
 /// One run of controller-gen; `generator/tests/oracle.rs` has the same runs with rbuilder's options.
 struct Run {
@@ -64,7 +64,7 @@ pub(crate) struct Args {
 
 /// Runs controller-gen on every API; writes its output or compares it.
 pub(crate) fn record_manifests(args: &Args) -> Result<()> {
-    let binary = controller_gen::ensure_controller_gen()?;
+    let binary = tools::ensure_tool(&tools::CONTROLLER_GEN)?;
     let mut new = Files::new();
     for run in RUNS {
         let folder = tempfile::Builder::new().prefix("rbuilder-oracle-").tempdir()?;

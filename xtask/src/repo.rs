@@ -53,6 +53,26 @@ fn executable(message: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path))
 }
 
+/// Returns the folder that cargo builds the workspace into.
+pub(crate) fn target_folder() -> PathBuf {
+    let asked = std::env::var_os("CARGO_TARGET_DIR").map(|folder| root().join(folder));
+    asked.unwrap_or_else(|| root().join("target"))
+}
+
+/// A command in a project that is a workspace of its own, as its user runs it: the Kubernetes version comes from the
+/// project, not from this workspace's .cargo/config.toml. All such projects build their dependencies once, together.
+pub(crate) fn project_command(folder: &Path, line: &str) -> Cmd {
+    let target = match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
+        Some(folder) => folder.into(),
+        None => target_folder().join("scaffold"),
+    };
+    Cmd::new(line)
+        .dir(folder)
+        .env("CARGO_TARGET_DIR", target)
+        // Empty rather than absent, so that what depends on it is built once whoever asks.
+        .env("K8S_OPENAPI_ENABLED_VERSION", "")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,14 +5,15 @@
 //! must not break this task on the day it appears. `--fresh` resolves as a user would.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::io::{Read as _, Seek as _};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use rbuilder_templates::{Command, TEMPLATES, USED_NAMES};
 
 use crate::examples::MEMCACHED;
-use crate::repo;
 use crate::sh::Cmd;
+use crate::{repo, tools};
 
 /// A way through the commands; after each one the project is checked.
 struct Journey {
@@ -122,6 +123,7 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
     let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
     let folder = parent.path().join(journey.name);
     fs_err::create_dir(&folder)?;
+    let last = journey.commands.len() - 1;
     for (done, command) in journey.commands.iter().enumerate() {
         println!();
         Cmd::new(&format!("rbuilder {command}"))
@@ -132,7 +134,7 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
         if done == 0 && !fresh {
             fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
         }
-        check(&folder, bin)?;
+        check(&folder, bin, done == last)?;
     }
     Ok(())
 }
@@ -164,9 +166,9 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
         rbuilder(&webhooks)?;
     }
     rbuilder("manifests --check")?;
-    cargo(&folder, "fmt --check").echo().run()?;
+    repo::project_command(&folder, "cargo fmt --check").echo().run()?;
     join_tests(&folder)?;
-    cargo(&folder, "clippy --quiet --all-targets -- --deny warnings")
+    repo::project_command(&folder, "cargo clippy --quiet --all-targets -- --deny warnings")
         .echo()
         .run()
 }
@@ -186,50 +188,55 @@ fn join_tests(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Everything a scaffolded project promises.
-fn check(folder: &Path, bin: &Path) -> Result<()> {
+/// Everything a scaffolded project promises. Its tests run without an API server but after the last command, when the
+/// project has all the tests that it had before: a server takes longer to start than all others take to run.
+fn check(folder: &Path, bin: &Path, is_last: bool) -> Result<()> {
     Cmd::new("rbuilder manifests --check")
         .dir(folder)
         .path_first(bin)?
         .echo()
         .run()?;
-    cargo(folder, "fmt --check").echo().run()?;
-    // Warnings are errors here; the lint's own group of complaints comes with the build, so one build serves both.
-    cargo(folder, "clippy --quiet --all-targets -- --deny warnings")
+    repo::project_command(folder, "cargo fmt --check").echo().run()?;
+    repo::project_command(folder, "cargo clippy --quiet --all-targets -- --deny warnings")
         .echo()
         .run()?;
-    cargo(folder, "test --quiet").echo().run()?;
+    let tests = repo::project_command(folder, "cargo test --quiet").echo();
+    match is_last && std::env::var_os("KUBEBUILDER_ASSETS").is_some() {
+        true => run_every_test(tests)?,
+        false => tests.without("KUBEBUILDER_ASSETS").run()?,
+    }
     render(folder)
 }
 
-/// Cargo as a user runs it: the Kubernetes version comes from the project, not from this workspace's environment.
+/// Runs tests of which none may be ignored, since all that they need is there.
 ///
-/// The variable is empty rather than absent, as in `.ci/run`, so that the two share what they build.
-fn cargo(folder: &Path, line: &str) -> Cmd {
-    Cmd::new(&format!("cargo {line}"))
-        .dir(folder)
-        .env("CARGO_TARGET_DIR", target_dir())
-        .env("K8S_OPENAPI_ENABLED_VERSION", "")
-}
-
-fn target_dir() -> PathBuf {
-    match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
-        Some(folder) => folder.into(),
-        None => repo::root().join("target/scaffold"),
+/// # Errors
+///
+/// A test failed or was ignored.
+pub(crate) fn run_every_test(tests: Cmd) -> Result<()> {
+    let mut output = tempfile::tempfile()?;
+    let result = tests.run_into(&output);
+    let mut text = String::new();
+    output.rewind()?;
+    output.read_to_string(&mut text)?;
+    print!("{text}");
+    result?;
+    if let Some(line) = find_ignored(&text) {
+        bail!("tests were ignored although an API server is there: {line}");
     }
+    Ok(())
 }
 
-/// Every folder that a Makefile target applies renders.
+/// The first summary of libtest that counts ignored tests.
+fn find_ignored(output: &str) -> Option<&str> {
+    let mut summaries = output.lines().filter(|line| line.starts_with("test result: "));
+    summaries.find(|line| line.contains(" ignored") && !line.contains(" 0 ignored"))
+}
+
+/// Renders every folder that a Makefile target applies.
 fn render(folder: &Path) -> Result<()> {
-    let Some(kustomize) = kustomize() else {
-        if std::env::var_os("CI").is_some() {
-            bail!("neither kubectl nor kustomize is on the path, and CI must render config/");
-        }
-        println!("skipped: config/ is not rendered, for neither kubectl nor kustomize is on the path");
-        return Ok(());
-    };
     for target in ["config/default", "config/crd", "config/samples"] {
-        let text = Cmd::new(kustomize).arg(target).dir(folder).echo().read()?;
+        let text = kustomize_command()?.arg(target).dir(folder).echo().read()?;
         if target == "config/default" {
             check_default(&text)?;
         }
@@ -237,15 +244,15 @@ fn render(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The command that renders, in the two forms in which people have it.
-fn kustomize() -> Option<&'static str> {
+/// The command that renders: kubectl's or kustomize's, which is installed where there is neither.
+fn kustomize_command() -> Result<Cmd> {
     if Cmd::new("kubectl version --client").succeeds() {
-        Some("kubectl kustomize")
-    } else if Cmd::new("kustomize version").succeeds() {
-        Some("kustomize build")
-    } else {
-        None
+        return Ok(Cmd::new("kubectl kustomize"));
     }
+    if Cmd::new("kustomize version").succeeds() {
+        return Ok(Cmd::new("kustomize build"));
+    }
+    Ok(Cmd::program(tools::ensure_tool(&tools::KUSTOMIZE)?).arg("build"))
 }
 
 /// Names that deployments, dashboards and NetworkPolicies of kubebuilder's users rely on.
@@ -267,4 +274,21 @@ fn check_default(text: &str) -> Result<()> {
         bail!("config/default renders without {}", missing.join(", "));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_with_ignored_tests_is_found() {
+        let check = |output: &str, expected: Option<&str>| assert_eq!(find_ignored(output), expected);
+        check(
+            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured\n",
+            None,
+        );
+        let ignored = "test result: ok. 3 passed; 0 failed; 10 ignored; 0 measured";
+        check(&format!("running 13 tests\n{ignored}\n"), Some(ignored));
+        check("13 ignored\n", None);
+    }
 }

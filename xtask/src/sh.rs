@@ -1,7 +1,8 @@
 //! Running other programs: what is run is shown, and a failure names it.
 
 use std::ffi::OsStr;
-use std::io::{Read as _, Seek as _};
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -48,6 +49,17 @@ impl Cmd {
         args.into_iter().fold(self, Self::arg)
     }
 
+    /// Shows the program under another name.
+    pub(crate) fn shown_as(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.words[0]);
+        self
+    }
+
+    /// Adds the arguments of a line, as [`new`](Self::new) reads it.
+    pub(crate) fn words(self, line: &str) -> Self {
+        self.args(split_words(line))
+    }
+
     /// Sets the working directory.
     pub(crate) fn dir(mut self, dir: &Path) -> Self {
         self.inner.current_dir(dir);
@@ -58,6 +70,18 @@ impl Cmd {
     /// Sets a variable of the environment.
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.inner.env(name, value);
+        self
+    }
+
+    /// Takes a variable out of the environment.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.inner.env_remove(name);
+        self
+    }
+
+    /// Gives the program an empty standard input.
+    pub(crate) fn without_input(mut self) -> Self {
+        self.inner.stdin(Stdio::null());
         self
     }
 
@@ -102,6 +126,19 @@ impl Cmd {
             bail!("{} failed ({status})", self.described());
         }
         Ok(())
+    }
+
+    /// Runs the program with its output, and the command line where it is to be shown, written to a file.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started, or it failed.
+    pub(crate) fn run_into(mut self, mut file: &File) -> Result<()> {
+        if std::mem::take(&mut self.echo) {
+            writeln!(file, "$ {}", self.line())?;
+        }
+        self.inner.stdout(file.try_clone()?).stderr(file.try_clone()?);
+        self.run()
     }
 
     /// Runs the program and returns what it wrote to its standard output.

@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use super::{Args, Cost, go, manifests, rust};
-use crate::controller_gen;
 use crate::sh::Cmd;
+use crate::tools;
 
 const MANIFESTS: &str = "config";
 
 pub(super) fn measure_both(rbuilder: &Path, folder: &Path, args: &Args) -> Result<()> {
-    let controller_gen = controller_gen::ensure_controller_gen()?;
+    let controller_gen = tools::ensure_tool(&tools::CONTROLLER_GEN)?;
     println!(
         "CPU time, user and system, and peak memory; the least of {} runs by turns",
         args.runs
     );
     println!(
         "controller-gen {}: crd and rbac, Go's build cache warm\n",
-        controller_gen::VERSION
+        tools::CONTROLLER_GEN.version
     );
     println!(
         "{:>10} {:>10} {:>16} {:>14} {:>8} {:>16} {:>14} {:>8}",

@@ -1,0 +1,347 @@
+//! `cargo xtask ci`: everything that must hold before a change is merged, as named steps.
+//!
+//! `.ci/run` prepares the environment and starts this task; the workflows in `.github/` run the same script with the
+//! names of some steps, so what holds here holds there. Steps of the cargo lane run one after the other, since cargo
+//! locks its target folder. Those of the Go lane run beside them: kube-apiserver is built while Rust compiles, in the
+//! minutes in which rustc has work for one core only. What a Go step prints is shown when it has ended.
+
+mod public;
+mod report;
+mod steps;
+mod test_binary;
+mod test_run;
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use self::report::Report;
+use self::test_binary::TestBinary;
+use crate::sh::Cmd;
+use crate::{assets, repo};
+
+/// One thing that must hold.
+struct Step {
+    /// The name on the command line and in workflows.
+    name: &'static str,
+    /// Holds when the step has passed.
+    claim: &'static str,
+    lane: Lane,
+    work: Work,
+    /// True for a step that others include: it runs only where it is named.
+    is_extra: bool,
+}
+
+/// Steps of one lane run one after the other.
+#[derive(Clone, Copy, PartialEq)]
+enum Lane {
+    Cargo,
+    Go,
+}
+
+enum Work {
+    /// Commands, run in the root; `xtask` is this program.
+    Lines(&'static [&'static str]),
+    Call(fn(&Context<'_>) -> Result<()>),
+}
+
+use Lane::{Cargo, Go};
+use Work::{Call, Lines};
+
+const fn step(name: &'static str, claim: &'static str, lane: Lane, work: Work) -> Step {
+    Step {
+        name,
+        claim,
+        lane,
+        work,
+        is_extra: false,
+    }
+}
+
+const fn extra_step(name: &'static str, claim: &'static str, lane: Lane, work: Work) -> Step {
+    Step {
+        name,
+        claim,
+        lane,
+        work,
+        is_extra: true,
+    }
+}
+
+/// Every step, in order: what fails fast comes first.
+#[rustfmt::skip]
+const STEPS: &[Step] = &[
+    step("assets", "etcd and kube-apiserver are there", Go, Lines(&["xtask assets"])),
+    step("format", "the code is formatted", Cargo, Lines(&["cargo fmt --all --check"])),
+    step("tidy", "conventions that no compiler checks are kept", Cargo, Lines(&["xtask tidy"])),
+    step("workflows", "the workflows are valid", Go, Call(steps::check_workflows)),
+    step("dependencies", "dependencies are used, licensed and old enough", Cargo, Call(steps::check_dependencies)),
+    step("advisories", "no dependency has a known vulnerability", Cargo, Call(steps::check_advisories)),
+    step("packages", "each package is complete", Cargo, Call(public::check_packages)),
+    step("lints", "clippy has no warning", Cargo, Lines(&["cargo clippy --workspace --all-targets -- --deny warnings"])),
+    step("features", "each feature of the library compiles alone", Cargo, Call(public::check_features)),
+    step("documentation", "the documentation has no warning", Cargo, Call(steps::check_documentation)),
+    step("tests", "tests pass that need only Rust, and only those for a server are ignored", Cargo, Call(test_run::run_rust_tests)),
+    step("doc-tests", "samples in the documentation compile", Cargo, Lines(&["cargo test --workspace --doc"])),
+    step("server-tests", "tests pass against kube-apiserver", Cargo, Call(test_run::run_server_tests)),
+    step("minimum-rust", "the oldest Rust that Cargo.toml names is enough", Cargo, Call(public::check_minimum_rust)),
+    step("public-api", "the public API breaks nobody within a version", Cargo, Call(public::check_public_api)),
+    step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
+    step("reference", "the reference pages are what the tables hold", Cargo, Lines(&["xtask docs --check"])),
+    step("examples-made", "the examples are what the commands make", Cargo, Lines(&["xtask examples --check"])),
+    step("patterns", "patterns are judged as Go judges them", Go, Lines(&["xtask patterns --check"])),
+    step("oracle", "controller-gen makes what is recorded", Go, Lines(&["xtask oracle --check"])),
+    step("formats", "the API server accepts the strings that are recorded", Go, Lines(&["xtask formats --check"])),
+    step("cel", "the API server judges CEL rules as recorded", Go, Lines(&["xtask cel --check"])),
+    step("catalogue", "the catalogue is what Kubernetes publishes", Go, Lines(&["xtask catalogue --check"])),
+    step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
+    step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, Call(steps::check_scaffolds)),
+    step("examples", "the examples pass their tests", Cargo, Call(steps::check_examples)),
+    step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
+    extra_step("command", "the command passes its tests on this system; part of `tests`", Cargo, Call(steps::test_command)),
+];
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Steps to run, in the order of the table [default: all]
+    steps: Vec<String>,
+    /// Print the steps and what each holds
+    #[arg(long)]
+    list: bool,
+}
+
+/// Shared by the steps of one run.
+struct Run {
+    /// This program, in a place where no build of it replaces the file.
+    xtask: PathBuf,
+    /// The folder of that copy, removed in the end.
+    _folder: tempfile::TempDir,
+    report: Report,
+    /// The workspace's test binaries, built for the first step that runs them.
+    binaries: OnceLock<Vec<TestBinary>>,
+    /// True when the step `assets` has ended, or is not to run.
+    assets_settled: Mutex<bool>,
+    assets_settling: Condvar,
+    has_failed: AtomicBool,
+}
+
+/// A step's view of the run.
+struct Context<'a> {
+    run: &'a Run,
+    /// Takes what commands print; absent where they print to this process's output.
+    output: Option<File>,
+}
+
+/// Runs the steps; stops at the first that fails.
+pub(crate) fn run_steps(args: &Args) -> Result<()> {
+    if args.list {
+        for Step { name, claim, .. } in STEPS {
+            println!("{name:14} {claim}");
+        }
+        return Ok(());
+    }
+    let steps = choose_steps(&args.steps)?;
+    let run = Run::start(&steps)?;
+    let started = Instant::now();
+    let result = std::thread::scope(|scope| {
+        let go = scope.spawn(|| run.run_lane(Go, &steps));
+        let cargo = run.run_lane(Cargo, &steps);
+        let go = go.join().unwrap_or_else(|_| Err(anyhow!("the Go lane panicked")));
+        cargo.and(go)
+    });
+    run.report.print();
+    result?;
+    println!("\neverything passed in {} s", started.elapsed().as_secs());
+    Ok(())
+}
+
+/// The steps with these names, in the order of the table; all without names.
+fn choose_steps(names: &[String]) -> Result<Vec<&'static Step>> {
+    let is_unknown = |name: &&String| STEPS.iter().all(|step| step.name != **name);
+    if let Some(unknown) = names.iter().find(is_unknown) {
+        let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        bail!("there is no step `{unknown}`; there are {}", known.join(", "));
+    }
+    let is_chosen = |step: &&Step| match names.is_empty() {
+        true => !step.is_extra,
+        false => names.iter().any(|name| name == step.name),
+    };
+    Ok(STEPS.iter().filter(is_chosen).collect())
+}
+
+impl Run {
+    fn start(steps: &[&Step]) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("rbuilder-ci-").tempdir()?;
+        // The tests build this program with other features, over the file that is running.
+        let xtask = folder
+            .path()
+            .join(format!("xtask{}", std::env::consts::EXE_SUFFIX));
+        fs_err::copy(std::env::current_exe()?, &xtask)?;
+        Ok(Run {
+            xtask,
+            _folder: folder,
+            report: Report::default(),
+            binaries: OnceLock::new(),
+            assets_settled: Mutex::new(steps.iter().all(|step| step.name != "assets")),
+            assets_settling: Condvar::new(),
+            has_failed: AtomicBool::new(false),
+        })
+    }
+
+    /// Runs the steps of one lane until one of either lane fails.
+    fn run_lane(&self, lane: Lane, steps: &[&Step]) -> Result<()> {
+        for step in steps.iter().filter(|step| step.lane == lane) {
+            if self.has_failed.load(Ordering::Relaxed) {
+                break;
+            }
+            let result = self.run_step(step);
+            if result.is_err() {
+                self.has_failed.store(true, Ordering::Relaxed);
+            }
+            if step.name == "assets" {
+                *self.assets_settled.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                self.assets_settling.notify_all();
+            }
+            result.with_context(|| format!("step `{}` failed", step.name))?;
+        }
+        Ok(())
+    }
+
+    fn run_step(&self, step: &Step) -> Result<()> {
+        let heading = format!("=== {}: {}", step.name, step.claim);
+        let output = match step.lane {
+            Cargo => {
+                println!("\n{heading}");
+                None
+            }
+            Go => Some(tempfile::tempfile().context("no file for the output")?),
+        };
+        let mut context = Context { run: self, output };
+        let started = Instant::now();
+        let result = match step.work {
+            Lines(lines) => lines.iter().try_for_each(|line| context.run_line(line)),
+            Call(function) => function(&context),
+        };
+        let took = started.elapsed();
+        self.report.add_step(step.name, took);
+        let printed = context.printed()?;
+        match step.lane {
+            Cargo => println!("=== {}: {} s", step.name, took.as_secs()),
+            Go => println!(
+                "\n{heading} (ran beside others)\n{printed}=== {}: {} s",
+                step.name,
+                took.as_secs()
+            ),
+        }
+        result
+    }
+}
+
+impl Context<'_> {
+    /// A command in the root of the repository; `xtask` is this program.
+    fn command(&self, line: &str) -> Cmd {
+        let command = match line.strip_prefix("xtask ") {
+            Some(arguments) => Cmd::program(&self.run.xtask)
+                .shown_as("cargo xtask")
+                .words(arguments),
+            None => Cmd::new(line),
+        };
+        command.dir(repo::root())
+    }
+
+    fn run_line(&self, line: &str) -> Result<()> {
+        self.run_command(self.command(line))
+    }
+
+    /// Runs a command that prints where the step prints.
+    fn run_command(&self, command: Cmd) -> Result<()> {
+        let command = command.without_input().echo();
+        match &self.output {
+            Some(file) => command.run_into(file),
+            None => command.run(),
+        }
+    }
+
+    /// Returns the folder of etcd and kube-apiserver, after waiting for the step that builds them.
+    fn assets(&self) -> Result<PathBuf> {
+        let mut settled = self
+            .run
+            .assets_settled
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        while !*settled {
+            settled = self
+                .run
+                .assets_settling
+                .wait(settled)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(settled);
+        assets::ensure_assets()
+    }
+
+    /// Returns what commands have printed to the step's own file.
+    fn printed(&mut self) -> Result<String> {
+        let mut text = Vec::new();
+        if let Some(file) = &mut self.output {
+            file.rewind()?;
+            file.read_to_end(&mut text)?;
+        }
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Prints a line where the step prints.
+    fn say(&self, line: &str) {
+        use std::io::Write as _;
+        match self.output.as_ref() {
+            Some(mut file) => drop(writeln!(file, "{line}")),
+            None => println!("{line}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn steps_have_names_of_their_own() {
+        let names: BTreeSet<_> = STEPS.iter().map(|step| step.name).collect();
+        assert_eq!(names.len(), STEPS.len());
+    }
+
+    #[test]
+    fn an_unknown_step_is_refused() {
+        let error = choose_steps(&["lint".into()]).map(drop).unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no step `lint`; there are assets, "),
+            "{error}"
+        );
+    }
+
+    /// The steps that a workflow runs: the words after `.ci/run`.
+    fn steps_of(workflow: &str) -> Vec<String> {
+        let lines = workflow.lines().filter_map(|line| line.split_once(".ci/run "));
+        lines
+            .flat_map(|(_, words)| words.split_whitespace().map(str::to_owned))
+            .collect()
+    }
+
+    #[test]
+    fn workflows_run_every_step_and_no_other() {
+        let folder = repo::root().join(".github/workflows");
+        let mut run = BTreeSet::new();
+        for entry in fs_err::read_dir(folder).unwrap() {
+            run.extend(steps_of(&fs_err::read_to_string(entry.unwrap().path()).unwrap()));
+        }
+        let known: BTreeSet<_> = STEPS.iter().map(|step| step.name.to_owned()).collect();
+        assert_eq!(run, known);
+    }
+}

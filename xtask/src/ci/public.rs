@@ -1,0 +1,166 @@
+//! Steps about what others get: packages, features, the oldest Rust, the public API.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use super::Context;
+use crate::sh::Cmd;
+use crate::{repo, tools};
+
+/// Files that each package brings.
+const FILES: [&str; 3] = ["Cargo.toml", "LICENSE", "README.md"];
+
+/// Keys of Cargo.toml by which registries show a package.
+const METADATA: [&str; 4] = ["description", "keywords", "categories", "license"];
+
+/// Each published package has its metadata, its licence and a README.
+pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
+    let mut lacks = Vec::new();
+    for package in published_packages()? {
+        let name = package["name"].as_str().context("a package has no name")?;
+        let is_empty = |key: &&&str| match &package[**key] {
+            Value::Array(values) => values.is_empty(),
+            value => value.as_str().is_none_or(str::is_empty),
+        };
+        let keys = METADATA.iter().filter(is_empty);
+        lacks.extend(keys.map(|key| format!("{name} has no `{key}` in its Cargo.toml")));
+        let list = context
+            .command("cargo package --quiet --list --allow-dirty --package")
+            .arg(name)
+            .read()?;
+        let files = FILES
+            .iter()
+            .filter(|file| !list.lines().any(|line| line == **file));
+        lacks.extend(files.map(|file| format!("{name} is packaged without {file}")));
+    }
+    if !lacks.is_empty() {
+        bail!("{}", lacks.join("\n"));
+    }
+    context.say("each package has its metadata, its licence and a README");
+    Ok(())
+}
+
+/// Each feature of each library compiles without the others.
+pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
+    for package in published_packages()? {
+        let name = package["name"].as_str().context("a package has no name")?;
+        let features = package["features"]
+            .as_object()
+            .context("a package has no features")?;
+        if features.is_empty() {
+            continue;
+        }
+        let names = features
+            .keys()
+            .map(String::as_str)
+            .filter(|feature| *feature != "default");
+        for feature in std::iter::once("").chain(names) {
+            let command = context
+                .command("cargo clippy --quiet --lib --no-default-features --package")
+                .args([name, "--features", feature])
+                .args(["--", "--deny", "warnings"]);
+            context.run_command(command)?;
+        }
+    }
+    Ok(())
+}
+
+/// No dependency asks for a newer Rust than the workspace, and with that Rust, where rustup has it, all compiles.
+pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
+    let metadata = metadata(&["--locked"])?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo lists no packages")?;
+    let ours = packages
+        .iter()
+        .find(|package| package["name"] == "rbuilder")
+        .and_then(|package| package["rust_version"].as_str())
+        .context("the library names no Rust version")?;
+    let newer: Vec<_> = packages
+        .iter()
+        .filter_map(|package| Some((package["name"].as_str()?, package["rust_version"].as_str()?)))
+        .filter(|(_, version)| version_numbers(version) > version_numbers(ours))
+        .map(|(name, version)| format!("{name} needs Rust {version}"))
+        .collect();
+    ensure!(
+        newer.is_empty(),
+        "Cargo.toml promises Rust {ours}: {}",
+        newer.join(", ")
+    );
+    context.say(&format!("no dependency asks for more than Rust {ours}"));
+
+    let cargo = |line: &str| Cmd::new(&format!("rustup run {ours} cargo {line}")).dir(repo::root());
+    if !cargo("--version").succeeds() {
+        // A workflow installs it before this step; elsewhere the newest Rust has compiled the tree already.
+        ensure!(
+            std::env::var_os("GITHUB_ACTIONS").is_none(),
+            "rustup has no Rust {ours}: `rustup toolchain install {ours} --profile minimal`"
+        );
+        context.say(&format!(
+            "rustup has no Rust {ours} on this machine: nothing was compiled with it"
+        ));
+        return Ok(());
+    }
+    // A target folder of its own: the newest Rust must not build everything again afterwards.
+    let target = repo::target_folder().join("minimum-rust");
+    context.run_command(cargo("check --workspace --all-targets").env("CARGO_TARGET_DIR", target))
+}
+
+/// The numbers of a version: 1.9 is as old as 1.9.0, and older than 1.9.1 and than 1.10.
+fn version_numbers(version: &str) -> [u64; 3] {
+    let mut parts = version.split('.');
+    std::array::from_fn(|_| {
+        parts
+            .next()
+            .and_then(|part| part.parse().ok())
+            .unwrap_or_default()
+    })
+}
+
+/// The public API against that of the last tag.
+pub(super) fn check_public_api(context: &Context<'_>) -> Result<()> {
+    let tags = context
+        .command("git tag --list v* --merged HEAD --sort=-version:refname")
+        .read()?;
+    let Some(tag) = tags.lines().next() else {
+        context.say("there is no tag `v…` to compare with: the public API is free until the first release");
+        return Ok(());
+    };
+    let checks = Cmd::program(tools::ensure_tool(&tools::CARGO_SEMVER_CHECKS)?)
+        .words("semver-checks --workspace --baseline-rev")
+        .arg(tag);
+    context.run_command(checks.dir(repo::root()))
+}
+
+/// The packages of the workspace that are to be published, from cargo's metadata.
+fn published_packages() -> Result<Vec<Value>> {
+    let mut metadata = metadata(&["--no-deps"])?;
+    let Value::Array(packages) = metadata["packages"].take() else {
+        bail!("cargo lists no packages");
+    };
+    let is_published = |package: &Value| package["publish"].as_array().is_none_or(|to| !to.is_empty());
+    Ok(packages.into_iter().filter(is_published).collect())
+}
+
+fn metadata(arguments: &[&str]) -> Result<Value> {
+    let text = Cmd::new("cargo metadata --format-version 1")
+        .args(arguments)
+        .dir(Path::new(repo::root()))
+        .read()?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        assert!(version_numbers("1.89") == version_numbers("1.89.0"));
+        assert!(version_numbers("1.89") < version_numbers("1.89.1"));
+        assert!(version_numbers("1.89") < version_numbers("1.100"));
+        assert!(version_numbers("1.9") < version_numbers("1.89"));
+    }
+}

@@ -1,0 +1,150 @@
+//! Steps that are more than a command line.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::Context;
+use crate::scaffold::run_every_test;
+use crate::sh::Cmd;
+use crate::{repo, tools};
+
+/// Licences, banned crates and sources by deny.toml; dependencies that no code uses.
+pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
+    let deny = Cmd::program(tools::ensure_tool(&tools::CARGO_DENY)?)
+        .words("--log-level error check --hide-inclusion-graph licenses bans sources");
+    context.run_command(deny.dir(repo::root()))?;
+    let shear = Cmd::program(tools::ensure_tool(&tools::CARGO_SHEAR)?).words("--locked");
+    context.run_command(shear.dir(repo::root()))
+}
+
+/// The command and the crates that it is made of, where the library's servers need not run.
+pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
+    let packages = [
+        "cli",
+        "generator",
+        "templates",
+        "syntax",
+        "schema",
+        "catalogue",
+        "cel",
+        "diagnostic",
+        "reader",
+    ];
+    let packages = packages.map(|name| format!("--package=rbuilder-{name}"));
+    context.run_command(context.command("cargo test").args(packages))
+}
+
+/// Known vulnerabilities, where the database of advisories can be fetched.
+pub(super) fn check_advisories(context: &Context<'_>) -> Result<()> {
+    let deny = tools::ensure_tool(&tools::CARGO_DENY)?;
+    let fetched = Cmd::program(&deny).words("fetch db").dir(repo::root()).succeeds();
+    if !fetched {
+        context.say("the database of advisories cannot be fetched from here: nothing was compared with it");
+        return Ok(());
+    }
+    let check = Cmd::program(deny).words("check --disable-fetch --hide-inclusion-graph advisories");
+    context.run_command(check.dir(repo::root()))
+}
+
+/// The workflows of this repository and of the examples, which users get.
+pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
+    let mut files = yaml_files(&repo::root().join(".github/workflows"))?;
+    for example in examples()? {
+        files.extend(yaml_files(&example.join(".github/workflows"))?);
+    }
+    ensure!(!files.is_empty(), "there is no workflow");
+    let actionlint = Cmd::program(tools::ensure_tool(&tools::ACTIONLINT)?);
+    context.run_command(actionlint.args(files).dir(repo::root()))
+}
+
+pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {
+    let command = context.command("cargo doc --workspace --no-deps");
+    context.run_command(command.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+/// The first command of README.md, where nobody has built anything into the folder.
+pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let command = context.command("xtask tour");
+    context.run_command(command.arg(folder.path().join("memcached-operator")))
+}
+
+/// What a user has after each command, on the API server where a journey ends.
+pub(super) fn check_scaffolds(context: &Context<'_>) -> Result<()> {
+    let command = context.command("xtask scaffold");
+    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
+}
+
+/// The commands that a reader of the examples runs.
+pub(super) fn check_examples(context: &Context<'_>) -> Result<()> {
+    let assets = context.assets()?;
+    for folder in examples()? {
+        check_project(context, &folder, Some(&assets))?;
+    }
+    Ok(())
+}
+
+/// The measured operator: measuring takes too long here, but it must build.
+pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
+    check_project(context, &repo::root().join("testdata/bench/rust"), None)
+}
+
+/// The same operator in Go.
+pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
+    let folder = repo::root().join("testdata/bench/go");
+    let unformatted = Cmd::new("gofmt -l .").dir(&folder).read()?;
+    if !unformatted.is_empty() {
+        bail!("gofmt would change {}", unformatted.trim().replace('\n', ", "));
+    }
+    context.run_command(Cmd::new("go vet ./...").dir(&folder))
+}
+
+/// A workspace of its own, as its users check it.
+fn check_project(context: &Context<'_>, folder: &Path, assets: Option<&PathBuf>) -> Result<()> {
+    context.say(&format!("\nin {}", folder.display()));
+    for line in [
+        "cargo fmt --check",
+        "cargo clippy --workspace --all-targets -- --deny warnings",
+        "cargo test --workspace",
+    ] {
+        let mut command = repo::project_command(folder, line);
+        if let Some(assets) = assets {
+            command = command.env("KUBEBUILDER_ASSETS", assets);
+        }
+        match line.contains("test") && assets.is_some() {
+            true => run_every_test(command.echo())?,
+            false => context.run_command(command)?,
+        }
+    }
+    Ok(())
+}
+
+/// The folders of the examples.
+fn examples() -> Result<Vec<PathBuf>> {
+    let entries = fs_err::read_dir(repo::root().join("examples"))?;
+    let mut folders: Vec<_> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()
+        .context("cannot list the examples")?;
+    folders.retain(|folder| folder.join("Cargo.toml").is_file());
+    folders.sort();
+    Ok(folders)
+}
+
+/// The YAML files of a folder, none where there is no such folder.
+fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs_err::read_dir(folder)?;
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "yml" || extension == "yaml")
+    });
+    files.sort();
+    Ok(files)
+}

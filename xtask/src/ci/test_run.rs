@@ -1,0 +1,133 @@
+//! One build of all tests, run in two halves: first those that need only Rust, then those that need an API server.
+//!
+//! `#[rbuilder::envtest::test]` decides when it is compiled whether a test is ignored. Here tests are compiled without
+//! the variables that name a server, so those that need one are ignored, and the first half shows that all others pass
+//! without one. The second half runs the same binaries with a server and with `--ignored`: each test runs once.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, anyhow, ensure};
+
+use super::Context;
+use super::test_binary::{Outcome, TestBinary};
+
+/// The variables in which `#[rbuilder::envtest::test]` and `rbuilder::envtest` look for a server.
+pub(super) const SERVER_VARIABLES: [&str; 4] = [
+    "KUBEBUILDER_ASSETS",
+    "TEST_ASSET_ETCD",
+    "TEST_ASSET_KUBE_APISERVER",
+    "USE_EXISTING_CLUSTER",
+];
+
+/// As many binaries as run at once: while one waits for a timer or its last test, another has work.
+const AT_ONCE: usize = 2;
+
+/// Runs the tests that need only Rust; any other must be ignored for want of a server, and for nothing else.
+pub(super) fn run_rust_tests(context: &Context<'_>) -> Result<()> {
+    let binaries = build(context)?;
+    let outcomes = run_all(context, binaries.iter(), &[], None)?;
+    let (mut passed, mut ignored) = (0, 0);
+    for (binary, outcome) in binaries.iter().zip(&outcomes) {
+        ensure!(
+            outcome.ignored_otherwise.is_empty(),
+            "{} ignores tests that need no server: {}",
+            binary.name,
+            outcome.ignored_otherwise.join(", ")
+        );
+        passed += outcome.passed;
+        ignored += outcome.ignored;
+    }
+    context.say(&format!(
+        "{passed} tests passed, and {ignored} need an API server"
+    ));
+    Ok(())
+}
+
+/// Runs the tests that the other half ignores.
+pub(super) fn run_server_tests(context: &Context<'_>) -> Result<()> {
+    let binaries = build(context)?;
+    let mut chosen = Vec::new();
+    let mut expected = 0;
+    for binary in binaries.iter().filter(|binary| binary.has_libtest) {
+        let ignored = binary.list(&["--ignored"])?.len();
+        if ignored > 0 {
+            chosen.push(binary);
+            expected += ignored;
+        }
+    }
+    ensure!(expected > 0, "no test needs an API server");
+    let assets = context.assets()?;
+    let outcomes = run_all(context, chosen.into_iter(), &["--ignored"], Some(&assets))?;
+    let passed: usize = outcomes.iter().map(|outcome| outcome.passed).sum();
+    ensure!(
+        passed == expected,
+        "{expected} tests need an API server, and {passed} ran with it"
+    );
+    context.say(&format!("{passed} tests passed with an API server"));
+    Ok(())
+}
+
+/// The test binaries of the workspace, built once in a run.
+fn build<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
+    if let Some(binaries) = context.run.binaries.get() {
+        return Ok(binaries);
+    }
+    let line = "cargo test --workspace --no-run --message-format=json-render-diagnostics";
+    let command = SERVER_VARIABLES
+        .iter()
+        .fold(context.command(line), |command, name| command.without(name));
+    let binaries = TestBinary::read_all(&command.without_input().echo().read()?)?;
+    Ok(context.run.binaries.get_or_init(|| binaries))
+}
+
+/// Runs binaries, some at once, and returns their outcomes in the order of the binaries.
+fn run_all<'b>(
+    context: &Context<'_>,
+    binaries: impl Iterator<Item = &'b TestBinary>,
+    arguments: &[&str],
+    assets: Option<&Path>,
+) -> Result<Vec<Outcome>> {
+    let binaries: Vec<_> = binaries.collect();
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((index, binary)) = take_next(&next, &binaries) {
+                    let result = binary.run(arguments, assets);
+                    results
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push((index, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(index, _)| *index);
+    let failures: Vec<_> = results
+        .iter()
+        .filter_map(|(_, result)| result.as_ref().err().map(|error| format!("{error:#}")))
+        .collect();
+    if !failures.is_empty() {
+        return Err(anyhow!(failures.join("\n")));
+    }
+    let mut outcomes = Vec::new();
+    for (index, result) in results {
+        let outcome = result?;
+        let times = outcome.times.iter();
+        context
+            .run
+            .report
+            .add_tests(times.map(|(name, took)| (format!("{} {name}", binaries[index].name), *took)));
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+fn take_next<'b>(next: &AtomicUsize, binaries: &[&'b TestBinary]) -> Option<(usize, &'b TestBinary)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    binaries.get(index).map(|binary| (index, *binary))
+}

