@@ -17,6 +17,7 @@ mod catalogue;
 mod compiled;
 mod format;
 mod minor;
+pub mod versions;
 #[cfg(feature = "write")]
 pub mod write;
 

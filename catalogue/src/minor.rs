@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A minor version of Kubernetes 1 that k8s-openapi 0.29 supports.
+/// A minor version of Kubernetes 1 that [k8s-openapi](crate::versions::K8S_OPENAPI) supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minor(u8);
 
@@ -11,6 +11,14 @@ impl Minor {
     pub const EARLIEST: Minor = Minor(33);
     /// k8s-openapi's feature `latest`.
     pub const LATEST: Minor = Minor(37);
+
+    /// Kubernetes 1.`number`, which the catalogue must have: anything else does not compile.
+    pub(crate) const fn of(number: u8) -> Self {
+        match Self::new(number) {
+            Some(minor) => minor,
+            None => panic!("the catalogue has no such minor"),
+        }
+    }
 
     /// Kubernetes 1.`number`, where the catalogue has it.
     pub const fn new(number: u8) -> Option<Self> {
@@ -26,7 +34,7 @@ impl Minor {
         (Self::EARLIEST.0..=Self::LATEST.0).map(Minor)
     }
 
-    /// What a feature of k8s-openapi chooses: `v1_36`, `earliest`, `latest`.
+    /// The minor that a feature of k8s-openapi chooses: `v1_35`, `earliest`, `latest`.
     pub fn from_feature(feature: &str) -> Option<Self> {
         match feature {
             "earliest" => Some(Self::EARLIEST),
@@ -35,12 +43,12 @@ impl Minor {
         }
     }
 
-    /// What a version text names: `1.36`, as k8s-openapi's variable `K8S_OPENAPI_ENABLED_VERSION` has it.
+    /// The minor that a version names: `1.35`, as k8s-openapi's variable `K8S_OPENAPI_ENABLED_VERSION` has it.
     pub fn from_version(version: &str) -> Option<Self> {
         Self::new(version.strip_prefix("1.")?.parse().ok()?)
     }
 
-    /// 36 for Kubernetes 1.36.
+    /// 35 for Kubernetes 1.35.
     pub fn number(self) -> u8 {
         self.0
     }

@@ -1,5 +1,5 @@
 //! The functions of Kubernetes' CEL: those of the language, and those of the libraries that kube-apiserver
-//! enables for CRDs and admission up to 1.36 (`k8s.io/apiserver/pkg/cel/environment/base.go`).
+//! enables for CRDs and admission (`k8s.io/apiserver/pkg/cel/environment/base.go`).
 //!
 //! A signature is a line: `contains: string.(string) -> bool` is called as `a.contains(b)`, and
 //! `size: (string) -> int` as `size(a)`. A single capital letter is a type parameter.

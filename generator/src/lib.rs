@@ -24,7 +24,7 @@ pub mod yaml;
 
 use std::ops::Range;
 
-pub use rbuilder_catalogue::Minor;
+pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
 pub use rbuilder_syntax::MarkKind;
 pub use rbuilder_syntax::kubernetes::Kind as KubernetesKind;

@@ -63,11 +63,11 @@ const LEAVES: &[Leaf] = &[
     Leaf { path: "serde_json::Value", wire: Wire::Any, source: "serde_json 1: itself" },
     Leaf { path: "serde_json::Map", wire: Wire::AnyObject, source: "serde_json 1: itself" },
     Leaf { path: "serde_json::Number", wire: Wire::Number, source: "serde_json 1: itself" },
-    Leaf { path: "kube::core::Duration", wire: Wire::Pattern(GO_DURATION), source: "kube 5, core::Duration: Display, as Go writes durations" },
-    Leaf { path: "kube::core::DynamicObject", wire: Wire::AnyObject, source: "kube 5: the object" },
-    Leaf { path: "kube::core::TypeMeta", wire: TYPE_META, source: "kube 5, core::TypeMeta: serde's derive" },
-    Leaf { path: "kube::api::TypeMeta", wire: TYPE_META, source: "kube 5, re-exported" },
-    Leaf { path: "kube::api::DynamicObject", wire: Wire::AnyObject, source: "kube 5: the object" },
+    Leaf { path: "kube::core::Duration", wire: Wire::Pattern(GO_DURATION), source: "kube, core::Duration: Display, as Go writes durations" },
+    Leaf { path: "kube::core::DynamicObject", wire: Wire::AnyObject, source: "kube: the object" },
+    Leaf { path: "kube::core::TypeMeta", wire: TYPE_META, source: "kube, core::TypeMeta: serde's derive" },
+    Leaf { path: "kube::api::TypeMeta", wire: TYPE_META, source: "kube, re-exported" },
+    Leaf { path: "kube::api::DynamicObject", wire: Wire::AnyObject, source: "kube: the object" },
 ];
 
 /// Absolute addresses: the format takes a path without a scheme as well.

@@ -41,7 +41,7 @@ pub struct OneWay {
     pub fields: Option<Vec<String>>,
 }
 
-/// kube-derive's container keys, read as kube-derive 5.0 reads them, and the keys of `#[crd(…)]`.
+/// kube-derive's container keys, read as kube-derive reads them, and the keys of `#[crd(…)]`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // each field is kube's key of the same name
 pub struct CustomResource {

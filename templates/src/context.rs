@@ -42,15 +42,15 @@ pub struct ProjectContext {
     pub rbuilder_checkout: String,
     /// Version of the rbuilder command: `0.1.0`.
     pub rbuilder_version: String,
-    /// Minimum Rust version of scaffolded projects: `1.89`.
+    /// Minimum Rust version of scaffolded projects.
     pub rust_version: String,
-    /// Version requirement on kube: `5.0`.
+    /// Version requirement on kube.
     pub kube_version: String,
-    /// Version requirement on k8s-openapi: `0.29`.
+    /// Version requirement on k8s-openapi.
     pub k8s_openapi_version: String,
-    /// Kubernetes minor version that projects are built and tested with: `1.36`.
+    /// Kubernetes minor version that projects are built and tested with: `1.35`.
     pub kubernetes_version: String,
-    /// Feature of k8s-openapi for that version: `v1_36`.
+    /// Feature of k8s-openapi for that version: `v1_35`.
     pub k8s_openapi_feature: String,
 }
 

@@ -63,7 +63,7 @@ fn markers_page() -> Result<String> {
             ],
         )?;
     }
-    page.push_str("\n## kube's container keys\n\nIn `#[kube(…)]` on a type that derives `CustomResource`. They have the same meaning as in kube 5.\n\n");
+    page.push_str("\n## kube's container keys\n\nIn `#[kube(…)]` on a type that derives `CustomResource`. They have the same meaning as in kube.\n\n");
     keys(&mut page, KUBE_KEYS)?;
     page.push_str(
         "\n## rbuilder's container keys\n\nIn `#[crd(…)]` on a type that derives `CustomResource`.\n\n",

@@ -22,6 +22,7 @@ mod sh;
 mod tidy;
 mod tools;
 mod tour;
+mod versions;
 
 use std::process::ExitCode;
 
@@ -67,6 +68,8 @@ enum Task {
     Tidy,
     /// Shows the way from an empty folder to an operator's manifests
     Tour(tour::Args),
+    /// Writes the versions of Kubernetes, kube and Rust to the files that repeat them
+    Versions(versions::Args),
 }
 
 fn main() -> ExitCode {
@@ -96,5 +99,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Scaffold(args) => scaffold::walk_journeys(args),
         Task::Tidy => tidy::check_conventions(),
         Task::Tour(args) => tour::show_tour(args),
+        Task::Versions(args) => versions::write_versions(args),
     }
 }

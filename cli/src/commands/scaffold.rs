@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use rbuilder_generator::versions;
 use rbuilder_templates::{OnExists, ProjectContext, Rendered};
 
 use super::manifests;
@@ -92,11 +93,11 @@ pub(super) fn project_context(project: &Project, root: &Path) -> ProjectContext 
         rbuilder_source,
         rbuilder_checkout,
         rbuilder_version: env!("CARGO_PKG_VERSION").into(),
-        rust_version: env!("CARGO_PKG_RUST_VERSION").into(),
-        kube_version: "5.0".into(),
-        k8s_openapi_version: "0.29".into(),
-        kubernetes_version: "1.36".into(),
-        k8s_openapi_feature: "v1_36".into(),
+        rust_version: versions::RUST.into(),
+        kube_version: versions::KUBE.into(),
+        k8s_openapi_version: versions::K8S_OPENAPI.into(),
+        kubernetes_version: versions::KUBERNETES.to_string(),
+        k8s_openapi_feature: versions::k8s_openapi_feature(versions::KUBERNETES),
     }
 }
 

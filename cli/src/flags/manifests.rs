@@ -62,7 +62,7 @@ pub struct SourceFlags {
     /// Do not activate the default Cargo features
     #[arg(long)]
     pub no_default_features: bool,
-    /// Kubernetes version of the k8s-openapi types, such as 1.36, if no Cargo feature selects it
+    /// Kubernetes version of the k8s-openapi types, such as 1.35, if no Cargo feature selects it
     /// [default: `K8S_OPENAPI_ENABLED_VERSION` in the environment or in .cargo/config.toml]
     #[arg(long, value_name = "VERSION", value_parser = kubernetes)]
     pub kubernetes: Option<Minor>,

@@ -1,6 +1,6 @@
 //! Unicode's categories and scripts by the names that Go's `regexp` knows.
 //!
-//! Made by `cargo xtask patterns` from Go 1.26, with which kube-apiserver 1.36 is built. Do not edit.
+//! Made by `cargo xtask patterns` from Go 1.26, with which kube-apiserver is built. Do not edit.
 
 /// A category or script.
 #[derive(Debug)]

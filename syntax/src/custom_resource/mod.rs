@@ -1,4 +1,4 @@
-//! The container keys of a kind: `#[kube(…)]` as kube-derive 5.0 reads it, and what `#[crd(…)]` adds.
+//! The container keys of a kind: `#[kube(…)]` as kube-derive reads it, and what `#[crd(…)]` adds.
 
 mod column;
 mod conversion;

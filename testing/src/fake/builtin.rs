@@ -10,7 +10,7 @@ use super::kinds::{Definition, ResourceId, Scale, Source, Version};
 
 /// Group (`-` for the core one), version, kind, plural, traits, short names.
 ///
-/// It is what Kubernetes 1.36 serves in stable versions. `generation` marks the kinds whose `metadata.generation`
+/// It is what the Kubernetes of `rbuilder_catalogue::versions` serves in stable versions. `generation` marks the kinds whose `metadata.generation`
 /// counts changes; `review` those that are answered and not stored.
 const TABLE: &str = "
 - v1 ConfigMap configmaps namespaced cm

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
+use rbuilder_catalogue::versions;
 
 use super::FIELDS;
 
@@ -99,19 +100,26 @@ pub struct Kind{kind}Spec {{
 /// of a pod.
 pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     fs_err::create_dir_all(folder.join("src"))?;
-    fs_err::write(folder.join("Cargo.toml"), CRON_JOB_MANIFEST)?;
+    fs_err::write(folder.join("Cargo.toml"), cron_job_manifest())?;
     fs_err::write(folder.join("src/lib.rs"), CRON_JOB)?;
     Ok(())
 }
 
-const CRON_JOB_MANIFEST: &str = r#"[package]
+/// The manifest of the package with the cron job.
+fn cron_job_manifest() -> String {
+    let feature = versions::k8s_openapi_feature(versions::KUBERNETES);
+    format!(
+        r#"[package]
 name = "bench"
 version = "0.1.0"
 edition = "2024"
 
 [dependencies]
-k8s-openapi = { version = "0.29", features = ["v1_36"] }
-"#;
+k8s-openapi = {{ version = "{}", features = ["{feature}"] }}
+"#,
+        versions::K8S_OPENAPI
+    )
+}
 
 const CRON_JOB: &str = r#"//! A cron job.
 

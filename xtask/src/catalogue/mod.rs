@@ -17,6 +17,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use rbuilder_catalogue::versions::RELEASES;
 use rbuilder_catalogue::write::Types;
 use rbuilder_catalogue::{Catalogue, Minor, write};
 use serde_json::Value;
@@ -31,15 +32,6 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// The release of each minor that is read: the newest that the Go module proxy has whole.
-const RELEASES: &[(u8, &str)] = &[
-    (33, "33.13"),
-    (34, "34.4"),
-    (35, "35.4"),
-    (36, "36.3"),
-    (37, "37.1"),
-];
-
 const DATA: &str = "catalogue/data/kubernetes.bin";
 /// The table of kinds and resources, which are known without the catalogue.
 const RESOURCES: &str = "syntax/src/kubernetes/table.rs";
@@ -49,8 +41,7 @@ const README: &str = "catalogue/data/README.md";
 pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
     let mut minors = BTreeMap::new();
     let mut resources = resources::Resources::new();
-    for (number, release) in RELEASES {
-        let minor = Minor::new(*number).with_context(|| format!("the catalogue has no minor {number}"))?;
+    for &(minor, release) in RELEASES {
         let types = types(minor, release).with_context(|| format!("Kubernetes 1.{release}"))?;
         minors.insert(minor, types);
         let api = module("kubernetes", &format!("v1.{release}"))?.join("api");

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::repo;
 use crate::sh::Cmd;
+use crate::versions;
 
 /// A file of the repository, as committed or about to be.
 struct File<'a> {
@@ -26,6 +27,7 @@ const RULES: &[Rule] = &[
     final_newline,
     template_suffix,
     compiled_samples,
+    stray_version,
 ];
 
 /// Applies every rule to every file that git knows or would add.
@@ -66,7 +68,9 @@ fn is_ours(path: &str) -> bool {
         "/tests/scaffold/",
         "/tests/yaml/",
     ];
-    !cases.iter().any(|folder| path.contains(folder)) && !path.ends_with(".lock") && path != "LICENSE"
+    !cases.iter().any(|folder| path.contains(folder))
+        && !path.ends_with(".lock")
+        && !path.ends_with("LICENSE")
 }
 
 fn extension(path: &str) -> &str {
@@ -145,6 +149,19 @@ fn compiled_samples(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
         |line| is_documentation && is_ignored(line),
         "let the sample be compiled: `no_run` instead of `ignore`",
     )
+}
+
+/// A new minor of Kubernetes is one change of `rbuilder_catalogue::versions`.
+fn stray_version(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
+    let strays = versions::find_strays(file.path, file.text).into_iter();
+    strays
+        .map(|line| {
+            (
+                Some(line),
+                "take the version from `rbuilder_catalogue::versions`, or add a row to xtask/src/versions.rs",
+            )
+        })
+        .collect()
 }
 
 /// A complaint about each line that is wrong.

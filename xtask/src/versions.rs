@@ -1,0 +1,214 @@
+//! `cargo xtask versions`: the versions of `rbuilder_catalogue::versions` in the files that repeat them.
+//!
+//! A manifest or a document cannot read a constant. Each such repeat is a row of [`PLACES`]; a repeat without a row is
+//! found by [`find_strays`], which `cargo xtask tidy` runs.
+
+use anyhow::{Context, Result, bail, ensure};
+use rbuilder_catalogue::{Minor, versions};
+
+use crate::repo;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing; fail when a file repeats another version
+    #[arg(long)]
+    check: bool,
+}
+
+/// A version in a file: what stands between two texts, wherever the first of them occurs.
+struct Place {
+    file: &'static str,
+    before: &'static str,
+    after: &'static str,
+    version: fn() -> String,
+}
+
+const fn place(
+    file: &'static str,
+    before: &'static str,
+    after: &'static str,
+    version: fn() -> String,
+) -> Place {
+    Place {
+        file,
+        before,
+        after,
+        version,
+    }
+}
+
+#[rustfmt::skip]
+const PLACES: &[Place] = &[
+    place("Cargo.toml", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
+    place("Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
+    place("Cargo.toml", "\nrust-version = \"", "\"", || versions::RUST.into()),
+    place(".cargo/config.toml", "K8S_OPENAPI_ENABLED_VERSION = \"", "\"", || versions::KUBERNETES.to_string()),
+    place("runtime/Cargo.toml", "k8s-openapi = { workspace = true, features = [\"", "\"", feature),
+    place("testing/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
+    place("testdata/bench/rust/Cargo.toml", "\nrust-version = \"", "\"", || versions::RUST.into()),
+    place("testdata/bench/rust/Cargo.toml", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
+    place("testdata/bench/rust/Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
+    place("testdata/bench/rust/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
+    place("testdata/oracle/rust/Cargo.toml", "\nkube = \"", "\"", kube_major),
+    place("testdata/oracle/rust/Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
+    place("testdata/oracle/rust/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
+    place("tools/kube-apiserver/go.mod", "\tk8s.io/kubernetes v1.", "\n", release),
+    place("tools/kube-apiserver/go.mod", "\tk8s.io/component-base v0.", "\n", release),
+    place("tools/cel/go.mod", "\tk8s.io/apiextensions-apiserver v0.", "\n", release),
+    place("tools/cel/go.mod", "\tk8s.io/apiserver v0.", "\n", release),
+    place("README.md", "
+You need Rust ", " or newer", || versions::RUST.into()),
+    place("README.md", " Supports Kubernetes ", " with kube ", || format!("{} to {}", Minor::EARLIEST, Minor::LATEST)),
+    place("README.md", " with kube ", " and k8s-openapi ", kube_major),
+    place("README.md", " and k8s-openapi ", ". ", || versions::K8S_OPENAPI.into()),
+    place("docs/types.md", "`Cargo.toml` (`", "`)", feature),
+];
+
+/// Files that hold versions on purpose: generated, a record of what was measured or made with them.
+const EXEMPT: &[&str] = &[
+    "CHANGELOG.md",
+    "catalogue/data/README.md",
+    "catalogue/src/versions.rs",
+    "docs/performance.md",
+    "schema/src/re2/tables.rs",
+];
+
+fn feature() -> String {
+    versions::k8s_openapi_feature(versions::KUBERNETES)
+}
+
+fn release() -> String {
+    versions::release_of(versions::KUBERNETES)
+        .unwrap_or_default()
+        .into()
+}
+
+/// The major version of kube.
+pub(crate) fn kube_major() -> String {
+    versions::KUBE.split('.').next().unwrap_or_default().into()
+}
+
+/// Writes the versions to every place, or compares them.
+pub(crate) fn write_versions(args: &Args) -> Result<()> {
+    let mut stale = Vec::new();
+    for place in PLACES {
+        let path = repo::root().join(place.file);
+        let old = fs_err::read_to_string(&path)?;
+        let new = place
+            .write(&old)
+            .with_context(|| format!("{}: no version follows `{}`", place.file, place.before.trim()))?;
+        if old == new {
+            continue;
+        }
+        stale.push(format!(
+            "{}: `{}` is not followed by {}",
+            place.file,
+            place.before.trim(),
+            (place.version)()
+        ));
+        if !args.check {
+            fs_err::write(&path, new)?;
+        }
+    }
+    stale.iter().for_each(|line| println!("{line}"));
+    if args.check {
+        ensure!(
+            stale.is_empty(),
+            "run `cargo xtask versions`, and `go mod tidy` in a folder of tools/ that it changes"
+        );
+    }
+    println!("{} places, {} of them stale", PLACES.len(), stale.len());
+    Ok(())
+}
+
+impl Place {
+    /// Returns the text with the version in each place; nothing where there is no such place.
+    fn write(&self, text: &str) -> Result<String> {
+        let mut parts = text.split(self.before);
+        let mut written = parts.next().unwrap_or_default().to_owned();
+        let mut count = 0;
+        for part in parts {
+            let Some(end) = part.find(self.after) else {
+                bail!("`{}` does not follow", self.after);
+            };
+            written.push_str(self.before);
+            written.push_str(&(self.version)());
+            written.push_str(&part[end..]);
+            count += 1;
+        }
+        ensure!(count > 0, "the text before it is gone");
+        Ok(written)
+    }
+}
+
+/// Returns the lines that repeat a version and are in no row of [`PLACES`]. Tests hold versions of their own.
+pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
+    let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
+    let is_generated = path.starts_with("examples/") || path.ends_with("go.sum") || path.ends_with("go.mod");
+    if EXEMPT.contains(&path) || is_test || is_generated {
+        return Vec::new();
+    }
+    let places: Vec<_> = PLACES.iter().filter(|place| place.file == path).collect();
+    let needles = [
+        versions::KUBERNETES.to_string(),
+        feature(),
+        versions::RUST.to_owned(),
+        versions::K8S_OPENAPI.to_owned(),
+        format!("kube {}", kube_major()),
+        format!("kube-derive {}", kube_major()),
+    ];
+    let lines = text.lines().enumerate();
+    lines
+        .take_while(|(_, line)| line.trim() != "#[cfg(test)]")
+        .filter(|(_, line)| needles.iter().any(|needle| holds_version(line, needle)))
+        .filter(|(_, line)| !places.iter().any(|place| line.contains(place.before.trim())))
+        .map(|(index, _)| index + 1)
+        .collect()
+}
+
+/// Returns true where a line holds a version that is no part of a longer number or word.
+fn holds_version(line: &str, version: &str) -> bool {
+    line.match_indices(version).any(|(start, _)| {
+        let before = line[..start].chars().next_back();
+        let after = line[start + version.len()..].chars().next();
+        !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '.' || letter == '-')
+            && !after.is_some_and(|letter| letter.is_ascii_digit() || letter == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_up_to_date() {
+        write_versions(&Args { check: true }).unwrap();
+    }
+
+    #[test]
+    fn a_version_is_written_between_its_neighbours() {
+        let place = place("a.toml", "kube = \"", "\"", || "6.1".into());
+        assert_eq!(
+            place.write("kube = \"5\"\nb = \"5\"\n").unwrap(),
+            "kube = \"6.1\"\nb = \"5\"\n"
+        );
+        assert!(place.write("b = \"5\"\n").is_err());
+    }
+
+    #[test]
+    fn a_repeat_is_found_where_no_place_knows_it() {
+        let version = versions::KUBERNETES.to_string();
+        let check = |path: &str, text: &str, expected: &[usize]| {
+            assert_eq!(find_strays(path, text), expected, "{path}: {text}");
+        };
+        check("cli/src/a.rs", &format!("\"Kubernetes {version}\""), &[1]);
+        check("cli/src/a.rs", &format!("a\n#[cfg(test)]\n\"{version}\""), &[]);
+        check("cli/src/a.rs", &format!("{version}5 0.{version} v{version}"), &[]);
+        check("cli/tests/a.rs", &format!("\"{version}\""), &[]);
+        check(
+            ".cargo/config.toml",
+            &format!("K8S_OPENAPI_ENABLED_VERSION = \"{version}\""),
+            &[],
+        );
+    }
+}
