@@ -76,6 +76,13 @@ impl<P> Diagnostic<P> {
         self
     }
 
+    /// Changes the message, as a crate does that adds what the message is about.
+    #[must_use]
+    pub fn map_message(mut self, message: impl FnOnce(String) -> String) -> Self {
+        self.message = message(self.message);
+        self
+    }
+
     /// Returns whether it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

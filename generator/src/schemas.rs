@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use rbuilder_reader::{Span, TypeKind, TypeRef};
 use rbuilder_schema::{
-    Problem, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, or_null,
-    set_of,
+    Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, or_null, set_of,
 };
 use rbuilder_syntax::Type;
 
@@ -224,17 +223,18 @@ impl<'a> Schemas<'a> {
             }),
             // What is wrong may follow from what could not be read.
             Err(_) if model.is_incomplete => None,
-            Err(problems) => {
-                for Problem { site, message, help } in problems {
+            Err(diagnostics) => {
+                for diagnostic in diagnostics {
+                    let site = diagnostic.place;
                     let place = Place {
                         file: item.file,
                         span: span_of(model, &site),
                     };
                     // What the markers of a field say wrong among themselves has been told where they are.
-                    if self.is_told(model, &site, place, &message) {
+                    if self.is_told(model, &site, place, &diagnostic.message) {
                         continue;
                     }
-                    self.error::<()>(place, message, &help.unwrap_or_default());
+                    self.error::<()>(place, diagnostic.message, &diagnostic.help.unwrap_or_default());
                 }
                 None
             }

@@ -1,6 +1,8 @@
 //! Container and slots to schema.
 
-use crate::apply::{Complaint, apply};
+use rbuilder_diagnostic::Diagnostic;
+
+use crate::apply::apply;
 use crate::build::{allow_null, any, of_type};
 use crate::enumeration::{enumeration, variant_docs};
 use crate::object::{object, one_of_rules};
@@ -20,70 +22,58 @@ pub enum Site {
     VariantField(usize, usize),
 }
 
-/// Something that has no structural schema, or that the API server would refuse.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Where it is.
-    pub site: Site,
-    /// What is wrong, a phrase in lower case.
-    pub message: String,
-    /// What to write instead.
-    pub help: Option<String>,
-}
-
 /// Builds the schema of a container from the schemas of the types it mentions.
 ///
 /// # Errors
-/// All problems found, in source order.
-pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Problem>> {
-    let mut problems = Vec::new();
-    let mut schema = shape(container, slots, &mut problems);
+/// All errors found, in source order: types without a structural schema, and what the API server would refuse.
+pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Site>>> {
+    let mut diagnostics = Vec::new();
+    let mut schema = shape(container, slots, &mut diagnostics);
     if let Some(description) = describe(container) {
         schema.description = Some(description.into());
     }
-    let mut complaints = Vec::new();
-    apply(&container.markers, &mut schema, &mut complaints);
+    let mut found = Vec::new();
+    apply(&container.markers, &mut schema, &mut found);
     if let Shape::Object(fields) = &container.shape {
-        let rules = one_of_rules(&container.markers.one_of, fields, slots, &mut complaints);
+        let rules = one_of_rules(&container.markers.one_of, fields, slots, &mut found);
         let origin = container.markers.origin;
         schema
             .validations
             .extend(rules.into_iter().map(|rule| crate::Cel { origin, ..rule }));
         // Only now are the rules there that the default must keep.
         if !container.markers.one_of.is_empty()
-            && complaints.is_empty()
+            && found.is_empty()
             && let Some(Err(reason)) = schema
                 .default
                 .as_ref()
                 .map(|default| check_default(default, &schema))
         {
-            complaints.push(Complaint::new(format!("the default does not fit: {reason}")));
+            found.push(Diagnostic::error(
+                (),
+                format!("the default does not fit: {reason}"),
+            ));
         }
     }
-    problems.extend(
-        complaints
-            .into_iter()
-            .map(|complaint| complaint.at(Site::Container)),
-    );
-    if problems.is_empty() {
+    diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.at(Site::Container)));
+    if diagnostics.is_empty() {
         Ok(schema)
     } else {
-        Err(problems)
+        Err(diagnostics)
     }
 }
 
-fn shape(container: &Container, slots: &[Slot], problems: &mut Vec<Problem>) -> Schema {
+fn shape(container: &Container, slots: &[Slot], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
     match &container.shape {
         Shape::Object(fields) => {
-            let mut complaints = Vec::new();
-            let mut schema = object(fields, slots, &mut complaints);
-            problems.extend(
-                complaints
+            let mut found = Vec::new();
+            let mut schema = object(fields, slots, &mut found);
+            diagnostics.extend(
+                found
                     .into_iter()
-                    .map(|(field, complaint)| complaint.at(Site::Field(field))),
+                    .map(|(field, diagnostic)| diagnostic.at(Site::Field(field))),
             );
             if let Some((name, value)) = &container.tag {
-                add_tag(name, value, &mut schema, problems);
+                add_tag(name, value, &mut schema, diagnostics);
             }
             schema
         }
@@ -94,7 +84,7 @@ fn shape(container: &Container, slots: &[Slot], problems: &mut Vec<Problem>) -> 
         {
             any()
         }
-        Shape::Enum { tagging, variants } => enumeration(tagging, variants, slots, problems),
+        Shape::Enum { tagging, variants } => enumeration(tagging, variants, slots, diagnostics),
     }
 }
 
@@ -109,14 +99,14 @@ fn held(slot: &Slot) -> Schema {
 }
 
 /// The field that serde writes into a tagged struct, and passes over when it reads one.
-fn add_tag(name: &str, value: &str, schema: &mut Schema, problems: &mut Vec<Problem>) {
+fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<Site>>) {
     let property = Schema {
         enumeration: vec![value.into()],
         ..of_type(SchemaType::String)
     };
     if schema.properties.insert(name.into(), property.into()).is_some() {
         let message = format!("the struct has a field \"{name}\", which is also the name of the tag");
-        problems.push(Complaint::new(message).at(Site::Container));
+        diagnostics.push(Diagnostic::error(Site::Container, message));
     }
 }
 

@@ -41,7 +41,7 @@ mod type_name;
 mod validate;
 
 pub use apply::check_markers;
-pub use assemble::{Problem, Site, assemble};
+pub use assemble::{Site, assemble};
 pub use build::{
     any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, or_null, set_of,
 };
@@ -64,5 +64,5 @@ pub use re2::{Choice, Pattern};
 pub use refused::{ESCAPE, refused};
 pub use rework::{dropped_object_meta, embedded_object_meta, keep_object_meta, shorten_descriptions};
 pub use schema::{KeyForm, Schema, SchemaType};
-pub use structural::{Breach, check_structural};
+pub use structural::check_structural;
 pub use validate::{check_default, validate};

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Map, Number, Value};
 
 use crate::build::allow_null;
 use crate::satisfy::{find_contradiction, find_repeated};
 use crate::validate::{check_default, fits_constraints, is_type_of};
-use crate::{Breach, ListType, Schema, SchemaType, format_type};
+use crate::{ListType, Schema, SchemaType, format_type};
 
 /// The keys a schema may have, by their names in a manifest.
 pub const SCHEMA_KEYS: &[&str] = &[
@@ -100,56 +101,52 @@ fn allow_nulls(schema: &mut Schema) {
 /// Checks a schema that is written out: that each constraint is about values of its type and none contradicts another,
 /// and that values in it fit. Structure is for [`check_structural`](crate::check_structural) to check, and patterns for
 /// who reads the literal.
-pub fn check_literal(schema: &Schema) -> Vec<Breach> {
-    let mut breaches = Vec::new();
+pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
+    let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut |schema, path| {
-        let mut breach = |message: String, help: Option<&str>| {
-            breaches.push(Breach {
-                path: path.to_owned(),
-                message,
-                help: help.map(str::to_owned),
-            });
+        let mut error = |message: String, help: Option<&str>| {
+            diagnostics.push(Diagnostic::error(path.to_owned(), message).maybe_help(help.map(str::to_owned)));
         };
         for (key, noun) in misplaced(schema) {
             let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
-            breach(
+            error(
                 format!("`{key}` is about {noun}, and this is {this}"),
                 Some("leave it out"),
             );
         }
         for value in &schema.enumeration {
             if value.is_null() && !schema.nullable {
-                breach(
+                error(
                     "`enum` holds `null`, and the value is not nullable".into(),
                     Some("add `\"nullable\": true`"),
                 );
             } else if let Err(reason) =
                 is_type_of(value, schema).and_then(|()| fits_constraints(value, schema))
             {
-                breach(
+                error(
                     format!("`enum` holds a value that is never accepted: {reason}"),
                     None,
                 );
             }
         }
         if let Some(value) = find_repeated(&schema.enumeration) {
-            breach(format!("`enum` holds {value} twice"), None);
+            error(format!("`enum` holds {value} twice"), None);
         }
         if let Some(contradiction) = find_contradiction(schema) {
-            breach(contradiction, None);
+            error(contradiction, None);
         }
         for (message, help) in unfinished(schema) {
-            breach(message.into(), Some(help));
+            error(message.into(), Some(help));
         }
         if let Some(Err(reason)) = schema
             .default
             .as_ref()
             .map(|default| check_default(default, schema))
         {
-            breach(format!("the default does not fit: {reason}"), None);
+            error(format!("the default does not fit: {reason}"), None);
         }
     });
-    breaches
+    diagnostics
 }
 
 /// Returns message and help for each key of a schema that has no effect as written.

@@ -2,25 +2,27 @@
 
 use std::sync::Arc;
 
-use crate::apply::{Complaint, apply};
+use rbuilder_diagnostic::Diagnostic;
+
+use crate::apply::apply;
 use crate::build::of_type;
 use crate::number::check_integer;
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Slot, cel_name};
 
-/// A problem with one field, by its position in the list.
-pub(crate) type FieldComplaint = (usize, Complaint);
+/// A diagnostic about one field, by its position in the list.
+pub(crate) type FieldDiagnostic = (usize, Diagnostic<()>);
 
 /// Builds the schema of an object from its fields.
-pub(crate) fn object(fields: &[Field], slots: &[Slot], complaints: &mut Vec<FieldComplaint>) -> Schema {
+pub(crate) fn object(fields: &[Field], slots: &[Slot], diagnostics: &mut Vec<FieldDiagnostic>) -> Schema {
     let mut schema = of_type(SchemaType::Object);
     for (position, field) in fields.iter().enumerate() {
         let mut found = Vec::new();
         match slots.get(field.slot) {
             Some(slot) if field.flatten => flatten(field, slot, &mut schema, &mut found),
             Some(slot) => add(field, slot, &mut schema, &mut found),
-            None => found.push(Complaint::new("the type of the field was not read")),
+            None => found.push(Diagnostic::error((), "the type of the field was not read")),
         }
-        complaints.extend(found.into_iter().map(|complaint| (position, complaint)));
+        diagnostics.extend(found.into_iter().map(|diagnostic| (position, diagnostic)));
     }
     close_map(&mut schema);
     schema
@@ -44,7 +46,7 @@ fn reads_without(field: &Field, slot: &Slot) -> bool {
 }
 
 /// A marker cannot make serde read what it does not: objects that the API server takes would break the program.
-fn check_readable(field: &Field, slot: &Slot, property: &Schema, complaints: &mut Vec<Complaint>) {
+fn check_readable(field: &Field, slot: &Slot, property: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     if field.markers.optional != Some(true) && !field.markers.nullable {
         return;
     }
@@ -54,21 +56,26 @@ fn check_readable(field: &Field, slot: &Slot, property: &Schema, complaints: &mu
         && !reads_without(field, slot)
         && property.default.is_none()
     {
-        let complaint =
-            Complaint::new("serde reads no object without this field, so it cannot be `optional`");
-        complaints.push(complaint.help("make it an `Option`, or add `default` to `#[serde(…)]`"));
+        let diagnostic = Diagnostic::error(
+            (),
+            "serde reads no object without this field, so it cannot be `optional`",
+        );
+        diagnostics.push(diagnostic.help("make it an `Option`, or add `default` to `#[serde(…)]`"));
     }
     let is_typed = property.schema_type.is_some() && !property.preserve_unknown_fields;
     if field.markers.nullable && is_typed && !field.stated && !slot.optional && !slot.schema.nullable {
-        let complaint = Complaint::new("serde reads no `null` here, so the field cannot be `nullable`");
-        complaints.push(complaint.help("make it an `Option`"));
+        let diagnostic = Diagnostic::error(
+            (),
+            "serde reads no `null` here, so the field cannot be `nullable`",
+        );
+        diagnostics.push(diagnostic.help("make it an `Option`"));
     }
 }
 
 /// Reports markers on a value, its items and its values that ask for more than the Rust type can hold; `own` is the schema
 /// of that type before markers.
-pub(crate) fn check_range(markers: &Markers, own: &Schema, complaints: &mut Vec<Complaint>) {
-    check_integer(&markers.validation, own, complaints);
+pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+    check_integer(&markers.validation, own, diagnostics);
     let parts = [
         ("items", &markers.items, &own.items),
         ("values", &markers.values, &own.additional_properties),
@@ -79,16 +86,17 @@ pub(crate) fn check_range(markers: &Markers, own: &Schema, complaints: &mut Vec<
         };
         let is_typed = own.schema_type.is_some() && !own.preserve_unknown_fields;
         if markers.nullable && is_typed && !own.nullable {
-            let complaint = Complaint::new(format!(
-                "serde reads no `null` here, so `{name}` cannot be `nullable`"
-            ));
-            complaints.push(complaint.help("put an `Option` into the list or map"));
+            let diagnostic = Diagnostic::error(
+                (),
+                format!("serde reads no `null` here, so `{name}` cannot be `nullable`"),
+            );
+            diagnostics.push(diagnostic.help("put an `Option` into the list or map"));
         }
-        check_range(markers, own, complaints);
+        check_range(markers, own, diagnostics);
     }
 }
 
-fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+fn add(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     let mut property = if field.markers.schemaless {
         Arc::default()
     } else {
@@ -98,12 +106,12 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Com
         Arc::make_mut(&mut property).description = Some(description.as_str().into());
     }
     if field.markers != *Markers::none() {
-        apply(&field.markers, Arc::make_mut(&mut property), complaints);
+        apply(&field.markers, Arc::make_mut(&mut property), diagnostics);
     }
     let optional = is_optional(field, slot);
-    check_readable(field, slot, &property, complaints);
+    check_readable(field, slot, &property, diagnostics);
     if !field.stated {
-        check_range(&field.markers, &slot.schema, complaints);
+        check_range(&field.markers, &slot.schema, diagnostics);
     }
     if field.markers.immutable {
         let rule = "self == oldSelf".into();
@@ -114,7 +122,7 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Com
             ..Cel::default()
         });
         if optional {
-            let rule = once_set(&field.name, complaints).map(|rule| Cel {
+            let rule = once_set(&field.name, diagnostics).map(|rule| Cel {
                 origin: field.markers.origin,
                 ..rule
             });
@@ -126,19 +134,20 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Com
         schema.required.insert(Arc::clone(&name));
     }
     if schema.properties.insert(name, property).is_some() {
-        complaints.push(Complaint::new(format!(
-            "two fields are called \"{}\" on the wire",
-            field.name
-        )));
+        diagnostics.push(Diagnostic::error(
+            (),
+            format!("two fields are called \"{}\" on the wire", field.name),
+        ));
     }
 }
 
 /// The rule by which an optional field, once set, stays: it is the parent's, for an absent field has no rules.
-fn once_set(name: &str, complaints: &mut Vec<Complaint>) -> Option<Cel> {
+fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<()>>) -> Option<Cel> {
     let Some(path) = cel_name(name) else {
-        complaints.push(Complaint::new(format!(
-            "no CEL rule can name the field \"{name}\""
-        )));
+        diagnostics.push(Diagnostic::error(
+            (),
+            format!("no CEL rule can name the field \"{name}\""),
+        ));
         return None;
     };
     Some(Cel {
@@ -149,20 +158,22 @@ fn once_set(name: &str, complaints: &mut Vec<Complaint>) -> Option<Cel> {
 }
 
 /// Puts the fields of a flattened value among the parent's.
-fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     if (Markers {
         optional: None,
         ..field.markers.clone()
     }) != *Markers::none()
     {
-        let complaint =
-            Complaint::new("a flattened field is not on the wire, so markers on it have no effect");
-        complaints.push(complaint.help("put the markers on the fields of its type"));
+        let diagnostic = Diagnostic::error(
+            (),
+            "a flattened field is not on the wire, so markers on it have no effect",
+        );
+        diagnostics.push(diagnostic.help("put the markers on the fields of its type"));
     }
     let inner = &slot.schema;
     if inner.schema_type.is_none() && !inner.any_of.is_empty() {
-        let complaint = Complaint::new("what may be a text cannot be flattened");
-        complaints.push(complaint.help("write `{}` after the name of each variant without data"));
+        let diagnostic = Diagnostic::error((), "what may be a text cannot be flattened");
+        diagnostics.push(diagnostic.help("write `{}` after the name of each variant without data"));
         return;
     }
     if inner.preserve_unknown_fields && inner.properties.is_empty() {
@@ -170,22 +181,23 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, complaints: &mut Vec
         return;
     }
     if inner.schema_type != Some(SchemaType::Object) && !inner.preserve_unknown_fields {
-        let complaint = Complaint::new("only a struct, an enum of structs or a map can be flattened");
-        complaints.push(complaint.help("remove `#[serde(flatten)]`"));
+        let diagnostic = Diagnostic::error((), "only a struct, an enum of structs or a map can be flattened");
+        diagnostics.push(diagnostic.help("remove `#[serde(flatten)]`"));
         return;
     }
     let optional = is_optional(field, slot);
-    check_readable(field, slot, &Schema::default(), complaints);
-    hoist(inner, optional, schema, complaints);
+    check_readable(field, slot, &Schema::default(), diagnostics);
+    hoist(inner, optional, schema, diagnostics);
 }
 
 /// Joins the fields of one object schema with those of another.
-fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     for (name, property) in &inner.properties {
         if schema.properties.insert(name.clone(), property.clone()).is_some() {
-            complaints.push(Complaint::new(format!(
-                "two fields are called \"{name}\" on the wire"
-            )));
+            diagnostics.push(Diagnostic::error(
+                (),
+                format!("two fields are called \"{name}\" on the wire"),
+            ));
         }
     }
     if let Some(values) = &inner.additional_properties {
@@ -193,8 +205,11 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, complaints: &mut V
     }
     schema.preserve_unknown_fields |= inner.preserve_unknown_fields;
     if inner.max_properties.is_some() {
-        let complaint = Complaint::new("flattened fields stand among others, so they cannot be counted");
-        complaints.push(complaint.help("remove `max_properties` from the type"));
+        let diagnostic = Diagnostic::error(
+            (),
+            "flattened fields stand among others, so they cannot be counted",
+        );
+        diagnostics.push(diagnostic.help("remove `max_properties` from the type"));
     }
     // Of a value that may be absent nothing can be demanded.
     if optional {
@@ -256,7 +271,7 @@ pub(crate) fn one_of_rules(
     rules: &[OneOf],
     fields: &[Field],
     slots: &[Slot],
-    complaints: &mut Vec<Complaint>,
+    diagnostics: &mut Vec<Diagnostic<()>>,
 ) -> Vec<Cel> {
     let mut sorted: Vec<&OneOf> = rules.iter().collect();
     sorted.sort_by_key(|rule| match rule {
@@ -266,7 +281,7 @@ pub(crate) fn one_of_rules(
     });
     sorted
         .into_iter()
-        .filter_map(|rule| one_of_rule(rule, fields, slots, complaints))
+        .filter_map(|rule| one_of_rule(rule, fields, slots, diagnostics))
         .collect()
 }
 
@@ -274,7 +289,7 @@ fn one_of_rule(
     rule: &OneOf,
     fields: &[Field],
     slots: &[Slot],
-    complaints: &mut Vec<Complaint>,
+    diagnostics: &mut Vec<Diagnostic<()>>,
 ) -> Option<Cel> {
     let (OneOf::AtMost(idents) | OneOf::Exactly(idents) | OneOf::AtLeast(idents)) = rule;
     let mut names = Vec::with_capacity(idents.len());
@@ -284,15 +299,18 @@ fn one_of_rule(
             continue;
         };
         if !slots.get(field.slot).is_some_and(|slot| is_optional(field, slot)) {
-            let complaint = Complaint::new(format!("the field `{ident}` is required, so it is always set"));
-            complaints.push(complaint.help("make it an `Option`, or give it `#[serde(default)]`"));
+            let diagnostic = Diagnostic::error(
+                (),
+                format!("the field `{ident}` is required, so it is always set"),
+            );
+            diagnostics.push(diagnostic.help("make it an `Option`, or give it `#[serde(default)]`"));
         }
         match cel_name(&field.name) {
             Some(path) => names.push((field.name.as_str(), path)),
-            None => complaints.push(Complaint::new(format!(
-                "no CEL rule can name the field \"{}\"",
-                field.name
-            ))),
+            None => diagnostics.push(Diagnostic::error(
+                (),
+                format!("no CEL rule can name the field \"{}\"", field.name),
+            )),
         }
     }
     if names.len() != idents.len() {

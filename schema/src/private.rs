@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use rbuilder_diagnostic::Diagnostic;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::import::{OWN, import};
 use crate::kube_quirks::{deny_null, shield};
 use crate::type_name::refine;
-use crate::{Container, ESCAPE, Problem, Schema, Shape, Site, Slot, assemble};
+use crate::{Container, ESCAPE, Schema, Shape, Site, Slot, assemble};
 
 /// The crate whose trait the derive implements: the user's program need not depend on it.
 pub use schemars;
@@ -44,7 +45,7 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
     let (_entered, depth) = enter(std::any::type_name::<T>());
     let mut schema = match assemble(&container, &slots()) {
         Ok(schema) => schema,
-        Err(problems) => panic!("{}", report(&container, &problems)),
+        Err(diagnostics) => panic!("{}", report(&container, &diagnostics)),
     };
     if depth == 0 {
         shield(&mut schema);
@@ -82,17 +83,17 @@ fn enter(name: &'static str) -> (Entered, usize) {
     })
 }
 
-fn report(container: &Container, problems: &[Problem]) -> String {
-    let lines = problems.iter().map(|problem| {
-        let help = problem
+fn report(container: &Container, diagnostics: &[Diagnostic<Site>]) -> String {
+    let lines = diagnostics.iter().map(|diagnostic| {
+        let help = diagnostic
             .help
             .as_ref()
             .map(|help| format!("\n    help: {help}"))
             .unwrap_or_default();
         format!(
             "\n  {}: {}{help}",
-            place(container, &problem.site),
-            problem.message
+            place(container, &diagnostic.place),
+            diagnostic.message
         )
     });
     format!(

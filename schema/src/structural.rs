@@ -1,82 +1,70 @@
 //! The API server's rules for structural schemas and list topology, asked before the API server is.
 
+use rbuilder_diagnostic::Diagnostic;
+
 use crate::build::is_scalar;
 use crate::{ListType, Schema, SchemaType};
 
-/// What the API server would refuse, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Breach {
-    /// Path of the value, as `.spec.items[].name`; empty for the schema itself.
-    pub path: String,
-    /// What is wrong, a phrase.
-    pub message: String,
-    /// What to write instead.
-    pub help: Option<String>,
-}
-
-/// Every rule that a schema breaks, in the order of its fields.
-pub fn check_structural(schema: &Schema) -> Vec<Breach> {
-    let mut breaches = Vec::new();
-    visit(schema, &mut String::new(), &mut breaches);
-    breaches
+/// Returns an error for each rule that a schema breaks, in the order of its fields. The place is the path of the value,
+/// as `.spec.items[].name`; empty for the schema itself.
+pub fn check_structural(schema: &Schema) -> Vec<Diagnostic<String>> {
+    let mut diagnostics = Vec::new();
+    visit(schema, &mut String::new(), &mut diagnostics);
+    diagnostics
 }
 
 /// `path` is as it was when this returns.
-fn visit(schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
-    let mut breach = |message: String, help: Option<String>| {
-        breaches.push(Breach {
-            path: path.to_owned(),
-            message,
-            help,
-        });
+fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
+    let mut error = |message: String, help: Option<String>| {
+        diagnostics.push(Diagnostic::error(path.to_owned(), message).maybe_help(help));
     };
     if schema.schema_type.is_none() && !schema.int_or_string && !schema.preserve_unknown_fields {
         let help =
             "say one with `validation(type = \"…\")`, or take any content with `preserve_unknown_fields`";
-        breach("the value has no type".into(), Some(help.into()));
+        error("the value has no type".into(), Some(help.into()));
     }
     if schema.schema_type == Some(SchemaType::Array) && schema.items.is_none() {
-        breach("the list says nothing about its items".into(), None);
+        error("the list says nothing about its items".into(), None);
     }
     if schema.additional_properties.is_some() && !schema.properties.is_empty() {
-        breach("an object has fields or is a map, not both".into(), None);
+        error("an object has fields or is a map, not both".into(), None);
     }
     if schema.embedded_resource && schema.properties.is_empty() && !schema.preserve_unknown_fields {
-        breach(
+        error(
             "an embedded resource needs fields, or leave to have any".into(),
             None,
         );
     }
     if schema.embedded_resource && schema.schema_type != Some(SchemaType::Object) {
-        breach("an embedded resource is an object".into(), None);
+        error("an embedded resource is an object".into(), None);
     }
     if schema.embedded_resource
         && let Some(metadata) = schema.properties.get("metadata")
         && metadata.schema_type != Some(SchemaType::Object)
     {
-        breach("the `metadata` of an embedded resource is an object".into(), None);
+        error("the `metadata` of an embedded resource is an object".into(), None);
     }
     if let Some(list_type) = schema.list_type {
         for (message, help) in check_list_map(list_type, schema) {
-            breach(message, help);
+            error(message, help);
         }
     }
     if schema.items.as_deref().is_some_and(|items| items.nullable)
         && matches!(schema.list_type, Some(ListType::Map | ListType::Set))
     {
-        breach("items of a set or map cannot be `null`".into(), None);
+        error("items of a set or map cannot be `null`".into(), None);
     }
     if !schema.all_of.is_empty()
         || !schema.any_of.is_empty()
         || !schema.one_of.is_empty()
         || schema.not.is_some()
     {
-        check_parts(schema, schema, path, breaches);
+        check_parts(schema, schema, path, diagnostics);
     }
     let length = path.len();
     let mut inner = |parts: [&str; 2], schema: &Schema| {
         path.extend(parts);
-        visit(schema, path, breaches);
+        visit(schema, path, diagnostics);
         path.truncate(length);
     };
     for (name, property) in &schema.properties {
@@ -91,14 +79,19 @@ fn visit(schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
 }
 
 /// Checks the alternatives of one schema; places are paths inside it.
-pub(crate) fn check_alternatives(schema: &Schema) -> Vec<Breach> {
-    let mut breaches = Vec::new();
-    check_parts(schema, schema, &mut String::new(), &mut breaches);
-    breaches
+pub(crate) fn check_alternatives(schema: &Schema) -> Vec<Diagnostic<String>> {
+    let mut diagnostics = Vec::new();
+    check_parts(schema, schema, &mut String::new(), &mut diagnostics);
+    diagnostics
 }
 
 /// Checks the alternatives in `holder`, which are about values that `schema` describes.
-fn check_parts(holder: &Schema, schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
+fn check_parts(
+    holder: &Schema,
+    schema: &Schema,
+    path: &mut String,
+    diagnostics: &mut Vec<Diagnostic<String>>,
+) {
     let of_type = |schema_type| Schema {
         schema_type: Some(schema_type),
         ..Schema::default()
@@ -117,20 +110,20 @@ fn check_parts(holder: &Schema, schema: &Schema, path: &mut String, breaches: &m
         }
         for (position, part) in parts.iter().enumerate() {
             *path += &format!(".{key}[{position}]");
-            check_part(part, schema, path, breaches);
+            check_part(part, schema, path, diagnostics);
             path.truncate(length);
         }
     }
     if let Some(not) = &holder.not {
         *path += ".not";
-        check_part(not, schema, path, breaches);
+        check_part(not, schema, path, diagnostics);
         path.truncate(length);
     }
 }
 
 /// An alternative constrains values and describes none: it says nothing that only the schema around it may say, and
 /// names only fields that are there.
-fn check_part(part: &Schema, schema: &Schema, path: &mut String, breaches: &mut Vec<Breach>) {
+fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
     let said = [
         ("type", part.schema_type.is_some()),
         ("default", part.default.is_some()),
@@ -149,27 +142,23 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, breaches: &mut 
         ),
         ("x-kubernetes-validations", !part.validations.is_empty()),
     ];
-    let mut breach = |path: &str, message: String, help: &str| {
-        breaches.push(Breach {
-            path: path.to_owned(),
-            message,
-            help: Some(help.to_owned()),
-        });
+    let mut error = |path: &str, message: String, help: &str| {
+        diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
     };
     for (key, _) in said.into_iter().filter(|(_, is_said)| *is_said) {
         let help = "say it in the schema around the alternatives";
-        breach(path, format!("an alternative cannot have `{key}`"), help);
+        error(path, format!("an alternative cannot have `{key}`"), help);
     }
     for name in part.properties.keys() {
         if &**name == "metadata" {
-            breach(
+            error(
                 path,
                 "an alternative cannot be about `metadata`".into(),
                 "leave it out",
             );
         } else if !schema.properties.contains_key(name) {
             let help = "name it in `properties` around the alternatives too";
-            breach(
+            error(
                 path,
                 format!("there is no field `{name}` for the alternative"),
                 help,
@@ -177,24 +166,24 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, breaches: &mut 
         }
     }
     if part.items.is_some() && schema.items.is_none() {
-        breach(
+        error(
             path,
             "there are no items for the alternative".into(),
             "say `items` around the alternatives too",
         );
     }
-    check_parts(part, schema, path, breaches);
+    check_parts(part, schema, path, diagnostics);
     let length = path.len();
     for (name, inner) in &part.properties {
         if let Some(outer) = schema.properties.get(name) {
             path.extend([".", name]);
-            check_part(inner, outer, path, breaches);
+            check_part(inner, outer, path, diagnostics);
             path.truncate(length);
         }
     }
     if let (Some(inner), Some(outer)) = (&part.items, &schema.items) {
         *path += "[]";
-        check_part(inner, outer, path, breaches);
+        check_part(inner, outer, path, diagnostics);
         path.truncate(length);
     }
 }
@@ -270,10 +259,10 @@ mod tests {
     use super::*;
 
     fn check(schema: Value, expected: &[&str]) {
-        let breaches = check_structural(&serde_json::from_value(schema.clone()).expect("a schema"));
-        let texts: Vec<_> = breaches
+        let diagnostics = check_structural(&serde_json::from_value(schema.clone()).expect("a schema"));
+        let texts: Vec<_> = diagnostics
             .iter()
-            .map(|breach| format!("{}: {}", breach.path, breach.message))
+            .map(|diagnostic| format!("{}: {}", diagnostic.place, diagnostic.message))
             .collect();
         assert_eq!(texts, expected, "{schema}");
     }

@@ -84,10 +84,10 @@ fn build(source: &str) -> Result<Value, Vec<String>> {
     let slots: Vec<_> = parsed.slots.iter().map(slot).collect();
     assemble(&parsed.container, &slots)
         .map(|schema| serde_json::to_value(schema).expect("JSON"))
-        .map_err(|problems| {
-            problems
+        .map_err(|diagnostics| {
+            diagnostics
                 .into_iter()
-                .map(|problem| format!("{:?}: {}", problem.site, problem.message))
+                .map(|diagnostic| format!("{:?}: {}", diagnostic.place, diagnostic.message))
                 .collect()
         })
 }
@@ -108,7 +108,7 @@ fn refused(source: &str, expected: &[&str]) {
 fn field(source: &str, expected: Value) {
     let schema = build(&format!("struct S {{ {source} }}"));
     let mut properties =
-        schema.unwrap_or_else(|problems| panic!("{source}: {problems:?}"))["properties"].take();
+        schema.unwrap_or_else(|diagnostics| panic!("{source}: {diagnostics:?}"))["properties"].take();
     let name = properties
         .as_object()
         .expect("fields")

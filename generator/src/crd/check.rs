@@ -2,7 +2,7 @@
 //! or a selector that the API server refuses.
 
 use rbuilder_reader::Span;
-use rbuilder_schema::{Breach, PathEnd, SchemaType, check_structural, dropped_object_meta, find_field};
+use rbuilder_schema::{PathEnd, SchemaType, check_structural, dropped_object_meta, find_field};
 use rbuilder_syntax::{Scale, check_printer_columns};
 
 use super::Version;
@@ -47,13 +47,16 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
 
 /// Checks the structural rules of the whole version: schemas that are valid one by one can break a rule together.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
-    for Breach { path, message, help } in check_structural(&version.schema) {
-        let message = format!("the API server would refuse `{path}`: {message}");
+    for diagnostic in check_structural(&version.schema) {
+        let message = format!(
+            "the API server would refuse `{}`: {}",
+            diagnostic.place, diagnostic.message
+        );
         error(
             version,
             version.place.span,
             message,
-            &help.unwrap_or_default(),
+            &diagnostic.help.unwrap_or_default(),
             schemas,
         );
     }

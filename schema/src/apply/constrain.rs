@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
+use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Number, Value};
 
-use super::Complaint;
 use crate::number::is_integral;
 use crate::satisfy::find_contradiction;
 use crate::structural::check_alternatives;
@@ -24,9 +24,9 @@ fn sized(validation: &Validation, schema: &Schema) -> Validation {
     sized
 }
 
-pub(super) fn constrain(validation: &Validation, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+pub(super) fn constrain(validation: &Validation, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     if validation.min_size.is_some() || validation.max_size.is_some() {
-        return constrain(&sized(validation, schema), schema, complaints);
+        return constrain(&sized(validation, schema), schema, diagnostics);
     }
     let Validation {
         minimum,
@@ -60,9 +60,9 @@ pub(super) fn constrain(validation: &Validation, schema: &mut Schema, complaints
         numbers.clone().map(|(name, _)| name),
         Subject::Number,
         schema,
-        complaints,
+        diagnostics,
     ) {
-        check_whole(numbers, schema, complaints);
+        check_whole(numbers, schema, diagnostics);
         tighten(
             &mut schema.minimum,
             &mut schema.exclusive_minimum,
@@ -85,7 +85,7 @@ pub(super) fn constrain(validation: &Validation, schema: &mut Schema, complaints
         named("max_length", max_length.is_some()),
         named("pattern", pattern.is_some()),
     ];
-    if fits(texts.into_iter().flatten(), Subject::Text, schema, complaints) {
+    if fits(texts.into_iter().flatten(), Subject::Text, schema, diagnostics) {
         raise(&mut schema.min_length, *min_length);
         lower(&mut schema.max_length, *max_length);
         match_pattern(pattern.as_deref(), schema);
@@ -94,7 +94,7 @@ pub(super) fn constrain(validation: &Validation, schema: &mut Schema, complaints
         named("min_items", min_items.is_some()),
         named("max_items", max_items.is_some()),
     ];
-    if fits(lists.into_iter().flatten(), Subject::List, schema, complaints) {
+    if fits(lists.into_iter().flatten(), Subject::List, schema, diagnostics) {
         raise(&mut schema.min_items, *min_items);
         lower(&mut schema.max_items, *max_items);
     }
@@ -102,24 +102,29 @@ pub(super) fn constrain(validation: &Validation, schema: &mut Schema, complaints
         named("min_properties", min_properties.is_some()),
         named("max_properties", max_properties.is_some()),
     ];
-    if fits(objects.into_iter().flatten(), Subject::Object, schema, complaints) {
+    if fits(
+        objects.into_iter().flatten(),
+        Subject::Object,
+        schema,
+        diagnostics,
+    ) {
         raise(&mut schema.min_properties, *min_properties);
         lower(&mut schema.max_properties, *max_properties);
     }
-    restrict(enumeration, schema, complaints);
+    restrict(enumeration, schema, diagnostics);
     if let Some(format) = format
-        && format_suits(format, schema, complaints)
+        && format_suits(format, schema, diagnostics)
     {
         schema.format = Some(format.as_str().into());
     }
     if let Some(alternatives) = alternatives {
-        join_alternatives(alternatives, schema, complaints);
+        join_alternatives(alternatives, schema, diagnostics);
     }
     drop_implied_bounds(schema);
 }
 
 /// Puts alternatives beside those that a schema has; it holds one list of each sort, so further ones go under `allOf`.
-fn join_alternatives(alternatives: &Schema, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+fn join_alternatives(alternatives: &Schema, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     let is_taken = !schema.one_of.is_empty() || !schema.any_of.is_empty() || schema.not.is_some();
     if is_taken {
         schema.all_of.push(alternatives.clone());
@@ -129,21 +134,19 @@ fn join_alternatives(alternatives: &Schema, schema: &mut Schema, complaints: &mu
         schema.one_of.clone_from(&alternatives.one_of);
         schema.not.clone_from(&alternatives.not);
     }
-    for breach in check_alternatives(schema) {
-        let complaint = Complaint::new(format!(
-            "the API server refuses `{}`: {}",
-            breach.path, breach.message
-        ));
-        complaints.push(match breach.help {
-            Some(help) => complaint.help(help),
-            None => complaint,
-        });
+    for diagnostic in check_alternatives(schema) {
+        let refused = format!("the API server refuses `{}`", diagnostic.place);
+        diagnostics.push(
+            diagnostic
+                .map_message(|message| format!("{refused}: {message}"))
+                .at(()),
+        );
     }
 }
 
 /// Returns whether the API server checks a format on this type; it warns about a format of another type on every apply.
 /// A format that it does not know at all is reported where it is written.
-fn format_suits(format: &str, schema: &Schema, complaints: &mut Vec<Complaint>) -> bool {
+fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) -> bool {
     let noun = match format_type(format) {
         Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "whole numbers",
         Some(SchemaType::Number) if schema.schema_type != Some(SchemaType::Number) => "fractions",
@@ -155,9 +158,10 @@ fn format_suits(format: &str, schema: &Schema, complaints: &mut Vec<Complaint>) 
         _ => return true,
     };
     let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
-    complaints.push(Complaint::new(format!(
-        "the format `{format}` is about {noun}, and this is {this}"
-    )));
+    diagnostics.push(Diagnostic::error(
+        (),
+        format!("the format `{format}` is about {noun}, and this is {this}"),
+    ));
     false
 }
 
@@ -198,7 +202,7 @@ fn fits<'a>(
     names: impl Iterator<Item = &'a str>,
     subject: Subject,
     schema: &Schema,
-    complaints: &mut Vec<Complaint>,
+    diagnostics: &mut Vec<Diagnostic<()>>,
 ) -> bool {
     let (fits, noun) = match subject {
         Subject::Number => (
@@ -214,8 +218,8 @@ fn fits<'a>(
     };
     if !fits {
         let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
-        complaints.extend(
-            names.map(|name| Complaint::new(format!("`{name}` is about {noun}, and this is {this}"))),
+        diagnostics.extend(
+            names.map(|name| Diagnostic::error((), format!("`{name}` is about {noun}, and this is {this}"))),
         );
     }
     fits
@@ -224,12 +228,12 @@ fn fits<'a>(
 fn check_whole<'a>(
     numbers: impl Iterator<Item = (&'a str, &'a Number)>,
     schema: &Schema,
-    complaints: &mut Vec<Complaint>,
+    diagnostics: &mut Vec<Diagnostic<()>>,
 ) {
     if schema.schema_type == Some(SchemaType::Integer) {
         for (name, number) in numbers.filter(|(_, number)| !is_integral(number)) {
-            let complaint = Complaint::new(format!("`{name} = {number}` on a whole number"));
-            complaints.push(complaint.help("write a whole number"));
+            let diagnostic = Diagnostic::error((), format!("`{name} = {number}` on a whole number"));
+            diagnostics.push(diagnostic.help("write a whole number"));
         }
     }
 }
@@ -293,7 +297,7 @@ fn match_pattern(pattern: Option<&str>, schema: &mut Schema) {
     }
 }
 
-fn restrict(allowed: &[Value], schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     if allowed.is_empty() {
         return;
     }
@@ -306,7 +310,10 @@ fn restrict(allowed: &[Value], schema: &mut Schema, complaints: &mut Vec<Complai
             ..Schema::default()
         };
         if let Err(reason) = validate(value, &type_only) {
-            complaints.push(Complaint::new(format!("`enum` holds a wrong value: {reason}")));
+            diagnostics.push(Diagnostic::error(
+                (),
+                format!("`enum` holds a wrong value: {reason}"),
+            ));
         }
     }
     if schema.enumeration.is_empty() {
@@ -321,26 +328,31 @@ fn restrict(allowed: &[Value], schema: &mut Schema, complaints: &mut Vec<Complai
         .collect();
     if both.is_empty() {
         let of_type: Vec<_> = schema.enumeration.iter().map(Value::to_string).collect();
-        let complaint = Complaint::new("this `enum` and that of the type have no value in common");
-        complaints.push(complaint.help(format!("the type allows {}", of_type.join(", "))));
+        let diagnostic = Diagnostic::error((), "this `enum` and that of the type have no value in common");
+        diagnostics.push(diagnostic.help(format!("the type allows {}", of_type.join(", "))));
         return;
     }
     schema.enumeration = both;
 }
 
 /// Constraints of the type and of the marker can contradict each other even where each alone does not.
-pub(super) fn check_constraints(validation: &Validation, schema: &Schema, complaints: &mut Vec<Complaint>) {
+pub(super) fn check_constraints(
+    validation: &Validation,
+    schema: &Schema,
+    diagnostics: &mut Vec<Diagnostic<()>>,
+) {
     if let Some(contradiction) = find_contradiction(schema) {
-        complaints.push(Complaint::new(contradiction).help("the constraints of the type count too"));
+        diagnostics.push(Diagnostic::error((), contradiction).help("the constraints of the type count too"));
         return;
     }
     for value in &validation.enumeration {
         if schema.enumeration.contains(value)
             && let Err(reason) = fits_constraints(value, schema)
         {
-            complaints.push(Complaint::new(format!(
-                "`enum` holds a value that is never accepted: {reason}"
-            )));
+            diagnostics.push(Diagnostic::error(
+                (),
+                format!("`enum` holds a value that is never accepted: {reason}"),
+            ));
         }
     }
 }

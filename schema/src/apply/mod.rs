@@ -4,6 +4,7 @@ mod constrain;
 
 use std::sync::Arc;
 
+use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
 use crate::build::{allow_null, int_or_string};
@@ -13,41 +14,17 @@ use crate::validate::{check_default, validate};
 use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation};
 use constrain::{check_constraints, constrain};
 
-/// What is wrong with a marker on the schema it was put on.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Complaint {
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
-}
-
-impl Complaint {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Complaint {
-            message: message.into(),
-            help: None,
-        }
-    }
-
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-}
-
 /// Checks markers on a value of a known type, before the rest of its schema is: what is wrong here is wrong wherever the
-/// value stands. Returns each message with its help.
-pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<(String, Option<String>)> {
-    let mut complaints = Vec::new();
-    apply(markers, &mut schema, &mut complaints);
-    let complaints = complaints.into_iter();
-    complaints
-        .map(|Complaint { message, help }| (message, help))
-        .collect()
+/// value stands. The diagnostics have no place: it is that of the markers.
+pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<()>> {
+    let mut diagnostics = Vec::new();
+    apply(markers, &mut schema, &mut diagnostics);
+    diagnostics
 }
 
 /// Puts markers onto the schema of the value they are about. Where both constrain the same thing the tighter
 /// one holds, whichever side it comes from.
-pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+pub(crate) fn apply(markers: &Markers, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     // Destructured, so that a new marker cannot be forgotten here. What is about a field in its parent
     // (`immutable`, `optional`) and about several fields (`one_of`) is for the assembly of the parent.
     let Markers {
@@ -74,7 +51,7 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
         max_description_length,
         origin: _,
     } = markers;
-    let had = complaints.len();
+    let had = diagnostics.len();
     if let Some(literal) = literal {
         let description = schema.description.take();
         *schema = Schema::clone(literal);
@@ -82,34 +59,34 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
     }
     retype(validation.schema_type, *int_or_string, schema);
     schema.nullable |= nullable;
-    constrain(validation, schema, complaints);
+    constrain(validation, schema, diagnostics);
     schema.preserve_unknown_fields |= preserve_unknown_fields;
     if *embedded_resource {
-        embed(schema, complaints);
+        embed(schema, diagnostics);
     }
     apply_inner(
         items.as_deref(),
         schema.items.as_mut().map(Arc::make_mut),
         "items",
         "a list",
-        complaints,
+        diagnostics,
     );
     apply_inner(
         values.as_deref(),
         schema.additional_properties.as_mut().map(Arc::make_mut),
         "values",
         "a map",
-        complaints,
+        diagnostics,
     );
     if let Some(keys) = keys {
-        schema.validations.splice(0..0, key_rules(keys, complaints));
+        schema.validations.splice(0..0, key_rules(keys, diagnostics));
     }
     // As controller-gen merges: the rules of a field come before those of its type.
     schema.validations.splice(0..0, cel.iter().cloned());
-    merge_as(topology, schema, complaints);
+    merge_as(topology, schema, diagnostics);
     if *embedded_object_meta && !keep_object_meta_of(schema) {
-        let complaint = Complaint::new("there is no `metadata` of an embedded object here");
-        complaints.push(complaint.help("remove `embedded_object_meta`"));
+        let diagnostic = Diagnostic::error((), "there is no `metadata` of an embedded object here");
+        diagnostics.push(diagnostic.help("remove `embedded_object_meta`"));
     }
     if let Some(most) = max_description_length {
         shorten_descriptions(schema, *most);
@@ -120,10 +97,10 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
     }
     override_with(&mut schema.example, example.as_ref());
     override_with(&mut schema.default, default.as_ref());
-    if narrows(markers) && complaints.len() == had {
-        check_constraints(&markers.validation, schema, complaints);
+    if narrows(markers) && diagnostics.len() == had {
+        check_constraints(&markers.validation, schema, diagnostics);
     }
-    check_values(markers, schema, complaints);
+    check_values(markers, schema, diagnostics);
     if schema.default == Some(Value::Null) {
         schema.default = None;
     }
@@ -134,22 +111,29 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, complaints: &mut Vec
 
 /// Values that are written out must be values of the schema. A default of the type is asked again where the field
 /// asks for more than the type does.
-fn check_values(markers: &Markers, schema: &Schema, complaints: &mut Vec<Complaint>) {
+fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     if let Some(default) = &markers.default {
         if let Err(reason) = check_default(default, schema) {
-            complaints.push(Complaint::new(format!("the default does not fit: {reason}")));
+            diagnostics.push(Diagnostic::error(
+                (),
+                format!("the default does not fit: {reason}"),
+            ));
         }
     } else if let Some(default) = &schema.default
         && narrows(markers)
         && let Err(reason) = check_default(default, schema)
     {
-        let complaint = Complaint::new(format!("the default of the type does not fit here: {reason}"));
-        complaints.push(complaint.help("write a `default` on the field"));
+        let diagnostic =
+            Diagnostic::error((), format!("the default of the type does not fit here: {reason}"));
+        diagnostics.push(diagnostic.help("write a `default` on the field"));
     }
     if let Some(example) = &markers.example
         && let Err(reason) = validate(example, schema)
     {
-        complaints.push(Complaint::new(format!("the example does not fit: {reason}")));
+        diagnostics.push(Diagnostic::error(
+            (),
+            format!("the example does not fit: {reason}"),
+        ));
     }
 }
 
@@ -205,15 +189,15 @@ fn retype(schema_type: Option<SchemaType>, is_int_or_string: bool, schema: &mut 
     }
 }
 
-fn embed(schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+fn embed(schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     if schema.schema_type != Some(SchemaType::Object) {
-        complaints.push(
-            Complaint::new("`embedded_resource` is about objects")
+        diagnostics.push(
+            Diagnostic::error((), "`embedded_resource` is about objects")
                 .help("use it on `RawExtension` or a struct"),
         );
     } else if schema.properties.is_empty() && !schema.preserve_unknown_fields {
-        let complaint = Complaint::new("an embedded resource needs fields, or leave to have any");
-        complaints.push(complaint.help("add `preserve_unknown_fields`"));
+        let diagnostic = Diagnostic::error((), "an embedded resource needs fields, or leave to have any");
+        diagnostics.push(diagnostic.help("add `preserve_unknown_fields`"));
     } else {
         schema.embedded_resource = true;
     }
@@ -224,21 +208,22 @@ fn apply_inner(
     inner: Option<&mut Schema>,
     name: &str,
     wanted: &str,
-    complaints: &mut Vec<Complaint>,
+    diagnostics: &mut Vec<Diagnostic<()>>,
 ) {
     match (markers, inner) {
         (None, _) => {}
         (Some(markers), Some(inner)) => {
-            apply(markers, inner, complaints);
+            apply(markers, inner, diagnostics);
         }
-        (Some(_), None) => complaints.push(Complaint::new(format!(
-            "`{name}` is about {wanted}, and this is none"
-        ))),
+        (Some(_), None) => diagnostics.push(Diagnostic::error(
+            (),
+            format!("`{name}` is about {wanted}, and this is none"),
+        )),
     }
 }
 
 /// The constraints on keys as CEL rules: OpenAPI has no word for them that a CRD may use.
-fn key_rules(keys: &Markers, complaints: &mut Vec<Complaint>) -> Vec<Cel> {
+fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<()>>) -> Vec<Cel> {
     let Validation {
         min_length,
         max_length,
@@ -294,14 +279,15 @@ fn key_rules(keys: &Markers, complaints: &mut Vec<Complaint>) -> Vec<Cel> {
         ..Markers::default()
     };
     if *keys != said {
-        let complaint = Complaint::new("`keys` can say less than that");
-        complaints.push(complaint.help("keys take `min_length`, `max_length`, `pattern`, `enum` and `cel`"));
+        let diagnostic = Diagnostic::error((), "`keys` can say less than that");
+        diagnostics
+            .push(diagnostic.help("keys take `min_length`, `max_length`, `pattern`, `enum` and `cel`"));
     }
     for cel in &keys.cel {
         if cel.message_expression.is_some() || cel.optional_old_self.is_some() {
-            let complaint = Complaint::new("a rule on keys sees the key only");
-            complaints.push(
-                complaint
+            let diagnostic = Diagnostic::error((), "a rule on keys sees the key only");
+            diagnostics.push(
+                diagnostic
                     .help("write `message` in place of `message_expression`, and compare with no `oldSelf`"),
             );
         }
@@ -328,7 +314,7 @@ pub(crate) fn cel_text(text: &str) -> String {
     format!("'{escaped}'")
 }
 
-fn merge_as(topology: &Topology, schema: &mut Schema, complaints: &mut Vec<Complaint>) {
+fn merge_as(topology: &Topology, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     let Topology {
         list_type,
         list_map_keys,
@@ -338,31 +324,35 @@ fn merge_as(topology: &Topology, schema: &mut Schema, complaints: &mut Vec<Compl
         if schema.schema_type == Some(SchemaType::Array) {
             schema.list_type = Some(*list_type);
             schema.list_map_keys = list_map_keys.clone();
-            check_list(*list_type, schema, complaints);
+            check_list(*list_type, schema, diagnostics);
         } else {
-            complaints.push(Complaint::new("`list_type` is about lists, and this is none"));
+            diagnostics.push(Diagnostic::error(
+                (),
+                "`list_type` is about lists, and this is none",
+            ));
         }
     }
     if let Some(map_type) = map_type {
         if schema.schema_type == Some(SchemaType::Object) {
             schema.map_type = Some(*map_type);
         } else {
-            complaints.push(Complaint::new(
+            diagnostics.push(Diagnostic::error(
+                (),
                 "`map_type` and `struct_type` are about objects, and this is none",
             ));
         }
     }
 }
 
-fn check_list(list_type: ListType, schema: &Schema, complaints: &mut Vec<Complaint>) {
-    complaints.extend(
+fn check_list(list_type: ListType, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+    diagnostics.extend(
         check_list_map(list_type, schema)
             .into_iter()
             .map(|(message, help)| {
-                let complaint = Complaint::new(message);
+                let diagnostic = Diagnostic::error((), message);
                 match help {
-                    Some(help) => complaint.help(help),
-                    None => complaint,
+                    Some(help) => diagnostic.help(help),
+                    None => diagnostic,
                 }
             }),
     );

@@ -5,11 +5,11 @@ use super::*;
 fn applied(markers: Value, schema: Value) -> (Value, Vec<String>) {
     let markers: Markers = serde_json::from_value(markers).expect("markers");
     let mut schema: Schema = serde_json::from_value(schema).expect("a schema");
-    let mut complaints = Vec::new();
-    apply(&markers, &mut schema, &mut complaints);
-    let messages = complaints
+    let mut diagnostics = Vec::new();
+    apply(&markers, &mut schema, &mut diagnostics);
+    let messages = diagnostics
         .into_iter()
-        .map(|complaint| complaint.message)
+        .map(|diagnostic| diagnostic.message)
         .collect();
     (serde_json::to_value(schema).expect("JSON"), messages)
 }
@@ -121,11 +121,11 @@ fn the_field_has_the_last_word() {
 #[test]
 fn keys_of_maps_are_held_by_rules() {
     let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let (schema, complaints) = applied(
+    let (schema, diagnostics) = applied(
         json!({"keys": {"validation": {"min_length": 1, "max_length": 9, "enumeration": ["a", "b'"]}}}),
         map.clone(),
     );
-    assert_eq!(complaints, Vec::<String>::new());
+    assert_eq!(diagnostics, Vec::<String>::new());
     let rules: Vec<_> = schema["x-kubernetes-validations"]
         .as_array()
         .expect("rules")
@@ -205,7 +205,7 @@ fn contradictions_are_refused() {
 #[test]
 fn constraints_that_nothing_meets_are_refused() {
     let number = || json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": 255});
-    for (validation, schema, complaint) in [
+    for (validation, schema, diagnostic) in [
         (
             json!({"minimum": 300}),
             number(),
@@ -310,7 +310,7 @@ fn constraints_that_nothing_meets_are_refused() {
             "the API server refuses `.anyOf[0]`: there is no field `b` for the alternative",
         ),
     ] {
-        refused(json!({ "validation": validation }), schema, complaint);
+        refused(json!({ "validation": validation }), schema, diagnostic);
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use rbuilder_diagnostic::Diagnostic;
+
 use super::{Carried, Case, name, only_of, refuse_rules, requires};
 use crate::build::{any, of_type};
-use crate::{Problem, Schema, SchemaType};
+use crate::{Schema, SchemaType, Site};
 
 /// Variants told apart by their key, of which at least one carries something.
-pub(super) fn external(cases: Vec<Case<'_>>, problems: &mut Vec<Problem>) -> Schema {
+pub(super) fn external(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
     if cases.iter().any(|case| case.carried.is_none()) {
-        return mixed(&cases, problems);
+        return mixed(&cases, diagnostics);
     }
     let mut schema = of_type(SchemaType::Object);
     for case in &cases {
@@ -30,7 +32,7 @@ pub(super) fn external(cases: Vec<Case<'_>>, problems: &mut Vec<Problem>) -> Sch
 }
 
 /// A text or an object: no type says that, so the content is open and only the names are checked.
-fn mixed(cases: &[Case<'_>], problems: &mut Vec<Problem>) -> Schema {
+fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
     let contents = cases.iter().filter_map(|case| {
         let Carried { schema, .. } = case.carried.as_ref()?;
         Some((case.site(), schema))
@@ -40,7 +42,7 @@ fn mixed(cases: &[Case<'_>], problems: &mut Vec<Problem>) -> Schema {
         "a rule on this variant would not be asked: where some variants are a text and others an object, the \
          content is open",
         "write `{}` after the name of each variant without data, or give the enum a tag",
-        problems,
+        diagnostics,
     );
     let is_unit = |case: &&Case<'_>| case.carried.is_none();
     let is_open = cases.iter().any(|case| case.variant.other);

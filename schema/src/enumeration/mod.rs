@@ -11,12 +11,13 @@ mod untagged;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
-use crate::apply::{Complaint, apply};
+use crate::apply::apply;
 use crate::build::of_type;
 use crate::object::object;
-use crate::{Content, Markers, Problem, Schema, SchemaType, Site, Slot, Tagging, Variant};
+use crate::{Content, Markers, Schema, SchemaType, Site, Slot, Tagging, Variant};
 
 /// One variant, and what it carries.
 struct Case<'a> {
@@ -44,59 +45,52 @@ pub(crate) fn enumeration(
     tagging: &Tagging,
     variants: &[Variant],
     slots: &[Slot],
-    problems: &mut Vec<Problem>,
+    diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Schema {
     if variants.is_empty() {
-        problems.push(Complaint::new("an enum without variants has no values").at(Site::Container));
+        diagnostics.push(Diagnostic::error(
+            Site::Container,
+            "an enum without variants has no values",
+        ));
         return Schema::default();
     }
     let cases = variants.iter().enumerate().map(|(position, variant)| Case {
         position,
         variant,
-        carried: carried(position, variant, slots, problems),
+        carried: carried(position, variant, slots, diagnostics),
     });
     let is_untagged = |case: &Case<'_>| case.variant.untagged || *tagging == Tagging::Untagged;
     let (untagged, tagged): (Vec<_>, Vec<_>) = cases.partition(is_untagged);
-    check_names(&tagged, problems);
+    check_names(&tagged, diagnostics);
     if untagged.is_empty() {
-        return by_tag(tagging, tagged, problems);
+        return by_tag(tagging, tagged, diagnostics);
     }
     // serde tries the tagged variants first, all together.
-    let tagged = (!tagged.is_empty()).then(|| by_tag(tagging, tagged, problems));
-    untagged::any_of_these(tagged, untagged, problems)
+    let tagged = (!tagged.is_empty()).then(|| by_tag(tagging, tagged, diagnostics));
+    untagged::any_of_these(tagged, untagged, diagnostics)
 }
 
 /// Of two variants with one name, serde only ever reads the first.
-fn check_names(cases: &[Case<'_>], problems: &mut Vec<Problem>) {
+fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Site>>) {
     let mut names = BTreeSet::new();
     for case in cases {
         let name = case.variant.name.as_str();
         if !names.insert(name) {
-            let complaint = Complaint::new(format!("two variants are called \"{name}\" on the wire"));
-            problems.push(complaint.at(case.site()));
+            let diagnostic = Diagnostic::error((), format!("two variants are called \"{name}\" on the wire"));
+            diagnostics.push(diagnostic.at(case.site()));
         }
     }
 }
 
 /// The schema of variants that are told apart by key or tag.
-fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, problems: &mut Vec<Problem>) -> Schema {
+fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
     let carries = cases.iter().any(|case| case.carried.is_some());
     match tagging {
         Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if !carries => tagged::object(tag, &cases),
-        Tagging::Internal(tag) => tagged::internal(tag, cases, problems),
-        Tagging::Adjacent(tag, content) => tagged::adjacent(tag, content, cases, problems),
+        Tagging::Internal(tag) => tagged::internal(tag, cases, diagnostics),
+        Tagging::Adjacent(tag, content) => tagged::adjacent(tag, content, cases, diagnostics),
         Tagging::External | Tagging::Untagged if !carries => name_schema(&cases),
-        Tagging::External | Tagging::Untagged => external::external(cases, problems),
-    }
-}
-
-impl Complaint {
-    pub(crate) fn at(self, site: Site) -> Problem {
-        Problem {
-            site,
-            message: self.message,
-            help: self.help,
-        }
+        Tagging::External | Tagging::Untagged => external::external(cases, diagnostics),
     }
 }
 
@@ -105,14 +99,15 @@ fn carried(
     position: usize,
     variant: &Variant,
     slots: &[Slot],
-    problems: &mut Vec<Problem>,
+    diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Option<Carried> {
     let mut optional = false;
     let mut schema = match &variant.content {
         Content::Unit => {
             if variant.markers != *Markers::none() {
-                let complaint = Complaint::new("a variant that carries nothing has nothing to constrain");
-                problems.push(complaint.at(Site::Variant(position)));
+                let diagnostic =
+                    Diagnostic::error((), "a variant that carries nothing has nothing to constrain");
+                diagnostics.push(diagnostic.at(Site::Variant(position)));
             }
             return None;
         }
@@ -122,13 +117,13 @@ fn carried(
             slot.map(|slot| Schema::clone(&slot.schema)).unwrap_or_default()
         }
         Content::Object(fields) => {
-            let mut complaints = Vec::new();
-            let schema = object(fields, slots, &mut complaints);
+            let mut found = Vec::new();
+            let schema = object(fields, slots, &mut found);
             let site = |field| Site::VariantField(position, field);
-            problems.extend(
-                complaints
+            diagnostics.extend(
+                found
                     .into_iter()
-                    .map(|(field, complaint)| complaint.at(site(field))),
+                    .map(|(field, diagnostic)| diagnostic.at(site(field))),
             );
             schema
         }
@@ -136,12 +131,12 @@ fn carried(
     if variant.description.is_some() {
         schema.description = variant.description.as_deref().map(Arc::from);
     }
-    let mut complaints = Vec::new();
-    apply(&variant.markers, &mut schema, &mut complaints);
-    problems.extend(
-        complaints
+    let mut found = Vec::new();
+    apply(&variant.markers, &mut schema, &mut found);
+    diagnostics.extend(
+        found
             .into_iter()
-            .map(|complaint| complaint.at(Site::Variant(position))),
+            .map(|diagnostic| diagnostic.at(Site::Variant(position))),
     );
     Some(Carried { schema, optional })
 }
@@ -242,29 +237,34 @@ fn presence_of(content: &Schema) -> Schema {
 }
 
 /// Puts the fields of a variant among those of the enum. A field that two variants have must be the same.
-fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Complaint> {
+fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic<()>> {
     if content.preserve_unknown_fields && content.properties.is_empty() {
         schema.preserve_unknown_fields = true;
         return Ok(());
     }
     if content.schema_type != Some(SchemaType::Object) {
-        let complaint = Complaint::new("this variant carries no object, so its tag has no place");
+        let diagnostic = Diagnostic::error((), "this variant carries no object, so its tag has no place");
         return Err(
-            complaint.help("put a struct into the variant, or use `#[serde(tag = \"…\", content = \"…\")]`")
+            diagnostic.help("put a struct into the variant, or use `#[serde(tag = \"…\", content = \"…\")]`")
         );
     }
     if content.min_properties.is_some() || content.max_properties.is_some() {
-        let complaint =
-            Complaint::new("the fields of this variant stand among others, so they cannot be counted");
-        return Err(complaint.help("remove `min_properties` and `max_properties`"));
+        let diagnostic = Diagnostic::error(
+            (),
+            "the fields of this variant stand among others, so they cannot be counted",
+        );
+        return Err(diagnostic.help("remove `min_properties` and `max_properties`"));
     }
     for (name, property) in &content.properties {
         match schema.properties.get(name) {
             Some(other) if !same(other, property) => {
-                let complaint = Complaint::new(format!(
-                    "the field \"{name}\" is of another type, or otherwise constrained, in an earlier variant"
-                ));
-                return Err(complaint.help("give the fields different names, or the same type and markers"));
+                let diagnostic = Diagnostic::error(
+                    (),
+                    format!(
+                        "the field \"{name}\" is of another type, or otherwise constrained, in an earlier variant"
+                    ),
+                );
+                return Err(diagnostic.help("give the fields different names, or the same type and markers"));
             }
             Some(_) => {}
             None => {
@@ -283,13 +283,13 @@ fn refuse_rules<'a>(
     contents: impl IntoIterator<Item = (Site, &'a Schema)>,
     reason: &str,
     help: &str,
-    problems: &mut Vec<Problem>,
+    diagnostics: &mut Vec<Diagnostic<Site>>,
 ) {
     for (site, _) in contents
         .into_iter()
         .filter(|(_, content)| !content.validations.is_empty())
     {
-        problems.push(Complaint::new(reason).help(help).at(site));
+        diagnostics.push(Diagnostic::error(site, reason).help(help));
     }
 }
 

@@ -1,11 +1,12 @@
 //! `{"tag": "A", …}` and `{"tag": "A", "content": …}`.
 
+use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
 use super::{Case, hoist_variant, name, name_schema, presence_of, refuse_rules, same, value_only};
-use crate::apply::{Complaint, cel_text};
+use crate::apply::cel_text;
 use crate::build::{any, of_type};
-use crate::{Cel, Problem, Schema, SchemaType, cel_name};
+use crate::{Cel, Schema, SchemaType, Site, cel_name};
 
 /// An object with the tag alone.
 pub(super) fn object(tag: &str, cases: &[Case<'_>]) -> Schema {
@@ -32,7 +33,7 @@ fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
 }
 
 /// `{"tag": "A", …}`.
-pub(super) fn internal(tag: &str, cases: Vec<Case<'_>>, problems: &mut Vec<Problem>) -> Schema {
+pub(super) fn internal(tag: &str, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
     let mut schema = object(tag, &cases);
     let mut one_of = Vec::with_capacity(cases.len());
     for case in &cases {
@@ -41,17 +42,17 @@ pub(super) fn internal(tag: &str, cases: Vec<Case<'_>>, problems: &mut Vec<Probl
             let content = &carried.schema;
             if content.properties.contains_key(tag) {
                 let message = format!("the variant has a field \"{tag}\", which is also the name of the tag");
-                problems.push(Complaint::new(message).at(case.site()));
+                diagnostics.push(Diagnostic::error(case.site(), message));
                 continue;
             }
             if carried.optional {
-                let complaint = Complaint::new("serde cannot write an `Option` beside a tag");
+                let diagnostic = Diagnostic::error((), "serde cannot write an `Option` beside a tag");
                 let help = "put the type itself into the variant, or make its fields optional";
-                problems.push(complaint.help(help).at(case.site()));
+                diagnostics.push(diagnostic.help(help).at(case.site()));
                 continue;
             }
-            if let Err(complaint) = hoist_variant(content, &mut schema) {
-                problems.push(complaint.at(case.site()));
+            if let Err(diagnostic) = hoist_variant(content, &mut schema) {
+                diagnostics.push(diagnostic.at(case.site()));
             }
             schema
                 .validations
@@ -105,7 +106,7 @@ pub(super) fn adjacent(
     tag: &str,
     content: &str,
     cases: Vec<Case<'_>>,
-    problems: &mut Vec<Problem>,
+    diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Schema {
     let mut schema = object(tag, &cases);
     let contents: Vec<&Schema> = cases
@@ -142,7 +143,7 @@ pub(super) fn adjacent(
     if says_more {
         schema.one_of = one_of;
     }
-    rules(tag, content, &common, &cases, &mut schema, problems);
+    rules(tag, content, &common, &cases, &mut schema, diagnostics);
     schema
         .properties
         .insert(content.into(), common.into_schema().into());
@@ -243,7 +244,7 @@ fn rules(
     common: &Common,
     cases: &[Case<'_>],
     schema: &mut Schema,
-    problems: &mut Vec<Problem>,
+    diagnostics: &mut Vec<Diagnostic<Site>>,
 ) {
     let contents = cases
         .iter()
@@ -254,7 +255,7 @@ fn rules(
             contents.map(|(case, content)| (case.site(), content)),
             "a rule on this variant would not be asked: the variants carry different types, so the content is open",
             "let all variants carry structs, whose fields have different names or the same types",
-            problems,
+            diagnostics,
         ),
         (_, Some(tag), Some(path)) => {
             for (case, carried) in contents {
@@ -269,7 +270,7 @@ fn rules(
             contents.map(|(case, content)| (case.site(), content)),
             "no CEL rule can name the tag and the content",
             "rename them to something with letters",
-            problems,
+            diagnostics,
         ),
     }
 }

@@ -1,9 +1,10 @@
 //! The content alone: which variant a value is, serde finds out by trying.
 
+use rbuilder_diagnostic::Diagnostic;
+
 use super::{Carried, Case, hoist_variant, only_of, presence_of, refuse_rules, same, value_only};
-use crate::apply::Complaint;
 use crate::build::{any, int_or_string, of_type};
-use crate::{Problem, Schema, SchemaType, Site};
+use crate::{Schema, SchemaType, Site};
 
 /// One way to read a value, and where it is written.
 type Alternative = (Site, Schema);
@@ -12,7 +13,7 @@ type Alternative = (Site, Schema);
 pub(super) fn any_of_these(
     tagged: Option<Schema>,
     cases: Vec<Case<'_>>,
-    problems: &mut Vec<Problem>,
+    diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Schema {
     let mut contents: Vec<Alternative> = Vec::with_capacity(cases.len() + 1);
     contents.extend(tagged.map(|schema| (Site::Container, schema)));
@@ -24,23 +25,26 @@ pub(super) fn any_of_these(
                 optional: false,
             }) => contents.push((site, schema)),
             Some(_) => {
-                let complaint = Complaint::new(
+                let diagnostic = Diagnostic::error(
+                    (),
                     "a variant with an `Option` in an untagged enum can be `null`, which a CRD cannot hold",
                 );
                 let help = "put the type itself into the variant, and make the field that holds the enum an `Option`";
-                problems.push(complaint.help(help).at(site));
+                diagnostics.push(diagnostic.help(help).at(site));
             }
             None => {
-                let complaint =
-                    Complaint::new("a unit variant of an untagged enum is `null`, which a CRD cannot hold");
-                problems.push(complaint.help("write `{}` after its name").at(site));
+                let diagnostic = Diagnostic::error(
+                    (),
+                    "a unit variant of an untagged enum is `null`, which a CRD cannot hold",
+                );
+                diagnostics.push(diagnostic.help("write `{}` after its name").at(site));
             }
         }
     }
-    merged(&contents, problems)
+    merged(&contents, diagnostics)
 }
 
-fn merged(contents: &[Alternative], problems: &mut Vec<Problem>) -> Schema {
+fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
     let all = |holds: &dyn Fn(&Schema) -> bool| contents.iter().all(|(_, content)| holds(content));
     let is = |schema_type| move |content: &Schema| content.schema_type == Some(schema_type);
     let is_int_or_text = |content: &Schema| {
@@ -51,7 +55,7 @@ fn merged(contents: &[Alternative], problems: &mut Vec<Problem>) -> Schema {
         return any();
     };
     if all(&is(SchemaType::Object)) {
-        return objects(contents, problems);
+        return objects(contents, diagnostics);
     }
     if contents
         .iter()
@@ -62,27 +66,29 @@ fn merged(contents: &[Alternative], problems: &mut Vec<Problem>) -> Schema {
     if all(&|content| same(first, content)) {
         return first.clone();
     }
-    no_rules(contents, problems);
+    no_rules(contents, diagnostics);
     match first.schema_type {
         Some(only) if only != SchemaType::Array && all(&is(only)) => one_type(only, contents),
         _ if all(&is_number) => one_type(SchemaType::Number, contents),
         _ if all(&is_int_or_text) => int_or_text(contents),
         _ => {
-            let complaint =
-                Complaint::new("the variants of this untagged enum are of different types on the wire");
+            let diagnostic = Diagnostic::error(
+                (),
+                "the variants of this untagged enum are of different types on the wire",
+            );
             let help = "give the variants a tag, or take any content with `#[crd(preserve_unknown_fields)]` on the enum";
-            problems.push(complaint.help(help).at(Site::Container));
+            diagnostics.push(diagnostic.help(help).at(Site::Container));
             any()
         }
     }
 }
 
-fn no_rules(contents: &[Alternative], problems: &mut Vec<Problem>) {
+fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) {
     refuse_rules(
         contents.iter().map(|(site, content)| (site.clone(), content)),
         "nothing tells which variant a value is, so a rule on one has no place",
         "move the rules to the enum, or give the variants a tag",
-        problems,
+        diagnostics,
     );
 }
 
@@ -218,12 +224,12 @@ fn beside(schema: &mut Schema, only: &Schema) {
     }
 }
 
-fn objects(contents: &[Alternative], problems: &mut Vec<Problem>) -> Schema {
-    no_rules(contents, problems);
+fn objects(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
+    no_rules(contents, diagnostics);
     let mut schema = of_type(SchemaType::Object);
     for (site, content) in contents {
-        if let Err(complaint) = hoist_variant(content, &mut schema) {
-            problems.push(complaint.at(site.clone()));
+        if let Err(diagnostic) = hoist_variant(content, &mut schema) {
+            diagnostics.push(diagnostic.at(site.clone()));
         }
     }
     let any_of: Vec<_> = contents.iter().map(|(_, content)| presence_of(content)).collect();

@@ -47,7 +47,8 @@ pub(super) fn consistency(reading: &Reading, session: &mut Session) {
     let Some(schema) = schema_of(effective_kind(reading)) else {
         return;
     };
-    for (message, help) in check_markers(&reading.markers, schema) {
+    for diagnostic in check_markers(&reading.markers, schema) {
+        let message = &diagnostic.message;
         let about = ["default", "example", "enum"].into_iter().find(|name| {
             let is_named =
                 message.starts_with(&format!("the {name} ")) || message.contains(&format!("`{name}`"));
@@ -58,11 +59,7 @@ pub(super) fn consistency(reading: &Reading, session: &mut Session) {
             .first()
             .map_or_else(Span::default, |(_, span)| *span);
         let at = about.map_or(first, |name| reading.at(name));
-        let diagnostic = Diagnostic::error(at, message);
-        session.report(match help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        });
+        session.report(diagnostic.at(at));
     }
 }
 

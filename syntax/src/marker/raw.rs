@@ -1,7 +1,7 @@
 //! `schema = { … }`: the schema itself, where neither the Rust type nor other markers can say it.
 
 use rbuilder_schema::{
-    Breach, FORMATS, Pattern, SCHEMA_KEYS, Schema, SchemaError, Validation, check_literal, check_structural,
+    FORMATS, Pattern, SCHEMA_KEYS, Schema, SchemaError, Validation, check_literal, check_structural,
 };
 use serde_json::{Value, json};
 
@@ -23,24 +23,15 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     let Some(schema) = schema_of(&value, arg, session) else {
         return;
     };
-    let structural = check_structural(&schema).into_iter().map(|breach| {
-        let message = format!(
-            "the API server refuses this schema{}: {}",
-            place(&breach.path),
-            breach.message
-        );
-        Breach { message, ..breach }
-    });
-    let contradictions = check_literal(&schema).into_iter().map(|breach| {
-        let message = format!("{}{}", breach.message, place(&breach.path));
-        Breach { message, ..breach }
-    });
-    for Breach { message, help, .. } in structural.chain(contradictions) {
-        let diagnostic = Diagnostic::error(arg.value_span(), message);
-        session.report(match help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        });
+    let at = arg.value_span();
+    for diagnostic in check_structural(&schema) {
+        let place = place(&diagnostic.place);
+        let about = |message| format!("the API server refuses this schema{place}: {message}");
+        session.report(diagnostic.map_message(about).at(at));
+    }
+    for diagnostic in check_literal(&schema) {
+        let place = place(&diagnostic.place);
+        session.report(diagnostic.map_message(|message| message + &place).at(at));
     }
     check_patterns(&schema, arg, session);
     reading.markers.schema = Some(schema.into());
