@@ -28,7 +28,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Creates a shell with standard output and standard error. Uses colour only on a terminal, and not if `NO_COLOR` is set.
+    /// Creates a shell with standard output and standard error. Uses color only on a terminal, and not if `NO_COLOR` is set.
     pub fn standard() -> Shell {
         // CI systems set this, and some provide a terminal although nobody can answer.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
@@ -48,7 +48,7 @@ impl Shell {
         }
     }
 
-    /// Creates a shell for tests, without colour and questions.
+    /// Creates a shell for tests, without color and questions.
     pub fn to(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Shell {
         Shell {
             out,
@@ -62,7 +62,7 @@ impl Shell {
         }
     }
 
-    /// Returns whether to use colour.
+    /// Returns whether to use color.
     pub fn color(&self) -> bool {
         self.color
     }
@@ -135,7 +135,7 @@ impl Shell {
         }
     }
 
-    /// Prints a unified diff, with colour if enabled.
+    /// Prints a unified diff, with color if enabled.
     pub fn diff(&mut self, diff: &str) {
         if !self.color {
             return self.out(diff);
@@ -189,7 +189,7 @@ impl Shell {
 }
 
 /// Escapes control characters for a terminal: names and source in a repository can contain sequences that clear the
-/// screen, write to the clipboard or reorder text. Colours are kept, all others are shown as numbers.
+/// screen, write to the clipboard or reorder text. Colors are kept, all others are shown as numbers.
 fn harmless(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
@@ -221,14 +221,14 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The length of the sequence that a text begins with, if it is one that sets a colour.
+/// The length of the sequence that a text begins with, if it is one that sets a color.
 fn color_sequence(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("\x1b[")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     rest[end..].starts_with('m').then_some(end + 3)
 }
 
-/// Returns whether a terminal type supports colour. As in other programs, an unset type does not.
+/// Returns whether a terminal type supports color. As in other programs, an unset type does not.
 fn shows_color(terminal: Option<&OsStr>) -> bool {
     match terminal {
         Some(terminal) => terminal != "dumb" && !terminal.is_empty(),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_with_colour() {
+    fn terminals_with_color() {
         for (terminal, expected) in [
             (Some("xterm-256color"), true),
             (Some("linux"), true),

@@ -199,7 +199,7 @@ fn markers_in_gos_spelling() {
     assert!(crd.contains("description: Number of them.\n"), "{crd}");
 }
 
-/// What cannot be known matters only where an API depends on it.
+/// Unknown values matter only if an API depends on them.
 #[test]
 fn what_is_not_known_and_not_needed() {
     let folder =
@@ -292,7 +292,7 @@ fn circles() {
 #[cfg(unix)]
 type Make = fn(&std::path::Path);
 
-/// What stands where a file should be, and the rest is still checked.
+/// Other things in the place of a file are reported, and the rest is still checked.
 #[cfg(unix)]
 #[test]
 fn what_is_no_file() {

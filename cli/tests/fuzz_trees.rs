@@ -38,7 +38,7 @@ use watch::Watch;
 /// Rounds of the ordinary run.
 const ROUNDS: u64 = 120;
 
-/// What a command may take at most, in a debug build on a machine that does other things.
+/// Time limit of a command, for a debug build on a busy machine.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Stands in every file outside of the project.

@@ -1,5 +1,5 @@
-//! What a repository, an archive or another program can put into a project folder: nothing of it is acted on, nothing
-//! outside of the folder is changed or shown, and no command waits for it.
+//! Files in a project directory that come from a repository, an archive or another program: they are never acted on,
+//! nothing outside of the directory is changed or shown, and no command blocks on them.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // the tests make the input themselves
 

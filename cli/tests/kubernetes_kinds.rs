@@ -13,7 +13,7 @@ fn project(flags: &str) -> Folder {
     folder
 }
 
-/// What a refusal says; nothing is written.
+/// Returns the error of a command that writes nothing.
 fn refusal(folder: &Folder, command: &str) -> String {
     let before = folder.tree();
     let ran = folder.run(command);

@@ -10,7 +10,7 @@ use support::Folder;
 
 /// A tab between what the command line is and, for mistakes, `refused`.
 const FLAGS: &str = include_str!("mutations/flags.tsv");
-/// What is replaced in PROJECT, by what, and, for mistakes, `refused`.
+/// Text to replace in PROJECT, its replacement, and, for mistakes, `refused`.
 const PROJECT: &str = include_str!("mutations/project.tsv");
 
 /// A command that reads all of PROJECT and would change it.

@@ -506,7 +506,7 @@ fn mistakes_in_the_source_are_data_for_every_command() {
         );
     }
     assert_eq!(folder.tree(), before);
-    // The kind can be added all the same, and the mistake mended later.
+    // The kind can be added anyway, and the mistake fixed later.
     folder.run(&format!("{CUP} --manifests=false")).ok();
     assert!(folder.tree().contains_key("src/api/v1alpha1/cup.rs"));
 }

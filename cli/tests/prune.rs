@@ -1,4 +1,4 @@
-//! What manifests may lose: without a word what was deleted, and only with `--prune` what still stands in the source.
+//! Removal from manifests: silently if the source was deleted, and only with `--prune` if it still exists.
 
 // The test's own files are what it is about.
 #![allow(clippy::disallowed_methods)]
@@ -218,7 +218,7 @@ fn a_kind_of_a_package_that_is_no_longer_listed_stays() {
     );
 }
 
-/// What `-p` leaves out is not stale, and a role is one file for all packages.
+/// Packages that `-p` excludes are not stale, and all packages share one file of roles.
 #[test]
 fn a_run_over_one_package_empties_nothing() {
     let folder = Folder::new();
@@ -273,7 +273,7 @@ fn what_cannot_be_read_is_known_by_its_words() {
     }
 }
 
-/// What a command writes on the way is held to the same.
+/// The same applies to manifests that other commands generate.
 #[test]
 fn create_loses_nothing_either() {
     let folder = Folder::new();

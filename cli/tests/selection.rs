@@ -134,7 +134,7 @@ fn flags_and_lists_choose() {
     }
 }
 
-/// What flags leave out is not stale; what `Cargo.toml` leaves out goes when somebody says so.
+/// Kinds that flags exclude are not stale; those that `Cargo.toml` excludes are removed with `--prune`.
 #[test]
 fn what_is_skipped_is_not_deleted_by_the_way() {
     let folder = package("");

@@ -54,7 +54,7 @@ fn orphan(sources: &dyn Sources, path: &str) -> Option<Diagnostic> {
         path: path.to_owned(),
         range: mark.span().range(),
         severity: Severity::Warning,
-        message: format!("{what} is ignored: no `mod` leads to the file"),
-        help: Some("add the `mod` line, or delete the file".into()),
+        message: format!("{what} is ignored: no `mod` declares the file"),
+        help: Some("add the `mod` declaration, or delete the file".into()),
     })
 }

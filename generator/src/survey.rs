@@ -70,7 +70,7 @@ pub enum StandingMarker {
 /// Why a run does not take in what stands in source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftOut {
-    /// No `mod` leads to the file.
+    /// No `mod` declares the file.
     NoModule,
     /// A `cfg` that is off leaves it out.
     Cfg,

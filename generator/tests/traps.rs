@@ -1192,7 +1192,7 @@ fn orphans() {
     let orphan = "#[derive(kube::CustomResource)] pub struct X;";
     warned(
         &[("src/lib.rs", root), ("src/lost.rs", orphan)],
-        "no `mod` leads to the file",
+        "no `mod` declares the file",
     );
     for marker in [
         "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]",
@@ -1201,7 +1201,7 @@ fn orphans() {
         let orphan = &format!("{marker} fn f() {{}}");
         warned(
             &[("src/lib.rs", root), ("src/lost.rs", orphan)],
-            "no `mod` leads to the file",
+            "no `mod` declares the file",
         );
     }
 }

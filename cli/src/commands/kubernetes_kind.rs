@@ -149,8 +149,8 @@ fn validate(
             format!("{group}/{version}")
         };
         format!(
-            "cannot scaffold for `{kind}` in {group}, which is a built-in kind of Kubernetes: its type is in the crate k8s-openapi; \
-             write these lines by hand"
+            "cannot scaffold for `{kind}` in {group}, which is a built-in kind of Kubernetes; add these files by hand \
+             (the type is in k8s-openapi)"
         )
     }
 }

@@ -8,7 +8,7 @@ use super::PlanFlags;
 /// Flags of `manifests`.
 #[derive(Clone, Debug, Args)]
 pub struct ManifestsFlags {
-    /// Fail if the manifests are not up to date, print the diff, and write nothing
+    /// Check that the manifests are up to date; print a diff and fail if they are not, without writing any file
     #[arg(long, conflicts_with_all = ["dry_run", "stdout"])]
     pub check: bool,
     /// Print the manifests to standard output instead of writing them
@@ -105,7 +105,7 @@ pub struct TargetFlags {
     /// Output directory for webhook configurations [default: `webhook` in --config-dir]
     #[arg(long, value_name = "DIR")]
     pub webhook_dir: Option<String>,
-    /// Name of the generated roles
+    /// Name of the manager's ClusterRole or Role
     #[arg(long, value_name = "NAME", default_value = "manager-role", value_parser = role_name)]
     pub role_name: String,
     /// Omit the `rbuilder.dev/version` annotation from CRDs; a comment marks them as generated instead
@@ -120,7 +120,7 @@ pub struct TargetFlags {
     /// Keep generated CRDs whose kinds no longer exist
     #[arg(long)]
     pub no_prune: bool,
-    /// Remove from the manifests even what the source still defines in files or behind `cfg`s that are not read
+    /// Remove even what the source still defines in files that are not read or behind inactive `cfg`s
     #[arg(long, conflicts_with = "no_prune")]
     pub prune: bool,
 }

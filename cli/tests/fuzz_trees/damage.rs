@@ -1,4 +1,4 @@
-//! What can stand in a folder that nobody meant to be there.
+//! Random damage to project directories.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ const ALL: [Damage; 17] = [
     companion, name, source, manifest,
 ];
 
-/// Where it happens.
+/// The place of the damage.
 struct Site<'a> {
     project: &'a Path,
     outside: &'a Path,
@@ -108,7 +108,7 @@ impl Site<'_> {
     }
 }
 
-/// Makes room for something.
+/// Removes whatever has the path.
 fn clear(path: &Path) {
     let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
     if let Some(above) = path.parent() {
@@ -386,7 +386,7 @@ fn journal(site: &Site, random: &mut Random) -> String {
     format!("journal {text}")
 }
 
-/// Whether a folder is another one or below it, and no part of the path between them is a link.
+/// Returns whether a directory is another one or in it, without a link in between.
 fn is_plain(folder: &Path, path: &Path) -> bool {
     path.starts_with(folder)
         && path

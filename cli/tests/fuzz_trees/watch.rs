@@ -52,7 +52,7 @@ impl Watch {
     }
 }
 
-/// What the process has of the machine's memory, where the system says it.
+/// Returns the memory usage of the process, if the system reports it.
 fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;

@@ -130,7 +130,7 @@ fn manifests_that_lead_out_of_the_project() {
     }
 }
 
-/// What does not end, or is too much, is not read to the end.
+/// Endless or too large files are not read to the end.
 #[test]
 fn source_without_end() {
     let outside = Outside::new();
@@ -197,7 +197,7 @@ fn source_without_end() {
     );
 }
 
-/// What people do with links and path crates goes on working.
+/// Common uses of links and path dependencies work.
 #[test]
 fn links_and_paths_within_reach() {
     let cases: [(&str, &str, Make); 5] = [

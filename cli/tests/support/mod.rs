@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 /// A temporary folder.
 pub(crate) struct Folder(tempfile::TempDir);
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: u8,

@@ -236,7 +236,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ),
     one(
         "failure_policy",
-        "Behaviour if the webhook cannot be called: `fail` rejects the request, `ignore` admits it [default: `fail`].",
+        "Behavior if the webhook cannot be called: `fail` rejects the request, `ignore` admits it [default: `fail`].",
         |arg, webhook, session| {
             webhook.failure_policy = choice(arg, &["Fail", "Ignore"], session).unwrap_or("Fail");
         },

@@ -187,7 +187,7 @@ impl Request {
         let controlled = others.iter().any(|other| other.controller);
         let controller = flags.controller.unwrap_or(!controlled);
         if !types && !controller {
-            bail!("nothing to scaffold: `--resource=false` and `--controller=false` exclude each other");
+            bail!("nothing to scaffold: pass only one of `--resource=false` and `--controller=false`");
         }
         if controller && controlled {
             bail!(
@@ -279,7 +279,7 @@ impl Request {
             && self.types
         {
             bail!(
-                "multiple groups are not enabled for this project: it has group `{}`, and `{}` would be a second one; use group `{0}`, or initialize a project with `rbuilder init --multigroup`",
+                "multiple groups are not enabled: use group `{}` instead of `{}`, or initialize a project with `rbuilder init --multigroup`",
                 other.group,
                 wanted.group
             );

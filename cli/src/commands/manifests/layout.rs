@@ -105,9 +105,7 @@ fn folder(flag: &str, typed: &str) -> Result<String> {
     let folder = parts.join("/");
     let folder = folder.trim_end_matches('/');
     check_relative(folder).with_context(|| {
-        format!(
-            "{flag}: run this command in a directory that contains both source and manifests, or use `--stdout`"
-        )
+        format!("{flag} must be a directory within the project; to write elsewhere, use `--stdout`")
     })?;
     Ok(folder.to_owned())
 }

@@ -34,7 +34,7 @@ pub(super) struct Request {
     pub(super) prunes_standing: bool,
     /// Format of diagnostics.
     pub(super) messages: MessageFormat,
-    /// True if diagnostics are printed in colour.
+    /// True if diagnostics are printed in color.
     pub(super) color: bool,
     /// Advice to print if the source has errors.
     pub(super) advice: &'static str,
