@@ -10,8 +10,8 @@ use crate::report;
 
 /// Standard output and standard error, with their format.
 ///
-/// A failed write is remembered and makes the command fail in [`Shell::finish`], so that incomplete output is not taken for
-/// complete. A closed pipe, as after `head`, is no failure.
+/// A failed write is remembered and makes the command fail in [`Shell::finish`], so that incomplete output is not taken
+/// for complete. A closed pipe, as after `head`, is no failure.
 pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
@@ -28,7 +28,8 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Creates a shell with standard output and standard error. Uses color only on a terminal, and not if `NO_COLOR` is set.
+    /// Creates a shell with standard output and standard error. Uses color only on a terminal, and not if `NO_COLOR` is
+    /// set.
     pub fn standard() -> Shell {
         // CI systems set this, and some provide a terminal although nobody can answer.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");

@@ -1,8 +1,8 @@
 //! The contexts of templates.
 //!
-//! Every template has `project`; templates of `create api` also have `api`, those of `create webhook` also `webhook`, and
-//! the one of a conversion `spoke`. Any other name is an error when the template is rendered. Values are computed by the
-//! command: a template makes no decisions about Cargo names, paths or labels.
+//! Every template has `project`; templates of `create api` also have `api`, those of `create webhook` also `webhook`,
+//! and the one of a conversion `spoke`. Any other name is an error when the template is rendered. Values are computed
+//! by the command: a template makes no decisions about Cargo names, paths or labels.
 
 use serde::Serialize;
 
@@ -82,8 +82,8 @@ pub struct ApiContext {
     /// Rust path of the version's module: `api::v1alpha1`, or `api::cache::v1alpha1` with several groups.
     /// Prefix it with `crate::` or `{{ project.crate_ident }}::`.
     pub api_path: String,
-    /// Path by which other modules import the kind: `api::v1::CronJob`, or `api::v1` if they use the name of the kind for
-    /// something else. Prefix it like `api_path`.
+    /// Path by which other modules import the kind: `api::v1::CronJob`, or `api::v1` if they use the name of the kind
+    /// for something else. Prefix it like `api_path`.
     pub kind_path: String,
     /// The kind in modules that import `kind_path`: `CronJob`, or `v1::Action`.
     pub kind_type: String,

@@ -1,8 +1,8 @@
 //! The files that rbuilder scaffolds: templates, their contexts and their destinations.
 //!
-//! A template is a file in `files/` and a row in [`TEMPLATES`]. The suffix `.tera` keeps git and Cargo from using the file in
-//! this repository. The syntax is tera's (`{{ }}`, `{% %}`); a workflow that needs `${{ }}` has it in a `{% raw %}` block.
-//! This crate has no Kubernetes logic and does no I/O: it renders computed contexts to text.
+//! A template is a file in `files/` and a row in [`TEMPLATES`]. The suffix `.tera` keeps git and Cargo from using the
+//! file in this repository. The syntax is tera's (`{{ }}`, `{% %}`); a workflow that needs `${{ }}` has it in a
+//! `{% raw %}` block. This crate has no Kubernetes logic and does no I/O: it renders computed contexts to text.
 
 mod context;
 mod names;

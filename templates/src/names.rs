@@ -2,8 +2,8 @@
 
 /// All names in upper camel case in the Rust code of templates, in order.
 ///
-/// A kind may have any of these names: modules that use both refer to the kind by a path (`v1::Action`), so that neither
-/// shadows the other. A test compares the list with the templates.
+/// A kind may have any of these names: modules that use both refer to the kind by a path (`v1::Action`), so that
+/// neither shadows the other. A test compares the list with the templates.
 pub const USED_NAMES: &[&str] = &[
     "Action",
     "AdmissionRequest",

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
 use super::create_api::{ApiPlaces, add_modules, check_module_place, edit_file};
-use super::kubernetes_kind::Known;
+use super::kubernetes_kind::BuiltinKind;
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
@@ -174,7 +174,7 @@ impl Request {
             .collect();
         for version in std::iter::once(&flags.version).chain(&flags.spoke) {
             if !family.iter().any(|other| other.version == *version) {
-                if let Some(known) = Known::find(&flags.group, version, &flags.kind) {
+                if let Some(known) = BuiltinKind::find(&flags.group, version, &flags.kind) {
                     return Err(known.refuse_webhook(project, tree));
                 }
                 bail!(

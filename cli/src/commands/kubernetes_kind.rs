@@ -42,21 +42,21 @@ const CLUSTER_WIDE: &[&str] = &[
 ];
 
 /// A built-in kind of Kubernetes that `create` was run for.
-pub(super) struct Known {
+pub(super) struct BuiltinKind {
     path: String,
     kind: KubernetesKind,
 }
 
-impl Known {
+impl BuiltinKind {
     /// Finds a built-in kind by the group, version and kind on the command line.
-    pub(super) fn find(group: &str, version: &str, kind: &str) -> Option<Known> {
+    pub(super) fn find(group: &str, version: &str, kind: &str) -> Option<BuiltinKind> {
         let (path, kind) = find_kubernetes_kind(group, version, kind)?;
-        Some(Known { path, kind })
+        Some(BuiltinKind { path, kind })
     }
 
     /// Returns the error for a controller, with the files to write by hand.
     pub(super) fn refuse_controller(&self, project: &Project) -> Error {
-        let Known { path, kind } = self;
+        let BuiltinKind { path, kind } = self;
         let (name, module) = (&kind.kind, names::module_name(&kind.kind));
         let (group, plural) = (&kind.group, &kind.plural);
         let mut place = String::new();
@@ -98,7 +98,7 @@ pub async fn reconcile(object: Arc<{name}>, _ctx: Ctx<State>) -> Result {{
 
     /// Returns the error for webhooks, with the files to write by hand.
     pub(super) fn refuse_webhook(&self, project: &Project, tree: &Tree) -> Error {
-        let Known { path, kind } = self;
+        let BuiltinKind { path, kind } = self;
         let (name, module) = (&kind.kind, names::module_name(&kind.kind));
         let code = format!(
             r#"use {path};

@@ -40,9 +40,13 @@ pub(super) fn require_project(tree: &Tree) -> Result<Project> {
 }
 
 /// Adds the manifests of the planned source to the plan, if requested.
-pub(super) fn add_manifests(plan: &mut Plan, tree: &Tree, asked: bool) -> Result<manifests::Found> {
+pub(super) fn add_manifests(
+    plan: &mut Plan,
+    tree: &Tree,
+    asked: bool,
+) -> Result<manifests::RenderedDiagnostics> {
     if !asked {
-        return Ok(manifests::Found::default());
+        return Ok(manifests::RenderedDiagnostics::default());
     }
     let request = manifests::Request {
         advice: "fix these errors first, or pass `--manifests=false` and run `rbuilder manifests` later",

@@ -10,8 +10,9 @@ use crate::tree::Tree;
 
 const MANIFESTS: &str = "manifests.yaml";
 
-/// Adds the webhook manifests to the kustomization in the same directory, if there is one. Removes the file and its entry
-/// if no marker defines a webhook any more, unless there is no PROJECT: the file may belong to somebody else then.
+/// Adds the webhook manifests to the kustomization in the same directory, if there is one. Removes the file and its
+/// entry if no marker defines a webhook any more, unless there is no PROJECT: the file may belong to somebody else
+/// then.
 pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, is_made: bool) -> Result<()> {
     let path = format!("{config}/webhook/{MANIFESTS}");
     if !is_made {

@@ -1,9 +1,9 @@
 //! Directories that are held open, so that a name in them refers to the same file throughout a command.
 //!
-//! The system resolves a path at each call, and between two calls a directory can be replaced by a link to another place.
-//! Here a path within the project is walked one name at a time from an open directory, and no name may be a link. Files
-//! are read, created, renamed and removed by their names in the directory at the end of the walk. [`crate::tree`] reads
-//! through this module and [`crate::plan::apply`] writes through it.
+//! The system resolves a path at each call, and between two calls a directory can be replaced by a link to another
+//! place. Here a path within the project is walked one name at a time from an open directory, and no name may be a
+//! link. Files are read, created, renamed and removed by their names in the directory at the end of the walk.
+//! [`crate::tree`] reads through this module and [`crate::plan::apply`] writes through it.
 
 #![allow(clippy::disallowed_methods)] // the modules that read and write use this one
 

@@ -1,5 +1,5 @@
-//! Directories by path, for systems without `openat`: each name is checked before it is used, which leaves a short window
-//! in which it can be replaced.
+//! Directories by path, for systems without `openat`: each name is checked before it is used, which leaves a short
+//! window in which it can be replaced.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};

@@ -156,8 +156,8 @@ pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Opens a file for reading if no part of its path, relative to a directory, is a link. Returns `None` if a part may be a
-/// link, so that the caller must check each of them.
+/// Opens a file for reading if no part of its path, relative to a directory, is a link. Returns `None` if a part may be
+/// a link, so that the caller must check each of them.
 pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     #[cfg(target_os = "linux")]
     {

@@ -156,8 +156,8 @@ fn is_entry(name: &Value, entry: &str) -> bool {
         .is_some_and(|name| name.strip_prefix("./").unwrap_or(name) == entry)
 }
 
-/// Returns whether lines can be taken literally: without block scalars, quotes, anchors, multiple documents and the like,
-/// a line that looks like an entry is one.
+/// Returns whether lines can be taken literally: without block scalars, quotes, anchors, multiple documents and the
+/// like, a line that looks like an entry is one.
 fn is_plain(text: &str) -> bool {
     !text.contains(['|', '>', '"', '\'', '&', '*', '!', '%', '\t', '{', '?']) && !text.contains("\n---")
 }
@@ -193,13 +193,13 @@ fn check_change(
 
 struct List {
     form: Form,
-    entries: Vec<Entry>,
+    entries: Vec<ListEntry>,
     trailing_comma: bool,
     /// Position after the colon of the key.
     key_end: usize,
 }
 
-struct Entry {
+struct ListEntry {
     name: String,
     line: std::ops::Range<usize>,
 }
@@ -275,7 +275,7 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
             break;
         };
         indent = Some(&line[..line.len() - line.trim_start().len()]);
-        list.entries.push(Entry {
+        list.entries.push(ListEntry {
             name: plain(item),
             line: start..next,
         });
@@ -301,11 +301,11 @@ fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
     if inner.contains(['#', '{', '[']) {
         return Err(format!("`{key}` is a flow sequence with other values than names"));
     }
-    let entries: Vec<Entry> = inner
+    let entries: Vec<ListEntry> = inner
         .split(',')
         .map(plain)
         .filter(|name| !name.is_empty())
-        .map(|name| Entry {
+        .map(|name| ListEntry {
             name,
             line: open..close,
         })

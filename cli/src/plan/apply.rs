@@ -12,9 +12,9 @@
 //! After a kill the tree may hold both old and new files, until the next command that writes recovers.
 //!
 //! Directories are held open while names in them are used (see `cli/src/disk`), so a directory that is replaced by a
-//! link meanwhile results in an error and not in writes outside of the project. Each target is compared once more before
-//! it is replaced: an edit that was saved in the meantime stops the command. Only an edit between this comparison and
-//! the rename is lost.
+//! link meanwhile results in an error and not in writes outside of the project. Each target is compared once more
+//! before it is replaced: an edit that was saved in the meantime stops the command. Only an edit between this
+//! comparison and the rename is lost.
 
 #![allow(clippy::disallowed_methods)] // this is the module that writes
 
@@ -25,8 +25,8 @@ use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
 pub use super::journal::JOURNAL;
-use super::journal::{self, Glimpse, Journal};
-use super::record::{Action, Content, Entry, Inodes, Left, LineRef, Record, Stage};
+use super::journal::{self, Journal, JournalState};
+use super::record::{Action, Content, Entry, Inodes, Interruption, LineRef, Record, Stage};
 use super::recover::{self, Recovery};
 use super::{Change, Plan};
 use crate::disk::{Folder, cannot_message, read_bounded, set_mode, status_of};
@@ -45,9 +45,8 @@ pub struct Faults {
 ///
 /// Returns the number of steps, for tests that inject a fault into each of them.
 ///
-/// # Errors
-/// Fails with [`Changed`] if a file that the plan is based on has changed. Also fails if another command is running in the
-/// directory, or if a write fails. The directory is then as it was before.
+/// # Errors Fails with [`Changed`] if a file that the plan is based on has changed. Also fails if another command is
+/// running in the directory, or if a write fails. The directory is then as it was before.
 pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     if plan.is_empty() {
         return Ok(0);
@@ -65,9 +64,8 @@ pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
 
 /// Completes or undoes an interrupted command; `None` if there was none.
 ///
-/// # Errors
-/// Fails if another command is running in the directory, if the journal was not written by a command there, or if a file
-/// cannot be restored.
+/// # Errors Fails if another command is running in the directory, if the journal was not written by a command there, or
+/// if a file cannot be restored.
 pub fn recover(root: &Path) -> Result<Option<Recovery>> {
     recover_with(root, Faults::default()).map(|(recovery, _)| recovery)
 }
@@ -112,20 +110,19 @@ pub(crate) fn is_command_running(root: &Path) -> Result<bool> {
 /// Checks the journal of a directory for a command that writes nothing, and returns a warning about it. Waits while
 /// another command is running.
 ///
-/// # Errors
-/// Fails if the command is still running after ten seconds, or if an interrupted command has left both old and new files:
-/// the tree is inconsistent then.
+/// # Errors Fails if the command is still running after ten seconds, or if an interrupted command has left both old and
+/// new files: the tree is inconsistent then.
 pub fn check_journal(root: &Path) -> Result<Option<String>> {
     let Some(folder) = open_project(root)? else {
         return Ok(None);
     };
     match journal::read_journal(&folder, root)? {
-        Glimpse::Quiet => Ok(None),
-        Glimpse::Foreign(reason) => Ok(Some(format!(
+        JournalState::Quiet => Ok(None),
+        JournalState::Foreign(reason) => Ok(Some(format!(
             "{}; ignoring it",
             journal::foreign_journal(root, &reason)
         ))),
-        Glimpse::Interrupted(left) => {
+        JournalState::Interrupted(left) => {
             let files = left.record.entries.len();
             if left.stage == Stage::Staged {
                 bail!(
@@ -149,7 +146,7 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
         recover::resolve_interruption(&root, &mut journal, &left, &mut Steps::default())?;
     }
     let inode = journal.inode()?;
-    let mut left = Left {
+    let mut left = Interruption {
         record: Record::new(&root, inode, plan)?,
         inodes: Vec::new(),
         stage: Stage::Begun,
@@ -178,7 +175,13 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
 }
 
 /// Runs the phases in order; `left` records the progress.
-fn run(root: &Folder, plan: &Plan, left: &mut Left, journal: &mut Journal, steps: &mut Steps) -> Result<()> {
+fn run(
+    root: &Folder,
+    plan: &Plan,
+    left: &mut Interruption,
+    journal: &mut Journal,
+    steps: &mut Steps,
+) -> Result<()> {
     check_companions(root, &left.record)?;
     journal.note(LineRef::Begin(&left.record), steps)?;
     let inodes = stage(root, plan, &left.record, steps)?;

@@ -30,7 +30,7 @@ use anyhow::{Context, Result};
 
 use super::apply::Steps;
 use super::git;
-use super::record::{Left, LineRef};
+use super::record::{Interruption, LineRef};
 use crate::disk::{Folder, Sort, Status, effective_user, read_bounded, status_of};
 use crate::tree::display_root;
 
@@ -44,8 +44,8 @@ const LARGEST: u64 = 32 << 20;
 /// rather than measured, because on a busy machine both sleeps and readers take longer.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(300);
 
-/// Time that a reading command waits for a writing one, measured by the clock: on a busy machine a sleep of [`TRY`] takes
-/// several times as long.
+/// Time that a reading command waits for a writing one, measured by the clock: on a busy machine a sleep of [`TRY`]
+/// takes several times as long.
 pub(super) const WAIT_FOR_WRITER: Duration = Duration::from_secs(10);
 
 /// Interval between attempts to lock.
@@ -56,15 +56,15 @@ pub(super) struct Journal {
     folder: Folder,
     file: File,
     /// The record of an interrupted command.
-    pub(super) left: Option<Left>,
+    pub(super) left: Option<Interruption>,
 }
 
 /// The state of the journal as seen by a command that writes nothing.
-pub(super) enum Glimpse {
+pub(super) enum JournalState {
     /// No command is running, and none was interrupted.
     Quiet,
     /// A command was interrupted and left this record.
-    Interrupted(Left),
+    Interrupted(Interruption),
     /// No command can have written this journal, for this reason.
     Foreign(String),
 }
@@ -163,14 +163,14 @@ impl Journal {
 ///
 /// # Errors
 /// Fails if the command is still running after [`WAIT_FOR_WRITER`].
-pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<Glimpse> {
+pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<JournalState> {
     let started = Instant::now();
     loop {
         let Some(status) = folder.look(JOURNAL).context("cannot look at the journal")? else {
-            return Ok(Glimpse::Quiet);
+            return Ok(JournalState::Quiet);
         };
         if let Err(reason) = check_plain(&status) {
-            return Ok(Glimpse::Foreign(reason));
+            return Ok(JournalState::Foreign(reason));
         }
         let Some(file) = open_journal(folder, false)? else {
             continue;
@@ -188,9 +188,9 @@ pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<Glimpse> {
             continue;
         }
         return Ok(match read(&file, folder, root, false) {
-            Ok(None) => Glimpse::Quiet,
-            Ok(Some(left)) => Glimpse::Interrupted(left),
-            Err(reason) => Glimpse::Foreign(reason),
+            Ok(None) => JournalState::Quiet,
+            Ok(Some(left)) => JournalState::Interrupted(left),
+            Err(reason) => JournalState::Foreign(reason),
         });
     }
 }
@@ -212,7 +212,7 @@ fn open_journal(folder: &Folder, to_write: bool) -> Result<Option<File>> {
 }
 
 /// Reads a journal. Skips the check of git's index for a journal that this process has created.
-fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Option<Left>, String> {
+fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Option<Interruption>, String> {
     let told = |error: std::io::Error| format!("it cannot be read: {error}");
     let status = status_of(file).map_err(told)?;
     check_plain(&status)?;
@@ -220,7 +220,7 @@ fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Optio
     let bytes = read_bounded(again, LARGEST).map_err(told)?;
     let bytes = bytes.ok_or_else(|| "it is too large".to_owned())?;
     let inode = folder.status().map_err(told)?.inode;
-    let left = Left::parse(&bytes, status.inode, inode)?;
+    let left = Interruption::parse(&bytes, status.inode, inode)?;
     if !is_own {
         git::check_untracked(root, JOURNAL)?;
     }

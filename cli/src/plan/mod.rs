@@ -1,7 +1,7 @@
 //! The changes of a command as a value, which is shown, compared, printed as JSON, applied or dropped.
 //!
-//! A command computes all of its changes before it writes anything. It reads files through its plan, so that later steps
-//! see the changes of earlier ones.
+//! A command computes all of its changes before it writes anything. It reads files through its plan, so that later
+//! steps see the changes of earlier ones.
 
 pub mod apply;
 mod git;
@@ -229,14 +229,15 @@ impl Plan {
     }
 }
 
-/// Directories that no command writes into, because their files decide which programs git, other version control systems
-/// and Cargo run.
+/// Directories that no command writes into, because their files decide which programs git, other version control
+/// systems and Cargo run.
 const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
 
 /// Checks that a plan may write to a path: not outside of the project, not in a directory whose files decide what other
 /// programs run, and not to the temporary files of rbuilder.
 ///
-/// `.github` and `rust-toolchain.toml` are allowed: they are ordinary files of the project, and `init` writes the former.
+/// `.github` and `rust-toolchain.toml` are allowed: they are ordinary files of the project, and `init` writes the
+/// former.
 pub(crate) fn check_writable(path: &str) -> Result<()> {
     check_relative(path)?;
     for part in path.split('/') {

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::Folder;
 
-/// Granularity of timestamps. File systems use the kernel's clock, which ticks at least every 10 ms: two changes within a
-/// tick have the same timestamp. File systems with whole seconds are not supported.
+/// Granularity of timestamps. File systems use the kernel's clock, which ticks at least every 10 ms: two changes within
+/// a tick have the same timestamp. File systems with whole seconds are not supported.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Number of times to read the status again because the directory has just changed.

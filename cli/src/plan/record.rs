@@ -110,7 +110,7 @@ pub(super) enum Stage {
 
 /// The parsed journal of an interrupted command.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct Interruption {
     pub(super) record: Record,
     pub(super) inodes: Vec<Inodes>,
     pub(super) stage: Stage,
@@ -162,8 +162,8 @@ impl Record {
         })
     }
 
-    /// Returns the reason why no rbuilder command can have written this record to this file in this directory; `None` if
-    /// one can.
+    /// Returns the reason why no rbuilder command can have written this record to this file in this directory; `None`
+    /// if one can.
     fn find_flaw(&self, journal: u64, root: u64) -> Option<String> {
         if self.format != FORMAT {
             return Some(format!("its format is {}, expected {FORMAT}", self.format));
@@ -207,13 +207,13 @@ impl Record {
     }
 }
 
-impl Left {
-    /// Parses a journal; `None` if it has no complete line, because nothing has been changed then. Ignores an incomplete
-    /// last line for the same reason.
+impl Interruption {
+    /// Parses a journal; `None` if it has no complete line, because nothing has been changed then. Ignores an
+    /// incomplete last line for the same reason.
     ///
     /// # Errors
     /// Fails with the reason, a phrase, why no rbuilder command can have written it in this directory.
-    pub(super) fn parse(bytes: &[u8], journal: u64, root: u64) -> Result<Option<Left>, String> {
+    pub(super) fn parse(bytes: &[u8], journal: u64, root: u64) -> Result<Option<Interruption>, String> {
         let complete = bytes
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -222,12 +222,12 @@ impl Left {
             return Ok(None);
         }
         let text = std::str::from_utf8(&bytes[..complete]).map_err(|_| "it is not valid UTF-8".to_owned())?;
-        let mut left: Option<Left> = None;
+        let mut left: Option<Interruption> = None;
         for (index, line) in text.lines().enumerate() {
             let unknown = || format!("line {} is invalid", index + 1);
             let line: Line = serde_json::from_str(line).map_err(|_| unknown())?;
             left = Some(match (left, line) {
-                (None, Line::Begin(record)) => Left {
+                (None, Line::Begin(record)) => Interruption {
                     record,
                     inodes: Vec::new(),
                     stage: Stage::Begun,
@@ -235,14 +235,14 @@ impl Left {
                 (Some(left), Line::Staged(inodes))
                     if left.stage == Stage::Begun && inodes.len() == left.record.entries.len() =>
                 {
-                    Left {
+                    Interruption {
                         inodes,
                         stage: Stage::Staged,
                         ..left
                     }
                 }
                 (Some(left), line @ (Line::Renamed | Line::Restored)) if left.stage == Stage::Staged => {
-                    Left {
+                    Interruption {
                         stage: match line {
                             Line::Renamed => Stage::Renamed,
                             _ => Stage::Restored,
@@ -316,7 +316,7 @@ mod tests {
     fn a_journal_is_read_line_by_line() {
         let check = |lines: &[&str], expected: Result<Option<Stage>, &str>| {
             let text = lines.concat();
-            match (Left::parse(text.as_bytes(), 1, 2), expected) {
+            match (Interruption::parse(text.as_bytes(), 1, 2), expected) {
                 (Ok(left), Ok(stage)) => assert_eq!(left.map(|left| left.stage), stage, "{text}"),
                 (Err(reason), Err(part)) => assert!(reason.contains(part), "{text}: {reason}"),
                 (found, _) => panic!("{text}: {found:?}"),

@@ -1,10 +1,10 @@
-//! Recovery from an interrupted command: the old tree is restored completely, or temporary files next to the new tree are
-//! removed.
+//! Recovery from an interrupted command: the old tree is restored completely, or temporary files next to the new tree
+//! are removed.
 //!
-//! Only files that the command created are removed or renamed: the journal has the inode of each staged file and backup,
-//! and a file with another inode, content, owner or a second hard link belongs to the user. If such a file is in the
-//! place of a target, it is renamed to `<name>.rbuilder-kept` and never overwritten. All files are inspected before the
-//! first change, so a recovery that cannot succeed changes nothing, and an interrupted one can be resumed.
+//! Only files that the command created are removed or renamed: the journal has the inode of each staged file and
+//! backup, and a file with another inode, content, owner or a second hard link belongs to the user. If such a file is
+//! in the place of a target, it is renamed to `<name>.rbuilder-kept` and never overwritten. All files are inspected
+//! before the first change, so a recovery that cannot succeed changes nothing, and an interrupted one can be resumed.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use super::apply::Steps;
 use super::journal::Journal;
-use super::record::{Action, Content, Entry, Inodes, Left, LineRef, Record, Stage};
+use super::record::{Action, Content, Entry, Inodes, Interruption, LineRef, Record, Stage};
 use crate::disk::{Folder, Sort, Status, cannot_message, effective_user, read_bounded, status_of};
 
 /// Maximum size of a target to compare; a larger one is not the staged file.
@@ -54,7 +54,7 @@ impl std::fmt::Display for Recovery {
 pub(super) fn resolve_interruption(
     root: &Folder,
     journal: &mut Journal,
-    left: &Left,
+    left: &Interruption,
     steps: &mut Steps,
 ) -> Result<Recovery> {
     let mut recovery = Recovery {
@@ -67,7 +67,7 @@ pub(super) fn resolve_interruption(
             .collect(),
         kept: Vec::new(),
     };
-    let seen = Seen::all(root, left)?;
+    let seen = EntryState::all(root, left)?;
     if left.stage == Stage::Staged {
         for (seen, entry) in seen.iter().zip(&left.record.entries) {
             seen.check(entry)?;
@@ -90,8 +90,8 @@ pub(super) fn resolve_interruption(
 }
 
 /// Removes staged files and backups that the command created.
-pub(super) fn remove_temporary_files(root: &Folder, left: &Left, steps: &mut Steps) -> Result<()> {
-    for (seen, entry) in Seen::all(root, left)?.iter().zip(&left.record.entries) {
+pub(super) fn remove_temporary_files(root: &Folder, left: &Interruption, steps: &mut Steps) -> Result<()> {
+    for (seen, entry) in EntryState::all(root, left)?.iter().zip(&left.record.entries) {
         let Some(folder) = &seen.folder else { continue };
         // The backup first: a remaining staged file means that its target was never replaced.
         for (part, name) in [
@@ -169,7 +169,7 @@ enum Part {
 }
 
 /// The files of an entry as found on disk.
-struct Seen {
+struct EntryState {
     /// `None` if the directory no longer exists.
     folder: Option<Folder>,
     name: String,
@@ -189,8 +189,8 @@ enum Target {
     Edited,
 }
 
-impl Seen {
-    fn all(root: &Folder, left: &Left) -> Result<Vec<Seen>> {
+impl EntryState {
+    fn all(root: &Folder, left: &Interruption) -> Result<Vec<EntryState>> {
         let inodes = left
             .inodes
             .iter()
@@ -201,14 +201,14 @@ impl Seen {
             .entries
             .iter()
             .zip(inodes)
-            .map(|(entry, inodes)| Seen::new(root, entry, inodes))
+            .map(|(entry, inodes)| EntryState::new(root, entry, inodes))
             .collect()
     }
 
     /// Inspects the files of an entry. Inodes are unknown until all files are staged.
-    fn new(root: &Folder, entry: &Entry, inodes: Option<Inodes>) -> Result<Seen> {
+    fn new(root: &Folder, entry: &Entry, inodes: Option<Inodes>) -> Result<EntryState> {
         let Some((folder, name)) = root.reach(&entry.path)? else {
-            return Ok(Seen {
+            return Ok(EntryState {
                 folder: None,
                 name: String::new(),
                 staged: Part::Missing,
@@ -237,7 +237,7 @@ impl Seen {
             .with_context(|| cannot_message("look at", &entry.path))?;
         let inodes = inodes.unwrap_or_default();
         let target = there.map(|status| Target::of(&folder, name, &status, entry, inodes));
-        Ok(Seen {
+        Ok(EntryState {
             name: name.to_owned(),
             folder: Some(folder),
             staged,

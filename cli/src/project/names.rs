@@ -1,5 +1,5 @@
-//! The rules for names, with a remedy for each. All names are checked before anything is read or written, and a name must
-//! be valid for all tools that use it.
+//! The rules for names, with a remedy for each. All names are checked before anything is read or written, and a name
+//! must be valid for all tools that use it.
 
 use heck::ToSnakeCase;
 use rbuilder_templates::USED_NAMES;
@@ -28,8 +28,8 @@ pub fn check_project_name(name: &str) -> Verdict {
     Ok(())
 }
 
-/// Returns whether a name in PROJECT has only valid characters, so that it can be used in paths and manifests. Length and
-/// conflicts were checked when it was chosen.
+/// Returns whether a name in PROJECT has only valid characters, so that it can be used in paths and manifests. Length
+/// and conflicts were checked when it was chosen.
 pub fn is_recorded_name(key: &str, name: &str) -> bool {
     match key {
         "projectName" | "plural" | "version" => is_dns_1035_label(name),
@@ -103,8 +103,8 @@ pub fn check_version(version: &str) -> Verdict {
     ))
 }
 
-/// Returns the rank of a version in Kubernetes' version priority, the highest priority last: `v1alpha1` < `v1beta1` < `v1`
-/// < `v2`.
+/// Returns the rank of a version in Kubernetes' version priority, the highest priority last: `v1alpha1` < `v1beta1` <
+/// `v1` < `v2`.
 pub fn version_rank(version: &str) -> (u8, u64, u64) {
     let version = version.trim_start_matches('v');
     let number = |text: &str| text.parse().unwrap_or(u64::MAX);
@@ -233,8 +233,8 @@ fn is_dns_1123_subdomain(text: &str) -> bool {
 /// The crate that `src/controller/mod.rs` imports from, next to a module for each kind or group.
 const LIBRARY: &str = "rbuilder";
 
-/// Names that derived code uses from Rust's prelude without a path, or as its own parameters, and that a kind in the same
-/// module would shadow.
+/// Names that derived code uses from Rust's prelude without a path, or as its own parameters, and that a kind in the
+/// same module would shadow.
 const HIDDEN: &[&str] = &["Default", "Option", "S", "String", "Vec"];
 
 /// Names in Rust's prelude that templates do not use, but macros in the same module may.

@@ -3,10 +3,10 @@
 //! Diagnostics quote source lines. So a repository must not be able to present `/etc/shadow` as Rust by a link, a
 //! `#[path]`, an `include!` or a target's `path`. A file is read only if its path, with all links resolved, is
 //!
-//! - in the project directory or its repository (the nearest parent directory with `.git`, `.jj` or `.hg`, unless that is
-//!   the home directory of the user or the root of the file system); or
-//! - in the directory of a package or workspace whose `Cargo.toml` was read. A `Cargo.toml` is read anywhere, because path
-//!   dependencies can be anywhere, and a file with this name contains no secrets.
+//! - in the project directory or its repository (the nearest parent directory with `.git`, `.jj` or `.hg`, unless that
+//!   is the home directory of the user or the root of the file system); or
+//! - in the directory of a package or workspace whose `Cargo.toml` was read. A `Cargo.toml` is read anywhere, because
+//!   path dependencies can be anywhere, and a file with this name contains no secrets.
 //!
 //! Only regular files of at most [`LARGEST`] bytes are read, and [`MOST`] bytes and [`MOST_LISTED`] names in total.
 
@@ -21,8 +21,8 @@ use crate::tree::LARGEST;
 /// Maximum total size of source in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Maximum number of files and directories to list. Because links can make a few directories look like many, a directory
-/// that is reached through a link counts as [`LINK`] names.
+/// Maximum number of files and directories to list. Because links can make a few directories look like many, a
+/// directory that is reached through a link counts as [`LINK`] names.
 const MOST_LISTED: u64 = 200_000;
 
 const LINK: u64 = 100;

@@ -1,7 +1,7 @@
 //! The project directory on disk: the only module that reads it.
 //!
-//! The tree remembers the content of every file that was read, so that a plan that is based on it is rejected if the file
-//! has changed in the meantime.
+//! The tree remembers the content of every file that was read, so that a plan that is based on it is rejected if the
+//! file has changed in the meantime.
 
 #![allow(clippy::disallowed_methods)] // this is the module that reads
 
@@ -100,9 +100,8 @@ impl Tree {
 
     /// Reads a text file; `None` if it does not exist.
     ///
-    /// # Errors
-    /// Fails if the path leads out of the directory or through a symbolic link, or if it is not a file of valid UTF-8 of at
-    /// most 64 MiB.
+    /// # Errors Fails if the path leads out of the directory or through a symbolic link, or if it is not a file of
+    /// valid UTF-8 of at most 64 MiB.
     pub fn read(&self, path: &str) -> Result<Option<String>> {
         let bytes = self.look(path)?;
         let held = bytes.as_deref().map(Held::of);

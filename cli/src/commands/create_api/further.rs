@@ -13,7 +13,7 @@ use crate::tree::Tree;
 
 /// The parts that are copied from the version before.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct CopiedParts {
     /// Source of the types; `None` if they cannot be copied.
     types: Option<String>,
     /// Text of the sample and name of its object; `None` if it cannot be copied.
@@ -36,14 +36,14 @@ pub(super) fn find_newest_version<'a>(family: &[&'a Resource], version: &str) ->
         .copied()
 }
 
-impl Taken {
+impl CopiedParts {
     /// Reads the version before.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
-    pub(super) fn read(tree: &Tree, before: &ApiContext, version: &str) -> Result<Taken> {
+    pub(super) fn read(tree: &Tree, before: &ApiContext, version: &str) -> Result<CopiedParts> {
         let path = types_path(before);
-        let mut taken = Taken::default();
+        let mut taken = CopiedParts::default();
         let text = tree.read(&path)?;
         let found = match &text {
             Some(text) => Definition::find(text, &before.kind, &before.version),

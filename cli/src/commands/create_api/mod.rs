@@ -9,8 +9,8 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Rendered};
 use toml_edit::Item;
 
-use self::further::{Taken, types_path};
-use super::kubernetes_kind::Known;
+use self::further::{CopiedParts, types_path};
+use super::kubernetes_kind::BuiltinKind;
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
@@ -196,7 +196,7 @@ impl Request {
             );
         }
         if !types && own.is_none_or(|own| own.api.is_none()) {
-            if let Some(known) = Known::find(&flags.group, &flags.version, &flags.kind) {
+            if let Some(known) = BuiltinKind::find(&flags.group, &flags.version, &flags.kind) {
                 return Err(known.refuse_controller(project));
             }
             bail!(
@@ -258,12 +258,12 @@ impl Request {
     }
 
     /// Reads the parts that a further version copies from the version before it; empty for a first version.
-    fn read_previous(&mut self, project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Taken> {
+    fn read_previous(&mut self, project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<CopiedParts> {
         let Some(before) = &self.before else {
-            return Ok(Taken::default());
+            return Ok(CopiedParts::default());
         };
         let before = ApiPlaces::of(project, before).context();
-        let taken = Taken::read(tree, &before, &self.resource.version)?;
+        let taken = CopiedParts::read(tree, &before, &self.resource.version)?;
         if !self.known {
             taken.apply_defaults(self, flags);
         }

@@ -47,10 +47,10 @@ pub(super) fn find_losses(
 struct Lost {
     /// The manifest.
     path: String,
-    what: What,
+    what: LostPart,
 }
 
-enum What {
+enum LostPart {
     /// A version of a CRD, or the whole CRD if `whole`.
     Version {
         group: String,
@@ -102,12 +102,12 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
         Change::Edit { before, after } | Change::Replace { before, after } => (before, after.as_str()),
         Change::Delete { before } => (before, ""),
     };
-    let lost: Vec<What> = if layout.holds_crd(path) {
+    let lost: Vec<LostPart> = if layout.holds_crd(path) {
         lost_versions(before, after)
     } else if layout.is_role(path) {
         let permissions = lost_permissions(before, after);
         (!permissions.is_empty())
-            .then_some(What::Permissions(permissions))
+            .then_some(LostPart::Permissions(permissions))
             .into_iter()
             .collect()
     } else if layout.is_webhooks(path) {
@@ -129,7 +129,7 @@ fn documents(text: &str) -> Vec<Document> {
     serde_saphyr::from_multiple(text).unwrap_or_default()
 }
 
-fn lost_versions(before: &str, after: &str) -> Vec<What> {
+fn lost_versions(before: &str, after: &str) -> Vec<LostPart> {
     let kept: Vec<String> = documents(after)
         .into_iter()
         .flat_map(|crd| crd.spec.versions)
@@ -146,7 +146,7 @@ fn lost_versions(before: &str, after: &str) -> Vec<What> {
             .into_iter()
             .filter(|version| !kept.contains(&version.name))
         {
-            lost.push(What::Version {
+            lost.push(LostPart::Version {
                 group: group.clone(),
                 plural: names.plural.clone(),
                 kind: names.kind.clone(),
@@ -158,7 +158,7 @@ fn lost_versions(before: &str, after: &str) -> Vec<What> {
     lost
 }
 
-fn lost_webhooks(before: &str, after: &str) -> Vec<What> {
+fn lost_webhooks(before: &str, after: &str) -> Vec<LostPart> {
     let named = |text: &str| -> BTreeSet<(bool, String)> {
         documents(text)
             .into_iter()
@@ -175,7 +175,7 @@ fn lost_webhooks(before: &str, after: &str) -> Vec<What> {
     named(before)
         .into_iter()
         .filter(|webhook| !kept.contains(webhook))
-        .map(|(mutates, name)| What::Webhook {
+        .map(|(mutates, name)| LostPart::Webhook {
             kind: if mutates {
                 WebhookKind::Mutating
             } else {
@@ -191,7 +191,7 @@ impl Lost {
     fn is_of(&self, marker: &StandingMarker) -> bool {
         match (&self.what, marker) {
             (
-                What::Version {
+                LostPart::Version {
                     group,
                     plural,
                     version,
@@ -204,7 +204,7 @@ impl Lost {
                     ..
                 },
             ) => (group, plural, version) == (its_group, its_plural, its_version),
-            (What::Permissions(permissions), StandingMarker::Rule(rule)) => {
+            (LostPart::Permissions(permissions), StandingMarker::Rule(rule)) => {
                 let granted: Vec<Granted> = normalize([rule])
                     .into_iter()
                     .map(|policy| Granted::of(rule.namespace.as_deref(), policy))
@@ -213,17 +213,17 @@ impl Lost {
                     .iter()
                     .any(|permission| granted.iter().any(|granted| granted.covers(permission)))
             }
-            (What::Webhook { kind, name }, StandingMarker::Webhook(webhook, types)) => {
+            (LostPart::Webhook { kind, name }, StandingMarker::Webhook(webhook, types)) => {
                 *kind == webhook.kind && is_named(webhook, types, name)
             }
             // Markers that cannot be read are compared by their words.
-            (What::Version { group, kind, .. }, StandingMarker::Hidden(MarkKind::Kind, text)) => {
+            (LostPart::Version { group, kind, .. }, StandingMarker::Hidden(MarkKind::Kind, text)) => {
                 text.contains(group.as_str()) && text.contains(kind.as_str())
             }
-            (What::Permissions(permissions), StandingMarker::Hidden(MarkKind::Rbac, text)) => permissions
+            (LostPart::Permissions(permissions), StandingMarker::Hidden(MarkKind::Rbac, text)) => permissions
                 .iter()
                 .any(|permission| text.contains(permission.subject())),
-            (What::Webhook { .. }, StandingMarker::Hidden(MarkKind::Webhook, _)) => true,
+            (LostPart::Webhook { .. }, StandingMarker::Hidden(MarkKind::Webhook, _)) => true,
             _ => false,
         }
     }
@@ -231,16 +231,16 @@ impl Lost {
     fn text(&self) -> String {
         let path = &self.path;
         match &self.what {
-            What::Version { whole: true, .. } => {
+            LostPart::Version { whole: true, .. } => {
                 format!("`{path}` would be deleted, but the source still defines the kind")
             }
-            What::Version { version, .. } => {
+            LostPart::Version { version, .. } => {
                 format!("`{path}` would lose version `{version}`, which the source still defines")
             }
-            What::Permissions(_) => {
+            LostPart::Permissions(_) => {
                 format!("`{path}` would lose permissions that this marker requests")
             }
-            What::Webhook { name, .. } => {
+            LostPart::Webhook { name, .. } => {
                 format!("`{path}` would lose the webhook `{name}`, which the source still defines")
             }
         }

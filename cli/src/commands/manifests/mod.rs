@@ -21,7 +21,7 @@ use crate::report;
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
 
-use layout::{Layout, Made};
+use layout::{Generated, Layout};
 use loss::find_losses;
 
 /// A request to generate manifests.
@@ -155,7 +155,7 @@ fn report_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
 }
 
 /// Prints the manifests.
-fn print(files: &[OutputFile], found: &Found, output: Output, shell: &mut Shell) {
+fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shell: &mut Shell) {
     if output == Output::Json {
         let list: Vec<Value> = files
             .iter()
@@ -174,11 +174,11 @@ fn print(files: &[OutputFile], found: &Found, output: Output, shell: &mut Shell)
 ///
 /// # Errors
 /// Fails with all errors in the source, each with its place.
-pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<Found> {
+pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let sources = sources(plan, tree)?;
     let options = options(&sources, request)?;
     // Each manifest is compared as soon as it is generated, and kept only if it differs, to save memory.
-    let mut made = Ok(Made::default());
+    let mut made = Ok(Generated::default());
     let mut diagnostics = generate_each(&sources, &options, &mut |file| {
         if let Ok(list) = &mut made
             && let Err(error) = list.put(plan, tree, request, &file)
@@ -211,12 +211,12 @@ fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
 
 /// Diagnostics of the generator, rendered.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct RenderedDiagnostics {
     text: String,
     data: Vec<Value>,
 }
 
-impl Found {
+impl RenderedDiagnostics {
     pub(super) fn into_outcome(self, plan: Plan) -> Outcome {
         Outcome {
             plan,
@@ -231,7 +231,11 @@ impl Found {
 /// generated source.
 const MAX_PRINTED: usize = 2000;
 
-fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFile)) -> Result<Found> {
+fn read(
+    sources: &TreeSources,
+    request: &Request,
+    each: &mut dyn FnMut(OutputFile),
+) -> Result<RenderedDiagnostics> {
     let options = options(sources, request)?;
     let mut is_empty = true;
     let mut diagnostics = generate_each(sources, &options, &mut |file| {
@@ -244,8 +248,8 @@ fn read(sources: &TreeSources, request: &Request, each: &mut dyn FnMut(OutputFil
     render_diagnostics(&diagnostics, sources, request)
 }
 
-/// Returns a note that the source has no markers, unless another diagnostic explains it. This is no error: a project may
-/// have no kinds, for example right after `init`.
+/// Returns a note that the source has no markers, unless another diagnostic explains it. This is no error: a project
+/// may have no kinds, for example right after `init`.
 fn nothing_found(said: &[Diagnostic], sources: &TreeSources) -> Option<Diagnostic> {
     let files = match sources.rust_files_read() {
         1 => "1 Rust file".to_owned(),
@@ -304,7 +308,11 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
 ///
 /// # Errors
 /// Fails if there is an error among them.
-fn render_diagnostics(diagnostics: &[Diagnostic], sources: &TreeSources, request: &Request) -> Result<Found> {
+fn render_diagnostics(
+    diagnostics: &[Diagnostic],
+    sources: &TreeSources,
+    request: &Request,
+) -> Result<RenderedDiagnostics> {
     let told = &diagnostics[..diagnostics.len().min(MAX_PRINTED)];
     let text: Vec<String> = told
         .iter()
@@ -332,7 +340,7 @@ fn render_diagnostics(diagnostics: &[Diagnostic], sources: &TreeSources, request
             diagnostics: data,
         }));
     }
-    Ok(Found { text, data })
+    Ok(RenderedDiagnostics { text, data })
 }
 
 fn sources(plan: &Plan, tree: &Tree) -> Result<TreeSources> {

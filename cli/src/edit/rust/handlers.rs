@@ -35,17 +35,17 @@ pub struct Handlers<'a> {
 }
 
 /// A method of `Webhook`, and the marker of the function that is its argument.
-struct Role {
+struct HandlerType {
     method: &'static str,
     marker: &'static str,
 }
 
-const DEFAULTER: Role = Role {
+const DEFAULTER: HandlerType = HandlerType {
     method: "defaulter",
     marker: "mutating",
 };
 
-const VALIDATOR: Role = Role {
+const VALIDATOR: HandlerType = HandlerType {
     method: "validator",
     marker: "validating",
 };
@@ -67,8 +67,8 @@ impl Missing {
     }
 }
 
-/// Adds handlers to a file and registers them in its function `webhook`, unless they exist. Adds the function if the file
-/// does not have one.
+/// Adds handlers to a file and registers them in its function `webhook`, unless they exist. Adds the function if the
+/// file does not have one.
 ///
 /// # Errors
 /// Fails if the file does not parse, has several functions `webhook`, or one that does not end in method calls on a
@@ -130,12 +130,12 @@ impl<'e> Edit<'e> {
             .flat_map(|webhook| find_calls(&reachable_code(&self.source.file, webhook)))
             .collect();
         let mut missing = Missing::default();
-        for (is_wanted, role) in [
+        for (is_wanted, handler_type) in [
             (self.wanted.defaulting, DEFAULTER),
             (self.wanted.validation, VALIDATOR),
         ] {
             if is_wanted {
-                self.look_for(&role, &calls, &mut missing)?;
+                self.look_for(&handler_type, &calls, &mut missing)?;
             }
         }
         for spoke in self.wanted.spokes {
@@ -149,11 +149,16 @@ impl<'e> Edit<'e> {
     }
 
     /// Finds out if the call of a handler, the handler or its marker is missing.
-    fn look_for(&self, role: &Role, calls: &[Call], missing: &mut Missing) -> Result<(), Obstacle> {
-        let waits = format!("{}_async", role.method);
+    fn look_for(
+        &self,
+        handler_type: &HandlerType,
+        calls: &[Call],
+        missing: &mut Missing,
+    ) -> Result<(), Obstacle> {
+        let waits = format!("{}_async", handler_type.method);
         let call = calls
             .iter()
-            .find(|call| call.is_method && (call.name() == role.method || call.name() == waits));
+            .find(|call| call.is_method && (call.name() == handler_type.method || call.name() == waits));
         if let Some(call) = call {
             // A closure, or a function of another file, which has its own marker.
             let Some(name) = call.variable() else {
@@ -161,9 +166,9 @@ impl<'e> Edit<'e> {
             };
             let handlers = find_functions(&self.source.file, &name);
             if let [handler] = handlers.as_slice()
-                && !has_marker(handler, role.marker)
+                && !has_marker(handler, handler_type.marker)
             {
-                missing.markers.push(self.marker(handler, role.marker));
+                missing.markers.push(self.marker(handler, handler_type.marker));
             }
             return Ok(());
         }
@@ -179,7 +184,9 @@ impl<'e> Edit<'e> {
             .items
             .iter()
             .filter_map(|item| match item {
-                Item::Fn(function) if !is_for_tests(&function.attrs) && self.handles(function, role) => {
+                Item::Fn(function)
+                    if !is_for_tests(&function.attrs) && self.handles(function, handler_type) =>
+                {
                     Some(function)
                 }
                 _ => None,
@@ -187,7 +194,7 @@ impl<'e> Edit<'e> {
             .filter(|function| !is_served(function))
             .collect();
         let name = match marked.as_slice() {
-            [] => self.new_function(role, missing)?,
+            [] => self.new_function(handler_type, missing)?,
             [handler] if handler.sig.asyncness.is_some() => {
                 missing.calls.push(format!(".{waits}({})", handler.sig.ident));
                 return Ok(());
@@ -197,21 +204,21 @@ impl<'e> Edit<'e> {
                 return Err(Obstacle::new(format!(
                     "it has {} functions with `#[webhook({})]` for `{}`",
                     several.len(),
-                    role.marker,
+                    handler_type.marker,
                     self.wanted.kind
                 ))
                 .with_lines(
                     "add one of them to the result of `webhook`",
-                    format!(".{}({})", role.method, several[0].sig.ident),
+                    format!(".{}({})", handler_type.method, several[0].sig.ident),
                 ));
             }
         };
-        missing.calls.push(format!(".{}({name})", role.method));
+        missing.calls.push(format!(".{}({name})", handler_type.method));
         Ok(())
     }
 
     /// Returns whether a function has the marker and takes the kind.
-    fn handles(&self, function: &ItemFn, role: &Role) -> bool {
+    fn handles(&self, function: &ItemFn, handler_type: &HandlerType) -> bool {
         let inputs = function.sig.inputs.to_token_stream();
         let is_kind = |name: &str| {
             let path = self.imports.get(name);
@@ -224,12 +231,12 @@ impl<'e> Edit<'e> {
         let takes = names
             .chain([self.wanted.kind])
             .any(|name| is_kind(name) && has_ident(&inputs, name));
-        takes && has_marker(function, role.marker)
+        takes && has_marker(function, handler_type.marker)
     }
 
     /// Plans to add a function of the scaffold under a free name.
-    fn new_function(&self, role: &Role, missing: &mut Missing) -> Result<String, Obstacle> {
-        let scaffolded = self.scaffolded(role.marker)?;
+    fn new_function(&self, handler_type: &HandlerType, missing: &mut Missing) -> Result<String, Obstacle> {
+        let scaffolded = self.scaffolded(handler_type.marker)?;
         let usual = scaffolded.sig.ident.to_string();
         let is_free = |name: &&String| {
             let is_named = |item: &Item| matches!(item, Item::Fn(function) if function.sig.ident == *name);
@@ -240,7 +247,7 @@ impl<'e> Edit<'e> {
         let name = name
             .ok_or_else(|| format!("the name `{usual}` is taken"))?
             .clone();
-        missing.functions.push((role.marker, name.clone()));
+        missing.functions.push((handler_type.marker, name.clone()));
         Ok(name)
     }
 

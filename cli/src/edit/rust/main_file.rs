@@ -13,9 +13,8 @@ use crate::edit::Obstacle;
 
 /// Adds the call of `webhook::register` before that of `controller::register`, unless it exists.
 ///
-/// # Errors
-/// Fails if the file does not parse, imports `controller` in an unsupported way, or does not call its `register` exactly
-/// once with a variable.
+/// # Errors Fails if the file does not parse, imports `controller` in an unsupported way, or does not call its
+/// `register` exactly once with a variable.
 pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let imports = Imports::of(&source.file);

@@ -65,8 +65,8 @@ fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
         .then(|| format!("the attribute `path` of `mod {name}` refers to the file `{path}`"))
 }
 
-/// Adds `pub use path::*;` in order among the re-exports, unless it or a re-export of a single name of the module exists.
-/// The path is the name of a module, after `self::` if a crate has the same name.
+/// Adds `pub use path::*;` in order among the re-exports, unless it or a re-export of a single name of the module
+/// exists. The path is the name of a module, after `self::` if a crate has the same name.
 ///
 /// # Errors
 /// Fails if the file does not parse.

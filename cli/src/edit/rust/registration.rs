@@ -10,8 +10,8 @@ use super::calls::{Imports, find_calls, find_functions, find_variables, has_iden
 use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds `.controller(call)`, or a call of another method, to the result of `register`, unless `register` or a function of
-/// the file that it calls already has it. The file is the module with the name of the method.
+/// Adds `.controller(call)`, or a call of another method, to the result of `register`, unless `register` or a function
+/// of the file that it calls already has it. The file is the module with the name of the method.
 ///
 /// # Errors
 /// Fails if the file does not parse, does not have exactly one such function, or if the function does not end in method
@@ -147,8 +147,8 @@ impl<'e> Chain<'e> {
         is_parameter || function.block.stmts.iter().any(is_bound)
     }
 
-    /// Returns the additions that append calls. A comment at the end of the last line stays with its call; `close` is the
-    /// end of the block.
+    /// Returns the additions that append calls. A comment at the end of the last line stays with its call; `close` is
+    /// the end of the block.
     pub(super) fn extended(&self, source: &Source<'_>, calls: &[String], close: usize) -> Vec<Addition> {
         let current = &source.text[self.whole.clone()];
         let indent = source.indent_at(self.whole.start);

@@ -36,8 +36,8 @@ impl Addition {
 impl<'t> Source<'t> {
     /// Parses a file.
     ///
-    /// syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes, so all spans would be off by
-    /// their length. Blanks of the same length keep the spans correct.
+    /// syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes, so all spans would be off
+    /// by their length. Blanks of the same length keep the spans correct.
     ///
     /// # Errors
     /// Fails with the syntax error and its line.
@@ -112,8 +112,8 @@ impl<'t> Source<'t> {
         Addition::new(self.text.len(), format!("{gap}{lines}"))
     }
 
-    /// Adds lines before an item and the comments directly above it, or after the item if nothing can be inserted before
-    /// its line.
+    /// Adds lines before an item and the comments directly above it, or after the item if nothing can be inserted
+    /// before its line.
     pub(super) fn lines_before(&self, item: usize, lines: &str) -> Addition {
         let parts = self.parts();
         let (attributes, index) = (self.file.attrs.len(), self.file.attrs.len() + item);
@@ -129,8 +129,8 @@ impl<'t> Source<'t> {
         self.lines_after(item, lines)
     }
 
-    /// Returns the start of the line in a gap at which the comments of the next item begin. Comments at the start of the
-    /// file are its heading and stay first.
+    /// Returns the start of the line in a gap at which the comments of the next item begin. Comments at the start of
+    /// the file are its heading and stay first.
     fn above_comments(&self, gap: Range<usize>, is_first: bool) -> Option<usize> {
         let mut starts = line_starts(self.text, gap.clone());
         if is_first {
@@ -205,7 +205,8 @@ fn comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of a byte order mark and a `#!` line. `#![…]` is an attribute, even with blanks and comments in it.
+/// Returns the length of a byte order mark and a `#!` line. `#![…]` is an attribute, even with blanks and comments in
+/// it.
 fn head_length(text: &str) -> usize {
     let mark = if text.starts_with(BOM) { BOM.len() } else { 0 };
     let Some(mut rest) = text[mark..].strip_prefix("#!") else {
