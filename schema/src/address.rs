@@ -62,7 +62,7 @@ const SOCKET_V6: &str = concat!(r"^\[", v6!(), scope!(), r"\]:", port!(), "$");
 const SOCKET: &str = concat!("^(", v4!(), r"|\[", v6!(), scope!(), r"\]):", port!(), "$");
 
 /// The schema of an address by its name in `std::net`.
-pub(crate) fn address(name: &str) -> Option<Schema> {
+pub(crate) fn address_schema(name: &str) -> Option<Schema> {
     let pattern = match name {
         "Ipv4Addr" => V4,
         "Ipv6Addr" => V6,
@@ -129,7 +129,7 @@ mod tests {
     ];
 
     fn check<T: std::str::FromStr>(name: &str) {
-        let pattern = address(name)
+        let pattern = address_schema(name)
             .and_then(|schema| schema.pattern)
             .expect("a pattern");
         let pattern = crate::Pattern::parse(&pattern).expect("an expression");

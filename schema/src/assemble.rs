@@ -2,10 +2,10 @@
 
 use rbuilder_diagnostic::Diagnostic;
 
-use crate::apply::apply;
+use crate::apply::apply_markers;
 use crate::build::{allow_null, any, of_type};
-use crate::enumeration::{enumeration, variant_docs};
-use crate::object::{object, one_of_rules};
+use crate::enumeration::{enum_schema, variant_docs};
+use crate::object::{object_schema, one_of_rules};
 use crate::validate::check_default;
 use crate::{Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
@@ -33,7 +33,7 @@ pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Dia
         schema.description = Some(description.into());
     }
     let mut found = Vec::new();
-    apply(&container.markers, &mut schema, &mut found);
+    apply_markers(&container.markers, &mut schema, &mut found);
     if let Shape::Object(fields) = &container.shape {
         let rules = one_of_rules(&container.markers.one_of, fields, slots, &mut found);
         let origin = container.markers.origin;
@@ -66,7 +66,7 @@ fn shape(container: &Container, slots: &[Slot], diagnostics: &mut Vec<Diagnostic
     match &container.shape {
         Shape::Object(fields) => {
             let mut found = Vec::new();
-            let mut schema = object(fields, slots, &mut found);
+            let mut schema = object_schema(fields, slots, &mut found);
             diagnostics.extend(
                 found
                     .into_iter()
@@ -84,7 +84,7 @@ fn shape(container: &Container, slots: &[Slot], diagnostics: &mut Vec<Diagnostic
         {
             any()
         }
-        Shape::Enum { tagging, variants } => enumeration(tagging, variants, slots, diagnostics),
+        Shape::Enum { tagging, variants } => enum_schema(tagging, variants, slots, diagnostics),
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) type Refusal = String;
 pub(crate) type Kubernetes<'d> = &'d dyn Fn(&str) -> Option<Arc<Schema>>;
 
 /// Reads one schema with the definitions that its references name.
-pub(crate) fn import(
+pub(crate) fn import_schema(
     value: &Value,
     definitions: &Map<String, Value>,
     kubernetes: Kubernetes<'_>,
@@ -324,7 +324,7 @@ fn integer(map: &Map<String, Value>) -> Result<Schema, Refusal> {
         Some("int128" | "uint128") => return Err("128 bits fit into no format of a CRD; use a text".into()),
         _ => "",
     };
-    let mut schema = known::integer(rust).unwrap_or_else(|| of_type(SchemaType::Integer));
+    let mut schema = known::integer_type(rust).unwrap_or_else(|| of_type(SchemaType::Integer));
     bound(map, &mut schema);
     Ok(schema)
 }
@@ -448,7 +448,7 @@ mod tests {
             }},
             "Node": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}}},
         });
-        let imported = import(&schemars, definitions.as_object().expect("a map"), &|_| None);
+        let imported = import_schema(&schemars, definitions.as_object().expect("a map"), &|_| None);
         let imported = imported.map(|schema| serde_json::to_value(schema).expect("JSON"));
         assert_eq!(imported, expected.map_err(str::to_owned), "{schemars}");
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Number, json};
 
-use crate::address::address;
+use crate::address::address_schema;
 use crate::build::{any, any_object, int_or_string, of_type};
-use crate::leaves::leaf;
+use crate::leaves::leaf_schema;
 use crate::{Schema, SchemaType};
 
 /// The schema of a leaf type by its full Rust path (`std::string::String`, `i32`,
@@ -17,7 +17,7 @@ pub fn known(path: &str) -> Option<Arc<Schema>> {
         None => primitive(path)?,
         Some(("std" | "core" | "alloc", rest)) => standard(rest)?,
         Some(("k8s_openapi", rest)) => kubernetes(rest)?,
-        Some(_) => leaf(path)?,
+        Some(_) => leaf_schema(path)?,
     };
     Some(leaf.into())
 }
@@ -44,13 +44,13 @@ fn primitive(name: &str) -> Option<Schema> {
             format: Some("double".into()),
             ..of_type(SchemaType::Number)
         },
-        other => integer(other)?,
+        other => integer_type(other)?,
     })
 }
 
 /// Integers by Rust name. Where the format does not hold a value to the Rust type's range, bounds do; 128 bits
 /// fit into no format.
-pub(crate) fn integer(name: &str) -> Option<Schema> {
+pub(crate) fn integer_type(name: &str) -> Option<Schema> {
     let (format, minimum, maximum) = match name {
         "i8" => ("int32", Some(i8::MIN.into()), Some(i8::MAX.into())),
         "i16" => ("int32", Some(i16::MIN.into()), Some(i16::MAX.into())),
@@ -74,14 +74,14 @@ fn standard(rest: &str) -> Option<Schema> {
     Some(match rest {
         "string::String" | "path::PathBuf" | "path::Path" => text(None),
         _ => match rest.strip_prefix("net::") {
-            Some(name) => return address(name),
+            Some(name) => return address_schema(name),
             None => return non_zero(rest.strip_prefix("num::NonZero")?),
         },
     })
 }
 
 fn non_zero(suffix: &str) -> Option<Schema> {
-    let schema = integer(&suffix.to_ascii_lowercase())?;
+    let schema = integer_type(&suffix.to_ascii_lowercase())?;
     Some(if suffix.starts_with('U') {
         Schema {
             minimum: Some(1.into()),

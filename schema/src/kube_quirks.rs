@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::Schema;
 
 /// Writes a schema in a form with the same meaning that kube's rewriting leaves whole.
-pub(crate) fn shield(schema: &mut Schema) {
+pub(crate) fn shield_from_kube(schema: &mut Schema) {
     if schema.int_or_string {
         schema.any_of.clear();
     }
@@ -32,11 +32,11 @@ pub(crate) fn shield(schema: &mut Schema) {
     }
     // Members have alternatives of their own: those of two enums flattened side by side, or of an enum in a variant.
     let members = schema.all_of.iter_mut().chain(&mut schema.one_of);
-    members.chain(&mut schema.any_of).for_each(shield);
+    members.chain(&mut schema.any_of).for_each(shield_from_kube);
     let inner = schema.properties.values_mut().chain(&mut schema.items);
     inner
         .chain(&mut schema.additional_properties)
-        .for_each(|part| shield(Arc::make_mut(part)));
+        .for_each(|part| shield_from_kube(Arc::make_mut(part)));
 }
 
 /// Writes `nullable: false` on every integer or string that is not nullable.
@@ -129,7 +129,7 @@ mod tests {
     /// The schema as kube gets it, and what is left of it when both sides have done their work.
     fn check(schema: Value, guarded: Value) {
         let mut typed: Schema = serde_json::from_value(schema.clone()).unwrap();
-        shield(&mut typed);
+        shield_from_kube(&mut typed);
         let mut found = serde_json::to_value(&typed).unwrap();
         deny_null(found.as_object_mut().unwrap());
         assert_eq!(found, guarded);

@@ -90,7 +90,7 @@ const SEMVER: &str = concat!(
 );
 
 /// The schema of a type of the table.
-pub(crate) fn leaf(path: &str) -> Option<Schema> {
+pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
     let leaf = LEAVES.iter().find(|leaf| leaf.path == path)?;
     let text = of_type(SchemaType::String);
     Some(match leaf.wire {
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn formats_are_the_api_servers() {
         for row in LEAVES {
-            let schema = leaf(row.path).expect("a row");
+            let schema = leaf_schema(row.path).expect("a row");
             assert!(
                 schema
                     .format
@@ -168,6 +168,6 @@ mod tests {
                 row.path
             );
         }
-        assert_eq!(leaf("chrono::TimeDelta"), None);
+        assert_eq!(leaf_schema("chrono::TimeDelta"), None);
     }
 }

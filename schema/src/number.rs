@@ -11,13 +11,13 @@ use crate::{Schema, SchemaType, Validation, known};
 pub fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     match (integer(left), integer(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
-        _ => float(left).total_cmp(&float(right)),
+        _ => as_float(left).total_cmp(&as_float(right)),
     }
 }
 
 /// Returns whether a number is an integer, however it is written.
 pub(crate) fn is_integral(number: &Number) -> bool {
-    integer(number).is_some() || float(number).fract() == 0.0
+    integer(number).is_some() || as_float(number).fract() == 0.0
 }
 
 /// The integer type of Rust that a schema stands for where no marker has said more, and its ends.
@@ -42,7 +42,7 @@ fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
     TYPES
         .iter()
         .copied()
-        .find(|(name, ..)| known::integer(name).as_ref() == Some(&bare))
+        .find(|(name, ..)| known::integer_type(name).as_ref() == Some(&bare))
 }
 
 /// Reports constraints on numbers that a Rust integer cannot hold: they have no effect, or let the API server accept
@@ -98,7 +98,7 @@ fn integer(number: &Number) -> Option<i128> {
         .or_else(|| number.as_u64().map(i128::from))
 }
 
-pub(crate) fn float(number: &Number) -> f64 {
+pub(crate) fn as_float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rbuilder_diagnostic::Diagnostic;
 
-use crate::apply::apply;
+use crate::apply::apply_markers;
 use crate::build::of_type;
 use crate::number::check_integer;
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Slot, cel_name};
@@ -13,7 +13,11 @@ use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Slot, cel_
 pub(crate) type FieldDiagnostic = (usize, Diagnostic<()>);
 
 /// Builds the schema of an object from its fields.
-pub(crate) fn object(fields: &[Field], slots: &[Slot], diagnostics: &mut Vec<FieldDiagnostic>) -> Schema {
+pub(crate) fn object_schema(
+    fields: &[Field],
+    slots: &[Slot],
+    diagnostics: &mut Vec<FieldDiagnostic>,
+) -> Schema {
     let mut schema = of_type(SchemaType::Object);
     for (position, field) in fields.iter().enumerate() {
         let mut found = Vec::new();
@@ -106,7 +110,7 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Di
         Arc::make_mut(&mut property).description = Some(description.as_str().into());
     }
     if field.markers != *Markers::none() {
-        apply(&field.markers, Arc::make_mut(&mut property), diagnostics);
+        apply_markers(&field.markers, Arc::make_mut(&mut property), diagnostics);
     }
     let optional = is_optional(field, slot);
     check_readable(field, slot, &property, diagnostics);

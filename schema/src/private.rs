@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::import::{OWN, import};
-use crate::kube_quirks::{deny_null, shield};
-use crate::type_name::refine;
+use crate::import::{OWN, import_schema};
+use crate::kube_quirks::{deny_null, shield_from_kube};
+use crate::type_name::refine_by_type_name;
 use crate::{Container, ESCAPE, Schema, Shape, Site, Slot, assemble};
 
 /// The crate whose trait the derive implements: the user's program need not depend on it.
@@ -48,7 +48,7 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
         Err(diagnostics) => panic!("{}", report(&container, &diagnostics)),
     };
     if depth == 0 {
-        shield(&mut schema);
+        shield_from_kube(&mut schema);
     }
     let mut map = match serde_json::to_value(&schema) {
         Ok(Value::Object(mut map)) => {
@@ -142,10 +142,10 @@ pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let schema = generator.subschema_for::<T>();
     let definitions = generator.take_definitions(true);
-    match import(schema.as_value(), &definitions, kubernetes) {
+    match import_schema(schema.as_value(), &definitions, kubernetes) {
         // Asked of the trait, so that an alias of `Option` is one too.
         Ok(mut schema) => {
-            refine(&mut schema, std::any::type_name::<T>());
+            refine_by_type_name(&mut schema, std::any::type_name::<T>());
             Slot {
                 schema: schema.into(),
                 optional: is_option::<T>(),

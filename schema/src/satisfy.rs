@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use crate::number::{float, is_integral};
+use crate::number::{as_float, is_integral};
 use crate::validate::{fits_constraints, is_in_format, is_same};
 use crate::{ListType, Schema, SchemaType, compare_numbers};
 
@@ -61,14 +61,14 @@ fn of_numbers(schema: &Schema) -> Option<String> {
         return Some("no value fits: there is no whole number between the bounds".to_owned());
     }
     let factor = schema.multiple_of.as_ref()?;
-    let (least, most) = range_of(schema, float(factor))?;
+    let (least, most) = range_of(schema, as_float(factor))?;
     (least > most).then(|| format!("no value fits: there is no multiple of {factor} between the bounds"))
 }
 
 /// The least and the greatest multiple of a factor between two bounds, divided by it; nothing where a bound is missing
 /// or so far out that an `f64` does not count by ones.
 fn range_of(schema: &Schema, factor: f64) -> Option<(f64, f64)> {
-    let quotient = |bound: &Number| Some(float(bound) / factor).filter(|quotient| quotient.abs() < 1e15);
+    let quotient = |bound: &Number| Some(as_float(bound) / factor).filter(|quotient| quotient.abs() < 1e15);
     let near = |quotient: f64| (quotient - quotient.round()).abs() < 1e-9;
     let (low, high) = (
         quotient(schema.minimum.as_ref()?)?,

@@ -8,7 +8,7 @@ use crate::leaves::leaf_of;
 
 /// Puts what is known of the leaf types in a type in the place of what `schemars` says of them. A name that cannot be read
 /// leaves the schema as it is.
-pub(crate) fn refine(schema: &mut Schema, name: &str) {
+pub(crate) fn refine_by_type_name(schema: &mut Schema, name: &str) {
     let name = name.trim_start_matches('&');
     if let Some(inner) = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         let item = inner.split_once("; ").map_or(inner, |(item, _)| item);
@@ -28,7 +28,7 @@ pub(crate) fn refine(schema: &mut Schema, name: &str) {
             "Option" | "Box" | "Arc" | "Rc" | "Cow" | "RefCell" | "Cell" | "Mutex" | "RwLock" | "Wrapping"
             | "Saturating" | "Reverse",
             [held, ..],
-        ) if is_of_std => refine(schema, held),
+        ) if is_of_std => refine_by_type_name(schema, held),
         ("Vec" | "VecDeque" | "LinkedList" | "BinaryHeap" | "BTreeSet" | "HashSet", [item, ..])
             if is_of_std =>
         {
@@ -51,7 +51,7 @@ pub(crate) fn refine(schema: &mut Schema, name: &str) {
 
 fn refine_part(part: &mut Option<Arc<Schema>>, name: &str) {
     if let Some(part) = part {
-        refine(Arc::make_mut(part), name);
+        refine_by_type_name(Arc::make_mut(part), name);
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     fn check(name: &str, schema: serde_json::Value, place: &str) {
         let mut schema: Schema = serde_json::from_value(schema).expect("a schema");
-        refine(&mut schema, name);
+        refine_by_type_name(&mut schema, name);
         let refined = serde_json::to_value(&schema).expect("JSON");
         let leaf = refined.pointer(place).expect("the place");
         let expected = known("std::net::SocketAddr").expect("known").pattern.clone();
@@ -112,7 +112,7 @@ mod tests {
         );
         check(&nested, map(list(text())), "/additionalProperties/items");
         let mut other = crate::of_type(crate::SchemaType::String);
-        refine(&mut other, "my::SocketAddr");
+        refine_by_type_name(&mut other, "my::SocketAddr");
         assert_eq!(other.pattern, None);
     }
 }

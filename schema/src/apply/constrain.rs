@@ -24,9 +24,13 @@ fn sized(validation: &Validation, schema: &Schema) -> Validation {
     sized
 }
 
-pub(super) fn constrain(validation: &Validation, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+pub(super) fn apply_constraints(
+    validation: &Validation,
+    schema: &mut Schema,
+    diagnostics: &mut Vec<Diagnostic<()>>,
+) {
     if validation.min_size.is_some() || validation.max_size.is_some() {
-        return constrain(&sized(validation, schema), schema, diagnostics);
+        return apply_constraints(&sized(validation, schema), schema, diagnostics);
     }
     let Validation {
         minimum,
@@ -172,7 +176,7 @@ fn drop_implied_bounds(schema: &mut Schema) {
         bound.as_ref().is_some_and(|bound| {
             !is_in_format(bound, schema)
                 && is_integral(bound)
-                && (crate::number::float(bound) > 0.0) == is_positive
+                && (crate::number::as_float(bound) > 0.0) == is_positive
         })
     };
     let (low, high) = (

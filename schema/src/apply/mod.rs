@@ -12,19 +12,19 @@ use crate::rework::{self as meta, is_bare, keep_object_meta, shorten_description
 use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
 use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation};
-use constrain::{check_constraints, constrain};
+use constrain::{apply_constraints, check_constraints};
 
 /// Checks markers on a value of a known type, before the rest of its schema is: what is wrong here is wrong wherever the
 /// value stands. The diagnostics have no place: it is that of the markers.
 pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<()>> {
     let mut diagnostics = Vec::new();
-    apply(markers, &mut schema, &mut diagnostics);
+    apply_markers(markers, &mut schema, &mut diagnostics);
     diagnostics
 }
 
 /// Puts markers onto the schema of the value they are about. Where both constrain the same thing the tighter
 /// one holds, whichever side it comes from.
-pub(crate) fn apply(markers: &Markers, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     // Destructured, so that a new marker cannot be forgotten here. What is about a field in its parent
     // (`immutable`, `optional`) and about several fields (`one_of`) is for the assembly of the parent.
     let Markers {
@@ -59,7 +59,7 @@ pub(crate) fn apply(markers: &Markers, schema: &mut Schema, diagnostics: &mut Ve
     }
     retype(validation.schema_type, *int_or_string, schema);
     schema.nullable |= nullable;
-    constrain(validation, schema, diagnostics);
+    apply_constraints(validation, schema, diagnostics);
     schema.preserve_unknown_fields |= preserve_unknown_fields;
     if *embedded_resource {
         embed(schema, diagnostics);
@@ -213,7 +213,7 @@ fn apply_inner(
     match (markers, inner) {
         (None, _) => {}
         (Some(markers), Some(inner)) => {
-            apply(markers, inner, diagnostics);
+            apply_markers(markers, inner, diagnostics);
         }
         (Some(_), None) => diagnostics.push(Diagnostic::error(
             (),

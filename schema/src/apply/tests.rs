@@ -6,7 +6,7 @@ fn applied(markers: Value, schema: Value) -> (Value, Vec<String>) {
     let markers: Markers = serde_json::from_value(markers).expect("markers");
     let mut schema: Schema = serde_json::from_value(schema).expect("a schema");
     let mut diagnostics = Vec::new();
-    apply(&markers, &mut schema, &mut diagnostics);
+    apply_markers(&markers, &mut schema, &mut diagnostics);
     let messages = diagnostics
         .into_iter()
         .map(|diagnostic| diagnostic.message)

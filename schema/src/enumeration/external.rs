@@ -9,7 +9,7 @@ use crate::build::{any, of_type};
 use crate::{Schema, SchemaType, Site};
 
 /// Variants told apart by their key, of which at least one carries something.
-pub(super) fn external(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
+pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
     if cases.iter().any(|case| case.carried.is_none()) {
         return mixed(&cases, diagnostics);
     }

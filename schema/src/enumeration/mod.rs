@@ -14,9 +14,9 @@ use std::sync::Arc;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
-use crate::apply::apply;
+use crate::apply::apply_markers;
 use crate::build::of_type;
-use crate::object::object;
+use crate::object::object_schema;
 use crate::{Content, Markers, Schema, SchemaType, Site, Slot, Tagging, Variant};
 
 /// One variant, and what it carries.
@@ -41,7 +41,7 @@ impl Case<'_> {
 }
 
 /// Builds the schema of an enum.
-pub(crate) fn enumeration(
+pub(crate) fn enum_schema(
     tagging: &Tagging,
     variants: &[Variant],
     slots: &[Slot],
@@ -86,11 +86,11 @@ fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Site>>) {
 fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
     let carries = cases.iter().any(|case| case.carried.is_some());
     match tagging {
-        Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if !carries => tagged::object(tag, &cases),
-        Tagging::Internal(tag) => tagged::internal(tag, cases, diagnostics),
-        Tagging::Adjacent(tag, content) => tagged::adjacent(tag, content, cases, diagnostics),
+        Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if !carries => tagged::tag_object(tag, &cases),
+        Tagging::Internal(tag) => tagged::internal_enum(tag, cases, diagnostics),
+        Tagging::Adjacent(tag, content) => tagged::adjacent_enum(tag, content, cases, diagnostics),
         Tagging::External | Tagging::Untagged if !carries => name_schema(&cases),
-        Tagging::External | Tagging::Untagged => external::external(cases, diagnostics),
+        Tagging::External | Tagging::Untagged => external::external_enum(cases, diagnostics),
     }
 }
 
@@ -118,7 +118,7 @@ fn carried(
         }
         Content::Object(fields) => {
             let mut found = Vec::new();
-            let schema = object(fields, slots, &mut found);
+            let schema = object_schema(fields, slots, &mut found);
             let site = |field| Site::VariantField(position, field);
             diagnostics.extend(
                 found
@@ -132,7 +132,7 @@ fn carried(
         schema.description = variant.description.as_deref().map(Arc::from);
     }
     let mut found = Vec::new();
-    apply(&variant.markers, &mut schema, &mut found);
+    apply_markers(&variant.markers, &mut schema, &mut found);
     diagnostics.extend(
         found
             .into_iter()

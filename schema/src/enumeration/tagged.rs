@@ -9,7 +9,7 @@ use crate::build::{any, of_type};
 use crate::{Cel, Schema, SchemaType, Site, cel_name};
 
 /// An object with the tag alone.
-pub(super) fn object(tag: &str, cases: &[Case<'_>]) -> Schema {
+pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     let mut schema = of_type(SchemaType::Object);
     schema.properties.insert(tag.into(), name_schema(cases).into());
     schema.required.insert(tag.into());
@@ -33,8 +33,12 @@ fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
 }
 
 /// `{"tag": "A", …}`.
-pub(super) fn internal(tag: &str, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
-    let mut schema = object(tag, &cases);
+pub(super) fn internal_enum(
+    tag: &str,
+    cases: Vec<Case<'_>>,
+    diagnostics: &mut Vec<Diagnostic<Site>>,
+) -> Schema {
+    let mut schema = tag_object(tag, &cases);
     let mut one_of = Vec::with_capacity(cases.len());
     for case in &cases {
         let mut alternative = Schema::default();
@@ -102,13 +106,13 @@ fn is_transition(rule: &Cel) -> bool {
 }
 
 /// `{"tag": "A", "content": …}`.
-pub(super) fn adjacent(
+pub(super) fn adjacent_enum(
     tag: &str,
     content: &str,
     cases: Vec<Case<'_>>,
     diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Schema {
-    let mut schema = object(tag, &cases);
+    let mut schema = tag_object(tag, &cases);
     let contents: Vec<&Schema> = cases
         .iter()
         .filter_map(|case| case.carried.as_ref())

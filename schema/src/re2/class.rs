@@ -134,7 +134,7 @@ const SPACE: &[(u8, u8)] = &[(b'\t', b'\n'), (b'\x0c', b'\r'), (b' ', b' ')];
 const WORD: &[(u8, u8)] = &[(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
 
 /// Finds the class of an escaped letter: `\d`, `\s`, `\w` or one's negation.
-pub(super) fn perl(letter: char) -> Option<Item> {
+pub(super) fn perl_class(letter: char) -> Option<Item> {
     let ranges = match letter.to_ascii_lowercase() {
         'd' => DIGIT,
         's' => SPACE,
@@ -164,7 +164,7 @@ pub(super) const POSIX: &[(&str, &[(u8, u8)])] = &[
 ];
 
 /// Finds a class of POSIX by what stands between `[:` and `:]`.
-pub(super) fn posix(name: &str) -> Option<Item> {
+pub(super) fn posix_class(name: &str) -> Option<Item> {
     let (name, negated) = match name.strip_prefix('^') {
         Some(name) => (name, true),
         None => (name, false),

@@ -128,7 +128,7 @@ pub(super) fn read_class_escape(input: &mut Input<'_>) -> Result<Option<Item>, S
     if matches!(letter, 'p' | 'P') {
         return read_unicode_class(input, letter == 'P').map(Some);
     }
-    let found = class::perl(letter);
+    let found = class::perl_class(letter);
     if found.is_none() {
         input.rest = start;
     }
@@ -215,7 +215,7 @@ fn read_posix_class(input: &mut Input<'_>) -> Result<Option<Item>, String> {
         input.rest = start;
         return Ok(None);
     };
-    let item = class::posix(name).ok_or_else(|| {
+    let item = class::posix_class(name).ok_or_else(|| {
         let names: Vec<&str> = class::POSIX.iter().map(|(name, _)| *name).collect();
         format!(
             "there is no class `[:{name}:]`; the names are {}",
@@ -231,12 +231,12 @@ fn read_character(input: &mut Input<'_>, class: &str) -> Result<u32, String> {
     }
     match input.next() {
         Some(character) => Ok(u32::from(character)),
-        None => Err(format!("the class `[{}` has no closing `]`", shorten(class))),
+        None => Err(format!("the class `[{}` has no closing `]`", shorten_text(class))),
     }
 }
 
 /// The first characters of a text, for a message.
-pub(super) fn shorten(text: &str) -> String {
+pub(super) fn shorten_text(text: &str) -> String {
     const LONGEST: usize = 20;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),

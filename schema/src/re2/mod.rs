@@ -41,7 +41,7 @@ impl Pattern {
     /// case, whose tables are not in this crate, or the expression is of uncommon size. Takes time in proportion to the
     /// size of the expression times the length of the text.
     pub fn is_match(&self, text: &str) -> Option<bool> {
-        let program = program::compile(&self.ops)?;
+        let program = program::compile_program(&self.ops)?;
         matcher::is_match(&program, text)
     }
 

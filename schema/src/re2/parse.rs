@@ -3,7 +3,7 @@
 //! Groups are kept on a stack of frames, never on that of the program: how deep an expression nests is its author's.
 
 use super::class::{Class, Item};
-use super::escape::{self, Input, shorten};
+use super::escape::{self, Input, shorten_text};
 use super::flags::Flags;
 use super::measure::{Budget, Measure, Shape};
 use super::program::{Look, Op};
@@ -220,7 +220,7 @@ impl<'a> Parser<'a> {
             let Some(name) = self.input.take_until(">") else {
                 return Err(format!(
                     "the name of the group `({}` has no closing `>`",
-                    shorten(start)
+                    shorten_text(start)
                 ));
             };
             if name.is_empty()
@@ -363,7 +363,10 @@ fn explain_flags(letter: char, start: &str) -> String {
         '>' => "atomic groups are not supported".to_owned(),
         '#' => "comments are not supported".to_owned(),
         'P' if start.starts_with("P=") => "back-references are not supported".to_owned(),
-        ':' | ')' | '-' => format!("`(?{}`: `-` needs the flags to clear after it", shorten(start)),
+        ':' | ')' | '-' => format!(
+            "`(?{}`: `-` needs the flags to clear after it",
+            shorten_text(start)
+        ),
         letter => format!("there is no flag `{letter}`; the flags are `i`, `m`, `s` and `U`"),
     }
 }

@@ -46,7 +46,7 @@ pub(super) enum Inst<'a> {
 }
 
 /// Compiles an expression; `None` if the program would be too long to run.
-pub(super) fn compile(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
+pub(super) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     let mut code: Vec<Inst<'_>> = Vec::new();
     // Where operands begin; each ends where the next begins.
     let mut operands: Vec<usize> = Vec::new();

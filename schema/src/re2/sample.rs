@@ -1,7 +1,7 @@
 //! Texts that match an expression.
 
 use super::class::{Class, Item};
-use super::program::{Inst, Op, compile};
+use super::program::{Inst, Op, compile_program};
 
 /// The most steps through a program; whoever chooses to repeat for ever is stopped.
 const MAX_STEPS: usize = 10_000;
@@ -10,7 +10,7 @@ const MAX_STEPS: usize = 10_000;
 ///
 /// Anchors hold where nothing is written before or after what they stand beside.
 pub(super) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) -> Option<String> {
-    let program = compile(ops)?;
+    let program = compile_program(ops)?;
     let mut text = String::new();
     let mut at = 0;
     for _ in 0..MAX_STEPS {

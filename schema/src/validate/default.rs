@@ -97,7 +97,7 @@ fn check_parts(value: &Value, schema: &Schema) -> Result<(), String> {
         schema
             .validations
             .iter()
-            .try_for_each(|rule| rule::check(rule, value))
+            .try_for_each(|rule| rule::check_rule(rule, value))
     })
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
-use crate::number::float;
+use crate::number::as_float;
 use crate::{Schema, SchemaType, compare_numbers};
 
 /// Largest number that JSON readers agree about: beyond it, a number with a point is no whole number.
@@ -12,7 +12,7 @@ const MAX_WHOLE_FLOAT: f64 = 9_007_199_254_740_991.0;
 
 /// Returns whether the API server takes a number for an integer, however it is written.
 pub(crate) fn is_whole(number: &Number) -> bool {
-    number.is_i64() || (float(number).fract() == 0.0 && float(number).abs() <= MAX_WHOLE_FLOAT)
+    number.is_i64() || (as_float(number).fract() == 0.0 && as_float(number).abs() <= MAX_WHOLE_FLOAT)
 }
 
 /// Returns whether the API server can use a bound. It writes the bound out as the shortest decimal number of a
@@ -29,7 +29,7 @@ pub(crate) fn is_in_format(bound: &Number, schema: &Schema) -> bool {
     {
         return schema.format.as_deref() != Some("int32") || i32::try_from(bound).is_ok();
     }
-    let written = float(bound).to_string();
+    let written = as_float(bound).to_string();
     match schema.format.as_deref() {
         Some("int32") => written.parse::<i32>().is_ok(),
         _ => written.parse::<i64>().is_ok(),
@@ -73,7 +73,7 @@ pub(super) fn check_number(number: &Number, schema: &Schema) -> Result<(), Strin
 /// A number without a fraction is an integer on the wire, and the API server cuts the fraction of the bound that it
 /// compares an integer with.
 fn comparable(number: &Number, bound: &Number) -> Number {
-    let cut = float(bound).trunc();
+    let cut = as_float(bound).trunc();
     match Number::from_f64(cut) {
         Some(cut) if is_whole(number) && bound.is_f64() => cut,
         _ => bound.clone(),
@@ -83,10 +83,10 @@ fn comparable(number: &Number, bound: &Number) -> Number {
 /// Of integers too the factor loses its fraction, and nothing is a multiple of 0.
 fn is_multiple(number: &Number, factor: &Number) -> bool {
     if is_whole(number) {
-        let (number, factor) = (float(number).trunc(), float(factor).trunc());
+        let (number, factor) = (as_float(number).trunc(), as_float(factor).trunc());
         return factor > 0.0 && number % factor == 0.0;
     }
-    let (number, factor) = (float(number), float(factor));
+    let (number, factor) = (as_float(number), as_float(factor));
     let quotient = if factor < 1.0 {
         1.0 / factor * number
     } else {
@@ -100,11 +100,11 @@ fn is_multiple(number: &Number, factor: &Number) -> bool {
 fn check_format(number: &Number, schema: &Schema) -> Result<(), String> {
     match (schema.schema_type, schema.format.as_deref()) {
         (Some(SchemaType::Integer), Some("int32"))
-            if !(-2_147_483_648.0..=2_147_483_647.0).contains(&float(number)) =>
+            if !(-2_147_483_648.0..=2_147_483_647.0).contains(&as_float(number)) =>
         {
             Err(format!("{number} does not fit into 32 bits"))
         }
-        (Some(SchemaType::Number), Some("float")) if float(number).abs() > f64::from(f32::MAX) => {
+        (Some(SchemaType::Number), Some("float")) if as_float(number).abs() > f64::from(f32::MAX) => {
             Err(format!("{number} does not fit into 32 bits"))
         }
         _ => Ok(()),

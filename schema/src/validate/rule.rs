@@ -9,7 +9,7 @@ use crate::{Cel, cel_name};
 ///
 /// # Errors
 /// The rule does not hold: its message.
-pub(super) fn check(rule: &Cel, value: &Value) -> Result<(), String> {
+pub(super) fn check_rule(rule: &Cel, value: &Value) -> Result<(), String> {
     let Value::Object(fields) = value else {
         return Ok(());
     };
