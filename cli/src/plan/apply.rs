@@ -70,10 +70,10 @@ pub fn recover(root: &Path) -> Result<Option<Recovery>> {
     recover_with(root, Faults::default()).map(|(recovery, _)| recovery)
 }
 
-/// Recovers as [`recover`] does, and also returns the number of steps, for tests that inject a fault into each of them.
+/// Recovers as [`recover()`] does, and also returns the number of steps, for tests that inject a fault into each of them.
 ///
 /// # Errors
-/// Fails as [`recover`] does, and at the injected fault.
+/// Fails as [`recover()`] does, and at the injected fault.
 pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, usize)> {
     let mut steps = Steps { faults, taken: 0 };
     let Some(folder) = open_project(root)? else {
