@@ -55,7 +55,7 @@ mod tests {
             ),
         )
         .to_string();
-        assert!(text.contains("unknown rbac argument `verb`"), "{text}");
+        assert!(text.contains("unknown argument `verb` of `rbac`"), "{text}");
         assert!(text.ends_with("fn f () { }"), "{text}");
     }
 }

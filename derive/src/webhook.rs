@@ -123,7 +123,7 @@ mod tests {
             ),
         )
         .to_string();
-        assert!(text.contains("unknown webhook argument `verb`"), "{text}");
+        assert!(text.contains("unknown argument `verb` of `webhook`"), "{text}");
         assert!(text.contains("`webhook` stands on the function"), "{text}");
         assert!(text.ends_with("struct S ;"), "{text}");
     }

@@ -340,7 +340,7 @@ fn mistakes() {
         ),
         (
             "webhook_versions = \"v1beta1\"",
-            "unknown webhook argument `webhook_versions`",
+            "unknown argument `webhook_versions` of `webhook`",
             "webhook_versions",
         ),
         (

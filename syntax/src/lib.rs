@@ -23,6 +23,7 @@ mod printer_column;
 mod rbac;
 mod serde_attrs;
 mod session;
+mod table;
 mod webhook;
 mod words;
 
@@ -44,6 +45,7 @@ pub use model::{Conversion, CustomResource, OneWay, PrintColumn, RbacRule, Scale
 pub use printer_column::check_printer_columns;
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::{Session, SlotType};
+pub use table::ArgRow;
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,

@@ -7,6 +7,7 @@ use rbuilder_schema::Tagging;
 
 use crate::args::{self, Arg, ArgValue, ReadArg as _};
 use crate::names::Case;
+use crate::table::{ArgRow, Draft, find_row, read_args, report_duplicate};
 use crate::{Diagnostic, Session};
 
 /// What serde uses when it reads, and when it writes; and where that is said.
@@ -27,6 +28,20 @@ impl<T> Default for Directions<T> {
     }
 }
 
+impl<T> Directions<T> {
+    /// Adds what another `rename` says: serde takes one for each direction.
+    fn add(&mut self, other: Directions<T>, arg: &Arg<'_>, session: &mut Session) {
+        let is_duplicate =
+            self.read.is_some() && other.read.is_some() || self.written.is_some() && other.written.is_some();
+        if is_duplicate {
+            report_duplicate(arg, session);
+        }
+        self.read = self.read.take().or(other.read);
+        self.written = self.written.take().or(other.written);
+        self.span = self.span.or(other.span);
+    }
+}
+
 /// What `#[serde(…)]` on a container says.
 #[derive(Default)]
 pub(crate) struct ContainerAttrs {
@@ -41,6 +56,8 @@ pub(crate) struct ContainerAttrs {
     untagged: bool,
     /// `from`, `try_from` or `into`: the type that is on the wire in place of this one.
     pub(crate) stands_for: Option<(String, Span)>,
+    /// `into`, until it is known which of them stands for the type.
+    into: Option<(String, Span)>,
     /// `deny_unknown_fields`.
     pub(crate) denies_unknown: Option<Span>,
     /// Whether that is the type read, where only one way has another type.
@@ -152,32 +169,234 @@ pub(crate) struct VariantAttrs {
     pub(crate) foreign: Foreign,
 }
 
-/// Reads the attributes of a container.
-pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> ContainerAttrs {
-    let mut read = ContainerAttrs::default();
-    let mut into = None;
-    let serde = own_args(attrs, session);
-    let schemars = schemars_args(attrs);
-    for (arg, is_serde) in both(&serde, &schemars) {
-        match arg.name {
-            "rename" => read.rename = names(arg, session),
-            "rename_all" => read.rename_all = cases(arg, session),
-            "rename_all_fields" => read.rename_all_fields = cases(arg, session),
-            "default" if is_serde => read.default = true,
-            "default" => read.shown_default = Some(arg.span),
-            "transparent" => read.transparent = true,
-            "tag" => read.tag = arg.text(session),
-            "content" => read.content = arg.text(session),
-            "untagged" => read.untagged = true,
-            "deny_unknown_fields" if is_serde => read.denies_unknown = Some(arg.span),
-            "from" | "try_from" => read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span())),
-            "into" => into = arg.text(session).map(|ty| (ty, arg.value_span())),
-            _ => {}
-        }
-        if !is_serde {
-            read.foreign.note(arg, &serde);
+/// The keys on a container. Other keys are for serde's own derive to judge.
+const CONTAINER: &[ArgRow<ContainerAttrs>] = &[
+    ArgRow::repeatable("rename", "Name of the type.", |arg, read, session| {
+        read.rename.add(names(arg, session), arg, session);
+    }),
+    ArgRow::repeatable("rename_all", "Case of the names.", |arg, read, session| {
+        read.rename_all.add(cases(arg, session), arg, session);
+    }),
+    ArgRow::repeatable(
+        "rename_all_fields",
+        "Case of the fields of variants.",
+        |arg, read, session| {
+            read.rename_all_fields.add(cases(arg, session), arg, session);
+        },
+    ),
+    ArgRow::once("default", "Every field has a default.", |_, read, _| {
+        read.default = true
+    }),
+    ArgRow::once("transparent", "As its one field.", |_, read, _| {
+        read.transparent = true
+    }),
+    ArgRow::once(
+        "tag",
+        "Field with the name of the variant.",
+        |arg, read, session| {
+            read.tag = arg.text(session);
+        },
+    ),
+    ArgRow::once(
+        "content",
+        "Field with the content of the variant.",
+        |arg, read, session| {
+            read.content = arg.text(session);
+        },
+    ),
+    ArgRow::once("untagged", "Without the name of the variant.", |_, read, _| {
+        read.untagged = true
+    }),
+    ArgRow::once(
+        "deny_unknown_fields",
+        "Other fields are refused.",
+        |arg, read, _| {
+            read.denies_unknown = Some(arg.span);
+        },
+    ),
+    ArgRow::once("from", "Type that is read.", |arg, read, session| {
+        read.stands_for = placed_text(arg, session);
+    }),
+    ArgRow::once("try_from", "Type that is read.", |arg, read, session| {
+        read.stands_for = placed_text(arg, session);
+    }),
+    ArgRow::once("into", "Type that is written.", |arg, read, session| {
+        read.into = placed_text(arg, session);
+    }),
+];
+
+/// The keys on a container that mean another thing to schemars.
+const SHOWN_CONTAINER: &[ArgRow<ContainerAttrs>] = &[
+    ArgRow::once("default", "A default in the schema only.", |arg, read, _| {
+        read.shown_default = Some(arg.span);
+    }),
+    ArgRow::once(
+        "deny_unknown_fields",
+        "A schema that takes no other fields.",
+        |_, _, _| {},
+    ),
+];
+
+/// The keys on a field.
+const FIELD: &[ArgRow<FieldAttrs>] = &[
+    ArgRow::repeatable("rename", "Name of the field.", |arg, read, session| {
+        read.rename.add(names(arg, session), arg, session);
+    }),
+    ArgRow::once("default", "Value of an absent field.", |_, read, _| {
+        read.default = true
+    }),
+    ArgRow::once("skip", "Neither read nor written.", |_, read, _| read.skip = true),
+    ArgRow::once("skip_serializing", "Never written.", |arg, read, _| {
+        read.input_only = Some(arg.span);
+    }),
+    ArgRow::once("skip_deserializing", "Never read.", |_, read, _| {
+        read.output_only = true
+    }),
+    ArgRow::once(
+        "skip_serializing_if",
+        "Left out where a function says so.",
+        |arg, read, session| {
+            read.skip_if = arg.text(session).map(|path| (path, arg.span));
+        },
+    ),
+    ArgRow::once("flatten", "Its fields stand beside the others.", |_, read, _| {
+        read.flatten = true
+    }),
+    ArgRow::once("with", "Module that reads and writes.", |arg, read, _| {
+        (read.opaque, read.read_by_function) = (Some(arg.span), true);
+    }),
+    ArgRow::once("deserialize_with", "Function that reads.", |arg, read, _| {
+        (read.opaque, read.read_by_function) = (Some(arg.span), true);
+    }),
+    ArgRow::once("serialize_with", "Function that writes.", |arg, read, _| {
+        read.opaque = Some(arg.span);
+    }),
+];
+
+/// The keys on a field that mean another thing to schemars.
+const SHOWN_FIELD: &[ArgRow<FieldAttrs>] = &[
+    ArgRow::once("default", "A default in the schema only.", |arg, read, _| {
+        read.shown_default = Some(arg.span);
+        read.shows_type_default = matches!(arg.value, ArgValue::Flag);
+    }),
+    ArgRow::once("skip", "Not part of the schema.", |arg, read, _| {
+        read.foreign.skip = Some(arg.span);
+    }),
+];
+
+/// The keys on a variant.
+const VARIANT: &[ArgRow<VariantAttrs>] = &[
+    ArgRow::repeatable("rename", "Name of the variant.", |arg, read, session| {
+        read.rename.add(names(arg, session), arg, session);
+    }),
+    ArgRow::repeatable("rename_all", "Case of its fields.", |arg, read, session| {
+        read.rename_all.add(cases(arg, session), arg, session);
+    }),
+    ArgRow::once("skip", "Neither read nor written.", |_, read, _| read.skip = true),
+    ArgRow::once("skip_serializing", "Never written.", |arg, read, _| {
+        read.input_only = Some(arg.span);
+    }),
+    ArgRow::once("skip_deserializing", "Never read.", |arg, read, _| {
+        read.output_only = Some(arg.span);
+    }),
+    ArgRow::once("other", "Stands for every unknown variant.", |_, read, _| {
+        read.other = true
+    }),
+    ArgRow::once("untagged", "Without the name of the variant.", |_, read, _| {
+        read.untagged = true
+    }),
+    ArgRow::once("with", "Module that reads and writes.", |arg, read, _| {
+        read.opaque = Some(arg.span);
+    }),
+    ArgRow::once("serialize_with", "Function that writes.", |arg, read, _| {
+        read.opaque = Some(arg.span);
+    }),
+    ArgRow::once("deserialize_with", "Function that reads.", |arg, read, _| {
+        read.opaque = Some(arg.span);
+    }),
+];
+
+/// The two directions of `rename(serialize = "x", deserialize = "y")`.
+const DIRECTIONS: &[ArgRow<Directions<String>>] = &[
+    ArgRow::once("serialize", "Name that is written.", |arg, to, session| {
+        to.written = arg.text(session);
+    }),
+    ArgRow::once("deserialize", "Name that is read.", |arg, to, session| {
+        to.read = arg.text(session);
+    }),
+];
+
+/// A string and its place.
+fn placed_text(arg: &Arg<'_>, session: &mut Session) -> Option<(String, Span)> {
+    arg.text(session).map(|text| (text, arg.value_span()))
+}
+
+/// Reads serde's keys, and then those that schemars is told: what they say counts for the schema.
+struct Keys<'a> {
+    serde: Vec<Arg<'a>>,
+    schemars: Vec<Arg<'a>>,
+}
+
+impl<'a> Keys<'a> {
+    fn of(attrs: &[Attribute<'a>], session: &mut Session) -> Self {
+        let serde = attrs.iter().filter(|attr| attr.is("serde"));
+        let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
+        Keys {
+            serde: serde.flat_map(|attr| args::of_attribute(attr, session)).collect(),
+            // What cannot be read is reported where the rest of them is read.
+            schemars: schemars
+                .flat_map(|attr| args::of_attribute(attr, &mut Session::default()))
+                .filter(|arg| !matches!(arg.name, "with" | "serialize_with"))
+                .collect(),
         }
     }
+
+    /// Reads serde's own.
+    fn read_own<T: Default + 'static>(&self, rows: &'static [ArgRow<T>], session: &mut Session) -> T {
+        let mut draft = Draft::default();
+        draft.read_known(&self.serde, rows, session);
+        draft.value
+    }
+
+    /// Reads schemars', first by the rows that are about schemars.
+    fn read_shown<T>(
+        &self,
+        read: T,
+        shown: &'static [ArgRow<T>],
+        rows: &'static [ArgRow<T>],
+        session: &mut Session,
+    ) -> T {
+        let mut draft = Draft::new(read);
+        let find = |name: &str| find_row(shown)(name).or_else(|| find_row(rows)(name));
+        read_args(&self.schemars, &mut draft, find, |_, _, _| {}, session);
+        draft.value
+    }
+
+    /// Empties what schemars is told again; returns what was there.
+    fn take_renamed<T>(&self, name: &str, to: &mut Directions<T>) -> Option<Directions<T>> {
+        let is_told = self.schemars.iter().any(|arg| arg.name == name);
+        is_told.then(|| std::mem::take(to))
+    }
+
+    fn note_foreign(&self, foreign: &mut Foreign) {
+        for arg in &self.schemars {
+            foreign.note(arg, &self.serde);
+        }
+    }
+}
+
+/// Reads the attributes of a container.
+pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> ContainerAttrs {
+    let keys = Keys::of(attrs, session);
+    let mut read = keys.read_own(CONTAINER, session);
+    if !keys.schemars.is_empty() {
+        keys.take_renamed("rename", &mut read.rename);
+        keys.take_renamed("rename_all", &mut read.rename_all);
+        keys.take_renamed("rename_all_fields", &mut read.rename_all_fields);
+        read = keys.read_shown(read, SHOWN_CONTAINER, CONTAINER, session);
+        keys.note_foreign(&mut read.foreign);
+    }
+    let into = read.into.take();
     read.shown_default = read.shown_default.filter(|_| !read.default);
     if let (Some((from, _)), Some((into, at))) = (&read.stands_for, &into)
         && plain(from) != plain(into)
@@ -211,35 +430,12 @@ fn plain(text: &str) -> String {
 
 /// Reads the attributes of a field.
 pub(crate) fn field(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttrs {
-    let mut read = FieldAttrs::default();
-    let serde = own_args(attrs, session);
-    let schemars = schemars_args(attrs);
-    for (arg, is_serde) in both(&serde, &schemars) {
-        match arg.name {
-            "rename" if is_serde => read.rename = names(arg, session),
-            "rename" => {
-                let shown = names(arg, session);
-                let own = std::mem::replace(&mut read.rename, shown);
-                read.foreign.rename.get_or_insert(own);
-            }
-            "default" if is_serde => read.default = true,
-            "default" => {
-                read.shown_default = Some(arg.span);
-                read.shows_type_default = matches!(arg.value, ArgValue::Flag);
-            }
-            "skip" if is_serde => read.skip = true,
-            "skip" => read.foreign.skip = Some(arg.span),
-            "skip_serializing" => read.input_only = Some(arg.span),
-            "skip_deserializing" => read.output_only = true,
-            "skip_serializing_if" => read.skip_if = arg.text(session).map(|path| (path, arg.span)),
-            "flatten" => read.flatten = true,
-            "with" | "deserialize_with" => (read.opaque, read.read_by_function) = (Some(arg.span), true),
-            "serialize_with" => read.opaque = Some(arg.span),
-            _ => {}
-        }
-        if !is_serde {
-            read.foreign.note(arg, &serde);
-        }
+    let keys = Keys::of(attrs, session);
+    let mut read = keys.read_own(FIELD, session);
+    if !keys.schemars.is_empty() {
+        read.foreign.rename = keys.take_renamed("rename", &mut read.rename);
+        read = keys.read_shown(read, SHOWN_FIELD, FIELD, session);
+        keys.note_foreign(&mut read.foreign);
     }
     // serde_with's macro makes a `with` of it, and a `default` where the type is an `Option`.
     let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
@@ -254,75 +450,34 @@ pub(crate) fn field(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttr
 
 /// Reads the attributes of a variant.
 pub(crate) fn variant(attrs: &[Attribute<'_>], session: &mut Session) -> VariantAttrs {
-    let mut read = VariantAttrs::default();
-    let serde = own_args(attrs, session);
-    let schemars = schemars_args(attrs);
-    for (arg, is_serde) in both(&serde, &schemars) {
-        match arg.name {
-            "rename" if is_serde => read.rename = names(arg, session),
-            "rename" => {
-                let shown = names(arg, session);
-                let own = std::mem::replace(&mut read.rename, shown);
-                read.foreign.rename.get_or_insert(own);
-            }
-            "rename_all" => read.rename_all = cases(arg, session),
-            "skip" => read.skip = true,
-            "skip_serializing" => read.input_only = Some(arg.span),
-            "skip_deserializing" => read.output_only = Some(arg.span),
-            "other" => read.other = true,
-            "untagged" => read.untagged = true,
-            "with" | "serialize_with" | "deserialize_with" => read.opaque = Some(arg.span),
-            _ => {}
-        }
-        if !is_serde {
-            read.foreign.note(arg, &serde);
-        }
+    let keys = Keys::of(attrs, session);
+    let mut read = keys.read_own(VARIANT, session);
+    if !keys.schemars.is_empty() {
+        read.foreign.rename = keys.take_renamed("rename", &mut read.rename);
+        keys.take_renamed("rename_all", &mut read.rename_all);
+        read = keys.read_shown(read, &[], VARIANT, session);
+        keys.note_foreign(&mut read.foreign);
     }
     read.skip |= read.output_only.is_some() && read.input_only.is_some();
     read
 }
 
-/// The arguments of `#[serde(…)]`.
-fn own_args<'a>(attrs: &[Attribute<'a>], session: &mut Session) -> Vec<Arg<'a>> {
-    let serde = attrs.iter().filter(|attr| attr.is("serde"));
-    serde.flat_map(|attr| args::of_attribute(attr, session)).collect()
-}
-
-/// The arguments of `#[schemars(…)]` that serde knows as well, and what schemars is told counts for the schema. What is
-/// wrong with them is said where the rest of them is read.
-fn schemars_args<'a>(attrs: &[Attribute<'a>]) -> Vec<Arg<'a>> {
-    let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
-    schemars
-        .flat_map(|attr| args::of_attribute(attr, &mut Session::default()))
-        .filter(|arg| !matches!(arg.name, "with" | "serialize_with"))
-        .collect()
-}
-
-/// serde's arguments and then schemars', each with whether it is serde's.
-fn both<'t, 'a>(serde: &'t [Arg<'a>], schemars: &'t [Arg<'a>]) -> impl Iterator<Item = (&'t Arg<'a>, bool)> {
-    let own = serde.iter().map(|arg| (arg, true));
-    own.chain(schemars.iter().map(|arg| (arg, false)))
-}
-
 /// `rename = "x"`, or `rename(serialize = "x", deserialize = "y")`.
 fn names(arg: &Arg<'_>, session: &mut Session) -> Directions<String> {
-    let span = Some(arg.span);
-    let ArgValue::List(directions) = &arg.value else {
+    let mut names = Draft::<Directions<String>>::default();
+    if let ArgValue::List(directions) = &arg.value {
+        names.read_known(directions, DIRECTIONS, session);
+    } else {
         let name = arg.text(session);
-        return Directions {
+        names.value = Directions {
             read: name.clone(),
             written: name,
-            span,
+            span: None,
         };
-    };
-    let mut direction = |name: &str| {
-        let direction = directions.iter().find(|direction| direction.name == name);
-        direction.and_then(|direction| direction.text(session))
-    };
+    }
     Directions {
-        read: direction("deserialize"),
-        written: direction("serialize"),
-        span,
+        span: Some(arg.span),
+        ..names.value
     }
 }
 

@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
-use super::{from_json, named, optional, required};
-use crate::args::{Arg, ArgValue};
+use super::keys::from_json;
+use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::printer_column::check_printer_column;
+use crate::table::{ArgRow, Draft};
 use crate::{PrintColumn, Session};
 
 /// `printcolumn` in kube's JSON form.
@@ -20,38 +21,78 @@ struct JsonColumn {
     priority: Option<i32>,
 }
 
+/// `printcolumn` in parentheses.
+#[derive(Default)]
+struct Parts {
+    name: Option<String>,
+    column_type: Option<String>,
+    json_path: Option<String>,
+    description: Option<String>,
+    format: Option<String>,
+    priority: Option<i32>,
+}
+
+const ARGS: &[ArgRow<Parts>] = &[
+    ArgRow::once("name", "What stands above the column.", |arg, parts, session| {
+        parts.name = arg.text(session);
+    }),
+    ArgRow::once(
+        "type_",
+        "OpenAPI's type of the values, or `date`.",
+        |arg, parts, session| {
+            parts.column_type = arg.text(session);
+        },
+    ),
+    ArgRow::once(
+        "json_path",
+        "Path of the value in the object.",
+        |arg, parts, session| {
+            parts.json_path = arg.text(session);
+        },
+    ),
+    ArgRow::once("description", "What the column shows.", |arg, parts, session| {
+        parts.description = arg.text(session);
+    }),
+    ArgRow::once(
+        "format",
+        "OpenAPI's format of the values.",
+        |arg, parts, session| {
+            parts.format = arg.text(session);
+        },
+    ),
+    ArgRow::once(
+        "priority",
+        "Above 0, the column is shown with `-o wide` only.",
+        |arg, parts, session| {
+            parts.priority = priority(arg, session);
+        },
+    ),
+];
+
 pub(super) fn print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
     let json: JsonColumn = match &arg.value {
         ArgValue::Literal(_) => from_json(arg, session)?,
         _ => {
-            let names = ["name", "type_", "json_path", "description", "format", "priority"];
-            let args = named(arg, &names, session)?;
+            let draft = Draft::of_list(arg, ARGS, session)?;
+            draft.require(arg, &[("name", "…"), ("type_", "…"), ("json_path", "…")], session);
             JsonColumn {
-                name: required(arg, args, "name", session)?,
-                column_type: required(arg, args, "type_", session)?,
-                json_path: required(arg, args, "json_path", session)?,
-                description: optional(args, "description", session),
-                format: optional(args, "format", session),
-                priority: priority(args, session),
+                name: draft.value.name?,
+                column_type: draft.value.column_type?,
+                json_path: draft.value.json_path?,
+                description: draft.value.description,
+                format: draft.value.format,
+                priority: draft.value.priority,
             }
         }
     };
-    let JsonColumn {
-        name,
-        column_type,
-        json_path,
-        description,
-        format,
-        priority,
-    } = json;
     let column = PrintColumn {
         span: arg.span,
-        name,
-        column_type,
-        json_path,
-        description,
-        format,
-        priority,
+        name: json.name,
+        column_type: json.column_type,
+        json_path: json.json_path,
+        description: json.description,
+        format: json.format,
+        priority: json.priority,
     };
     let args = match &arg.value {
         ArgValue::List(args) => args.as_slice(),
@@ -67,8 +108,7 @@ pub(super) fn print_column(arg: &Arg, session: &mut Session) -> Option<PrintColu
     Some(column)
 }
 
-fn priority(args: &[Arg], session: &mut Session) -> Option<i32> {
-    let arg = args.iter().find(|arg| arg.name == "priority")?;
+fn priority(arg: &Arg, session: &mut Session) -> Option<i32> {
     let priority = match arg.literal().map(|literal| &literal.value) {
         Some(serde_json::Value::Number(number)) => {
             number.as_i64().and_then(|number| i32::try_from(number).ok())

@@ -2,20 +2,70 @@
 
 use rbuilder_reader::Span;
 
-use super::named;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
+use crate::table::{ArgRow, Draft};
 use crate::{Conversion, Session, object_name, suggest};
 
-const ARGS: &[&str] = &[
-    "strategy",
-    "service_name",
-    "service_namespace",
-    "service_port",
-    "path",
-    "url",
-    "ca_bundle",
-    "review_versions",
+const ARGS: &[ArgRow<Conversion>] = &[
+    ArgRow::once("strategy", "`Webhook` or `None`.", |arg, made, session| {
+        let Some(text) = arg.text(session) else { return };
+        made.webhook = text != "None";
+        if !STRATEGIES.contains(&text.as_str()) {
+            let help = suggest::help(&text, STRATEGIES.iter().copied());
+            session.error_help(
+                arg.value_span(),
+                format!("`{text}` is no strategy of conversion"),
+                help,
+            );
+        }
+    }),
+    ArgRow::once(
+        "service_name",
+        "Name of the Service that is called.",
+        |arg, made, session| {
+            name(arg, &mut made.service_name, object_name::is_service_name, session);
+        },
+    ),
+    ArgRow::once(
+        "service_namespace",
+        "Namespace of the Service.",
+        |arg, made, session| {
+            name(arg, &mut made.service_namespace, object_name::is_label, session);
+        },
+    ),
+    ArgRow::once("service_port", "Port of the Service.", |arg, made, session| {
+        made.service_port = port(arg, session);
+    }),
+    ArgRow::once("path", "Path of the webhook.", |arg, made, session| {
+        let Some(text) = arg.text(session) else { return };
+        check_service_path(&text, arg.value_span(), session);
+        made.path = text;
+    }),
+    ArgRow::once(
+        "url",
+        "The whole URL, in place of a Service.",
+        |arg, made, session| {
+            let Some(text) = arg.text(session) else { return };
+            check_webhook_url(&text, arg.value_span(), session);
+            made.url = Some(text);
+        },
+    ),
+    ArgRow::once(
+        "ca_bundle",
+        "The certificates that the server's is checked by.",
+        |arg, made, session| {
+            made.ca_bundle = ca_bundle(arg, session);
+        },
+    ),
+    ArgRow::once(
+        "review_versions",
+        "Versions of ConversionReview.",
+        |arg, made, session| {
+            made.review_versions = arg.texts(session).unwrap_or_default();
+            check_review_versions(&made.review_versions, arg.value_span(), session);
+        },
+    ),
 ];
 
 const STRATEGIES: &[&str] = &["Webhook", "None"];
@@ -24,9 +74,9 @@ const STRATEGIES: &[&str] = &["Webhook", "None"];
 pub(super) fn conversion(arg: &Arg, session: &mut Session) -> Option<Conversion> {
     let args = match &arg.value {
         ArgValue::Flag => &[],
-        _ => named(arg, ARGS, session)?,
+        _ => arg.list(session)?,
     };
-    let mut made = Conversion {
+    let mut draft = Draft::new(Conversion {
         span: arg.span,
         webhook: true,
         service_name: "webhook-service".into(),
@@ -36,57 +86,23 @@ pub(super) fn conversion(arg: &Arg, session: &mut Session) -> Option<Conversion>
         url: None,
         ca_bundle: None,
         review_versions: vec!["v1".into()],
-    };
-    for arg in args {
-        read(arg, &mut made, session);
-    }
-    check_together(args, &made, session);
-    Some(made)
+    });
+    draft.read(arg.name, args, ARGS, &[], session);
+    check_together(args, &draft.value, session);
+    Some(draft.value)
 }
 
-fn read(arg: &Arg, made: &mut Conversion, session: &mut Session) {
-    let at = arg.value_span();
-    match arg.name {
-        "strategy" => {
-            let Some(text) = arg.text(session) else { return };
-            made.webhook = text != "None";
-            if !STRATEGIES.contains(&text.as_str()) {
-                let help = suggest::help(&text, STRATEGIES.iter().copied());
-                session.error_help(at, format!("`{text}` is no strategy of conversion"), help);
-            }
-        }
-        "service_name" => name(arg, &mut made.service_name, object_name::is_service_name, session),
-        "service_namespace" => name(arg, &mut made.service_namespace, object_name::is_label, session),
-        "service_port" => {
-            let port = arg.count(session);
-            made.service_port = port
-                .and_then(|port| u16::try_from(port).ok())
-                .filter(|port| *port > 0);
-            if port.is_some() && made.service_port.is_none() {
-                session.error_help(
-                    at,
-                    "this is not the number of a port",
-                    "write one between 1 and 65535",
-                );
-            }
-        }
-        "path" => {
-            let Some(text) = arg.text(session) else { return };
-            check_service_path(&text, at, session);
-            made.path = text;
-        }
-        "url" => {
-            let Some(text) = arg.text(session) else { return };
-            check_webhook_url(&text, at, session);
-            made.url = Some(text);
-        }
-        "ca_bundle" => made.ca_bundle = ca_bundle(arg, session),
-        "review_versions" => {
-            made.review_versions = arg.texts(session).unwrap_or_default();
-            check_review_versions(&made.review_versions, at, session);
-        }
-        _ => {}
+fn port(arg: &Arg, session: &mut Session) -> Option<u16> {
+    let count = arg.count(session)?;
+    let port = u16::try_from(count).ok().filter(|port| *port > 0);
+    if port.is_none() {
+        session.error_help(
+            arg.value_span(),
+            "this is not the number of a port",
+            "write one between 1 and 65535",
+        );
     }
+    port
 }
 
 fn check_review_versions(versions: &[String], at: Span, session: &mut Session) {

@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{from_json, named, optional, required};
-use crate::args::{Arg, ArgValue};
+use super::keys::from_json;
+use crate::args::{Arg, ArgValue, ReadArg as _};
+use crate::table::{ArgRow, Draft};
 use crate::{Scale, Session, suggest};
 
-/// `scale` in kube's JSON form; the parenthesised form has the same fields in snake case.
+/// `scale` in kube's JSON form.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonScale {
@@ -15,20 +16,52 @@ struct JsonScale {
     label_selector_path: Option<String>,
 }
 
+/// `scale` in parentheses.
+#[derive(Default)]
+struct Parts {
+    spec_replicas_path: Option<String>,
+    status_replicas_path: Option<String>,
+    label_selector_path: Option<String>,
+}
+
+const ARGS: &[ArgRow<Parts>] = &[
+    ArgRow::once(
+        "spec_replicas_path",
+        "Path of the replicas wanted, under `.spec`.",
+        |arg, parts, session| {
+            parts.spec_replicas_path = arg.text(session);
+        },
+    ),
+    ArgRow::once(
+        "status_replicas_path",
+        "Path of the replicas seen, under `.status`.",
+        |arg, parts, session| {
+            parts.status_replicas_path = arg.text(session);
+        },
+    ),
+    ArgRow::once(
+        "label_selector_path",
+        "Path of the selector of the pods, as a string.",
+        |arg, parts, session| {
+            parts.label_selector_path = arg.text(session);
+        },
+    ),
+];
+
 pub(super) fn scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
     let json: JsonScale = match &arg.value {
         ArgValue::Literal(_) => from_json(arg, session)?,
         _ => {
-            let names = [
-                "spec_replicas_path",
-                "status_replicas_path",
-                "label_selector_path",
+            let draft = Draft::of_list(arg, ARGS, session)?;
+            let samples = [
+                ("spec_replicas_path", ".spec.replicas"),
+                ("status_replicas_path", ".status.replicas"),
             ];
-            let args = named(arg, &names, session)?;
+            draft.require(arg, &samples, session);
             JsonScale {
-                spec_replicas_path: required(arg, args, names[0], session)?,
-                status_replicas_path: required(arg, args, names[1], session)?,
-                label_selector_path: optional(args, names[2], session),
+                spec_replicas_path: draft.value.spec_replicas_path?,
+                status_replicas_path: draft.value.status_replicas_path?,
+                label_selector_path: draft.value.label_selector_path,
             }
         }
     };

@@ -3,8 +3,9 @@
 use rbuilder_schema::ExternalDocs;
 
 use super::{ANYWHERE, Marker};
+use crate::Session;
 use crate::args::{Arg, ReadArg as _};
-use crate::{Session, suggest};
+use crate::table::{ArgRow, Draft};
 
 pub(super) const MARKERS: &[Marker] = &[
     Marker {
@@ -38,35 +39,26 @@ pub(super) const MARKERS: &[Marker] = &[
     },
 ];
 
-fn external_docs(arg: &Arg, session: &mut Session) -> Option<ExternalDocs> {
-    let mut docs = ExternalDocs::default();
-    for inner in arg.list(session)? {
-        match inner.name {
-            "url" => {
-                docs.url = inner.text(session)?;
-                if !docs.url.contains("://") {
-                    let message = format!("`{}` is not a URL", docs.url);
-                    session.error_help(inner.value_span(), message, "write it whole: `https://…`");
-                }
-            }
-            "description" => docs.description = inner.text(session),
-            name => {
-                let help = suggest::help(name, ["url", "description"]);
-                session.error_help(
-                    inner.span,
-                    format!("unknown argument `{name}` of `external_docs`"),
-                    help,
-                );
-            }
+const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
+    ArgRow::once("url", "Where to read.", |arg, docs, session| {
+        let Some(url) = arg.text(session) else { return };
+        if !url.contains("://") {
+            let message = format!("`{url}` is not a URL");
+            session.error_help(arg.value_span(), message, "write it whole: `https://…`");
         }
-    }
-    if docs.url.is_empty() {
-        session.error_help(
-            arg.span,
-            "`external_docs` needs `url`",
-            "add `url = \"https://…\"`",
-        );
-        return None;
-    }
-    Some(docs)
+        docs.url = url;
+    }),
+    ArgRow::once(
+        "description",
+        "What is to be read there.",
+        |arg, docs, session| {
+            docs.description = arg.text(session);
+        },
+    ),
+];
+
+fn external_docs(arg: &Arg, session: &mut Session) -> Option<ExternalDocs> {
+    let draft = Draft::of_list(arg, DOCS_ARGS, session)?;
+    let is_whole = draft.require(arg, &[("url", "https://…")], session);
+    (is_whole && !draft.value.url.is_empty()).then_some(draft.value)
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{ANYWHERE, Marker};
 use crate::args::{Arg, ArgValue, ReadArg as _, origin};
+use crate::table::{ArgRow, Draft};
 use crate::{Session, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
@@ -15,20 +16,55 @@ pub(super) const MARKERS: &[Marker] = &[Marker {
     doc: "A CEL validation rule for the value.",
     places: ANYWHERE,
     repeatable: true,
-    read: |arg, reading, session| {
-        if let Some(args) = arg.list(session) {
-            reading.markers.cel.extend(named(arg, args, session));
-        }
-    },
+    read: |arg, reading, session| reading.markers.cel.extend(named(arg, session)),
 }];
 
-const ARGS: &[&str] = &[
-    "rule",
-    "message",
-    "message_expression",
-    "reason",
-    "field_path",
-    "optional_old_self",
+#[derive(Default)]
+struct Parts {
+    rule: Option<String>,
+    rest: Cel,
+}
+
+const ARGS: &[ArgRow<Parts>] = &[
+    ArgRow::once("rule", "The expression about `self`.", |arg, parts, session| {
+        parts.rule = arg.text(session);
+    }),
+    ArgRow::once(
+        "message",
+        "The message where the rule does not hold.",
+        |arg, parts, session| {
+            parts.rest.message = arg.text(session);
+        },
+    ),
+    ArgRow::once(
+        "message_expression",
+        "An expression that makes the message.",
+        |arg, parts, session| {
+            parts.rest.message_expression = arg.text(session);
+        },
+    ),
+    ArgRow::once(
+        "reason",
+        "The reason that the API server gives.",
+        |arg, parts, session| {
+            let text = arg.text(session);
+            parts.rest.reason = text.and_then(|text| reason(&text, arg.value_span(), session));
+        },
+    ),
+    ArgRow::once(
+        "field_path",
+        "The field that the message is about.",
+        |arg, parts, session| {
+            parts.rest.field_path = arg.text(session);
+        },
+    ),
+    ArgRow::once(
+        "optional_old_self",
+        "Whether the rule holds on creation too.",
+        |arg, parts, session| {
+            parts.rest.optional_old_self = arg.truth(session);
+        },
+    ),
 ];
 
 const REASONS: &[(&str, Reason)] = &[
@@ -38,39 +74,15 @@ const REASONS: &[(&str, Reason)] = &[
     ("FieldValueDuplicate", Reason::FieldValueDuplicate),
 ];
 
-fn named(outer: &Arg, args: &[Arg], session: &mut Session) -> Option<Cel> {
-    let mut cel = Cel::default();
-    for (position, arg) in args.iter().enumerate() {
-        if args[..position].iter().any(|earlier| earlier.name == arg.name) {
-            session.error(arg.span, format!("`{}` is written twice", arg.name));
-            continue;
-        }
-        match arg.name {
-            "rule" => cel.rule = arg.text(session)?,
-            "message" => cel.message = arg.text(session),
-            "message_expression" => cel.message_expression = arg.text(session),
-            "reason" => {
-                cel.reason = arg
-                    .text(session)
-                    .and_then(|text| reason(&text, arg.value_span(), session))
-            }
-            "field_path" => cel.field_path = arg.text(session),
-            "optional_old_self" => cel.optional_old_self = arg.truth(session),
-            name => {
-                let help = suggest::help(name, ARGS.iter().copied());
-                session.error_help(arg.span, format!("unknown argument `{name}` of `cel`"), help);
-            }
-        }
-    }
-    if !args.iter().any(|arg| arg.name == "rule") {
-        session.error_help(outer.span, "`cel` needs `rule`", "add `rule = \"…\"`");
-        return None;
-    }
-    let at = |name: &str| {
-        args.iter()
-            .find(|arg| arg.name == name)
-            .map_or(outer.span, Arg::value_span)
+fn named(outer: &Arg, session: &mut Session) -> Option<Cel> {
+    let draft = Draft::of_list(outer, ARGS, session)?;
+    draft.require(outer, &[("rule", "…")], session);
+    let Draft { value, seen } = draft;
+    let mut cel = Cel {
+        rule: value.rule?,
+        ..value.rest
     };
+    let at = |name: &str| seen.at(name).unwrap_or(outer.span);
     check(&cel, &at, session);
     cel.origin = origin(at("rule"));
     Some(cel)

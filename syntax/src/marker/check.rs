@@ -55,9 +55,11 @@ pub(super) fn consistency(reading: &Reading, session: &mut Session) {
             is_named && reading.is_read(name)
         });
         let first = reading
-            .places
-            .first()
-            .map_or_else(Span::default, |(_, span)| *span);
+            .seen
+            .iter()
+            .next()
+            .map(|(_, span)| span)
+            .unwrap_or_default();
         let at = about.map_or(first, |name| reading.at(name));
         session.report(diagnostic.at(at));
     }
@@ -169,7 +171,7 @@ fn subjects(reading: &Reading, session: &mut Session) {
     if *kind == Kind::Unknown {
         return;
     }
-    for &(name, at) in &reading.places {
+    for (name, at) in reading.seen.iter() {
         // `default` and the like are no constraints, and share their names with none.
         let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == name) else {
             continue;

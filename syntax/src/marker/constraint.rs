@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{ANYWHERE, Marker, Reading, cel, raw};
 use crate::args::{Arg, ArgValue, ReadArg as _};
+use crate::table::{Row, read_args};
 use crate::{Session, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
@@ -14,7 +15,7 @@ pub(super) const MARKERS: &[Marker] = &[Marker {
     places: ANYWHERE,
     repeatable: true,
     read: |arg, reading, session| match &arg.value {
-        ArgValue::List(args) => args.iter().for_each(|arg| read(arg, reading, session)),
+        ArgValue::List(args) => read(args, reading, session),
         _ => reading.markers.cel.extend(cel::rule(arg, session)),
     },
 }];
@@ -185,32 +186,44 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ),
 ];
 
-fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
-    // What schemars' `length` becomes where the spelling of the type does not say what is counted.
+impl Row<Reading> for Constraint {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+
+    fn read(&self, arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
+        (self.read)(arg, &mut reading.markers.validation, session);
+    }
+}
+
+/// Reads the arguments of `validation(…)`.
+fn read(args: &[Arg<'_>], reading: &mut Reading, session: &mut Session) {
+    let find = |name: &str| CONSTRAINTS.iter().find(|constraint| constraint.name == name);
+    read_args(args, reading, find, read_foreign, session);
+}
+
+/// Reads what has no row: what other tools' attributes are put into, and nobody writes here.
+fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
+    let validation = &mut reading.markers.validation;
     match arg.name {
-        "min_size" => return reading.markers.validation.min_size = arg.count(session),
-        "max_size" => return reading.markers.validation.max_size = arg.count(session),
+        // What schemars' `length` becomes where the spelling of the type does not say what is counted.
+        "min_size" => validation.min_size = arg.count(session),
+        "max_size" => validation.max_size = arg.count(session),
         // What schemars' `extend` says by the words of OpenAPI, and no marker says.
-        "allOf" | "anyOf" | "oneOf" | "not" => {
-            return raw::read_alternatives(arg, &mut reading.markers.validation, session);
+        "allOf" | "anyOf" | "oneOf" | "not" => raw::read_alternatives(arg, validation, session),
+        name => {
+            let help = match name {
+                "unique_items" => "the API server refuses it; write `list_type = \"set\"`".to_owned(),
+                name => suggest::help(name, CONSTRAINTS.iter().map(|constraint| constraint.name)),
+            };
+            session.error_help(arg.span, format!("unknown validation `{name}`"), help);
+            reading.is_incomplete = true;
         }
-        _ => {}
     }
-    let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == arg.name) else {
-        let help = match arg.name {
-            "unique_items" => "the API server refuses it; write `list_type = \"set\"`".to_owned(),
-            name => suggest::help(name, CONSTRAINTS.iter().map(|constraint| constraint.name)),
-        };
-        session.error_help(arg.span, format!("unknown validation `{}`", arg.name), help);
-        reading.is_incomplete = true;
-        return;
-    };
-    if reading.is_read(constraint.name) {
-        session.error(arg.span, format!("`{}` is written twice", constraint.name));
-        return;
-    }
-    reading.places.push((constraint.name, arg.value_span()));
-    (constraint.read)(arg, &mut reading.markers.validation, session);
 }
 
 const TYPES: &[(&str, SchemaType)] = &[

@@ -23,6 +23,7 @@ use rbuilder_schema::{Markers, Pattern};
 
 use crate::args::{self, Arg};
 use crate::custom_resource::CRD_KEYS;
+use crate::table::{Row, Seen, Target, read_args};
 use crate::{Session, suggest};
 
 pub(crate) use cel::rule as cel_rule;
@@ -120,8 +121,8 @@ struct Reading {
     place: Place,
     kind: Kind,
     markers: Markers,
-    /// Each marker and constraint read, with the place of its value.
-    places: Vec<(&'static str, Span)>,
+    /// Each marker and constraint read.
+    seen: Seen,
     /// The fields that `exactly_one_of` and its kin name.
     one_of_fields: Vec<(String, Span)>,
     /// The type that `schema_type` names, and how it is written.
@@ -136,7 +137,7 @@ impl Reading {
             place,
             kind,
             markers: Markers::default(),
-            places: Vec::new(),
+            seen: Seen::default(),
             one_of_fields: Vec::new(),
             schema_type: None,
             is_incomplete: false,
@@ -144,43 +145,26 @@ impl Reading {
     }
 
     fn is_read(&self, name: &str) -> bool {
-        self.places.iter().any(|(read, _)| *read == name)
+        self.seen.has(name)
     }
 
     /// Where the value of a marker or constraint is.
     fn at(&self, name: &str) -> Span {
-        self.places
-            .iter()
-            .find(|(read, _)| *read == name)
-            .map_or_else(Span::default, |(_, span)| *span)
+        self.seen.at(name).unwrap_or_default()
     }
 
     fn read(&mut self, args: &[Arg<'_>], session: &mut Session) {
-        for arg in args {
-            let Some(marker) = find(arg.name) else {
-                unknown(arg, self.place, session);
-                self.is_incomplete = true;
-                continue;
-            };
-            if !marker.places.contains(&self.place) {
-                misplaced(arg, marker, self.place, session);
-                self.is_incomplete = true;
-                continue;
-            }
-            // `validation(…)` and `validation = "…"` are two things; the constraints inside guard themselves.
-            if !marker.repeatable && self.is_read(marker.name) {
-                session.error(arg.span, format!("`{}` is written twice", marker.name));
-                continue;
-            }
-            self.places.push((marker.name, arg.value_span()));
-            (marker.read)(arg, self, session);
-        }
+        let report_unknown = |arg: &Arg<'_>, reading: &mut Self, session: &mut Session| {
+            unknown(arg, reading.place, session);
+            reading.is_incomplete = true;
+        };
+        read_args(args, self, find, report_unknown, session);
     }
 
     /// Checks what has been read.
     fn check(&self, session: &mut Session) {
         session.is_incomplete |= self.is_incomplete;
-        if !self.places.is_empty() {
+        if !self.seen.is_empty() {
             check::reading(self, session);
         }
     }
@@ -188,9 +172,39 @@ impl Reading {
     /// Checks what has been read at a place of its own, of which nothing has been reported since there were `had` errors.
     fn check_whole(&self, had: usize, session: &mut Session) {
         self.check(session);
-        if !self.places.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
+        if !self.seen.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
             check::consistency(self, session);
         }
+    }
+}
+
+impl Target for Reading {
+    fn seen(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+}
+
+impl Row<Reading> for Marker {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// `validation(…)` and `validation = "…"` are two things; the constraints inside have rows of their own.
+    fn is_repeatable(&self) -> bool {
+        self.repeatable
+    }
+
+    fn check_place(&self, arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) -> bool {
+        let is_in_place = self.places.contains(&reading.place);
+        if !is_in_place {
+            misplaced(arg, self, reading.place, session);
+            reading.is_incomplete = true;
+        }
+        is_in_place
+    }
+
+    fn read(&self, arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
+        (self.read)(arg, reading, session);
     }
 }
 

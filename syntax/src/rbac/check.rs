@@ -2,7 +2,7 @@
 
 use rbuilder_reader::Span;
 
-use super::Draft;
+use super::Parts;
 use crate::args::Arg;
 use crate::{Diagnostic, RbacRule, Session, kubernetes, object_name, resources, suggest};
 
@@ -40,28 +40,28 @@ const URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "o
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
 /// Rules between the arguments of one marker, and the form of each.
-pub(super) fn check(draft: &Draft, args: &[Arg<'_>], session: &mut Session) {
-    let rule = &draft.rule;
+pub(super) fn check(parts: &Parts, args: &[Arg<'_>], session: &mut Session) {
+    let rule = &parts.rule;
     let at = |name: &str| {
         args.iter()
             .find(|arg| arg.name == name)
             .map_or(rule.span, Arg::value_span)
     };
-    check_verbs(draft, &at, session);
+    check_verbs(parts, &at, session);
     if rule.urls.is_empty() {
         check_resource_verbs(rule, at("verbs"), session);
         check_resources(rule, &at, session);
         check_names(rule, &at, session);
     } else {
         check_urls(rule, at("urls"), session);
-        check_url_verbs(draft, at("verbs"), session);
+        check_url_verbs(parts, at("verbs"), session);
     }
     check_role(rule, &at, session);
 }
 
-fn check_verbs(draft: &Draft, at: At<'_>, session: &mut Session) {
-    let verbs = &draft.rule.verbs;
-    if verbs.iter().chain(&draft.custom_verbs).all(String::is_empty) {
+fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {
+    let verbs = &parts.rule.verbs;
+    if verbs.iter().chain(&parts.custom_verbs).all(String::is_empty) {
         let help = "add `verbs = \"get;list;watch\"`";
         session.error_help(at("verbs"), "the rule has no verbs, so it allows nothing", help);
     }
@@ -231,9 +231,9 @@ fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
 }
 
 /// A request to a URL has the verb of its method; `list` and `watch` are those of resources.
-fn check_url_verbs(draft: &Draft, at: Span, session: &mut Session) {
+fn check_url_verbs(parts: &Parts, at: Span, session: &mut Session) {
     let is_known = |verb: &String| verb == "*" || URL_VERBS.contains(&verb.as_str());
-    let verbs = &draft.rule.verbs;
+    let verbs = &parts.rule.verbs;
     let Some(unknown) = verbs.iter().find(|verb| !is_known(verb)) else {
         return;
     };
@@ -242,7 +242,7 @@ fn check_url_verbs(draft: &Draft, at: Span, session: &mut Session) {
         suggest::list(URL_VERBS.iter().copied())
     );
     let message = format!("no request to a URL has the verb `{unknown}`");
-    if draft.custom_verbs.is_empty() && !verbs.iter().any(is_known) {
+    if parts.custom_verbs.is_empty() && !verbs.iter().any(is_known) {
         session.error_help(at, message, help);
     } else {
         session.report(Diagnostic::warning(at, message).help(help));

@@ -57,7 +57,7 @@ fn rules() {
 fn mistakes() {
     check(
         r#"groups = "apps", resources = "deployments", verb = "get""#,
-        Err("unknown rbac argument `verb`\nhelp: did you mean `verbs`?"),
+        Err("unknown argument `verb` of `rbac`\nhelp: did you mean `verbs`?"),
     );
     check(
         r#"groups = "apps", resources = "deployments", verbs = "get;wacth""#,

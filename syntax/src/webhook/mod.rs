@@ -12,6 +12,7 @@ use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Span};
 
 use crate::args::{self, Arg, ReadArg as _};
+use crate::table::{ArgRow, Draft};
 use crate::words::words;
 use crate::{Session, suggest};
 
@@ -109,33 +110,12 @@ impl Webhook {
     }
 }
 
-/// One argument of `#[webhook(…)]`: a row of the reference page and what "did you mean" chooses from.
-pub struct WebhookArg {
-    /// Its name.
-    pub name: &'static str,
-    /// What it says, one line.
-    pub doc: &'static str,
-    /// Whether it may be written more than once.
-    pub repeatable: bool,
-    read: fn(&Arg, &mut Webhook, &mut Session),
-}
-
-const fn one(
-    name: &'static str,
-    doc: &'static str,
-    read: fn(&Arg, &mut Webhook, &mut Session),
-) -> WebhookArg {
-    WebhookArg {
-        name,
-        doc,
-        repeatable: false,
-        read,
-    }
-}
+/// One argument of `#[webhook(…)]`.
+pub type WebhookArg = ArgRow<Webhook>;
 
 /// Every argument of `#[webhook(…)]`.
 pub const WEBHOOK_ARGS: &[WebhookArg] = &[
-    one(
+    ArgRow::once(
         "mutating",
         "The handler is a mutating webhook.",
         |arg, webhook, session| {
@@ -144,7 +124,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             }
         },
     ),
-    one(
+    ArgRow::once(
         "validating",
         "The handler is a validating webhook.",
         |arg, webhook, session| {
@@ -153,7 +133,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             }
         },
     ),
-    one(
+    ArgRow::once(
         "operations",
         "Operations that the webhook is called for: `create;update;delete;connect`, or `*` [default: `create;update`].",
         |arg, webhook, session| {
@@ -161,7 +141,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             webhook.operations_span = arg.value_span();
         },
     ),
-    one(
+    ArgRow::once(
         "groups",
         "API groups of the objects [default: from the handler's type]; `core` or `\"\"` is the core group.",
         |arg, webhook, session| {
@@ -169,7 +149,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             webhook.groups_span = arg.value_span();
         },
     ),
-    one(
+    ArgRow::once(
         "versions",
         "API versions of the objects [default: from the handler's type].",
         |arg, webhook, session| {
@@ -177,7 +157,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             webhook.versions_span = arg.value_span();
         },
     ),
-    one(
+    ArgRow::once(
         "resources",
         "Resources in plural form, `pods/status` for a subresource [default: from the handler's type].",
         |arg, webhook, session| {
@@ -185,7 +165,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             webhook.resources_span = arg.value_span();
         },
     ),
-    one(
+    ArgRow::once(
         "scope",
         "`Namespaced` or `Cluster`: restricts the webhook to such objects [default: both].",
         |arg, webhook, session| {
@@ -193,7 +173,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             webhook.scope_span = arg.value_span();
         },
     ),
-    one(
+    ArgRow::once(
         "name",
         "Name of the webhook, a DNS name with at least three segments [default: `mfoo-v1.kb.io` or `vfoo-v1.kb.io` for the kind Foo].",
         |arg, webhook, session| {
@@ -201,12 +181,12 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             webhook.name_span = arg.value_span();
         },
     ),
-    one(
+    ArgRow::once(
         "configuration",
         "Name of the webhook configuration [default: `mutating-webhook-configuration` or `validating-webhook-configuration`].",
         |arg, webhook, session| webhook.configuration = arg.text(session),
     ),
-    one(
+    ArgRow::once(
         "path",
         "URL path of the handler [default: `/mutate-<group>-<version>-<kind>` or `/validate-…`].",
         |arg, webhook, session| {
@@ -214,72 +194,71 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
             webhook.path_span = arg.value_span();
         },
     ),
-    one(
+    ArgRow::once(
         "service_name",
         "Name of the Service to call [default: `webhook-service`].",
         |arg, webhook, session| webhook.service_name = arg.text(session),
     ),
-    one(
+    ArgRow::once(
         "service_namespace",
         "Namespace of the Service [default: `system`, which kustomize replaces].",
         |arg, webhook, session| webhook.service_namespace = arg.text(session),
     ),
-    one(
+    ArgRow::once(
         "service_port",
         "Port of the Service [default: 443].",
         |arg, webhook, session| webhook.service_port = check::port(arg, session),
     ),
-    one(
+    ArgRow::once(
         "url",
         "URL to call instead of a Service, `https://…`.",
         |arg, webhook, session| webhook.url = arg.text(session),
     ),
-    one(
+    ArgRow::once(
         "failure_policy",
         "Behavior if the webhook cannot be called: `fail` rejects the request, `ignore` admits it [default: `fail`].",
         |arg, webhook, session| {
             webhook.failure_policy = choice(arg, &["Fail", "Ignore"], session).unwrap_or("Fail");
         },
     ),
-    one(
+    ArgRow::once(
         "match_policy",
         "`Exact` matches only `groups`, `versions` and `resources`; `Equivalent` also matches the same objects in other groups and versions [default: `Equivalent`].",
         |arg, webhook, session| webhook.match_policy = choice(arg, &["Exact", "Equivalent"], session),
     ),
-    one(
+    ArgRow::once(
         "side_effects",
         "`None`, or `NoneOnDryRun` if the handler has no side effects for dry runs [default: `None`].",
         |arg, webhook, session| webhook.side_effects = check::side_effects(arg, session),
     ),
-    one(
+    ArgRow::once(
         "timeout_seconds",
         "Timeout in seconds, 1 to 30 [default: 10].",
         |arg, webhook, session| webhook.timeout_seconds = check::timeout(arg, session),
     ),
-    one(
+    ArgRow::once(
         "admission_review_versions",
         "Supported versions of AdmissionReview, in order of preference [default: `v1`].",
         |arg, webhook, session| {
             webhook.admission_review_versions = words(arg, session).unwrap_or_default();
         },
     ),
-    one(
+    ArgRow::once(
         "reinvocation_policy",
         "`IfNeeded` calls a mutating webhook again if a later one changes the object [default: `Never`].",
         |arg, webhook, session| webhook.reinvocation_policy = choice(arg, &["Never", "IfNeeded"], session),
     ),
-    WebhookArg {
-        name: "match_condition",
-        doc: "`match_condition(name = \"…\", expression = \"…\")`: calls the webhook only if the CEL expression is true.",
-        repeatable: true,
-        read: |arg, webhook, session| webhook.match_conditions.extend(selector::condition(arg, session)),
-    },
-    one(
+    ArgRow::repeatable(
+        "match_condition",
+        "`match_condition(name = \"…\", expression = \"…\")`: calls the webhook only if the CEL expression is true.",
+        |arg, webhook, session| webhook.match_conditions.extend(selector::condition(arg, session)),
+    ),
+    ArgRow::once(
         "namespace_selector",
         "`namespace_selector(match_labels = { \"a\": \"b\" }, match_expression(key = \"…\", operator = \"In\", values = [\"…\"]))`: restricts the webhook to objects in matching namespaces.",
         |arg, webhook, session| webhook.namespace_selector = selector::selector(arg, session),
     ),
-    one(
+    ArgRow::once(
         "object_selector",
         "Restricts the webhook to objects with matching labels; same form as `namespace_selector`.",
         |arg, webhook, session| webhook.object_selector = selector::selector(arg, session),
@@ -339,31 +318,14 @@ pub fn misplaced_webhook(span: Span, session: &mut Session) {
 
 fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> {
     let errors = session.diagnostics.error_count();
-    let mut webhook = Webhook::at(span);
-    for (position, arg) in args.iter().enumerate() {
-        let Some(row) = WEBHOOK_ARGS.iter().find(|row| row.name == arg.name) else {
-            unknown(arg, session);
-            continue;
-        };
-        if !row.repeatable && args[..position].iter().any(|earlier| earlier.name == arg.name) {
-            session.error(arg.span, format!("`{}` is written twice", arg.name));
-            continue;
-        }
-        (row.read)(arg, &mut webhook, session);
-    }
+    let mut draft = Draft::new(Webhook::at(span));
+    draft.read(WEBHOOK, args, WEBHOOK_ARGS, FOREIGN, session);
+    let webhook = draft.value;
     // What holds between arguments is looked at only where each was understood: one mistake, one complaint.
     if session.diagnostics.error_count() == errors {
         check::check(&webhook, args, session);
     }
     (session.diagnostics.error_count() == errors).then_some(webhook)
-}
-
-fn unknown(arg: &Arg, session: &mut Session) {
-    let help = match FOREIGN.iter().find(|(name, _)| *name == arg.name) {
-        Some((_, help)) => (*help).to_owned(),
-        None => suggest::help(arg.name, WEBHOOK_ARGS.iter().map(|row| row.name)),
-    };
-    session.error_help(arg.span, format!("unknown webhook argument `{}`", arg.name), help);
 }
 
 /// One of the API's words; upper and lower case are the same, as in kubebuilder's markers.

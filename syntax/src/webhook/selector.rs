@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::choice;
 use crate::args::{Arg, ReadArg as _};
-use crate::{Session, object_name, suggest};
+use crate::table::{ArgRow, Draft};
+use crate::{Session, object_name};
 
 /// Chooses objects by their labels; all that is written must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,22 +43,43 @@ pub struct MatchCondition {
 
 const OPERATORS: &[&str] = &["In", "NotIn", "Exists", "DoesNotExist"];
 
+#[derive(Default)]
+struct ConditionParts {
+    name: Option<String>,
+    expression: Option<String>,
+}
+
+const CONDITION_ARGS: &[ArgRow<ConditionParts>] = &[
+    ArgRow::once(
+        "name",
+        "Its name, for messages and metrics.",
+        |arg, parts, session| {
+            parts.name = arg.text(session);
+        },
+    ),
+    ArgRow::once("expression", "The CEL expression.", |arg, parts, session| {
+        parts.expression = arg.text(session);
+    }),
+];
+
 /// `match_condition(name = "…", expression = "…")`.
 pub(super) fn condition(arg: &Arg, session: &mut Session) -> Option<MatchCondition> {
-    let args = members(arg, &["name", "expression"], &[], session)?;
+    let draft = Draft::of_list(arg, CONDITION_ARGS, session)?;
+    draft.require(arg, &[("name", "…"), ("expression", "…")], session);
+    let at = |name: &str| draft.seen.at(name).unwrap_or(arg.span);
     let condition = MatchCondition {
-        name: needed(arg, args, "name", session)?.text(session)?,
-        expression: needed(arg, args, "expression", session)?.text(session)?,
-        span: needed(arg, args, "expression", session)?.value_span(),
+        name: draft.value.name?,
+        expression: draft.value.expression?,
+        span: at("expression"),
     };
     if !object_name::is_label_key(&condition.name) {
         let message = format!("`{}` cannot be the name of a match condition", condition.name);
         let help = "write letters, digits and `-`, `_` or `.` between them, such as `exclude-leases`";
-        session.error_help(member(args, "name")?.value_span(), message, help);
+        session.error_help(at("name"), message, help);
     }
     if condition.expression.trim().is_empty() {
         session.error_help(
-            member(args, "expression")?.value_span(),
+            at("expression"),
             "the expression is empty",
             "write a CEL expression about `object`, `oldObject` or `request`",
         );
@@ -65,22 +87,30 @@ pub(super) fn condition(arg: &Arg, session: &mut Session) -> Option<MatchConditi
     Some(condition)
 }
 
+const SELECTOR_ARGS: &[ArgRow<LabelSelector>] = &[
+    ArgRow::once(
+        "match_labels",
+        "Labels with these values.",
+        |arg, selector, session| {
+            selector.match_labels = labels(arg, session).unwrap_or_default();
+        },
+    ),
+    ArgRow::repeatable(
+        "match_expression",
+        "A condition on one label.",
+        |arg, selector, session| {
+            selector.match_expressions.extend(requirement(arg, session));
+        },
+    ),
+];
+
 /// `….selector(match_labels = {…}, match_expression(…))`.
 pub(super) fn selector(arg: &Arg, session: &mut Session) -> Option<LabelSelector> {
-    let known = ["match_labels", "match_expression"];
-    let args = members(arg, &known, &["match_expression"], session)?;
-    let mut selector = LabelSelector::default();
-    for part in args {
-        match part.name {
-            "match_labels" => selector.match_labels = labels(part, session)?,
-            _ => selector.match_expressions.push(requirement(part, session)?),
-        }
-    }
-    if args.is_empty() {
+    if arg.list(session)?.is_empty() {
         let help = "add `match_labels = { \"key\": \"value\" }` or `match_expression(…)`, or remove it";
         session.error_help(arg.span, format!("`{}` selects everything", arg.name), help);
     }
-    Some(selector)
+    Some(Draft::of_list(arg, SELECTOR_ARGS, session)?.value)
 }
 
 fn labels(arg: &Arg, session: &mut Session) -> Option<BTreeMap<String, String>> {
@@ -103,32 +133,65 @@ fn labels(arg: &Arg, session: &mut Session) -> Option<BTreeMap<String, String>> 
     Some(labels)
 }
 
-fn requirement(arg: &Arg, session: &mut Session) -> Option<Requirement> {
-    let args = members(arg, &["key", "operator", "values"], &[], session)?;
-    let key = needed(arg, args, "key", session)?;
-    let operator = needed(arg, args, "operator", session)?;
-    let values = member(args, "values");
-    let requirement = Requirement {
-        key: key.text(session)?,
-        operator: choice(operator, OPERATORS, session)?,
-        values: match values {
-            Some(values) => values.texts(session)?,
-            None => Vec::new(),
+#[derive(Default)]
+struct RequirementParts {
+    key: Option<String>,
+    operator: Option<&'static str>,
+    values: Option<Vec<String>>,
+}
+
+const REQUIREMENT_ARGS: &[ArgRow<RequirementParts>] = &[
+    ArgRow::once("key", "The label's key.", |arg, parts, session| {
+        parts.key = arg.text(session);
+        if let Some(key) = &parts.key {
+            check_key(key, arg, session);
+        }
+    }),
+    ArgRow::once(
+        "operator",
+        "`In`, `NotIn`, `Exists` or `DoesNotExist`.",
+        |arg, parts, session| {
+            parts.operator = choice(arg, OPERATORS, session);
         },
-    };
-    check_key(&requirement.key, key, session);
-    for value in &requirement.values {
-        check_value(value, values.unwrap_or(arg), session);
+    ),
+    ArgRow::once(
+        "values",
+        "What `In` and `NotIn` compare with.",
+        |arg, parts, session| {
+            parts.values = arg.texts(session);
+            for value in parts.values.iter().flatten() {
+                check_value(value, arg, session);
+            }
+        },
+    ),
+];
+
+fn requirement(arg: &Arg, session: &mut Session) -> Option<Requirement> {
+    let draft = Draft::of_list(arg, REQUIREMENT_ARGS, session)?;
+    draft.require(arg, &[("key", "…"), ("operator", "…")], session);
+    let at = |name: &str| draft.seen.at(name).unwrap_or(arg.span);
+    let RequirementParts {
+        key,
+        operator,
+        values,
+    } = draft.value;
+    if draft.seen.has("values") && values.is_none() {
+        return None;
     }
+    let requirement = Requirement {
+        key: key?,
+        operator: operator?,
+        values: values.unwrap_or_default(),
+    };
     let compares = matches!(requirement.operator, "In" | "NotIn");
     if compares && requirement.values.is_empty() {
         let message = format!("`{}` needs values to compare with", requirement.operator);
-        session.error_help(operator.value_span(), message, "add `values = [\"…\"]`");
+        session.error_help(at("operator"), message, "add `values = [\"…\"]`");
     }
-    if let Some(values) = values.filter(|_| !compares && !requirement.values.is_empty()) {
+    if !compares && !requirement.values.is_empty() {
         let message = format!("`{}` compares with no values", requirement.operator);
         let help = "remove `values`, or write `operator = \"In\"`";
-        session.error_help(values.span, message, help);
+        session.error_help(at("values"), message, help);
     }
     Some(requirement)
 }
@@ -147,50 +210,4 @@ fn check_value(value: &str, at: &Arg, session: &mut Session) {
         let help = "a value has up to 63 letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit";
         session.error_help(at.value_span(), message, help);
     }
-}
-
-/// The arguments in the parentheses, all of them known and written once.
-fn members<'a, 't>(
-    arg: &'t Arg<'a>,
-    known: &[&'static str],
-    repeatable: &[&str],
-    session: &mut Session,
-) -> Option<&'t [Arg<'a>]> {
-    let args = arg.list(session)?;
-    let mut right = true;
-    for (position, inner) in args.iter().enumerate() {
-        if !known.contains(&inner.name) {
-            let message = format!("unknown argument `{}` of `{}`", inner.name, arg.name);
-            session.error_help(
-                inner.span,
-                message,
-                suggest::help(inner.name, known.iter().copied()),
-            );
-            right = false;
-        } else if !repeatable.contains(&inner.name)
-            && args[..position].iter().any(|earlier| earlier.name == inner.name)
-        {
-            session.error(inner.span, format!("`{}` is written twice", inner.name));
-            right = false;
-        }
-    }
-    right.then_some(args)
-}
-
-fn member<'a, 't>(args: &'t [Arg<'a>], name: &str) -> Option<&'t Arg<'a>> {
-    args.iter().find(|arg| arg.name == name)
-}
-
-fn needed<'a, 't>(
-    outer: &Arg<'_>,
-    args: &'t [Arg<'a>],
-    name: &str,
-    session: &mut Session,
-) -> Option<&'t Arg<'a>> {
-    let found = member(args, name);
-    if found.is_none() {
-        let message = format!("`{}` needs `{name}`", outer.name);
-        session.error_help(outer.span, message, format!("add `{name} = \"…\"`"));
-    }
-    found
 }

@@ -90,26 +90,26 @@ fn the_marker_as_a_whole() {
     refused("mutating, mutating", &["`mutating` is written twice"]);
     refused(
         "mutatin",
-        &["unknown webhook argument `mutatin` | did you mean `mutating`?"],
+        &["unknown argument `mutatin` of `webhook` | did you mean `mutating`?"],
     );
     refused(
         "mutating, failurePolicy = \"fail\"",
-        &["unknown webhook argument `failurePolicy` | did you mean `failure_policy`?"],
+        &["unknown argument `failurePolicy` of `webhook` | did you mean `failure_policy`?"],
     );
     refused(
         "mutating, verbs = \"create\"",
-        &["unknown webhook argument `verbs` | write `operations = …`"],
+        &["unknown argument `verbs` of `webhook` | write `operations = …`"],
     );
     refused(
         "mutating, webhook_versions = \"v1beta1\"",
         &[
-            "unknown webhook argument `webhook_versions` | remove it: webhooks are written as `admissionregistration.k8s.io/v1`",
+            "unknown argument `webhook_versions` of `webhook` | remove it: webhooks are written as `admissionregistration.k8s.io/v1`",
         ],
     );
     refused(
         "mutating, patch = \"{}\"",
         &[
-            "unknown webhook argument `patch` | write `namespace_selector(…)`, `object_selector(…)` or `match_condition(…)`",
+            "unknown argument `patch` of `webhook` | write `namespace_selector(…)`, `object_selector(…)` or `match_condition(…)`",
         ],
     );
 }

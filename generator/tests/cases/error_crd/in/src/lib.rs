@@ -45,6 +45,7 @@ pub struct LongSpec {
 
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[kube(group = "example.com", version = "v1", kind = "Bare")]
+#[crd(conversion(strategy = "None", path = "/convert"))]
 pub struct BareSpec {
     #[kube(embedded_object_meta)]
     pub value: i32,

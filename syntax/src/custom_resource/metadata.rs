@@ -1,0 +1,58 @@
+//! `annotation("key", "value")` and `label("key", "value")`.
+
+use crate::args::{Arg, ArgValue, ReadArg as _};
+use crate::{Session, object_name};
+
+/// Reads a pair and adds it to those that are read; a key stands once.
+pub(super) fn add_pair(arg: &Arg, pairs: &mut Vec<(String, String)>, session: &mut Session) {
+    let Some((key, value)) = pair(arg, session) else {
+        return;
+    };
+    if pairs.iter().any(|(earlier, _)| *earlier == key) {
+        let message = format!("the {} `{key}` is written twice", arg.name);
+        session.error_help(arg.span, message, "remove one: the definition holds a key once");
+    }
+    pairs.push((key, value));
+}
+
+fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
+    if let ArgValue::List(items) = &arg.value
+        && let [key, value] = items.as_slice()
+        && key.name.is_empty()
+        && value.name.is_empty()
+    {
+        let (name, text) = (key.text(session)?, value.text(session)?);
+        check_pair(arg, (key, &name), (value, &text), session);
+        return Some((name, text));
+    }
+    let message = format!("`{}` wants a key and a value", arg.name);
+    session.error_help(
+        arg.span,
+        message,
+        format!("write `{}(\"key\", \"value\")`", arg.name),
+    );
+    None
+}
+
+/// Keys of annotations and labels have one form; values have one in labels only.
+fn check_pair(arg: &Arg, (key, name): (&Arg, &str), (value, text): (&Arg, &str), session: &mut Session) {
+    // The domain of an annotation's key may be in upper case; nobody writes it so.
+    if !object_name::is_label_key(name) {
+        let help = "write a name, as in `tier`, or a domain and a name, as in `example.com/tier`";
+        let message = format!("`{name}` cannot be the key of {}", with_article(arg.name));
+        session.error_help(key.value_span(), message, help);
+    }
+    if arg.name == "label" && !object_name::is_label_value(text) {
+        let help = "write at most 63 letters, digits, `-`, `_` and `.`, or make it an annotation";
+        session.error_help(
+            value.value_span(),
+            format!("`{text}` cannot be the value of a label"),
+            help,
+        );
+    }
+}
+
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with('a') { "an" } else { "a" };
+    format!("{article} {noun}")
+}
