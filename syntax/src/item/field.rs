@@ -1,0 +1,138 @@
+//! Fields of structs and of variants.
+
+use rbuilder_reader::grammar::FieldItem;
+use rbuilder_reader::{Span, TypeRef};
+use rbuilder_schema::{Field, Markers, Presence};
+
+use super::retype::{check_retyped, may_retype};
+use super::{FieldRules, Reader, described, report_shown_default};
+use crate::Diagnostic;
+use crate::marker::{self, Kind, Place};
+use crate::names::Case;
+use crate::serde_attrs::{self, FieldAttrs};
+
+impl Reader<'_, '_> {
+    /// Fields, and where each of them is.
+    pub(super) fn fields(
+        &mut self,
+        items: Vec<FieldItem<'_>>,
+        rules: &FieldRules,
+    ) -> (Vec<Field>, Vec<Span>) {
+        let (mut fields, mut sites) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        for item in items {
+            if let Some((field, site)) = self.field(item, rules) {
+                fields.push(field);
+                sites.push(site);
+            }
+        }
+        (fields, sites)
+    }
+
+    fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, Span)> {
+        let attrs = serde_attrs::field(&field.attrs, self.session);
+        let place = field.ident?;
+        let ident = place.text.to_owned();
+        // A default of the whole is no help to a flattened field either: serde reads it from what is there.
+        let has_default = (attrs.default || rules.all_default) && !attrs.flatten;
+        if let Some(at) = attrs.foreign.skip {
+            self.check_hidden(at, &attrs, has_default, &field.ty);
+        }
+        if attrs.skip || attrs.foreign.skip.is_some() {
+            return None;
+        }
+        self.check_foreign_field(&attrs, &ident, rules);
+        let name = serde_attrs::name(
+            &ident,
+            &attrs.rename,
+            &rules.rename_all,
+            Case::field,
+            self.session,
+        );
+        let mut read = marker::parse_field(&field.attrs, &field.ty, Place::Field, self.session);
+        let description = described(&field.attrs, self.session);
+        if has_default && marker::is_required_elsewhere(&field.attrs) {
+            read.markers.optional = None;
+        }
+        // The API server passes over a default of `null`.
+        let shows_null = attrs.shows_type_default && marker::is_option(&field.ty);
+        if let Some(at) = attrs.shown_default
+            && !shows_null
+            && !has_default
+            && read.markers.default.is_none()
+        {
+            report_shown_default(at, self.session);
+        }
+        self.check_written(&attrs, has_default, &field.ty, &read.markers);
+        if attrs.opaque.is_none() && may_retype(&read.markers) {
+            check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
+        }
+        let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
+        let slot = self.slot(field.ty, &attrs, &read);
+        let presence = match &attrs {
+            _ if has_default || attrs.output_only => Presence::Defaulted,
+            _ if attrs.read_by_function => Presence::Required,
+            _ => Presence::ByType,
+        };
+        let flatten = attrs.flatten;
+        Some((
+            Field {
+                ident,
+                name,
+                description,
+                slot,
+                flatten,
+                presence,
+                stated: stated || attrs.opaque.is_some(),
+                markers: read.markers,
+            },
+            place.span,
+        ))
+    }
+
+    /// Warns of a field that serde can leave out and cannot do without, so that what the program writes is refused: by the
+    /// API server, or at the next read.
+    fn check_written(&mut self, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef, markers: &Markers) {
+        // An alias of `Option` shows in the function's name only.
+        let is_option = |path: &str| marker::is_option(ty) || path.ends_with("is_none");
+        if let Some((path, at)) = &attrs.skip_if
+            && !(has_default || attrs.output_only || attrs.flatten)
+            && (attrs.read_by_function || !is_option(path))
+        {
+            let message = "serde can leave this field out, and cannot read it back without";
+            let help = "add `default` to `#[serde(…)]`";
+            self.session.report(Diagnostic::warning(*at, message).help(help));
+        }
+        let is_needed = !has_default && (attrs.read_by_function || !marker::is_option(ty));
+        if let Some(at) = attrs.input_only
+            && markers.optional.map_or(is_needed, |optional| !optional)
+            && markers.default.is_none()
+            && !attrs.flatten
+        {
+            let message = "serde never writes this field, and the schema requires it: the API server refuses every \
+                           object that the program writes whole";
+            let help = "add `default` to `#[serde(…)]`, or write the object by patches of other fields only";
+            self.session.report(Diagnostic::warning(at, message).help(help));
+        }
+    }
+
+    /// A field that schemars is told to skip has no place in the schema, so that the API server drops it.
+    fn check_hidden(&mut self, at: Span, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef) {
+        let is_needed = attrs.read_by_function || !(marker::is_option(ty) || attrs.output_only);
+        if is_needed && !has_default && self.reads_by_derive() {
+            let message = "the schema is without this field, and serde reads no object without it";
+            let help = "write `#[serde(skip)]`, or add `default` to `#[serde(…)]`";
+            self.session.error_help(at, message, help);
+        }
+    }
+
+    fn check_foreign_field(&mut self, attrs: &FieldAttrs, ident: &str, rules: &FieldRules) {
+        self.check_foreign(&attrs.foreign);
+        self.check_foreign_name(
+            &attrs.foreign,
+            &attrs.rename,
+            ident,
+            &rules.rename_all,
+            Case::field,
+        );
+    }
+}

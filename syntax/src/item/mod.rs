@@ -1,0 +1,302 @@
+//! A struct or enum to a [`Type`]: serde's attributes, doc comments and markers put together.
+
+mod field;
+mod retype;
+mod slot;
+mod variant;
+
+use rbuilder_reader::grammar::{Body, FieldItem, Fields, GenericKind, Generics, TypeItem};
+use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
+use rbuilder_schema::{Container, Field, Markers, Shape};
+
+use crate::marker::{self, Kind, Place};
+use crate::names::Case;
+use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
+use crate::session::SlotType;
+use crate::{Diagnostic, OneWay, Session, Type, custom_resource, docs, serde_attrs, suggest};
+
+/// What the type certainly is on the wire.
+fn kind(body: &Body<'_>) -> Kind {
+    match body {
+        Body::Struct(Fields::Named(_)) => Kind::Object,
+        Body::Struct(Fields::Unnamed(fields)) if fields.len() == 1 => Kind::of(&fields[0].ty),
+        _ => Kind::Unknown,
+    }
+}
+
+/// Reads one struct or enum. Nothing comes back where its shape cannot be said at all; the session then holds
+/// the reason. A type that does come back may still have errors against it.
+pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Session) -> Option<Type> {
+    session.start_item();
+    let TypeItem {
+        ident,
+        generics: parameters,
+        body,
+    } = item;
+    let span = ident.span;
+    let mut reader = Reader {
+        session,
+        attrs,
+        slots: Vec::new(),
+        sites: Vec::new(),
+        variant_sites: Vec::new(),
+    };
+    let serde = serde_attrs::container(attrs, reader.session);
+    reader.check_foreign(&serde.foreign);
+    if let Some(at) = serde.shown_default {
+        report_shown_default(at, reader.session);
+    }
+    let custom_resource = custom_resource::parse(attrs, ident, reader.session);
+    let is_root = custom_resource::is_kind(attrs);
+    let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
+    let mut markers = read.markers;
+    let stand_in = read.schema_type.is_some() || serde.stands_for.is_some();
+    let one_way = match read.schema_type {
+        None if markers.schema.is_none() => one_way(attrs, &serde, &body),
+        _ => None,
+    };
+    let is_struct = matches!(body, Body::Struct(_));
+    let shape = match read.schema_type {
+        // The type itself is not looked at.
+        _ if markers.schema.is_some() => Shape::default(),
+        Some((slot, text)) => Shape::Transparent(reader.add_slot(slot, || SlotType::Text(text))),
+        None => reader.shape(body, &serde, span, &mut markers)?,
+    };
+    check_one_of(&read.one_of_fields, &shape, reader.session);
+    if !stand_in && markers.schema.is_none() {
+        reader.check_container(&markers, &serde, &shape, span);
+    }
+    let Reader {
+        slots,
+        sites,
+        variant_sites,
+        ..
+    } = reader;
+    let generics = generics(parameters, session);
+    let description = described(attrs, session);
+    let tag = serde.struct_tag(ident.text);
+    let container = Container {
+        name: ident.text.to_owned(),
+        description,
+        markers,
+        tag: tag.filter(|_| is_struct && matches!(shape, Shape::Object(_))),
+        transparent: stand_in || serde.transparent,
+        shape,
+    };
+    Some(Type {
+        ident: ident.text.to_owned(),
+        is_incomplete: session.is_incomplete,
+        span,
+        generics,
+        container,
+        slots,
+        sites,
+        variant_sites,
+        custom_resource,
+        one_way,
+    })
+}
+
+/// The forms of a type that is read as another and written as itself, or the other way round. What the compiler hands to
+/// the derive does not say which ways serde derives, so that this is seen in source text only.
+fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> Option<OneWay> {
+    let is_read = serde.is_one_way?;
+    let own_way = if is_read { "Serialize" } else { "Deserialize" };
+    let (_, span) = serde.stands_for.as_ref()?;
+    let mut ignored = Session::default();
+    let fields = match body {
+        Body::Struct(Fields::Named(fields)) => {
+            let name = |field: &FieldItem<'_>| {
+                let attrs = serde_attrs::field(&field.attrs, &mut ignored);
+                let ident = field.ident.filter(|_| !attrs.skip)?.text;
+                let name =
+                    serde_attrs::name(ident, &attrs.rename, &serde.rename_all, Case::field, &mut ignored);
+                Some(name)
+            };
+            let mut names: Vec<String> = fields.iter().filter_map(name).collect();
+            names.sort();
+            Some(names)
+        }
+        _ => None,
+    };
+    has_derive(attrs, own_way).then_some(OneWay {
+        span: *span,
+        is_read,
+        fields,
+    })
+}
+
+/// Reads fields into slots; holds what grows while it goes.
+struct Reader<'s, 'a> {
+    session: &'s mut Session,
+    /// The attributes of the item.
+    attrs: &'s [Attribute<'a>],
+    slots: Vec<TypeRef>,
+    sites: Vec<Span>,
+    variant_sites: Vec<Vec<Span>>,
+}
+
+/// What decides the names and presence of a list of fields.
+struct FieldRules {
+    rename_all: Directions<Case>,
+    all_default: bool,
+}
+
+impl Reader<'_, '_> {
+    /// Markers on a type that serde, by its attributes, does not follow.
+    fn check_container(&mut self, markers: &Markers, serde: &ContainerAttrs, shape: &Shape, span: Span) {
+        if let Some(at) = serde.denies_unknown
+            && markers.preserve_unknown_fields
+        {
+            let message = "the API server keeps unknown fields here, and serde refuses to read them";
+            self.session
+                .error_help(at, message, "remove `deny_unknown_fields`");
+        }
+        let holds_option = match shape {
+            Shape::Transparent(slot) => self.slots.get(*slot).is_some_and(marker::is_option),
+            Shape::Object(_) | Shape::Enum { .. } => false,
+        };
+        if markers.nullable && !holds_option {
+            let message = "serde reads `null` as this type only where it stands in an `Option`";
+            let help = "write `nullable` on the fields of that type, which are `Option`s";
+            self.session.report(Diagnostic::warning(span, message).help(help));
+        }
+    }
+
+    fn shape(
+        &mut self,
+        body: Body<'_>,
+        serde: &ContainerAttrs,
+        span: Span,
+        markers: &mut Markers,
+    ) -> Option<Shape> {
+        if let Some((text, at)) = &serde.stands_for {
+            return self.stand_in(text, *at).map(Shape::Transparent);
+        }
+        match body {
+            Body::Struct(fields) if serde.transparent => self.transparent(fields, span, markers),
+            Body::Struct(Fields::Named(fields)) => {
+                let rules = FieldRules {
+                    rename_all: serde.rename_all.clone(),
+                    all_default: serde.default,
+                };
+                let (fields, sites) = self.fields(fields, &rules);
+                self.sites = sites;
+                Some(Shape::Object(fields))
+            }
+            Body::Struct(fields @ Fields::Unnamed(_)) if fields.list().len() == 1 => {
+                self.transparent(fields, span, markers)
+            }
+            Body::Struct(Fields::Unnamed(_)) => {
+                let help = "give the fields names: a list in a CRD has items of one type";
+                self.session
+                    .error_help(span, "a tuple struct has no structural schema", help);
+                None
+            }
+            Body::Struct(Fields::Unit) => {
+                let help = "write `{}` after the name: serde then reads and writes an empty object";
+                self.session.error_help(
+                    span,
+                    "a unit struct is `null` on the wire, which a CRD cannot hold",
+                    help,
+                );
+                None
+            }
+            Body::Enum(variants) => self.enumeration(variants, serde),
+            Body::Union => {
+                self.session.error(span, "a union has no schema");
+                None
+            }
+        }
+    }
+
+    fn transparent(&mut self, fields: Fields<'_>, span: Span, markers: &mut Markers) -> Option<Shape> {
+        let mut kept = fields.into_list().into_iter().map(|field| {
+            let attrs = serde_attrs::field(&field.attrs, self.session);
+            (field, attrs)
+        });
+        let Some((field, attrs)) = kept.find(|(field, attrs)| !attrs.skip && !is_phantom(&field.ty)) else {
+            self.session
+                .error(span, "a transparent struct needs a field that is not skipped");
+            return None;
+        };
+        let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
+        let slot = self.slot(field.ty, &attrs, &read);
+        *markers = std::mem::take(markers).or(read.markers);
+        Some(Shape::Transparent(slot))
+    }
+
+    /// Whether serde's derive reads the item. The compiler hides the derives of an item from each other, so that this is
+    /// seen in source text only.
+    fn reads_by_derive(&self) -> bool {
+        has_derive(self.attrs, "Deserialize")
+    }
+
+    fn check_foreign(&mut self, foreign: &Foreign) {
+        if !foreign.keys.is_empty() && self.reads_by_derive() {
+            serde_attrs::check_foreign(foreign, self.session);
+        }
+    }
+
+    fn check_foreign_name(
+        &mut self,
+        foreign: &Foreign,
+        shown: &Directions<String>,
+        ident: &str,
+        rename_all: &Directions<Case>,
+        by_case: fn(Case, &str) -> String,
+    ) {
+        if foreign.is_renamed() && self.reads_by_derive() {
+            serde_attrs::check_foreign_name(foreign, shown, ident, rename_all, by_case, self.session);
+        }
+    }
+}
+
+/// What schemars would write for a default is what a function returns.
+fn report_shown_default(at: Span, session: &mut Session) {
+    let message = "the default that schemars writes into the schema cannot be known without running it";
+    let help = "write the value: `#[kube(default = …)]`; or write `default` in `#[serde(…)]`, so that serde fills it in";
+    session.error_help(at, message, help);
+}
+
+/// `PhantomData` is nothing to serde where one field stands for the whole struct.
+fn is_phantom(ty: &TypeRef) -> bool {
+    matches!(&ty.kind, TypeKind::Path(segments, _) if segments.last().is_some_and(|last| last == "PhantomData"))
+}
+
+/// The fields that a rule about several fields names must be there.
+fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) {
+    let fields: &[Field] = match shape {
+        Shape::Object(fields) => fields,
+        _ => &[],
+    };
+    for (name, at) in names {
+        if fields.is_empty() {
+            session.error(*at, "only a struct with named fields has fields to choose from");
+        } else if !fields.iter().any(|field| field.ident == *name) {
+            let help = suggest::help(name, fields.iter().map(|field| field.ident.as_str()));
+            session.error_help(*at, format!("there is no field `{name}`"), help);
+        }
+    }
+}
+
+/// What is said for readers: schemars' `description`, else the doc comment.
+fn described(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
+    marker::description(attrs).or_else(|| docs::description(attrs, session))
+}
+
+fn generics(parameters: Generics<'_>, session: &mut Session) -> Vec<(String, Option<TypeRef>)> {
+    let mut read = Vec::new();
+    for parameter in parameters.list {
+        match parameter.kind {
+            GenericKind::Lifetime => {}
+            GenericKind::Type => read.push((parameter.ident.text.to_owned(), parameter.default)),
+            GenericKind::Const => {
+                let help = "write the type out for each value, or use a list with `max_items`";
+                let message = "a const parameter cannot be followed into a schema";
+                session.error_help(parameter.declaration, message, help);
+            }
+        }
+    }
+    read
+}

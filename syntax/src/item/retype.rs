@@ -1,0 +1,47 @@
+//! Markers that change the type of a value: where serde would refuse what the schema allows.
+
+use rbuilder_reader::Span;
+use rbuilder_schema::{Markers, SchemaType};
+
+use crate::Session;
+use crate::marker::{self, Kind};
+
+/// Whether markers say a type at all: what the type of a field is need not be known otherwise.
+pub(super) fn may_retype(markers: &Markers) -> bool {
+    markers.int_or_string
+        || markers.validation.schema_type.is_some()
+        || markers.items.is_some()
+        || markers.values.is_some()
+}
+
+/// A marker that gives another type to a value of one of Rust's own types: serde would refuse what the schema says.
+pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, session: &mut Session) {
+    let is_stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
+    if !is_stated && let Some(kind) = retyped(kind, &read.markers) {
+        let message = format!(
+            "a marker changes the type of the value, and serde reads {} here",
+            kind.noun()
+        );
+        let help = "change the type of the field, or let a function read it: `#[serde(with = \"…\")]`";
+        session.error_help(at, message, help);
+    }
+}
+
+/// The kind, or that of its items or values, whose type a marker changes.
+fn retyped<'k>(kind: &'k Kind, markers: &Markers) -> Option<&'k Kind> {
+    let is_other = |own: SchemaType| {
+        let written = markers.validation.schema_type;
+        markers.int_or_string || written.is_some_and(|written| written != own)
+    };
+    match kind {
+        Kind::Text => is_other(SchemaType::String).then_some(kind),
+        Kind::Integer => is_other(SchemaType::Integer).then_some(kind),
+        // A float reads whole numbers too.
+        Kind::Number if markers.validation.schema_type == Some(SchemaType::Integer) => None,
+        Kind::Number => is_other(SchemaType::Number).then_some(kind),
+        Kind::Boolean => is_other(SchemaType::Boolean).then_some(kind),
+        Kind::List(item) => retyped(item, markers.items.as_deref()?),
+        Kind::Map(value) => retyped(value, markers.values.as_deref()?),
+        Kind::Object | Kind::Unknown => None,
+    }
+}

@@ -1,0 +1,136 @@
+//! Variants of enums.
+
+use rbuilder_reader::Span;
+use rbuilder_reader::grammar::{Fields, VariantItem};
+use rbuilder_reader::token::Ident;
+use rbuilder_schema::{Content, Shape, Variant};
+
+use super::{FieldRules, Reader, described};
+use crate::marker::{self, Place};
+use crate::names::Case;
+use crate::serde_attrs::{self, ContainerAttrs};
+use crate::{Diagnostic, Session};
+
+impl Reader<'_, '_> {
+    pub(super) fn enumeration(
+        &mut self,
+        variants: Vec<VariantItem<'_>>,
+        serde: &ContainerAttrs,
+    ) -> Option<Shape> {
+        let mut read = Vec::with_capacity(variants.len());
+        for variant in variants {
+            let attrs = serde_attrs::variant(&variant.attrs, self.session);
+            if attrs.skip {
+                continue;
+            }
+            if let Some(at) = attrs.output_only {
+                report_unread_variant(variant.ident, at, self.session);
+                continue;
+            }
+            if let Some(at) = attrs.input_only {
+                report_unwritten_variant(variant.ident, at, self.session);
+            }
+            self.check_foreign(&attrs.foreign);
+            self.check_foreign_name(
+                &attrs.foreign,
+                &attrs.rename,
+                variant.ident.text,
+                &serde.rename_all,
+                Case::variant,
+            );
+            self.sites.push(variant.ident.span);
+            read.push(self.variant(variant, &attrs, serde)?);
+        }
+        Some(Shape::Enum {
+            tagging: serde.tagging(),
+            variants: read,
+        })
+    }
+
+    fn variant(
+        &mut self,
+        variant: VariantItem<'_>,
+        attrs: &serde_attrs::VariantAttrs,
+        serde: &ContainerAttrs,
+    ) -> Option<Variant> {
+        let ident = variant.ident.text.to_owned();
+        let name = serde_attrs::name(
+            &ident,
+            &attrs.rename,
+            &serde.rename_all,
+            Case::variant,
+            self.session,
+        );
+        if let Some(at) = attrs.opaque {
+            let help = "put a type with a schema of its own into the variant";
+            self.session.error_help(
+                at,
+                "what this function writes cannot be read from the variant",
+                help,
+            );
+        }
+        let mut markers = marker::parse_variant(&variant.attrs, self.session);
+        let mut field_sites = Vec::new();
+        let content = match variant.fields {
+            Fields::Unit => Content::Unit,
+            Fields::Named(fields) => {
+                let rules = FieldRules {
+                    rename_all: attrs.rename_all.clone().or(&serde.rename_all_fields),
+                    all_default: false,
+                };
+                let (fields, sites) = self.fields(fields, &rules);
+                field_sites = sites;
+                Content::Object(fields)
+            }
+            Fields::Unnamed(fields) if fields.len() == 1 => {
+                let field = fields.into_iter().next()?;
+                let attrs = serde_attrs::field(&field.attrs, self.session);
+                if attrs.skip {
+                    Content::Unit
+                } else {
+                    let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
+                    let slot = self.slot(field.ty, &attrs, &read);
+                    markers = markers.or(read.markers);
+                    Content::Newtype(slot)
+                }
+            }
+            Fields::Unnamed(_) => {
+                let help = "give the fields names, or put one struct into the variant";
+                self.session.error_help(
+                    variant.ident.span,
+                    format!("the variant `{ident}` is a tuple, which has no structural schema"),
+                    help,
+                );
+                return None;
+            }
+        };
+        self.variant_sites.push(field_sites);
+        let description = described(&variant.attrs, self.session);
+        Some(Variant {
+            ident,
+            name,
+            description,
+            content,
+            markers,
+            other: attrs.other,
+            untagged: attrs.untagged,
+        })
+    }
+}
+
+/// A variant that serde writes and does not read has no place in a schema: the program could not read its own object.
+fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
+    let message = format!(
+        "serde writes `{}` and never reads it, so the schema is without it",
+        ident.text
+    );
+    let help = "the API server refuses an object that has it: remove `skip_deserializing`, or write `#[serde(skip)]`";
+    session.report(Diagnostic::warning(at, message).help(help));
+}
+
+/// Whoever reads an object with such a variant cannot write it again.
+fn report_unwritten_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
+    let message = format!("serde reads `{}` and fails to write it", ident.text);
+    let help = "an object that has it can be written by patches of other fields only";
+    session.report(Diagnostic::warning(at, message).help(help));
+}
