@@ -136,7 +136,8 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
         }
         check(&folder, bin, done == last)?;
     }
-    Ok(())
+    // Its folder is gone after this, and no other project can use what it was compiled to.
+    repo::project_command(&folder, "cargo clean --workspace --quiet").run()
 }
 
 /// Kinds with all that can be scaffolded for them, in one project; it is compiled once, without its tests being built.

@@ -156,8 +156,18 @@ pub(crate) fn run_steps(args: &Args) -> Result<()> {
     });
     run.report.print();
     result?;
+    if args.steps.is_empty() && std::env::var_os("CARGO_TARGET_DIR").is_some() {
+        clean_workspace()?;
+    }
     println!("\neverything passed in {} s", started.elapsed().as_secs());
     Ok(())
+}
+
+/// Leaves in a target folder outside of the tree only what another clone can use: it compiles the workspace anew.
+fn clean_workspace() -> Result<()> {
+    Cmd::new("cargo clean --workspace --quiet")
+        .dir(repo::root())
+        .run()
 }
 
 /// The steps with these names, in the order of the table; all without names.

@@ -81,6 +81,8 @@ pub(super) fn check_examples(context: &Context<'_>) -> Result<()> {
     let assets = context.assets()?;
     for folder in examples()? {
         check_project(context, &folder, Some(&assets))?;
+        // Another clone compiles the project anew.
+        context.run_command(repo::project_command(&folder, "cargo clean --workspace --quiet"))?;
     }
     Ok(())
 }
