@@ -30,7 +30,7 @@ use clap::Parser;
 
 /// Automation of the rbuilder repository.
 #[derive(Parser)]
-#[command(name = "cargo xtask")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
     #[command(subcommand)]
     task: Task,

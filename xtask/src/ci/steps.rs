@@ -70,7 +70,7 @@ pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     context.run_command(command.arg(folder.path().join("memcached-operator")))
 }
 
-/// What a user has after each command, on the API server where a journey ends.
+/// The project that a user has after each command, on the API server where a journey ends.
 pub(super) fn check_scaffolds(context: &Context<'_>) -> Result<()> {
     let command = context.command("xtask scaffold");
     context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))

@@ -85,11 +85,11 @@ fn tables() -> Result<String> {
 pub(super) struct Table {
     /// Its name in lower case, without what does not count.
     pub(super) name: &'static str,
-    /// How many bounds its ranges have.
+    /// The number of bounds of its ranges.
     pub(super) bounds: u32,
     /// The characters of ASCII in it, a bit each.
     pub(super) ascii: u128,
-    /// Whether it has more letters when case does not count.
+    /// True where it has more letters when case is ignored.
     pub(super) folds: bool,
 }
 
