@@ -1,18 +1,17 @@
-//! What a reconciler asks for when it is done.
+//! The result of a successful reconcile.
 
 use std::time::Duration;
 
-/// When to look at the object again.
+/// Decides when an object is reconciled again after a successful reconcile.
 ///
-/// The constructors are those of [`kube::runtime::controller::Action`], whose content only kube's own
-/// controller can read.
+/// The constructors match those of [`kube::runtime::controller::Action`], whose fields are private to kube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
     requeue_after: Option<Duration>,
 }
 
 impl Action {
-    /// Look again after `delay`, or earlier when something changes.
+    /// Requeues the object after `delay`; a change of the object or of a watched one reconciles it earlier.
     #[must_use]
     pub const fn requeue(delay: Duration) -> Self {
         Self {
@@ -20,13 +19,13 @@ impl Action {
         }
     }
 
-    /// Look again when the object, or anything the controller watches for it, changes.
+    /// Waits for the next change of the object or of anything the controller watches for it.
     #[must_use]
     pub const fn await_change() -> Self {
         Self { requeue_after: None }
     }
 
-    /// The delay given to [`Action::requeue`].
+    /// The delay passed to [`Action::requeue`]; `None` for [`Action::await_change`].
     #[must_use]
     pub const fn requeue_after(&self) -> Option<Duration> {
         self.requeue_after

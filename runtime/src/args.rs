@@ -1,6 +1,6 @@
-//! The manager's flags, with kubebuilder's names, so that its manifests and patches fit.
+//! Command-line flags of the manager, named as in kubebuilder so that its manifests and patches apply.
 //!
-//! Each flag can also be given as the environment variable named in its help. Flatten [`ManagerArgs`] into the
+//! Each flag can also be set by the environment variable named in its help. Flatten [`ManagerArgs`] into the
 //! operator's own arguments:
 //!
 //! ```
@@ -17,22 +17,22 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use crate::error::ManagerError;
 
-/// How the manager runs: addresses, certificates, leader election, namespaces, logs.
+/// Configuration of the manager: bind addresses, certificates, leader election, namespaces, logging.
 ///
-/// `Default` is what an empty command line gives, whatever the environment says.
+/// `Default` equals parsing an empty command line in an empty environment.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "Manager")]
 pub struct ManagerArgs {
-    /// Run controllers in one process at a time, the one that holds the lease.
+    /// Enable leader election; only the process that holds the lease runs controllers.
     #[arg(long, env, default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, action = ArgAction::Set)]
     pub leader_elect: bool,
 
-    /// Namespace of the lease; by default the one the process runs in.
+    /// Namespace of the leader election lease; defaults to the namespace the process runs in.
     #[arg(long, env, value_name = "NAMESPACE")]
     pub leader_election_namespace: Option<String>,
 
-    /// Namespaces to watch, separated by commas; all of them when empty.
+    /// Namespaces to watch, separated by commas; all namespaces when empty.
     #[arg(
         long,
         env = "WATCH_NAMESPACE",
@@ -42,70 +42,70 @@ pub struct ManagerArgs {
     )]
     pub watch_namespace: String,
 
-    /// Address of the metrics endpoint, such as `:8443`; `0` for none.
+    /// Address the metrics endpoint binds to, such as `:8443`; `0` disables it.
     #[arg(long, env, value_name = "ADDRESS", default_value = "0")]
     pub metrics_bind_address: String,
 
-    /// Serve metrics over HTTPS, to clients that Kubernetes lets read them.
+    /// Serve metrics over HTTPS, with authentication and authorization by the API server.
     #[arg(long, env, default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, action = ArgAction::Set)]
     pub metrics_secure: bool,
 
-    /// Folder with the metrics endpoint's certificate; without one it signs its own.
+    /// Directory of the metrics server certificate; a self-signed one is generated when unset.
     #[arg(long, env, value_name = "FOLDER")]
     pub metrics_cert_path: Option<PathBuf>,
 
-    /// File name of the metrics endpoint's certificate.
+    /// File name of the metrics server certificate.
     #[arg(long, env, value_name = "FILE", default_value = "tls.crt")]
     pub metrics_cert_name: String,
 
-    /// File name of the metrics endpoint's key.
+    /// File name of the metrics server key.
     #[arg(long, env, value_name = "FILE", default_value = "tls.key")]
     pub metrics_cert_key: String,
 
-    /// Address of the health probes, such as `:8081`; `0` for none.
+    /// Address the health probe endpoint binds to, such as `:8081`; `0` disables it.
     #[arg(long, env, value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
 
-    /// Serve the operator's webhooks. Without them it runs where nobody can reach it, such as on a developer's machine.
+    /// Serve the operator's webhooks; set to false where the API server cannot reach the process, such as in development.
     #[arg(long, env = "ENABLE_WEBHOOKS", default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, action = ArgAction::Set)]
     pub enable_webhooks: bool,
 
-    /// Folder with the webhook server's certificate.
+    /// Directory of the webhook server certificate.
     #[arg(long, env, value_name = "FOLDER")]
     pub webhook_cert_path: Option<PathBuf>,
 
-    /// File name of the webhook server's certificate.
+    /// File name of the webhook server certificate.
     #[arg(long, env, value_name = "FILE", default_value = "tls.crt")]
     pub webhook_cert_name: String,
 
-    /// File name of the webhook server's key.
+    /// File name of the webhook server key.
     #[arg(long, env, value_name = "FILE", default_value = "tls.key")]
     pub webhook_cert_key: String,
 
-    /// Service of the webhooks; with it, the manager makes their certificate itself.
+    /// Service in front of the webhooks; when set, the manager issues and rotates their certificate itself.
     #[arg(long, env, value_name = "SERVICE")]
     pub webhook_cert_service: Option<String>,
 
-    /// Secret in which the manager keeps a certificate that it makes itself.
+    /// Secret that stores the certificate issued by the manager.
     #[arg(long, env, value_name = "SECRET", default_value = "webhook-server-cert")]
     pub webhook_cert_secret: String,
 
-    /// Port of the webhook server.
+    /// Port the webhook server binds to.
     #[arg(long, env, value_name = "PORT", default_value_t = 9443)]
     pub webhook_port: u16,
 
-    /// Offer HTTP/2 on the metrics and webhook servers, for which rbuilder's feature `http2` has to be turned on.
+    /// Enable HTTP/2 on the metrics and webhook servers; requires rbuilder's feature `http2`.
     #[arg(long, env = "ENABLE_HTTP2", default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, action = ArgAction::Set)]
     pub enable_http2: bool,
 
-    /// What to log: a level, or a filter such as `info,kube=debug`; `info` by default. `RUST_LOG` goes first.
+    /// Log level, or a filter such as `info,kube=debug`; defaults to `info`. `RUST_LOG` takes precedence.
     #[arg(long, alias = "zap-log-level", env, value_name = "LEVEL")]
     pub log_level: Option<String>,
 
-    /// How to log: lines for people, or JSON.
+    /// Log format.
     #[arg(
         long,
         alias = "zap-encoder",
@@ -116,24 +116,24 @@ pub struct ManagerArgs {
     )]
     pub log_format: LogFormat,
 
-    /// Makes `debug` the level where none is given. For manifests that were written for zap.
+    /// Defaults the log level to `debug`. Accepted for compatibility with zap's flags.
     #[arg(long, hide = true, default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, action = ArgAction::Set)]
     pub zap_devel: bool,
 
-    /// Accepted for manifests that were written for zap, and without effect: errors come with their causes.
+    /// Has no effect: errors are logged with their causes. Accepted for compatibility with zap's flags.
     #[arg(long, hide = true, value_name = "LEVEL")]
     pub zap_stacktrace_level: Option<String>,
 
-    /// Accepted for manifests that were written for zap, and without effect: times are RFC 3339.
+    /// Has no effect: timestamps are RFC 3339. Accepted for compatibility with zap's flags.
     #[arg(long, hide = true, value_name = "FORMAT")]
     pub zap_time_encoding: Option<String>,
 }
 
-/// The shape of log lines.
+/// The format of log lines.
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Lines for people.
+    /// Human-readable lines.
     #[default]
     #[value(alias = "console")]
     Text,
@@ -142,7 +142,7 @@ pub enum LogFormat {
 }
 
 impl ManagerArgs {
-    /// The namespaces to watch; empty for all.
+    /// Returns the namespaces to watch; empty means all of them.
     pub fn namespaces(&self) -> Vec<String> {
         let names = self
             .watch_namespace
@@ -155,7 +155,7 @@ impl ManagerArgs {
         names
     }
 
-    /// Refuses what this build cannot do.
+    /// Rejects flags that this build does not support.
     pub(crate) fn check(&self, has_http2: bool) -> Result<(), ManagerError> {
         if self.enable_http2 && !has_http2 {
             return Err(ManagerError::Flag {
@@ -169,7 +169,7 @@ impl ManagerArgs {
         Ok(())
     }
 
-    /// The defaults, with nothing bound to a port: several managers can run side by side in a test.
+    /// Returns the defaults with all servers disabled, so that several managers can run in one test process.
     pub fn for_tests() -> Self {
         Self {
             health_probe_bind_address: "0".to_owned(),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_written_as_in_kubebuilders_manifests() {
+    fn flags_of_kubebuilders_manifests_are_accepted() {
         check("--leader-elect", |args| args.leader_elect = true);
         check("--leader-elect=true", |args| args.leader_elect = true);
         check("--leader-elect=false", |_| {});
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn zaps_flags_are_understood() {
+    fn zap_flags_are_accepted() {
         for level in ["debug", "info", "error", "panic", "1", "5"] {
             for flag in ["--zap-log-level", "--log-level"] {
                 check(&format!("{flag}={level}"), |args| {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_is_refused_with_its_flag() {
+    fn an_invalid_value_is_an_error_that_names_the_flag() {
         for line in [
             "--leader-elect=yes please",
             "--webhook-port=70000",
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn http2_is_refused_by_a_build_without_it() {
+    fn http2_is_an_error_in_a_build_without_it() {
         assert!(parse("--enable-http2=false").check(false).is_ok());
         assert!(parse("--enable-http2").check(true).is_ok());
         assert_eq!(
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_does_not_swallow_the_next_word() {
+    fn a_boolean_flag_does_not_consume_the_next_argument() {
         assert_eq!(
             parse("--metrics-secure --leader-elect=false"),
             ManagerArgs::default()
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_are_none_one_or_several() {
+    fn namespaces_are_parsed_from_a_list() {
         for (flag, expected) in [("", vec![]), ("a", vec!["a"]), ("b,a,,a", vec!["a", "b"])] {
             assert_eq!(
                 parse(&format!("--watch-namespace={flag}")).namespaces(),

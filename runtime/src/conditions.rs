@@ -1,7 +1,7 @@
-//! Conditions in a status: the list that says how an object is doing, one entry per type.
+//! Status conditions, following the Kubernetes API conventions.
 //!
-//! [`set`] keeps the rules that readers of conditions count on: one condition per type, and a
-//! `lastTransitionTime` that moves only when the status does.
+//! [`set`] maintains what clients rely on: one condition per type, and a `lastTransitionTime` that changes only when the
+//! status of the condition does.
 //!
 //! ```
 //! use rbuilder::conditions::{self, Status};
@@ -23,12 +23,12 @@ pub enum Status {
     True,
     /// The condition does not hold.
     False,
-    /// Nothing is known yet.
+    /// The state of the condition cannot be determined.
     Unknown,
 }
 
 impl Status {
-    /// As it stands in the object.
+    /// Returns the value in the condition's `status` field.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -44,14 +44,14 @@ impl From<bool> for Status {
     }
 }
 
-/// A condition in the making; see [`new`].
+/// Builds a condition; see [`new`].
 #[derive(Clone, Debug)]
-#[must_use = "hand it to `conditions::set`"]
+#[must_use = "pass it to `conditions::set`"]
 pub struct Builder(Condition);
 
-/// A condition of type `type_` that became `status` now, because of `reason` (one CamelCase word).
+/// Creates a condition of type `type_` with `lastTransitionTime` set to now. `reason` is one CamelCase word.
 ///
-/// `status` may be a `bool`. The message is empty and the observed generation absent until said.
+/// `status` may be a `bool`. The message is empty and the observed generation unset by default.
 pub fn new(type_: impl Into<String>, status: impl Into<Status>, reason: impl Into<String>) -> Builder {
     Builder(Condition {
         type_: type_.into(),
@@ -64,13 +64,13 @@ pub fn new(type_: impl Into<String>, status: impl Into<Status>, reason: impl Int
 }
 
 impl Builder {
-    /// What a person should know.
+    /// Sets the human-readable message.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.0.message = message.into();
         self
     }
 
-    /// The condition was made looking at this generation of `object`.
+    /// Sets `observedGeneration` to the generation of `object`.
     pub fn observed(mut self, object: &impl Resource) -> Self {
         self.0.observed_generation = object.meta().generation;
         self
@@ -83,49 +83,49 @@ impl From<Builder> for Condition {
     }
 }
 
-/// Puts `condition` in place of the one of the same type, or at the end.
+/// Replaces the condition of the same type, or appends `condition`. Returns `true` if the list changed.
 ///
-/// Where the status stays, so does the earlier `lastTransitionTime`. Returns whether anything changed.
+/// If the status is unchanged, the previous `lastTransitionTime` is kept.
 pub fn set(conditions: &mut Vec<Condition>, condition: impl Into<Condition>) -> bool {
     let mut condition = condition.into();
-    let Some(present) = conditions
+    let Some(existing) = conditions
         .iter_mut()
-        .find(|present| present.type_ == condition.type_)
+        .find(|existing| existing.type_ == condition.type_)
     else {
         conditions.push(condition);
         return true;
     };
-    if present.status == condition.status {
-        condition.last_transition_time = present.last_transition_time.clone();
+    if existing.status == condition.status {
+        condition.last_transition_time = existing.last_transition_time.clone();
     }
-    let changed = *present != condition;
-    *present = condition;
+    let changed = *existing != condition;
+    *existing = condition;
     changed
 }
 
-/// Takes the condition of this type out. Returns whether there was one.
+/// Removes the condition of this type. Returns `true` if there was one.
 pub fn remove(conditions: &mut Vec<Condition>, type_: &str) -> bool {
     let before = conditions.len();
     conditions.retain(|condition| condition.type_ != type_);
     conditions.len() != before
 }
 
-/// The condition of this type.
+/// Returns the condition of this type.
 pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 
-/// Whether there is a condition of this type, and it is `True`.
+/// Returns `true` if there is a condition of this type with status `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     has_status(conditions, type_, Status::True)
 }
 
-/// Whether there is a condition of this type, and it is `False`.
+/// Returns `true` if there is a condition of this type with status `False`.
 pub fn is_false(conditions: &[Condition], type_: &str) -> bool {
     has_status(conditions, type_, Status::False)
 }
 
-/// Whether there is a condition of this type, and it has this status.
+/// Returns `true` if there is a condition of this type with this status.
 pub fn has_status(conditions: &[Condition], type_: &str, status: Status) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == status.as_str())
 }
@@ -147,7 +147,7 @@ mod tests {
         at(second, new("Available", status, "Reconciling").message(message))
     }
 
-    /// What `set` makes of a list that holds `before`: changed?, transition second, message.
+    /// Checks the result of `set` on a list that holds `before`: changed, second of the transition, message.
     fn check(before: Condition, after: Condition, expected: (bool, i64, &str)) {
         let mut conditions = vec![before];
         let changed = set(&mut conditions, after);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_transition_time_moves_only_with_the_status() {
+    fn the_transition_time_changes_only_with_the_status() {
         use Status::{True, Unknown};
         check(available(1, True, "a"), available(2, True, "a"), (false, 1, "a"));
         check(available(1, True, "a"), available(2, True, "b"), (true, 1, "b"));

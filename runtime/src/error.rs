@@ -1,9 +1,9 @@
-//! What can go wrong, for people and for the controller that decides whether to try again.
+//! Error types.
 //!
-//! [`Error`] carries any error, so that `?` works on everything a reconciler calls; the cause stays reachable
-//! by type through [`Error::downcast_ref`]. It adds the two things a controller must know: whether trying
-//! again can help ([`Error::terminal`]), and whether the cause is a conflict that the next try resolves.
-//! Failures of the runtime itself are typed: [`ManagerError`] and [`OwnershipError`].
+//! [`Error`] wraps any error, so that `?` works on everything a reconcile function calls; the cause stays accessible
+//! by type through [`Error::downcast_ref`]. It also tells a controller whether to retry: a terminal error
+//! ([`Error::terminal`]) is not retried, and a conflict is retried without being reported as a failure.
+//! Failures of the library itself are typed: [`ManagerError`] and [`OwnershipError`].
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,27 +11,27 @@ use std::time::Duration;
 
 use crate::Action;
 
-/// What reconcilers, and most of this library, return.
+/// The result type of reconcile functions and of most of this library.
 ///
-/// The defaults make the usual signature short: `async fn reconcile(…) -> Result`.
+/// The default type parameters make the usual signature short: `async fn reconcile(…) -> Result`.
 pub type Result<T = Action, E = Error> = std::result::Result<T, E>;
 
 /// A boxed error of any type.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// Any error, with what a controller needs to know about it.
+/// An error of any type, marked as terminal or retryable.
 ///
-/// Every `std::error::Error` turns into it through `?`. It does not implement `std::error::Error` itself (the
-/// two exclude each other); where one is asked for, `?` turns it into a `Box<dyn Error>`.
+/// `?` converts every `std::error::Error` into it. It does not implement `std::error::Error` itself, because a type
+/// cannot have both properties; `?` also converts it into a `Box<dyn Error>`.
 ///
-/// `Debug` prints the message and its causes, so a `main` that returns it says what happened.
+/// `Debug` prints the message and its causes, so a `main` that returns it reports both.
 pub struct Error {
     cause: BoxError,
     terminal: bool,
 }
 
 impl Error {
-    /// An error from anything that is an error, a message, or a boxed error such as `anyhow::Error`.
+    /// Creates an error from another error, a message, or a boxed error such as `anyhow::Error`.
     pub fn new(cause: impl Into<BoxError>) -> Self {
         let cause = cause.into();
         match cause.downcast::<Carried>() {
@@ -43,7 +43,7 @@ impl Error {
         }
     }
 
-    /// An error that trying again cannot cure: the object is reconciled again only when it changes.
+    /// Creates an error that retrying cannot fix: the object is reconciled again only when it changes.
     pub fn terminal(cause: impl Into<BoxError>) -> Self {
         Self {
             terminal: true,
@@ -51,21 +51,21 @@ impl Error {
         }
     }
 
-    /// Whether the error was made with [`Error::terminal`].
+    /// Returns `true` if the error was created with [`Error::terminal`].
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Whether somewhere among the causes is the API server's "this object has been modified" (409 Conflict).
+    /// Returns `true` if one of the causes is the API server's "the object has been modified" (409 Conflict).
     ///
-    /// Such an error only says that the cache was behind; the next try reads the newer object.
+    /// Such an error only means that the cache lagged behind; the next attempt reads the newer object.
     pub fn is_conflict(&self) -> bool {
         self.causes().filter_map(|cause| cause.downcast_ref::<kube::Error>()).any(
             |error| matches!(error, kube::Error::Api(status) if status.is_conflict() && !status.is_already_exists()),
         )
     }
 
-    /// The cause, when it is a `T`.
+    /// Returns the cause if it is of type `T`.
     pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
         self.cause.downcast_ref()
     }
@@ -77,7 +77,7 @@ impl Error {
 }
 
 impl fmt::Display for Error {
-    /// The message; with `{:#}`, followed by the messages of its causes that it does not already contain.
+    /// Writes the message; with `{:#}`, also the messages of its causes that it does not already contain.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said = self.cause.to_string();
         f.write_str(&said)?;
@@ -118,7 +118,7 @@ impl From<Error> for Box<dyn StdError> {
     }
 }
 
-/// An [`Error`] on its way through a `Box<dyn Error>`; [`Error::new`] takes it out again.
+/// An [`Error`] inside a `Box<dyn Error>`; [`Error::new`] unwraps it.
 struct Carried(Error);
 
 impl fmt::Debug for Carried {
@@ -139,56 +139,56 @@ impl StdError for Carried {
     }
 }
 
-/// Why a manager did not start, or stopped by itself.
+/// The error that a manager failed to start with, or stopped with.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
-    /// Two controllers have the same name; names are metric labels and field managers.
+    /// Two controllers have the same name. Names must be unique because they are metric labels and field managers.
     #[error("duplicate controller name `{0}`; rename one of them with `.named(…)`")]
     DuplicateController(String),
 
-    /// A flag has a value that the manager cannot work with.
+    /// A flag has an invalid value.
     #[error("invalid value `{value}` for --{flag}: {reason}")]
     Flag {
         /// The flag's long name.
         flag: &'static str,
-        /// What was given.
+        /// The value found.
         value: String,
-        /// What is wrong, and what to write instead.
+        /// The problem, and the values expected.
         reason: String,
     },
 
-    /// An environment variable has a value that the manager cannot work with.
+    /// An environment variable has an invalid value.
     #[error("invalid value `{value}` for environment variable {variable}: {reason}")]
     Environment {
         /// The variable's name.
         variable: &'static str,
-        /// What it is set to.
+        /// The value found.
         value: String,
-        /// What is wrong, and what to write instead.
+        /// The problem, and the values expected.
         reason: String,
     },
 
-    /// Neither a kubeconfig nor a pod's service account says which cluster this is about.
+    /// There is neither a kubeconfig nor a pod's service account to find the cluster with.
     #[error(
         "no cluster configuration found; set KUBECONFIG to the path of a kubeconfig, or run in a pod: {0}"
     )]
     NoCluster(#[from] kube::config::InferConfigError),
 
-    /// A server that the flags ask for cannot be started.
+    /// A server enabled by the flags failed to start.
     #[error("failed to start {server}: {reason}")]
     Server {
-        /// Which one, such as `the metrics server`.
+        /// The server, such as `the metrics server`.
         server: &'static str,
-        /// Why; names the flag, and the address or file.
+        /// The cause, with the flag and the address or file.
         reason: String,
     },
 
-    /// Webhooks cannot be served as they were added.
+    /// The webhooks added to the manager are invalid: a bad or duplicate path, or contradictory conversions.
     #[error("{0}")]
     Webhook(String),
 
-    /// A watch never delivered its first list.
+    /// A cache did not sync in time. No controller was started.
     #[error(
         "timed out after {} s waiting for the cache of {kind} to sync; last error: {last_error}",
         timeout.as_secs()
@@ -196,44 +196,44 @@ pub enum ManagerError {
     CacheSync {
         /// Kind and API version, such as `Memcached (cache.example.com/v1alpha1)`.
         kind: String,
-        /// How long the manager waited.
+        /// The timeout; see [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
         timeout: Duration,
-        /// What the watch ran into, such as a missing CRD or a missing permission.
+        /// The last error of the watch, such as a missing CRD or a missing permission.
         last_error: String,
     },
 
-    /// A part of the manager ended, by an error or a panic, while it should have run.
+    /// A component of the manager failed, panicked or exited before it was asked to.
     #[error("{part} stopped: {reason}")]
     Part {
-        /// Which part, such as `controller memcached` or `health probes`.
+        /// The component, such as `controller memcached` or `cache of Deployment (apps/v1)`.
         part: String,
-        /// Why.
+        /// The error or panic message.
         reason: String,
     },
 
-    /// Reconciles were still running when the grace period ended; they were abandoned.
+    /// Reconciles or tasks were still running when the grace period ended, and were cancelled.
     #[error("{parts} did not stop within the grace period of {} s", grace.as_secs())]
     GracePeriod {
-        /// Which parts, separated by commas.
+        /// The components, separated by commas.
         parts: String,
-        /// How long the manager waited.
+        /// The grace period; see [`grace_period`](crate::Manager::grace_period).
         grace: Duration,
     },
 
-    /// The durations of the leader election do not fit together.
+    /// The durations of leader election are inconsistent.
     #[error("invalid leader election settings: {0}")]
     LeaseTimes(String),
 
-    /// Another process holds the lease now; this one must not go on.
+    /// The lease could not be renewed in time or is held by another process.
     #[error("leader election lost: {0}")]
     LeaderElectionLost(String),
 }
 
-/// Why an object cannot be applied or created as owned by another one.
+/// The error of applying or creating an object with an owner that it cannot have.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnershipError {
-    /// The object is there, and another controller owns it.
+    /// The object exists and has another controller.
     #[error("{object} is already owned by {owner}; it was not changed")]
     AlreadyOwned {
         /// Kind, namespace and name of the object.
@@ -242,8 +242,8 @@ pub enum OwnershipError {
         owner: String,
     },
 
-    /// The object is there, and belongs to an owner of the same kind and name with another uid: one that was deleted
-    /// and created again. The garbage collector deletes what the deleted one owned; a retry succeeds after that.
+    /// The object exists and is owned by an object of the same kind and name but another uid: one that was deleted and
+    /// created again. The garbage collector deletes what the deleted one owned; a retry succeeds after that.
     #[error(
         "{object} is owned by a deleted {owner} with uid {uid}; it was not changed, and can be created again once the \
          garbage collector has deleted it"
@@ -257,16 +257,16 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The object is there, and whoever made it, its controller is not the owner.
+    /// The object exists, and the owner is not its controller; it may have none.
     #[error("{object} already exists and is not controlled by {owner}; it was not changed")]
     NotOwned {
         /// Kind, namespace and name of the object.
         object: String,
-        /// Kind, namespace and name of who was to own it.
+        /// Kind, namespace and name of the intended owner.
         owner: String,
     },
 
-    /// Owner and object are in two namespaces, or a cluster-wide object would be owned by a namespaced one.
+    /// Owner and object are in different namespaces, or a namespaced owner would own a cluster-scoped object.
     #[error("{owner} cannot own {object}: an owner must be cluster-scoped or in the same namespace")]
     Scope {
         /// Kind, namespace and name of the object.
@@ -297,7 +297,7 @@ mod tests {
     struct Wrapped(#[source] kube::Error);
 
     #[test]
-    fn question_mark_takes_any_error_and_keeps_its_type() {
+    fn question_mark_converts_any_error_and_keeps_its_type() {
         fn fails() -> Result<()> {
             Err(serde_json::from_str::<u8>("x").unwrap_err())?
         }
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_found_below_the_users_own_errors() {
+    fn conflicts_are_found_in_the_causes_of_custom_errors() {
         let gone = kube::Error::Api(
             kube::core::Status::failure("gone", "NotFound")
                 .with_code(404)
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_form_names_each_cause_once() {
+    fn the_alternate_form_contains_each_cause_once() {
         let error = Error::from(Wrapped(conflict()));
         assert_eq!(format!("{error}"), "cannot scale");
         let long = format!("{error:#}");

@@ -1,4 +1,4 @@
-//! Kubernetes events, sent beside the reconcile: a slow or refusing API server never holds one up.
+//! Kubernetes events, sent in the background so that a slow API server does not delay a reconcile.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 
 use crate::metrics::Counter;
 
-/// How many events may wait; more are dropped, and said to be.
+/// Number of events that may be queued; further ones are dropped with a warning.
 const CAPACITY: usize = 1000;
 
-/// Hands events to a publisher. Clones share it.
+/// Queues events for a publisher. Clones share the queue.
 #[derive(Clone)]
 pub(crate) struct EventSender {
     waiting: mpsc::Sender<(Event, ObjectReference)>,
@@ -20,12 +20,12 @@ pub(crate) struct EventSender {
 }
 
 impl EventSender {
-    /// Hands the event over, or counts and drops it with a warning when too many are waiting.
+    /// Queues the event, or drops it with a warning and counts it when the queue is full.
     pub(crate) fn send(&self, event: Event, regarding: ObjectReference) {
-        if let Err(refused) = self.waiting.try_send((event, regarding)) {
+        if let Err(error) = self.waiting.try_send((event, regarding)) {
             self.dropped.inc();
             let (mpsc::error::TrySendError::Full((event, _)) | mpsc::error::TrySendError::Closed((event, _))) =
-                refused;
+                error;
             tracing::warn!(
                 reason = event.reason,
                 "event dropped, too many events are waiting to be sent"
@@ -34,8 +34,8 @@ impl EventSender {
     }
 }
 
-/// A sender, and the publisher that ends once `stop` has resolved and what was handed over is sent.
-pub(crate) fn channel(
+/// Creates a sender and its publisher, which exits once `stop` has resolved and the queued events are sent.
+pub(crate) fn new_event_channel(
     client: Client,
     reporter: Reporter,
     dropped: Counter,
@@ -49,7 +49,7 @@ pub(crate) fn channel(
             let next = tokio::select! {
                 next = waiting.recv() => next,
                 () = &mut stop => {
-                    // No new ones; the loop goes on with those that are waiting.
+                    // Accept no new events; the loop goes on with the queued ones.
                     waiting.close();
                     continue;
                 }
@@ -84,14 +84,14 @@ mod tests {
         }
     }
 
-    /// The publisher is never polled here, as if the API server did not answer.
+    /// The publisher is never polled here, as if the API server did not respond.
     #[tokio::test]
-    async fn a_server_that_does_not_answer_costs_events_and_no_time() {
+    async fn events_are_dropped_without_blocking_when_the_server_does_not_respond() {
         let metrics = Metrics::new();
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = Client::try_from(nowhere).unwrap();
         let dropped = metrics.events_dropped("memo");
-        let (sender, publisher) = channel(
+        let (sender, publisher) = new_event_channel(
             client,
             Reporter::from("memo"),
             dropped.clone(),

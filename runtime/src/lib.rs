@@ -1,12 +1,12 @@
-//! The library that Kubernetes operators in Rust run on.
+//! A library for building Kubernetes operators in Rust.
 //!
-//! A [`Manager`] runs [`Controller`]s: values made of a reconcile function and a state. A reconcile gets the
-//! object from a cache, and a [`Ctx`] with what it usually does to the cluster; an [`Action`] or an [`Error`]
-//! it returns decides when it runs again. kube's own types stay in sight: everything here can be left for
-//! [`kube`] at any point.
+//! A [`Manager`] runs [`Controller`]s, each made of a reconcile function and shared state. The reconcile function
+//! receives the object from a cache and a [`Ctx`] with the common operations on the cluster; the [`Action`] or
+//! [`Error`] it returns decides when the object is reconciled again. The library builds on [`kube`] and exposes its
+//! types, so any part of an operator can use kube directly.
 //!
-//! # A whole operator
-//! It keeps one ConfigMap per `Greeting` as the object asks for, and says so in a condition:
+//! # A complete operator
+//! It maintains one ConfigMap per `Greeting` and reports the result in a condition:
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;
@@ -19,35 +19,36 @@
 //! use rbuilder::{Action, Controller, CrdSchema, Ctx, Error, Manager, ManagerArgs, Result, rbac};
 //! use serde::{Deserialize, Serialize};
 //!
-//! /// What is wanted. `rbuilder manifests` makes the CRD of it.
+//! /// GreetingSpec defines the desired state of Greeting.
 //! #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
 //! #[kube(group = "example.com", version = "v1alpha1", kind = "Greeting", namespaced, status = "GreetingStatus")]
 //! struct GreetingSpec {
-//!     /// Who is greeted.
+//!     /// whom is the name to greet.
 //!     #[kube(validation(min_length = 1, max_length = 63), default = "world")]
 //!     whom: String,
 //! }
 //!
-//! /// What was found.
+//! /// GreetingStatus defines the observed state of Greeting.
 //! #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default)]
 //! struct GreetingStatus {
+//!     /// conditions represent the current state of the Greeting resource.
 //!     #[serde(default)]
 //!     #[kube(list_type = "map", list_map_keys = ["type"])]
 //!     conditions: Vec<Condition>,
 //! }
 //!
-//! /// What reconciles need beside the object: clients, settings.
+//! /// State shared by all reconciles: settings, clients of other services.
 //! struct State {
 //!     word: String,
 //! }
 //!
-//! /// Called when a `Greeting` or its ConfigMap has changed. `rbuilder manifests` makes the role of its markers.
+//! /// Reconciles a Greeting when it or its ConfigMap changes. `rbuilder manifests` generates the role from the markers.
 //! #[rbac(groups = "example.com", resources = "greetings", verbs = "get;list;watch")]
 //! #[rbac(groups = "example.com", resources = "greetings/status", verbs = "get;patch")]
 //! #[rbac(groups = "", resources = "configmaps", verbs = "get;list;watch;create;patch")]
 //! async fn reconcile(greeting: Arc<Greeting>, ctx: Ctx<State>) -> Result {
 //!     if greeting.spec.whom.contains('\n') {
-//!         // Trying again cannot help; a change of the object can.
+//!         // Retrying cannot help until the object changes.
 //!         return Err(Error::terminal("`whom` must be one line"));
 //!     }
 //!     let mut map = ConfigMap::default();
@@ -67,7 +68,7 @@
 //! struct Args {
 //!     #[command(flatten)]
 //!     manager: ManagerArgs,
-//!     /// The word of greeting.
+//!     /// Greeting to use.
 //!     #[arg(long, env, default_value = "Hello")]
 //!     word: String,
 //! }
@@ -83,29 +84,29 @@
 //! }
 //! ```
 //!
-//! `rbuilder init` and `rbuilder create api` write such a project, with the manifests to deploy it.
+//! `rbuilder init` and `rbuilder create api` scaffold such a project, with the manifests to deploy it.
 //!
-//! # Where things are
-//! | to | look at |
+//! # Overview
+//! | task | items |
 //! |---|---|
-//! | describe a kind | [`CrdSchema`], and its permissions: [`rbac`] |
-//! | reconcile it | [`Controller`], [`Ctx`], [`Action`]; [`Error`] for what goes wrong; [`ObjectRef`] for objects that are gone |
-//! | hear of changes | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for what happens outside the cluster |
-//! | read without asking | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
-//! | say how it is | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
-//! | be asked before it is stored | [`Webhook`], [`Denied`]; the marker [`webhook`](macro@webhook) |
-//! | run it | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] for why it ended |
-//! | run something beside it | [`Task`], [`Controller::on_every_replica`] |
-//! | count | [`metrics`]: what is counted, and metrics of the operator's own |
-//! | test it | behind features of their names: `testing` for a manager beside a test, and for checks that need no cluster; `fake` for an API server inside of the test; `envtest` for etcd and kube-apiserver |
+//! | define a kind | [`CrdSchema`], and its permissions: [`rbac`] |
+//! | reconcile objects | [`Controller`], [`Ctx`], [`Action`]; [`Error`]; [`ObjectRef`] for deleted objects |
+//! | watch other objects | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for events from outside the cluster |
+//! | read from the cache | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
+//! | report status | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
+//! | validate, default and convert objects | [`Webhook`], [`Denied`]; the marker [`webhook`](macro@webhook) |
+//! | run the operator | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] |
+//! | run other tasks in the same process | [`Task`], [`Controller::on_every_replica`] |
+//! | expose metrics | [`metrics`]: built-in metrics, and metrics of the operator's own |
+//! | test the operator | behind features of the same names: `testing` for running a manager in a test and for checks without a cluster; `fake` for an API server in the test process; `envtest` for etcd and kube-apiserver |
 //!
-//! # What happens when
-//! - A reconcile fails or panics: it is logged as one line, counted, and tried again after 5 ms, then 10 ms, up
-//!   to 1000 s, until it succeeds. Other objects do not wait for it.
-//! - SIGTERM or SIGINT: no reconcile starts any more, those that run have 30 s, the lease is given up, the
-//!   process ends with status 0. A second signal ends it at once, with status 1.
-//! - The lease is lost, a server or a watch ends: all stop, and [`Manager::start`] returns an error that names
-//!   the part. `main` should return it, so that the process ends with status 1 and is started again.
+//! # Failures and shutdown
+//! - When a reconcile fails or panics, the failure is logged in one line and counted, and the object is requeued after
+//!   5 ms, then 10 ms, doubling up to 1000 s, until it succeeds. Other objects are not delayed.
+//! - On SIGTERM or SIGINT no new reconcile starts, running ones have 30 s to finish, the lease is released, and the
+//!   process exits with status 0. A second signal makes it exit immediately with status 1.
+//! - When the lease is lost, or a server or watch stops unexpectedly, everything stops and [`Manager::start`] returns an
+//!   error that names the component. `main` should return it, so that the process exits with status 1 and is restarted.
 
 mod action;
 mod args;
@@ -120,10 +121,11 @@ mod leader_election;
 mod logging;
 mod manager;
 pub mod metrics;
+mod metrics_server;
 mod object;
 mod phase;
 pub mod predicate;
-#[allow(missing_docs)] // for the derive, not for people
+#[allow(missing_docs)] // used by the derive only
 #[doc(hidden)]
 pub mod private;
 mod probes;
@@ -138,14 +140,14 @@ mod tls;
 pub mod trigger;
 pub mod webhook;
 
-/// What the code that [`CrdSchema`] writes calls.
+/// Items used by the code that [`CrdSchema`] generates.
 #[doc(hidden)]
 pub use private as __private;
 
 /// Implements [`schemars::JsonSchema`] for an API type, as a structural schema that the API server accepts.
 ///
-/// It stands in the place of `schemars::JsonSchema` among the derives of a kind and of every type in it. Names
-/// and presence are serde's; what a value may be, markers say:
+/// Use it instead of `schemars::JsonSchema` on a kind's spec and on every type in it. Field names and presence follow
+/// serde; markers constrain the values:
 ///
 /// ```
 /// use rbuilder::CrdSchema;
@@ -160,12 +162,15 @@ pub use private as __private;
 /// }
 /// ```
 ///
-/// A marker that is unknown, misplaced or contradicts the type is a compile error at its place; `rbuilder
-/// manifests` says the same in the same words. What only the finished schema can show (a type that contains
-/// itself, a field that is too narrow for its default) panics when the schema is asked for.
+/// A marker that is unknown, misplaced or contradicts the type is a compile error at the marker; `rbuilder
+/// manifests` reports the same message.
+///
+/// # Panics
+/// The generated code panics when the schema is built and turns out to be invalid as a whole: a type that contains
+/// itself, or a default that its field does not accept.
 pub use rbuilder_derive::CrdSchema;
 
-/// Says which permissions the code it stands on needs; `rbuilder manifests` makes the roles of it.
+/// Declares the permissions that the annotated code needs; `rbuilder manifests` generates roles from it.
 ///
 /// ```
 /// #[rbuilder::rbac(groups = "apps", resources = "deployments", verbs = "get;list;watch;create;patch")]
@@ -173,11 +178,11 @@ pub use rbuilder_derive::CrdSchema;
 /// async fn reconcile() {}
 /// ```
 ///
-/// The item stays as it is. A rule that the API server would refuse, or that allows nothing, is a compile error.
+/// The item itself is unchanged. A rule that the API server would reject, or that grants nothing, is a compile error.
 pub use rbuilder_derive::rbac;
 
-/// Says where and about what the API server calls the function it stands on; `rbuilder manifests` makes the webhook
-/// configurations of it.
+/// Declares an admission webhook served by the annotated function; `rbuilder manifests` generates the webhook
+/// configurations from it.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -195,19 +200,19 @@ pub use rbuilder_derive::rbac;
 /// async fn validate(new: &Pod, old: Option<&Pod>) {}
 /// ```
 ///
-/// Group, version, resource, path and name follow from the first parameter that is a kind: the struct that kube makes
-/// of a spec, or one of Kubernetes' own, behind references, `Arc`, `Box`, `Option` or in an `AdmissionRequest`. So the
-/// first function above is called at `/mutate--v1-pod`, as controller-runtime has it, and is listed as `mpod-v1.kb.io`.
-/// Each of them can be given as an argument instead.
+/// Group, version, resource, path and name default to those of the first parameter whose type is a kind: a struct that
+/// kube derives from a spec, or one of Kubernetes' own types, possibly behind a reference, `Arc`, `Box`, `Option` or in
+/// an `AdmissionRequest`. The first function above is served at `/mutate--v1-pod`, as in controller-runtime, and listed
+/// as `mpod-v1.kb.io`. Arguments override each of them.
 ///
-/// The function stays as it is. An argument that the API server would refuse is a compile error.
+/// The function itself is unchanged. An argument that the API server would reject is a compile error.
 pub use rbuilder_derive::webhook;
 
 pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};
-pub use controller::{ByMap, ByOwner, Controller, Maps, MapsLate, Watch};
-pub use ctx::{Ctx, Watching, Written, set_controller_reference};
+pub use controller::{ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watching};
+pub use ctx::{Ctx, Written, set_controller_reference};
 pub use error::{BoxError, Error, ManagerError, OwnershipError, Result};
 pub use manager::Manager;
 pub use object::{DynamicKind, Object, Scope, Watchable};
@@ -221,12 +226,12 @@ pub use rbuilder_testing::envtest;
 #[cfg(feature = "fake")]
 pub use rbuilder_testing::fake;
 
-/// The samples of the guide, compiled with the documentation's.
+/// Compiles the samples of the controller guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/controllers.md")]
 struct Guide;
 
-/// Those of the guide to tests, which need what is behind features.
+/// Compiles the samples of the testing guide, which need optional features.
 #[cfg(all(doctest, feature = "envtest", feature = "fake"))]
 #[doc = include_str!("../../docs/testing.md")]
 struct TestingGuide;

@@ -1,4 +1,4 @@
-//! Log lines on standard error, unless the operator has set up its own.
+//! Logging to standard error, unless the operator has installed a subscriber of its own.
 
 use std::io::IsTerminal;
 
@@ -8,62 +8,63 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::args::{LogFormat, ManagerArgs};
 use crate::error::ManagerError;
 
-/// Installs the log subscriber that the arguments ask for; does nothing where there is one already.
+/// Installs a log subscriber as configured by the arguments, unless one is installed already.
 ///
-/// `RUST_LOG` goes before `--log-level`, and is taken as it is. Besides tracing's directives, the flag takes what zap
-/// takes: level names, and numbers for ever more detail; these are about the operator and what it is built on, but not
-/// about each packet.
-pub(crate) fn init(args: &ManagerArgs) -> Result<(), ManagerError> {
+/// `RUST_LOG` takes precedence over `--log-level` and is used unchanged. In addition to tracing's directives, the flag
+/// accepts zap's level names and numbers; such levels exclude the debug output of network libraries.
+pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
-        Ok(value) if !value.is_empty() => parse(&value).map_err(|reason| ManagerError::Environment {
-            variable: EnvFilter::DEFAULT_ENV,
-            value,
-            reason,
-        })?,
-        _ => from_flags(args)?,
+        Ok(value) if !value.is_empty() => {
+            parse_filter(&value).map_err(|reason| ManagerError::Environment {
+                variable: EnvFilter::DEFAULT_ENV,
+                value,
+                reason,
+            })?
+        }
+        _ => filter_from_flags(args)?,
     };
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // A log collector would keep the colours as noise.
+        // No escape codes in the input of a log collector.
         .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset());
-    // An error means that a subscriber is there; the operator's own choice stands.
+    // An error means that a subscriber is installed already, which is kept.
     let _ = match args.log_format {
         LogFormat::Text => lines.try_init(),
         LogFormat::Json => {
             let lines = lines.json().flatten_event(true);
-            // The list has the reconcile also where the operator opened spans of its own in it.
+            // The span list contains the reconcile span even within spans of the operator's own.
             lines.with_current_span(false).with_span_list(true).try_init()
         }
     };
     Ok(())
 }
 
-/// See <https://no-color.org>.
+/// Returns `true` if `NO_COLOR` is unset; see <https://no-color.org>.
 fn no_color_is_unset() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-fn from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
+fn filter_from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
     let given = args.log_level.as_deref().filter(|level| !level.is_empty());
     let level = match (given, args.zap_devel) {
         (Some(level), _) => level,
         (None, true) => "debug",
         (None, false) => "info",
     };
-    parse(&directives(level)).map_err(|reason| ManagerError::Flag {
+    parse_filter(&expand_level(level)).map_err(|reason| ManagerError::Flag {
         flag: "log-level",
         value: level.to_owned(),
         reason,
     })
 }
 
-/// What carries bytes, and writes down what it does with each of them. A name stands for all that begin with it.
-const WIRE: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "want"];
+/// Prefixes of the targets of network libraries, which log every packet.
+const NETWORK_TARGETS: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "want"];
 
-/// What a level means to tracing: zap's words for levels are known, and what is more than `info` is not meant for
-/// every packet.
-fn directives(level: &str) -> String {
+/// Returns tracing's directives for a level, which may be one of zap's. Levels above `info` do not apply to network
+/// libraries.
+fn expand_level(level: &str) -> String {
     let level = match level {
         "panic" | "dpanic" | "fatal" => "error",
         "0" => "info",
@@ -75,18 +76,20 @@ fn directives(level: &str) -> String {
         .parse::<LevelFilter>()
         .is_ok_and(|level| level > LevelFilter::INFO)
     {
-        let quiet = WIRE.map(|target| format!(",{target}=info")).concat();
+        let quiet = NETWORK_TARGETS.map(|target| format!(",{target}=info")).concat();
         return format!("{level}{quiet}");
     }
     level.to_owned()
 }
 
+/// Parses a filter.
+///
 /// # Errors
-/// What is wrong with the filter, and what to write instead.
-fn parse(filter: &str) -> Result<EnvFilter, String> {
+/// The problem, and the values expected.
+fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     const EXPECTED: &str =
         "expected error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
-    // To tracing, a single word that is no level names a crate: a mistyped level would silence everything.
+    // tracing takes a single word that is not a level as the name of a crate, so a mistyped level would disable all logs.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if filter.chars().all(is_word) && filter.parse::<LevelFilter>().is_err() {
         return Err(format!("unknown level; {EXPECTED}"));
@@ -94,17 +97,17 @@ fn parse(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(filter).map_err(|error| format!("{error}; {EXPECTED}"))
 }
 
-/// Keeps what is logged, for tests to read.
+/// A log writer that buffers its output, for tests.
 #[cfg(test)]
 #[derive(Clone, Default)]
-pub(crate) struct Kept(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+pub(crate) struct LogBuffer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
 #[cfg(test)]
-impl Kept {
-    /// What a subscriber's `with_writer` takes.
+impl LogBuffer {
+    /// Returns the argument for a subscriber's `with_writer`.
     pub(crate) fn writers(&self) -> impl Fn() -> Self + Send + Sync + 'static {
-        let kept = self.clone();
-        move || kept.clone()
+        let buffer = self.clone();
+        move || buffer.clone()
     }
 
     pub(crate) fn text(&self) -> String {
@@ -113,7 +116,7 @@ impl Kept {
 }
 
 #[cfg(test)]
-impl std::io::Write for Kept {
+impl std::io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -134,7 +137,7 @@ mod tests {
             zap_devel,
             ..ManagerArgs::default()
         };
-        let found = from_flags(&args)
+        let found = filter_from_flags(&args)
             .map(|filter| filter.to_string())
             .map_err(|error| error.to_string());
         match (&found, expected) {
@@ -143,20 +146,20 @@ mod tests {
         }
     }
 
-    /// The filter of a level that would be too much everywhere.
+    /// Returns the expected filter for a level above `info`.
     fn quiet(level: &str) -> String {
         format!("rustls=info,tower=info,hyper=info,want=info,mio=info,h2=info,{level}")
     }
 
-    /// Which texts are logged at a level.
+    /// Checks which texts are logged at a level.
     fn check_events(level: &str, expected: &[(&str, bool)]) {
         let args = ManagerArgs {
             log_level: Some(level.to_owned()),
             ..ManagerArgs::default()
         };
-        let log = Kept::default();
+        let log = LogBuffer::default();
         let subscriber = tracing_subscriber::fmt()
-            .with_env_filter(from_flags(&args).unwrap())
+            .with_env_filter(filter_from_flags(&args).unwrap())
             .with_ansi(false)
             .with_writer(log.writers())
             .finish();
@@ -168,14 +171,14 @@ mod tests {
             tracing::debug!(target: "rustls::client::hs", "handshake");
             tracing::info!(target: "rustls::client::hs", "alert");
         });
-        let said = log.text();
+        let log = log.text();
         for (text, logged) in expected {
-            assert_eq!(said.contains(text), *logged, "{level}: {text} in {said}");
+            assert_eq!(log.contains(text), *logged, "{level}: {text} in {log}");
         }
     }
 
     #[test]
-    fn debug_is_about_the_operator_and_not_about_packets() {
+    fn debug_excludes_network_libraries() {
         let all = ["operator", "rbuilder", "kube", "pool", "handshake", "alert"];
         let check = |level: &str, logged: &[&str]| {
             let expected: Vec<_> = all.iter().map(|text| (*text, logged.contains(text))).collect();
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_tracings_and_zaps() {
+    fn levels_of_tracing_and_zap_are_accepted() {
         check(None, false, Ok("info"));
         check(Some(""), false, Ok("info"));
         check(Some("debug"), false, Ok(&quiet("debug")));
@@ -201,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn development_means_debug_unless_a_level_is_given() {
+    fn zap_devel_means_debug_unless_a_level_is_set() {
         check(None, true, Ok(&quiet("debug")));
         check(Some("error"), true, Ok("error"));
     }
 
     #[test]
-    fn a_mistyped_level_is_an_error_and_not_silence() {
+    fn a_mistyped_level_is_an_error() {
         check(
             Some("verbose"),
             false,

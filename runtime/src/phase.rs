@@ -1,4 +1,4 @@
-//! Groups of tasks that start and stop together.
+//! Groups of asynchronous tasks that start and stop together.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::error::{Error, ManagerError};
 
-/// The tasks of one phase, by name. Dropping it ends them where they stand.
+/// The running tasks of one startup phase, by name. Dropping it cancels them.
 #[derive(Default)]
 pub(crate) struct Phase {
     tasks: JoinSet<Result<(), Error>>,
@@ -25,10 +25,10 @@ impl Phase {
         self.names.insert(id, name.into());
     }
 
-    /// Resolves when a task ends, none of which should before it is asked to; never, while all run.
+    /// Resolves when a task exits, which none should do before [`finish`](Self::finish); pending while all run.
     pub(crate) async fn failed(&mut self) -> ManagerError {
         match self.tasks.join_next_with_id().await {
-            Some(ended) => self.why(ended).unwrap_or_else(|part| ManagerError::Part {
+            Some(ended) => self.failure_of(ended).unwrap_or_else(|part| ManagerError::Part {
                 part,
                 reason: "exited unexpectedly".to_owned(),
             }),
@@ -36,24 +36,24 @@ impl Phase {
         }
     }
 
-    /// Waits for tasks that have been asked to end, until `deadline`; then ends those that have not.
+    /// Waits until `deadline` for tasks that were asked to stop, then cancels the rest.
     ///
     /// # Errors
-    /// The first failure of a task, or else the names of those that had to be ended.
+    /// The first failure of a task, otherwise the names of the tasks that were cancelled.
     pub(crate) async fn finish(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let mut first = Ok(());
         loop {
             match tokio::time::timeout_at(deadline, self.tasks.join_next_with_id()).await {
                 Ok(None) => return first,
                 Ok(Some(ended)) => {
-                    if let Ok(error) = self.why(ended) {
+                    if let Ok(error) = self.failure_of(ended) {
                         first = first.and(Err(error));
                     }
                 }
                 Err(_) => {
                     self.tasks.shutdown().await;
                     return first.and(Err(ManagerError::GracePeriod {
-                        parts: self.running(),
+                        parts: self.running_names(),
                         grace,
                     }));
                 }
@@ -61,13 +61,16 @@ impl Phase {
         }
     }
 
-    /// Ends the tasks where they stand, and waits until they are gone.
+    /// Cancels the tasks and waits until they are dropped.
     pub(crate) async fn abort(&mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// The failure with which a task ended, or the name of one that ended well.
-    fn why(&mut self, ended: Result<(Id, Result<(), Error>), JoinError>) -> Result<ManagerError, String> {
+    /// Returns the failure of an exited task, or as `Err` the name of a task that exited without one.
+    fn failure_of(
+        &mut self,
+        ended: Result<(Id, Result<(), Error>), JoinError>,
+    ) -> Result<ManagerError, String> {
         let (id, reason) = match ended {
             Ok((id, Ok(()))) => (id, None),
             Ok((id, Err(error))) => (id, Some(format!("{error:#}"))),
@@ -83,7 +86,8 @@ impl Phase {
         }
     }
 
-    fn running(&self) -> String {
+    /// Returns the names of the tasks that have not exited, separated by commas.
+    fn running_names(&self) -> String {
         let mut names: Vec<&str> = self.names.values().map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
@@ -103,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_that_ends_is_named() {
+    async fn a_task_that_exits_is_named() {
         assert_eq!(
             failure_of(async { Ok(()) }).await,
             "probes stopped: exited unexpectedly"
@@ -120,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hanging_part_is_ended_after_the_grace_period_and_named() {
+    async fn a_hanging_task_is_cancelled_after_the_grace_period_and_named() {
         let grace = Duration::from_secs(30);
         let mut phase = Phase::default();
         phase.spawn("controller b", std::future::pending());
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn parts_that_end_in_time_end_well() {
+    async fn tasks_that_exit_in_time_are_no_error() {
         let mut phase = Phase::default();
         phase.spawn("a", async {
             tokio::time::sleep(Duration::from_secs(29)).await;

@@ -1,9 +1,9 @@
-//! Predicates: which changes a controller cares for.
+//! Predicates: filters on events before they are enqueued.
 //!
-//! A [`Predicate`] sees an object before and after a change. It is given to
-//! [`Controller::filter`](crate::Controller::filter), for the controller's own kind, or to
-//! [`Watch::filter`](crate::Watch::filter), for what it watches. A change that it refuses reconciles nothing; the
-//! cache has it all the same.
+//! A [`Predicate`] sees the object before and after a change. Pass it to
+//! [`Controller::filter`](crate::Controller::filter) for the controller's own kind, or to
+//! [`Watch::filter`](crate::Watch::filter) for a watched kind. An event that does not pass causes no reconcile; the cache
+//! is updated regardless.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -23,10 +23,10 @@ use kube::core::{ObjectMeta, Selector, SelectorExt};
 use crate::cache::Change;
 use crate::object::Watchable;
 
-/// Says whether a change is to be acted on.
-pub struct Predicate<K>(Arc<Wants<K>>);
+/// A filter on the events of a kind.
+pub struct Predicate<K>(Arc<Matches<K>>);
 
-type Wants<K> = dyn Fn(&Change<K>) -> bool + Send + Sync;
+type Matches<K> = dyn Fn(&Change<K>) -> bool + Send + Sync;
 
 impl<K> Clone for Predicate<K> {
     fn clone(&self) -> Self {
@@ -41,37 +41,37 @@ impl<K> std::fmt::Debug for Predicate<K> {
 }
 
 impl<K: Watchable> Predicate<K> {
-    /// A predicate of one's own. It must not block: all changes of the kind wait for it. Should it panic, the
-    /// change is acted on.
-    pub fn new(wants: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(wants))
+    /// Creates a predicate from a function. The function must not block: it delays all events of the kind. If it panics,
+    /// the event passes.
+    pub fn new(matches: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(matches))
     }
 
-    /// Wants what both want.
+    /// Passes events that pass both predicates.
     pub fn and(self, other: Self) -> Self {
-        Self::new(move |change| self.wants(change) && other.wants(change))
+        Self::new(move |change| self.matches(change) && other.matches(change))
     }
 
-    /// Wants what one of them wants.
+    /// Passes events that pass at least one of the predicates.
     pub fn or(self, other: Self) -> Self {
-        Self::new(move |change| self.wants(change) || other.wants(change))
+        Self::new(move |change| self.matches(change) || other.matches(change))
     }
 
-    /// Wants what the other does not.
-    #[allow(clippy::should_implement_trait)] // it stands beside `and` and `or`
+    /// Passes events that do not pass this predicate.
+    #[allow(clippy::should_implement_trait)] // named like `and` and `or`
     pub fn not(self) -> Self {
-        Self::new(move |change| !self.wants(change))
+        Self::new(move |change| !self.matches(change))
     }
 
-    /// Whether the change is to be acted on.
-    pub fn wants(&self, change: &Change<K>) -> bool {
+    /// Returns `true` if the event passes.
+    pub fn matches(&self, change: &Change<K>) -> bool {
         (self.0)(change)
     }
 }
 
-/// Creations, deletions, and changes that `before` and `after` tell apart. That a deletion was asked for is such a
-/// change, whatever they say: finalizers wait for it.
-fn changed<K: Watchable>(
+/// Passes creations, deletions, and updates for which `differ` returns `true`. A new deletion timestamp always passes:
+/// finalizers wait for it.
+fn metadata_changed<K: Watchable>(
     differ: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static,
 ) -> Predicate<K> {
     Predicate::new(move |change: &Change<K>| match change {
@@ -85,28 +85,29 @@ fn changed<K: Watchable>(
     })
 }
 
-/// Changes of the spec: those that raise `metadata.generation`. Changes of the status or of metadata do not, for
-/// kinds with a status subresource. Creations, deletions and the wish to delete pass.
+/// Passes updates that change `metadata.generation`, which means the spec: for kinds with a status subresource, the
+/// generation does not change with the status or metadata. Creations, deletions and deletion requests always pass.
 ///
-/// A controller that also acts on labels or annotations adds `.or(labels_changed())`. Kinds without a generation,
-/// such as ConfigMap, never pass by a change.
+/// A controller that also acts on labels or annotations adds `.or(labels_changed())`. Updates of kinds without a
+/// generation, such as ConfigMap, never pass.
 pub fn generation_changed<K: Watchable>() -> Predicate<K> {
-    changed(|old, new| old.generation != new.generation)
+    metadata_changed(|old, new| old.generation != new.generation)
 }
 
-/// Changes of labels. Creations, deletions and the wish to delete pass.
+/// Passes updates that change labels. Creations, deletions and deletion requests always pass.
 pub fn labels_changed<K: Watchable>() -> Predicate<K> {
-    changed(|old, new| old.labels != new.labels)
+    metadata_changed(|old, new| old.labels != new.labels)
 }
 
-/// Changes of annotations. Creations, deletions and the wish to delete pass.
+/// Passes updates that change annotations. Creations, deletions and deletion requests always pass.
 pub fn annotations_changed<K: Watchable>() -> Predicate<K> {
-    changed(|old, new| old.annotations != new.annotations)
+    metadata_changed(|old, new| old.annotations != new.annotations)
 }
 
-/// Objects that a label selector matches, before the change or after it.
+/// Passes events of objects that match a label selector before or after the change.
 ///
-/// The cache holds all of them; to watch only those, choose them by [`Selection::labels`](crate::Selection::labels).
+/// Objects that do not match are still watched and cached; to avoid that, use
+/// [`Selection::labels`](crate::Selection::labels).
 pub fn labels_match<K: Watchable>(selector: Selector) -> Predicate<K> {
     let none = std::collections::BTreeMap::new();
     Predicate::new(move |change: &Change<K>| {
@@ -150,11 +151,11 @@ mod tests {
     }
 
     fn check(predicate: &Predicate<Deployment>, change: &Change<Deployment>, expected: bool) {
-        assert_eq!(predicate.wants(change), expected, "{change:?}");
+        assert_eq!(predicate.matches(change), expected, "{change:?}");
     }
 
     #[test]
-    fn each_sees_its_own_part() {
+    fn each_predicate_checks_its_own_field() {
         let plain = deployment(1);
         let (labelled, annotated) = (with(plain.clone(), "a", true), with(plain.clone(), "a", false));
         let cases = [
@@ -171,10 +172,10 @@ mod tests {
     }
 
     #[test]
-    fn coming_going_and_the_wish_to_delete_pass() {
+    fn creations_deletions_and_deletion_requests_pass() {
         let plain = deployment(1);
-        let mut leaving = plain.clone();
-        leaving.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
+        let mut deleting = plain.clone();
+        deleting.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
         let mut another = plain.clone();
         another.metadata.uid = Some("2".to_owned());
         let created = Change::Applied {
@@ -185,13 +186,13 @@ mod tests {
         for predicate in [generation_changed(), labels_changed(), annotations_changed()] {
             check(&predicate, &created, true);
             check(&predicate, &Change::Deleted(Arc::new(plain.clone())), true);
-            check(&predicate, &update(&plain, &leaving), true);
+            check(&predicate, &update(&plain, &deleting), true);
             check(&predicate, &update(&plain, &another), true);
         }
     }
 
     #[test]
-    fn a_selector_sees_both_sides() {
+    fn a_selector_matches_before_or_after_the_change() {
         let (plain, labelled) = (deployment(1), with(deployment(1), "a", true));
         let selector: Selector = [("a", "x")]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn they_combine() {
+    fn predicates_combine() {
         let (plain, labelled) = (deployment(1), with(deployment(1), "a", true));
         let change = update(&plain, &labelled);
         check(&labels_changed().and(generation_changed()), &change, false);

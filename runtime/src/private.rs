@@ -1,4 +1,4 @@
-//! What `derive(CrdSchema)` calls. Not for use by hand: it changes with the derive.
+//! Items called by the code that `derive(CrdSchema)` generates. Not public API: they change with the derive.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -8,18 +8,18 @@ use rbuilder_schema::Slot;
 use schemars::{JsonSchema, SchemaGenerator};
 
 pub use rbuilder_schema::private::{is_option, json_schema};
-/// The crate whose trait the derive implements: the user's program need not depend on it.
+/// The crate whose trait the derive implements, so that the user's program need not depend on it.
 pub use schemars;
 
-/// The schema of a type that a container mentions.
+/// Returns the schema of a type used in a container.
 ///
 /// # Panics
-/// When its `JsonSchema` has no structural form.
+/// When its `JsonSchema` has no structural schema.
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     rbuilder_schema::private::slot_with::<T>(&|path| KUBERNETES.schema(path))
 }
 
-/// Stands for `k8s_openapi::ByteString`, which has no `JsonSchema`.
+/// Replaces `k8s_openapi::ByteString`, which does not implement `JsonSchema`.
 pub struct Bytes;
 
 impl JsonSchema for Bytes {
@@ -32,10 +32,10 @@ impl JsonSchema for Bytes {
     }
 }
 
-/// A type as written, and the same type with [`Bytes`] in the place of what is called `ByteString` in it.
+/// A type `T`, and the same type `S` with [`Bytes`] in place of every type named `ByteString`.
 ///
-/// `(&Probe::<T, S>::new()).slot()` is the schema of `T` when it has one: somebody's own `ByteString` may. When it has
-/// none, it is that of `S`: method resolution comes to [`Substituted`] last.
+/// `(&Probe::<T, S>::new()).slot()` is the schema of `T` if it has one, which a user-defined `ByteString` may, otherwise
+/// that of `S`: method resolution tries [`Substituted`] last.
 pub struct Probe<T: ?Sized, S: ?Sized>(PhantomData<T>, PhantomData<S>);
 
 impl<T: ?Sized, S: ?Sized> Probe<T, S> {
@@ -45,7 +45,7 @@ impl<T: ?Sized, S: ?Sized> Probe<T, S> {
     }
 }
 
-/// The first choice.
+/// Preferred by method resolution.
 pub trait AsWritten {
     fn slot(&self) -> Slot;
 }
@@ -56,7 +56,7 @@ impl<T: JsonSchema + ?Sized, S: ?Sized> AsWritten for Probe<T, S> {
     }
 }
 
-/// The second choice.
+/// Used by method resolution when [`AsWritten`] does not apply.
 pub trait Substituted {
     fn slot(&self) -> Slot;
 }

@@ -1,8 +1,7 @@
-//! Health probes: what the kubelet asks to decide whether to restart a pod and whether to send it traffic.
+//! Liveness and readiness probes for the kubelet.
 //!
-//! Paths, parameters and words are controller-runtime's. `/healthz` and `/readyz` answer 200 `ok`, or 500
-//! when a check fails; `?verbose` lists the checks, `?exclude=<name>` leaves one out, `/healthz/<name>`
-//! asks one alone.
+//! Paths, parameters and responses are those of controller-runtime. `/healthz` and `/readyz` return 200 `ok`, or 500 when
+//! a check fails; `?verbose` lists the checks, `?exclude=<name>` excludes one, `/healthz/<name>` runs one alone.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,12 +11,12 @@ use futures::{FutureExt, future};
 use http::{Method, StatusCode};
 
 use crate::error::BoxError;
-use crate::server::{Reply, Server, text};
+use crate::server::{Reply, Server, text_reply};
 
-/// What is asked; an error is the reason for "no", and goes to the log.
+/// A boxed check; its error is logged.
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync>;
 
-/// The named checks behind `/healthz` (is this process alive?) and `/readyz` (should it get traffic?).
+/// The named checks of `/healthz` (liveness) and `/readyz` (readiness).
 #[derive(Clone)]
 pub(crate) struct Probes {
     endpoints: [Endpoint; 2],
@@ -41,8 +40,7 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// Adds a check to `/healthz`. A liveness check must not depend on the cluster, or an outage restarts
-    /// every pod.
+    /// Adds a check to `/healthz`. It must not depend on the cluster, or an outage restarts every pod.
     pub(crate) fn add_healthz<F, E>(
         &mut self,
         name: impl Into<String>,
@@ -66,7 +64,7 @@ impl Probes {
         self.endpoints[1].add(name.into(), check);
     }
 
-    /// Answers probes until `shutdown` resolves.
+    /// Serves probes until `shutdown` resolves.
     pub(crate) async fn serve(self, server: Server, shutdown: impl Future<Output = ()>) {
         let probes = Arc::new(self);
         let handler = move |request: http::Request<_>| {
@@ -89,15 +87,15 @@ impl Probes {
         let path = path.trim_start_matches('/');
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
         let Some(endpoint) = self.endpoints.iter().find(|endpoint| endpoint.name == first) else {
-            return text(StatusCode::NOT_FOUND, "404 page not found\n");
+            return text_reply(StatusCode::NOT_FOUND, "404 page not found\n");
         };
         if !matches!(*method, Method::GET | Method::HEAD) {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "expected method GET\n");
+            return text_reply(StatusCode::METHOD_NOT_ALLOWED, "expected method GET\n");
         }
         if rest.is_empty() {
-            endpoint.all(query).await
+            endpoint.run_all(query).await
         } else {
-            endpoint.one(rest).await
+            endpoint.run_one(rest).await
         }
     }
 }
@@ -112,7 +110,7 @@ impl Endpoint {
         self.checks.push((name, Arc::new(check)));
     }
 
-    /// Without checks of its own an endpoint has one that always passes: an answer at all is the point of it.
+    /// Returns the checks, or `ping`, which always passes, if there are none.
     fn checks(&self) -> Vec<(String, Check)> {
         if self.checks.is_empty() {
             let ping: Check = Arc::new(|| future::ready(Ok(())).boxed());
@@ -121,14 +119,14 @@ impl Endpoint {
         self.checks.clone()
     }
 
-    async fn all(&self, query: &str) -> Reply {
-        let mut excluded: Vec<&str> = parameters(query, "exclude").collect();
+    async fn run_all(&self, query: &str) -> Reply {
+        let mut excluded: Vec<&str> = query_values(query, "exclude").collect();
         let checks = self.checks();
-        let asked = checks.iter().map(|(name, check)| {
+        let running = checks.iter().map(|(name, check)| {
             let skip = excluded.contains(&name.as_str());
             async move { if skip { None } else { Some(check().await) } }
         });
-        let outcomes = future::join_all(asked).await;
+        let outcomes = future::join_all(running).await;
         let mut report = String::new();
         let mut failed = false;
         for ((name, _), outcome) in checks.iter().zip(outcomes) {
@@ -158,28 +156,28 @@ impl Endpoint {
                 names.join(",")
             );
         }
-        self.reply(report, failed, parameters(query, "verbose").next().is_some())
+        self.reply(report, failed, query_values(query, "verbose").next().is_some())
     }
 
     fn reply(&self, report: String, failed: bool, verbose: bool) -> Reply {
         let name = self.name;
         match (failed, verbose) {
-            (true, _) => text(
+            (true, _) => text_reply(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 format!("{report}{name} check failed\n"),
             ),
-            (false, true) => text(StatusCode::OK, format!("{report}{name} check passed\n")),
-            (false, false) => text(StatusCode::OK, "ok"),
+            (false, true) => text_reply(StatusCode::OK, format!("{report}{name} check passed\n")),
+            (false, false) => text_reply(StatusCode::OK, "ok"),
         }
     }
 
-    async fn one(&self, name: &str) -> Reply {
+    async fn run_one(&self, name: &str) -> Reply {
         let checks = self.checks();
         let Some((_, check)) = checks.iter().find(|(known, _)| known == name) else {
-            return text(StatusCode::NOT_FOUND, "404 page not found\n");
+            return text_reply(StatusCode::NOT_FOUND, "404 page not found\n");
         };
         match check().await {
-            Ok(()) => text(StatusCode::OK, "ok"),
+            Ok(()) => text_reply(StatusCode::OK, "ok"),
             Err(reason) => {
                 tracing::info!(
                     check = name,
@@ -187,7 +185,7 @@ impl Endpoint {
                     %reason,
                 "health check failed"
                 );
-                text(
+                text_reply(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     format!("internal server error: {reason}\n"),
                 )
@@ -196,8 +194,8 @@ impl Endpoint {
     }
 }
 
-/// The values of a query parameter. Names of checks need no percent signs, so none are decoded.
-fn parameters<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
+/// Returns the values of a query parameter, without percent-decoding, which names of checks do not need.
+fn query_values<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
     query.split('&').filter_map(move |pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         (key == name).then_some(value)
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endpoint_answers_for_all_its_checks() {
+    async fn an_endpoint_runs_all_its_checks() {
         check(Method::GET, "/healthz", 200, "ok").await;
         check(Method::HEAD, "/healthz/", 200, "ok").await;
         check(
@@ -260,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_check_can_be_asked_alone() {
+    async fn a_check_can_be_run_alone() {
         check(Method::GET, "/readyz/caches", 200, "ok").await;
         check(
             Method::GET,
@@ -274,14 +272,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_requests_are_refused() {
+    async fn other_requests_are_rejected() {
         check(Method::GET, "/", 404, "404 page not found\n").await;
         check(Method::GET, "/livez", 404, "404 page not found\n").await;
         check(Method::POST, "/healthz", 405, "expected method GET\n").await;
     }
 
     #[tokio::test]
-    async fn probes_are_answered_over_http() {
+    async fn probes_are_served_over_http() {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
         let serving = tokio::spawn(probes().serve(server, future::pending()));

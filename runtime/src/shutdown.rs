@@ -1,15 +1,16 @@
-//! Asking tasks to end: one [`Stop`] to say it, any number of [`Shutdown`]s to hear it.
+//! Shutdown signals: one [`Stop`] notifies any number of [`Shutdown`]s.
 
 use tokio::sync::watch;
 
-/// Says that it is time to end; dropping it says so too.
+/// Requests shutdown; dropping it does the same.
 pub(crate) struct Stop(watch::Sender<bool>);
 
-/// Hears when it is time to end. Clones hear the same.
+/// A shutdown signal, received by a [`Task`](crate::Task). Clones resolve together.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-pub(crate) fn channel() -> (Stop, Shutdown) {
+/// Creates a shutdown signal.
+pub(crate) fn new_shutdown() -> (Stop, Shutdown) {
     let (sender, receiver) = watch::channel(false);
     (Stop(sender), Shutdown(receiver))
 }
@@ -21,9 +22,9 @@ impl Stop {
 }
 
 impl Shutdown {
-    /// Resolves when it is time to end.
+    /// Resolves when shutdown is requested.
     pub async fn requested(mut self) {
-        // An error means that the `Stop` is gone, which is as good as having been told.
+        // An error means that the `Stop` was dropped, which also requests shutdown.
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 }

@@ -1,8 +1,8 @@
-//! The signals that ask a process to end.
+//! Termination signals of the process.
 
 use std::io;
 
-/// SIGTERM and SIGINT, counted from the moment this is made.
+/// Handlers of SIGTERM and SIGINT; signals are queued from the time this is created.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -20,7 +20,7 @@ impl Signals {
         })
     }
 
-    /// The next signal's name.
+    /// Waits for the next signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -35,7 +35,7 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// The next signal's name.
+    /// Waits for the next signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
             // Without a handler there is nothing to wait for.

@@ -1,4 +1,4 @@
-//! Work beside the controllers: pollers, servers, clean-ups that want the manager's start, stop and election.
+//! Background tasks that share the manager's start, shutdown and leader election: pollers, servers, clean-up jobs.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -6,14 +6,14 @@ use futures::future::BoxFuture;
 use crate::error::{BoxError, Error};
 use crate::shutdown::Shutdown;
 
-/// What a task does until it is told to end.
+/// The function of a task.
 type Work = Box<dyn FnOnce(Shutdown) -> BoxFuture<'static, Result<(), Error>> + Send>;
 
-/// Something that a [`Manager`](crate::Manager) runs beside its controllers: controller-runtime's `Runnable`.
+/// A background task that a [`Manager`](crate::Manager) runs next to its controllers; controller-runtime's `Runnable`.
 ///
-/// It starts when the caches are filled and this process leads, or does without leader election, and is told to end
-/// together with the controllers, with the same grace. A task may end early; one that fails or panics stops the manager
-/// with an error that names it.
+/// It starts once the caches are synced and this process is the leader (or leader election is off), and is asked to stop
+/// together with the controllers, with the same grace period. A task may finish early; one that fails or panics stops
+/// the manager with an error that names it.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -32,7 +32,7 @@ type Work = Box<dyn FnOnce(Shutdown) -> BoxFuture<'static, Result<(), Error>> + 
 /// Manager::new("da1d9c86.example.com", ManagerArgs::default()).await?.task(sweeper).start().await
 /// # }
 /// ```
-#[must_use = "hand it to `Manager::task`"]
+#[must_use = "pass it to `Manager::task`"]
 pub struct Task {
     name: String,
     work: Work,
@@ -40,7 +40,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task of this name, which stands in logs and errors. `work` gets what tells it to end.
+    /// Creates a task. `name` appears in logs and errors; `work` receives the shutdown signal.
     pub fn new<F, Fut, E>(name: impl Into<String>, work: F) -> Self
     where
         F: FnOnce(Shutdown) -> Fut + Send + 'static,
@@ -58,7 +58,7 @@ impl Task {
         }
     }
 
-    /// Runs it in every replica, leading or not, as soon as the caches are filled.
+    /// Runs the task in every replica, leader or not, once the caches are synced.
     pub fn on_every_replica(mut self) -> Self {
         self.everywhere = true;
         self
@@ -72,7 +72,8 @@ impl Task {
         self.everywhere
     }
 
-    /// The work, which ends when it fails or when it is told to: a task that is done keeps its place until then.
+    /// Runs the task until it fails or shutdown is requested. A task that finishes early stays pending until then,
+    /// because the manager treats a component that exits as a failure.
     pub(crate) fn run(self, shutdown: Shutdown) -> BoxFuture<'static, Result<(), Error>> {
         let working = (self.work)(shutdown.clone());
         async move {
@@ -87,11 +88,11 @@ impl Task {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shutdown;
+    use crate::shutdown::new_shutdown;
 
     #[tokio::test]
-    async fn a_task_that_is_done_stays_until_it_is_told_to_end() {
-        let (stop, shutdown) = shutdown::channel();
+    async fn a_finished_task_stays_pending_until_shutdown() {
+        let (stop, shutdown) = new_shutdown();
         let task = Task::new("once", |_| async { Ok::<_, Error>(()) });
         let mut running = task.run(shutdown);
         assert!((&mut running).now_or_never().is_none());
@@ -100,8 +101,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_fails_ends_at_once() {
-        let (_stop, shutdown) = shutdown::channel();
+    async fn a_failed_task_exits_at_once() {
+        let (_stop, shutdown) = new_shutdown();
         let task = Task::new("sweeper", |_| async { Err("no broom") });
         assert_eq!(task.run(shutdown).await.unwrap_err().to_string(), "no broom");
     }

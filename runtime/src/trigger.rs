@@ -1,4 +1,4 @@
-//! Triggers from outside the cluster: what makes a controller look at an object although nothing changed.
+//! Reconcile requests from outside the cluster, for objects that have not changed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,13 +9,13 @@ use tokio::sync::mpsc;
 
 use crate::object::Watchable;
 
-/// How many references wait in a channel until senders have to.
+/// Capacity of a channel; senders wait while it is full.
 const CAPACITY: usize = 1024;
 
-/// A channel through which other parts of a program ask a controller to reconcile objects.
+/// Creates a channel through which other parts of a program enqueue objects for a controller.
 ///
-/// The [`Triggers`] go to [`Controller::triggers`](crate::Controller::triggers); the [`Trigger`], or clones of it,
-/// to a server that hears of changes, a poller, another controller's state.
+/// Pass the [`Triggers`] to [`Controller::triggers`](crate::Controller::triggers), and the [`Trigger`] or clones of it to
+/// the source of events: an HTTP server, a poller, another controller's state.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -33,7 +33,7 @@ pub fn channel<K: Watchable>() -> (Trigger<K>, Triggers<K>) {
     (Trigger { sender }, Triggers { receiver })
 }
 
-/// Asks a controller to reconcile objects.
+/// Enqueues objects for a controller.
 #[derive(Debug)]
 pub struct Trigger<K: Watchable> {
     sender: mpsc::Sender<ObjectRef<K>>,
@@ -48,14 +48,14 @@ impl<K: Watchable> Clone for Trigger<K> {
 }
 
 impl<K: Watchable> Trigger<K> {
-    /// Asks for the object to be reconciled; waits while a thousand others are waiting.
+    /// Requests a reconcile of `object`; waits while 1024 requests are pending.
     ///
     /// When the controller has stopped, or never started, the request is dropped.
     pub async fn send(&self, object: ObjectRef<K>) {
         let _ = self.sender.send(object).await;
     }
 
-    /// Asks for the object to be reconciled, unless a thousand others are waiting; whether it was.
+    /// Requests a reconcile of `object` unless 1024 requests are pending. Returns `false` when the request was dropped.
     pub fn try_send(&self, object: ObjectRef<K>) -> bool {
         self.sender.try_send(object).is_ok()
     }

@@ -1,7 +1,7 @@
-//! What an object and a reconcile cost in memory, counted: neither depends on the machine, so a cost that grows fails
+//! The memory of a cached object and the allocations of a reconcile. Neither depends on the machine, so an increase fails
 //! here. `cargo xtask bench-operator` measures the rest.
 //!
-//! The file has one test, since all tests of a program share the allocator that counts.
+//! The file has a single test, because all tests of a program share the counting allocator.
 
 use std::alloc::System;
 use std::convert::Infallible;
@@ -23,15 +23,15 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes that a cached ConfigMap of 200 bytes of data may keep, with two labels and an annotation. The maps take two
-/// thirds of it: one node of a `BTreeMap<String, String>` has 544 bytes, whatever is in it.
+/// Maximum size in bytes of a cached ConfigMap with 200 bytes of data, two labels and an annotation. The maps take two
+/// thirds of it: a node of a `BTreeMap<String, String>` has 544 bytes, whatever its contents.
 const BYTES_PER_OBJECT: usize = 2800;
-/// Allocations of a reconcile that does nothing, from the queue and back.
+/// Maximum number of allocations of a reconcile that does nothing, from the queue and back.
 const ALLOCATIONS_PER_RECONCILE: usize = 12;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// A list as the API server sends it: more than half of it is of no use to an operator.
+/// A list as the API server sends it, of which an operator does not need more than half.
 fn list(objects: usize) -> String {
     let object = |number: usize| {
         let fields =
@@ -59,7 +59,7 @@ fn list(objects: usize) -> String {
         .to_string()
 }
 
-/// An API server that has these objects, which nobody changes.
+/// An API server with these objects, which never change.
 fn server(objects: usize) -> Client {
     let list = Bytes::from(list(objects));
     let answer = move |request: Request<Body>| {
@@ -87,7 +87,7 @@ async fn reach(reconciled: &AtomicUsize, expected: usize) {
     eventually(SOON, || async { reconciled.load(Ordering::Relaxed) >= expected }).await;
 }
 
-/// Bytes kept once an operator has reconciled this many objects, and the allocations of reconciling them once more.
+/// Returns the bytes in use after reconciling this many objects, and the allocations of reconciling them again.
 async fn cost(objects: usize) -> (usize, usize) {
     let client = server(objects);
     let reconciled = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! `derive(CrdSchema)` under kube's `CustomResource`: what `Kind::crd()` says.
+//! `derive(CrdSchema)` with kube's `CustomResource`: the result of `Kind::crd()`.
 #![allow(
     missing_docs,
     reason = "a field without a comment is a case: it gets no description"
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// An alias is seen through by the compiler, so it is seen through by the derive.
+/// A type alias, which the compiler resolves, and so does the derive.
 type Maybe<T> = Option<T>;
 
 /// The spec.
@@ -30,7 +30,7 @@ type Maybe<T> = Option<T>;
 #[kube(validation = "self.metadata.name != 'bad'")]
 #[serde(rename_all = "camelCase")]
 pub struct RichSpec {
-    /// How many.
+    /// Number of replicas.
     #[kube(validation(minimum = 1, maximum = 5), default = 1)]
     pub size_wanted: i32,
     pub small: u8,
@@ -105,7 +105,7 @@ fn schema_of<T: JsonSchema>() -> Value {
     T::json_schema(&mut generator).to_value()
 }
 
-/// One property of the spec, as the derive writes it.
+/// Returns one property of the spec in the derived schema.
 fn check(property: &str, expected: &Value) {
     let schema = schema_of::<RichSpec>();
     assert_eq!(&schema["properties"][property], expected, "{property}");
@@ -123,7 +123,7 @@ fn every_type_has_its_schema() {
     for (property, expected) in [
         (
             "sizeWanted",
-            json!({"type": "integer", "format": "int32", "description": "How many.", "minimum": 1, "maximum": 5, "default": 1}),
+            json!({"type": "integer", "format": "int32", "description": "Number of replicas.", "minimum": 1, "maximum": 5, "default": 1}),
         ),
         (
             "small",
@@ -235,7 +235,7 @@ fn kube_makes_a_crd_of_it() {
     );
 }
 
-/// The four representations of enums, beside each other.
+/// The four representations of enums in one type.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[kube(group = "example.com", version = "v1", kind = "Shape", namespaced)]
 pub struct ShapeSpec {
@@ -284,7 +284,7 @@ pub enum Either {
     Text(String),
 }
 
-/// One of two, hoisted into the parent.
+/// One of two alternatives, flattened into the parent.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[crd(exactly_one_of(left, right))]
 pub struct Choice {
@@ -304,7 +304,7 @@ mod on_a_server {
 
     use super::*;
 
-    /// A correct spec, with one field put in the place of its own.
+    /// Returns a valid spec with one field replaced.
     fn shape(field: &str, value: Value) -> DynamicObject {
         let mut spec = json!({
             "external": {"A": {"x": true}}, "mixed": "Off", "internal": {"type": "git", "url": "u"},
@@ -372,7 +372,7 @@ pub struct Node {
     pub children: Vec<Node>,
 }
 
-/// The way out that the panic names.
+/// The alternative that the panic message recommends.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct OpenNode {
     #[kube(schemaless, preserve_unknown_fields)]
@@ -391,11 +391,11 @@ fn recursion_is_refused_with_its_path() {
         schema_of::<OpenNode>()["properties"]["children"],
         json!({"x-kubernetes-preserve-unknown-fields": true})
     );
-    // The panic left no trace for the next type.
+    // The panic does not affect the next type.
     assert_eq!(schema_of::<Mode>()["enum"], json!(["On", "Off"]));
 }
 
-/// `minimum` on a type that only the compiler sees to be text.
+/// `minimum` on a type that only the compiler can resolve to a string.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Hidden {
     #[kube(validation(minimum = 1))]

@@ -1,5 +1,5 @@
-//! The test environment against the real servers. Ignored, by name, where `KUBEBUILDER_ASSETS` does not say
-//! where they are.
+//! The test environment with the real servers. Listed as ignored unless `KUBEBUILDER_ASSETS`
+//! is set.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -115,7 +115,7 @@ async fn one_environment_can_be_stopped_and_the_shared_one_cannot() {
     assert!(error.contains("ends with the process"), "{error}");
 }
 
-/// SIGKILL leaves the victim, another run of this very test, no moment to clean up.
+/// SIGKILL leaves the victim, another process of this test, no time to clean up.
 #[rbuilder::envtest::test]
 async fn both_servers_get_the_arguments_they_are_given() {
     let with = |etcd: &str, apiserver: &str| {
@@ -163,7 +163,7 @@ async fn the_servers_die_with_a_killed_test() {
     eventually(Duration::from_secs(5), || async { !Path::new(&folder).exists() }).await;
 }
 
-/// Starts a control plane and says in the file `report` where it lives.
+/// Starts a control plane and writes its location to the file `report`.
 async fn wait_to_be_killed(report: &Path) {
     let env = Environment::shared().await.unwrap();
     let folder = env.kubeconfig_path().parent().unwrap();
@@ -182,7 +182,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A zombie counts as dead: it only waits for its parent to look.
+/// Returns `true` if a process has exited; a zombie counts as exited.
 fn is_alive(id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
     stat.is_ok_and(|stat| {
@@ -195,7 +195,7 @@ fn is_alive(id: &str) -> bool {
 /// Set for the run of this program that has an existing cluster and no binaries.
 const GUEST: &str = "RBUILDER_ENVTEST_GUEST";
 
-/// The other run of this very test is told of this one's server as kubectl would be.
+/// The other process of this test finds this one's server as kubectl would.
 #[rbuilder::envtest::test]
 async fn an_existing_cluster_is_used_and_cleaned_up() {
     if std::env::var_os(GUEST).is_some() {
@@ -222,8 +222,8 @@ async fn an_existing_cluster_is_used_and_cleaned_up() {
         .unwrap();
     let said = String::from_utf8_lossy(&guest.stderr);
     assert!(guest.status.success(), "{said}");
-    // What the guest installed is gone, what was there before is not, and the server goes on.
-    // A CRD takes a moment to go: its objects go first.
+    // Objects installed by the guest are deleted, earlier ones are not, and the server continues.
+    // Deleting a CRD takes a moment, because its objects are deleted first.
     eventually_eq(
         Duration::from_secs(20),
         vec!["memos.controllers.example.com".to_owned()],
@@ -290,7 +290,7 @@ async fn an_existing_cluster_that_is_none_is_an_error_that_says_where_it_looked(
     const HERE: &str = "an_existing_cluster_that_is_none_is_an_error_that_says_where_it_looked";
     const CHILD: &str = "RBUILDER_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {
-        // The environment names the cluster, and is a process's own: this is the process that the rest starts.
+        // The cluster is set by environment variables of the process, so this runs in a child process.
         let started = Environment::builder().existing_cluster(true).start().await;
         panic!("{}", started.unwrap_err());
     }

@@ -1,6 +1,6 @@
-//! What is left of a manager that has ended: nothing. Tasks, open files, threads, and connections to the API server are
-//! counted before and after, so this is a program of its own with one test. Ignored, by name, where
-//! `KUBEBUILDER_ASSETS` does not say where the servers are.
+//! A stopped manager leaves nothing behind. Tasks, open files, threads, and connections to the API server are
+//! counted before and after, so this is a separate program with a single test. Listed as ignored unless
+//! `KUBEBUILDER_ASSETS` is set.
 
 #![allow(clippy::disallowed_macros)] // the figures, for whoever looks at a failure
 
@@ -31,10 +31,10 @@ use proxy::{Fault, Proxy, closed};
 
 const LEASE: &str = "leaks.example.com";
 const SOON: Duration = Duration::from_secs(30);
-/// Threads of tokio's that wait for file work end after 10 s without any.
+/// tokio's blocking threads exit after being idle for 10 s.
 const SETTLED: Duration = Duration::from_secs(20);
 
-/// What a process has open.
+/// The resources of a process.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     tasks: usize,
@@ -57,7 +57,7 @@ impl Figures {
     }
 }
 
-/// The state of the controllers: how often they were called.
+/// The state of the controllers, which counts their calls.
 #[derive(Clone, Default)]
 struct Calls(Arc<AtomicUsize>);
 
@@ -104,7 +104,7 @@ impl Place {
         maps.patch(name, &params, &Patch::Apply(map)).await.unwrap();
     }
 
-    /// Gives the lease to somebody, or to nobody with an empty name.
+    /// Writes a holder into the lease; an empty name releases it.
     async fn give_lease(&self, holder: &str) {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -117,7 +117,7 @@ impl Place {
         leases.patch(LEASE, &params, &Patch::Apply(lease)).await.unwrap();
     }
 
-    /// A manager with all that one can have.
+    /// A manager with all features enabled.
     fn manager(&self, proxy: &Proxy, calls: &Calls, change: impl FnOnce(&mut ManagerArgs)) -> Manager {
         let mut args = self.webhooks.args(ManagerArgs {
             watch_namespace: self.namespace.clone(),
@@ -177,7 +177,10 @@ async fn before_the_caches_are_filled(place: &Place, proxy: &Proxy) {
     proxy.inject([(1.0, Fault::Refuse(StatusCode::INTERNAL_SERVER_ERROR))]);
     let manager = place.manager(proxy, &Calls::default(), |_| {});
     let manager = manager.cache_sync_timeout(Duration::from_secs(1));
-    fails(manager.start_until(std::future::pending()).await, "did not fill");
+    fails(
+        manager.start_until(std::future::pending()).await,
+        "waiting for the cache of",
+    );
 }
 
 async fn before_it_leads(place: &Place, proxy: &Proxy) {
@@ -194,7 +197,7 @@ async fn with_a_reconcile_that_hangs(place: &Place, proxy: &Proxy) {
     let manager = place.manager(proxy, &calls, |_| {});
     let ended = manager.start_until(called(&calls, 2)).await;
     fails(ended, "did not stop within the grace period");
-    // It kept its lease.
+    // The lease was not released.
     place.give_lease("").await;
 }
 
@@ -206,14 +209,14 @@ async fn behind_a_silent_network(place: &Place, proxy: &Proxy) {
         called(&calls, 1).await;
         proxy.fall_silent();
     };
-    // Whether its events can be sent, and its lease be given up, is not up to it.
+    // Its events may not have been sent and its lease not released, without any fault of its own.
     let _ = manager.start_until(cut_off).await;
-    // The proxy can see again which connections were closed.
+    // From now on the proxy notices closed connections again.
     proxy.restore();
     place.give_lease("").await;
 }
 
-/// As a test does whose runtime goes on.
+/// Runs a manager in a runtime that continues, as in a test.
 async fn dropped(place: &Place, proxy: &Proxy) {
     let calls = Calls::default();
     place.give_lease("").await;
@@ -224,7 +227,7 @@ async fn dropped(place: &Place, proxy: &Proxy) {
     }
 }
 
-/// Managers that go through this leave nothing; the first one is there to warm up.
+/// Checks that managers leave nothing behind; the first one only warms up.
 async fn leave_nothing(place: &Place, what: &str, managers: usize, round: impl AsyncFn(&Place, &Proxy)) {
     let mut before = None;
     for count in 0..=managers {
@@ -272,7 +275,7 @@ async fn nothing_is_left_of_managers_that_have_ended(env: Environment) {
     leave_nothing(&place, "before it leads", 5, before_it_leads).await;
     leave_nothing(&place, "dropped", 5, dropped).await;
     leave_nothing(&place, "behind a silent network", 2, behind_a_silent_network).await;
-    // It stays in the namespace, so it comes last.
+    // Last, because its webhook stays in the namespace.
     leave_nothing(
         &place,
         "with a reconcile that hangs",

@@ -1,5 +1,5 @@
-//! What a manager counts, and who may read it, against a real API server. Ignored, by name, where `KUBEBUILDER_ASSETS`
-//! does not say where the servers are.
+//! The metrics of a manager and access to them, with a real API server. Listed as ignored unless `KUBEBUILDER_ASSETS`
+//! is set.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// An operator's own metrics beside the runtime's.
+/// An operator's own metrics in addition to the built-in ones.
 struct State {
     seen: Counter,
 }
@@ -151,7 +151,7 @@ async fn a_port_in_use_ends_the_start_with_the_address(env: Environment) {
     assert!(error.starts_with(&expected), "{error}");
 }
 
-/// The value of a series.
+/// Returns the value of a series.
 fn value(text: &str, series: &str) -> f64 {
     let value = text
         .lines()
@@ -159,7 +159,7 @@ fn value(text: &str, series: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {series} in {text}"))
 }
 
-/// A folder with certificate and key of `localhost`, as `--metrics-cert-path` takes it.
+/// A directory with certificate and key of `localhost`, for `--metrics-cert-path`.
 fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ async fn free_port() -> u16 {
         .port()
 }
 
-/// The token of a new service account.
+/// Returns the token of a new service account.
 async fn token(client: Client, namespace: &str, name: &str) -> String {
     let accounts: Api<ServiceAccount> = Api::namespaced(client, namespace);
     let metadata = ObjectMeta {
@@ -197,7 +197,7 @@ async fn token(client: Client, namespace: &str, name: &str) -> String {
     asked.unwrap().status.unwrap().token.unwrap()
 }
 
-/// Lets a service account read metrics, as kubebuilder's `metrics-reader` does.
+/// Allows a service account to read metrics, as kubebuilder's `metrics-reader` does.
 async fn let_read(client: Client, namespace: &str, name: &str) {
     let role = format!("{namespace}-metrics-reader");
     let rule = json!({"nonResourceURLs": ["/metrics"], "verbs": ["get"]});
@@ -225,7 +225,7 @@ where
         .unwrap();
 }
 
-/// What `/metrics` answers to a client with this token, which trusts this certificate only.
+/// Returns the response of `/metrics` to a client with this token that trusts only this certificate.
 async fn scrape(port: u16, trusted: &CertificateDer<'static>, token: Option<&str>) -> Result<String, String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();

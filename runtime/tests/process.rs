@@ -1,6 +1,6 @@
-//! An operator as the process it is in a pod: its flags, its signals, its lease, its exit status and its log.
-//! Each test starts this very program again as the operator, against a real API server. Ignored, by name,
-//! where `KUBEBUILDER_ASSETS` does not say where the servers are.
+//! An operator as a process, as in a pod: flags, signals, lease, exit status and log.
+//! Each test starts this program again as the operator, against a real API server. Listed as ignored
+//! unless `KUBEBUILDER_ASSETS` is set.
 
 #[path = "process/operator.rs"]
 mod operator;
@@ -24,12 +24,12 @@ use serde_json::{Value, json};
 use operator::{ENDED, FAIL, HOLD, LEASE, STARTED};
 use program::{Ended, Program, free_port};
 
-/// Longer than anything here should take on a busy machine.
+/// A timeout longer than anything here takes on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
-/// What a process needs to end that is not waiting for anything.
+/// The time in which an idle process exits.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// A namespace of one test.
+/// The namespace of one test.
 struct Place {
     env: Environment,
     namespace: String,
@@ -79,7 +79,7 @@ impl Place {
         self.maps().create(&PostParams::default(), &map).await.unwrap();
     }
 
-    /// Lets a reconcile that is held end.
+    /// Lets a blocked reconcile finish.
     async fn release(&self, name: &str) {
         let patch = Patch::Merge(json!({ "data": { HOLD: null } }));
         self.maps()
@@ -88,7 +88,7 @@ impl Place {
             .unwrap();
     }
 
-    /// The process that has put `mark` on an object.
+    /// Returns the id of the process that has set the annotation `mark` on an object.
     async fn mark(&self, name: &str, mark: &str) -> Option<String> {
         self.maps()
             .get(name)
@@ -119,7 +119,7 @@ impl Place {
     }
 }
 
-/// The first signal lets reconciles end, starts none, gives the lease up, and is no failure.
+/// After the first signal, running reconciles finish, none starts, the lease is released, and the exit status is 0.
 #[rbuilder::envtest::test]
 async fn a_signal_lets_reconciles_end() {
     if operator::is_this_process() {
@@ -160,7 +160,7 @@ async fn a_signal_lets_reconciles_end() {
     }
 }
 
-/// Whoever sends it twice does not want to wait.
+/// A second signal makes the process exit without waiting.
 #[rbuilder::envtest::test]
 async fn a_second_signal_ends_the_process_at_once() {
     let place = Place::new().await;
@@ -187,7 +187,7 @@ async fn a_second_signal_ends_the_process_at_once() {
     }
 }
 
-/// Another process may be at work already: the leader that was ends without waiting for its reconciles.
+/// Another process may already be reconciling, so a leader that lost its lease exits without waiting for reconciles.
 #[rbuilder::envtest::test]
 async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
     let place = Place::new().await;
@@ -218,7 +218,7 @@ async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
     assert_eq!(place.holder().await, "thief", "what is not ours is not given up");
 }
 
-/// A leader that cannot reach the API server must be gone before another one may take its lease.
+/// A leader that cannot reach the API server must exit before another process may take its lease.
 #[rbuilder::envtest::test]
 async fn a_leader_without_api_server_ends_before_its_lease() {
     let env = Environment::builder().start().await.unwrap();
@@ -242,7 +242,7 @@ async fn a_leader_without_api_server_ends_before_its_lease() {
     );
 }
 
-/// Nobody gives up the lease of a killed leader: the standby, ready all the time, waits until it has expired.
+/// The lease of a killed leader is not released: the standby, which stays ready, waits until it has expired.
 #[rbuilder::envtest::test]
 async fn a_standby_takes_over_from_a_killed_leader() {
     let place = Place::new().await;
@@ -268,7 +268,7 @@ async fn a_standby_takes_over_from_a_killed_leader() {
     assert!(standby.get(probes, "/readyz").await.is_ok());
 }
 
-/// The flags as kubebuilder's manifests and patches write them, with other ports.
+/// The flags of kubebuilder's manifests and patches, with other ports.
 #[rbuilder::envtest::test]
 async fn kubebuilders_flags_start_an_operator() {
     let place = Place::new().await;
@@ -305,7 +305,7 @@ async fn kubebuilders_flags_start_an_operator() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// What people read: a failed reconcile is one line, which says what failed, why, and when it is tried again.
+/// The text format: a failed reconcile is one line with the object, the error and the time of the retry.
 #[rbuilder::envtest::test]
 async fn a_failed_reconcile_is_one_line_of_log() {
     let place = Place::new().await;
@@ -335,7 +335,7 @@ async fn a_failed_reconcile_is_one_line_of_log() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0));
 }
 
-/// What programs read: each line is a JSON object.
+/// The JSON format: each line is a JSON object.
 #[rbuilder::envtest::test]
 async fn a_log_in_json_has_the_same_fields() {
     let place = Place::new().await;
@@ -377,7 +377,7 @@ async fn a_manager_without_a_cluster_says_where_it_looked() {
     assert!(error.contains("/nowhere/kubeconfig"), "{error}");
 }
 
-/// Errors before anything runs: one line that says what to change, and a status that says so.
+/// A manager that cannot start prints one line with the error and exits with status 1.
 #[rbuilder::envtest::test]
 async fn a_manager_that_cannot_start_says_why() {
     let place = Place::new().await;

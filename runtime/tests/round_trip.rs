@@ -1,5 +1,5 @@
-//! The property of conversions that is offered to operators: that it finds what is lost, says where, and shows it on
-//! an object as simple as can be.
+//! The round-trip test of conversions offered to operators: it finds lost data, reports the field, and shows a
+//! minimal object.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use rbuilder::testing::{RandomObjects, RoundTrip, assert_round_trip};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What a version has; the other versions say the same in other words.
+/// The fields of a version; other versions represent the same data differently.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[kube(
     group = "trips.example.com",
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 )]
 #[serde(rename_all = "camelCase")]
 struct TourSpec {
-    /// From and to, with a dash between.
+    /// From and to, separated by a dash.
     #[kube(validation(pattern = "^[a-z]{2,8}-[a-z]{2,8}$"))]
     way: String,
     #[serde(default)]
@@ -160,7 +160,7 @@ fn conversions_that_lose_nothing_pass() {
     RoundTrip::<Tour, v2::Tour>::new().cases(50).seed(7).assert();
 }
 
-/// A third version, whose conversions have one fault each.
+/// A third version, whose conversions have one bug each.
 mod faulty {
     use super::*;
 
@@ -219,7 +219,7 @@ mod faulty {
 
 type Faulty = RoundTrip<Tour, faulty::Tour>;
 
-/// What a trip panics with.
+/// Returns the panic message of a round trip.
 fn report(trip: Faulty) -> String {
     let caught = catch_unwind(AssertUnwindSafe(|| trip.assert()));
     *caught
@@ -228,7 +228,7 @@ fn report(trip: Faulty) -> String {
         .unwrap()
 }
 
-/// Hubs without what this spoke leaves out on purpose.
+/// Generates hubs without the data that this spoke omits on purpose.
 fn without_more() -> Faulty {
     RoundTrip::new().normalize_hub(|tour: &mut Tour| {
         tour.spec.by = Means::Train;
@@ -344,7 +344,7 @@ fn a_panic_is_a_refusal() {
     assert!(said.contains("v1 to trips.example.com/v4: it panicked"), "{said}");
 }
 
-/// Objects differ, are read by their types, and are the same in every run.
+/// Generated objects differ, decode into their types, and are the same in every run.
 #[test]
 fn objects_at_random_are_read_by_their_type() {
     let objects = RandomObjects::new(&Tour::crd(), "v1")

@@ -1,5 +1,5 @@
-//! Webhooks that a real API server asks. Ignored, by name, where `KUBEBUILDER_ASSETS` does not say where the servers
-//! are.
+//! Webhooks called by a real API server. Listed as ignored unless `KUBEBUILDER_ASSETS`
+//! is set.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const SOON: Duration = Duration::from_secs(30);
     schema = "disabled"
 )]
 struct LetterSpec {
-    /// Name and street, with a comma between.
+    /// Name and street, separated by a comma.
     to: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<i32>,
@@ -104,11 +104,11 @@ fn letter(name: &str, to: &str) -> Letter {
     Letter::new(name, LetterSpec { to, copies: None })
 }
 
-/// An operator whose webhooks the API server asks about one namespace.
+/// An operator whose webhooks the API server calls for one namespace.
 struct Served {
     env: Environment,
     namespace: String,
-    /// The certificate's files go with it.
+    /// Deletes the certificate files when dropped.
     _server: WebhookServer,
     stop: oneshot::Sender<()>,
     ended: JoinHandle<Result<()>>,
@@ -145,7 +145,7 @@ impl Served {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// The API server hears of a new configuration a moment late; from then on it asks.
+    /// Waits until the API server has observed the new configuration and calls the webhooks.
     async fn until_asked(&self) {
         eventually(SOON, || async {
             let params = PostParams {
@@ -172,8 +172,8 @@ fn status_of(error: kube::Error) -> kube::core::Status {
     }
 }
 
-/// Guarantee 16: defaults are filled in, unknown fields stay, mistakes come back with their field, deletions are asked
-/// about with what is to be deleted.
+/// Guarantee 16: defaults are set, unknown fields are kept, errors name their field, and validators of deletions
+/// receive the object to be deleted.
 #[rbuilder::envtest::test]
 async fn the_api_server_asks_before_it_stores(env: Environment) {
     let admission =
@@ -209,7 +209,7 @@ async fn the_api_server_asks_before_it_stores(env: Environment) {
         (causes[0].field.as_str(), causes[0].message.as_str()),
         ("spec.to", "wanted `name, street`")
     );
-    // Without these kubectl says "The request is invalid" and not of what.
+    // Without these, kubectl prints only "The request is invalid".
     assert_eq!((&*details.kind, &*details.name), ("Letter", "wrong"));
     let said = format!("Letter.{} \"wrong\" is invalid: spec.to: wanted", details.group);
     assert!(
@@ -236,8 +236,8 @@ async fn the_api_server_asks_before_it_stores(env: Environment) {
     served.stop().await;
 }
 
-/// Guarantee 12: the caches of a kind that the operator itself converts fill, because webhooks are served before.
-/// What is stored in one version is read and written in the other.
+/// Guarantee 12: the caches of a kind that the operator itself converts can sync, because webhooks are served before.
+/// Objects stored in one version are read and written in the other.
 #[rbuilder::envtest::test]
 async fn versions_are_converted_and_the_operator_starts_with_what_is_stored(env: Environment) {
     async fn reconcile(letter: Arc<v2::Letter>, ctx: Ctx<Arc<std::sync::Mutex<Vec<String>>>>) -> Result {
@@ -247,14 +247,14 @@ async fn versions_are_converted_and_the_operator_starts_with_what_is_stored(env:
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let namespace = env.namespace("conversions").await.unwrap();
     let first: Api<Letter> = Api::namespaced(env.client(), &namespace);
-    // Stored before there is anybody to convert it.
+    // Stored before the conversion webhook is served.
     first
         .create(&PostParams::default(), &letter("old", "Ada, Main Street"))
         .await
         .unwrap();
     let server = env.webhook_server().unwrap();
     server.convert("letters.webhooks.example.com").await.unwrap();
-    // Another test that installs the CRD does not send the API server back to the Service of the manifest.
+    // When another test installs the CRD, its webhook configuration is kept.
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let args = server.args(ManagerArgs {
@@ -291,7 +291,7 @@ async fn versions_are_converted_and_the_operator_starts_with_what_is_stored(env:
     let bad = first
         .create(&PostParams::default(), &letter("bad", "nowhere"))
         .await;
-    // It is stored as it is; who reads it in the other version hears why that cannot be.
+    // It is stored unchanged; reading it in the other version fails with the reason.
     bad.unwrap();
     let error = second.get("bad").await.unwrap_err().to_string();
     assert!(error.contains("spec.to names no street"), "{error}");
@@ -334,7 +334,7 @@ async fn users_have_the_rights_that_rbac_gives_them(env: Environment) {
     assert_eq!(env.user("", &[]).unwrap_err().to_string(), "a user needs a name");
 }
 
-/// On a developer's machine there is no certificate, and nobody who could ask.
+/// On a developer's machine there is no certificate, and the API server cannot call webhooks.
 #[rbuilder::envtest::test]
 async fn webhooks_can_be_left_out(env: Environment) {
     let start = async |enable_webhooks| {

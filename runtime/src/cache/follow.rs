@@ -1,4 +1,4 @@
-//! The watch behind a cache: kube's `watcher`, and what to say when it stumbles.
+//! The watch behind a cache: kube's `watcher`, with back-off and explained errors.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,180 +11,190 @@ use kube::Client;
 use kube::runtime::watcher::{self, DefaultBackoff};
 use tokio::time::Instant;
 
-use super::objects::version;
-use super::{Cache, Lean, ScopeId, Trim};
-use crate::object::{Key, Kind, Watchable};
+use super::objects::resource_version;
+use super::{Cache, Trim, WatchId};
+use crate::object::{Key, Kind, Trimmed, Watchable};
 
-/// The longest wait between two tries to fill a cache; controllers are waiting for it.
-const RETRY_UNTIL_SYNCED: Duration = Duration::from_secs(10);
-/// A watch that went on for this long before it failed is not failing at once.
-const LASTED: Duration = Duration::from_secs(30);
+/// The longest back-off before the first sync, for which controllers wait.
+const MAX_BACKOFF_UNTIL_SYNCED: Duration = Duration::from_secs(10);
+/// The back-off is reset after a watch has run for this long.
+const BACKOFF_RESET: Duration = Duration::from_secs(30);
 
-/// What kube tells of a watch.
+/// The events of kube's watcher.
 type Events<K> = BoxStream<'static, watcher::Result<watcher::Event<K>>>;
 
 impl<K: Watchable> Cache<K> {
-    /// Follows the objects of one namespace, or of all, for as long as it is polled.
+    /// Watches the objects of one namespace, or of all, for as long as it is polled.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
-        let watch = || self.events(client.clone(), namespace.as_deref());
-        let mut events = watch();
-        let mut pauses = Pauses::new();
-        let scope = self.write().add_scope(namespace.clone());
-        let mut list = List::of(scope);
+        let start_watch = || self.watch_events(client.clone(), namespace.as_deref());
+        let mut events = start_watch();
+        let mut backoff = WatchBackoff::new();
+        let watch = self.write().add_watch(namespace.clone());
+        let mut list = PartialList::new(watch);
         let mut synced = false;
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => {
                     if is_progress(&event) {
-                        pauses.forget();
+                        backoff.reset();
                     }
-                    self.take(event, namespace.as_deref(), &mut list, &mut synced);
+                    self.handle_event(event, namespace.as_deref(), &mut list, &mut synced);
                 }
-                Err(error) if is_silence(&error) => {
+                Err(error) if is_idle_timeout(&error) => {
                     // Normal where the API server sends no bookmarks, as for a kind that never changed.
                     tracing::debug!(kind = %self.kind.name(), %error, "watch idle for too long, restarting it");
                 }
                 Err(error) => {
                     self.note_error(&error);
                     if is_expired(&error) {
-                        // kube's watcher lists anew when an event says so, but not when the answer itself does.
-                        events = watch();
+                        // kube's watcher relists when an event has status 410, but not when the response itself has.
+                        events = start_watch();
                     }
-                    let longest = if synced { Duration::MAX } else { RETRY_UNTIL_SYNCED };
-                    tokio::time::sleep(pauses.next().min(longest)).await;
-                    pauses.ended();
+                    let longest = if synced {
+                        Duration::MAX
+                    } else {
+                        MAX_BACKOFF_UNTIL_SYNCED
+                    };
+                    tokio::time::sleep(backoff.next().min(longest)).await;
+                    backoff.mark_restarted();
                 }
             }
         }
     }
 
-    /// What happens to the objects, without what the cache drops of them.
-    fn events(&self, client: Client, namespace: Option<&str>) -> Events<K> {
+    /// Returns the events of a watch, with trimmed objects unless the manager keeps their metadata.
+    fn watch_events(&self, client: Client, namespace: Option<&str>) -> Events<K> {
         let config = self.selection.watcher_config();
         if self.trim == Trim::default() {
-            let api = self.kind.lean_api(client, namespace);
+            let api = self.kind.trimmed_api(client, namespace);
             let events = watcher::watcher(api, config);
-            events.map(|event| event.map(whole)).boxed()
+            events.map(|event| event.map(unwrap_trimmed)).boxed()
         } else {
             watcher::watcher(self.kind.api(client, namespace), config).boxed()
         }
     }
 
-    /// Does to the cache what a watch tells of one namespace, or of all. `list` is the one that has not
-    /// ended yet; `synced` says whether there has been a whole one.
-    fn take(&self, event: watcher::Event<K>, namespace: Option<&str>, list: &mut List, synced: &mut bool) {
+    /// Applies an event of the watch of `namespace` (`None`: all namespaces) to the cache. `list` is the list in
+    /// progress; `synced` is `true` after the first complete list.
+    fn handle_event(
+        &self,
+        event: watcher::Event<K>,
+        namespace: Option<&str>,
+        list: &mut PartialList,
+        synced: &mut bool,
+    ) {
+        let watch = list.watch;
         match event {
             watcher::Event::Init => {
-                self.write().list_begins(list.scope);
-                *list = List {
-                    expected: self.written.expected(),
-                    ..List::of(list.scope)
+                self.write().begin_list(watch);
+                *list = PartialList {
+                    expected: self.unseen.keys(),
+                    ..PartialList::new(watch)
                 }
             }
             watcher::Event::InitApply(object) => {
-                list.seen.insert(Key::of(&object));
-                self.apply(Some(list.scope), object, !*synced);
+                list.listed.insert(Key::of(&object));
+                self.apply(Some(watch), object, !*synced);
             }
             watcher::Event::InitDone => {
-                let scope = list.scope;
-                let List { seen, expected, .. } = std::mem::replace(list, List::of(scope));
-                self.keep_only(namespace, &seen, expected);
-                self.write().list_ends(scope);
+                let PartialList { listed, expected, .. } = std::mem::replace(list, PartialList::new(watch));
+                self.delete_unlisted(namespace, &listed, expected);
+                self.write().end_list(watch);
                 if !std::mem::replace(synced, true) {
-                    self.scope_synced();
+                    self.mark_watch_synced();
                 }
             }
-            watcher::Event::Apply(object) => self.apply(Some(list.scope), object, false),
+            watcher::Event::Apply(object) => self.apply(Some(watch), object, false),
             watcher::Event::Delete(object) => {
-                self.delete(Some(list.scope), &Key::of(&object), version(&object));
+                self.delete(Some(watch), &Key::of(&object), resource_version(&object));
             }
         }
     }
 
     fn note_error(&self, error: &watcher::Error) {
-        let error = explain(&self.kind, error);
+        let error = explain_watch_error(&self.kind, error);
         tracing::warn!(kind = %self.kind.name(), %error, "watch failed, retrying");
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 }
 
-/// The event of an object as the event of what it stands for.
-fn whole<K>(event: watcher::Event<Lean<K>>) -> watcher::Event<K> {
+/// Unwraps the trimmed object of an event.
+fn unwrap_trimmed<K>(event: watcher::Event<Trimmed<K>>) -> watcher::Event<K> {
     use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
     match event {
-        Apply(Lean(object)) => Apply(object),
-        Delete(Lean(object)) => Delete(object),
+        Apply(Trimmed(object)) => Apply(object),
+        Delete(Trimmed(object)) => Delete(object),
         Init => Init,
-        InitApply(Lean(object)) => InitApply(object),
+        InitApply(Trimmed(object)) => InitApply(object),
         InitDone => InitDone,
     }
 }
 
-/// A list of objects on its way.
-struct List {
-    /// Whose list it is.
-    scope: ScopeId,
-    seen: HashSet<Key>,
-    /// What this process had written, and not seen, before it asked for the list.
+/// A list in progress.
+struct PartialList {
+    watch: WatchId,
+    /// The keys received so far.
+    listed: HashSet<Key>,
+    /// The keys of the unseen objects when the list was requested.
     expected: HashSet<Key>,
 }
 
-impl List {
-    fn of(scope: ScopeId) -> Self {
+impl PartialList {
+    fn new(watch: WatchId) -> Self {
         Self {
-            scope,
-            seen: HashSet::new(),
+            watch,
+            listed: HashSet::new(),
             expected: HashSet::new(),
         }
     }
 }
 
-/// The pauses between tries to watch: client-go's, 800 ms doubling to 30 s, for as long as one failure follows the
-/// other.
-struct Pauses {
+/// The back-off between attempts to watch: client-go's, 800 ms doubling to 30 s, while failures follow each other.
+struct WatchBackoff {
     backoff: Option<DefaultBackoff>,
-    /// When the last pause was over.
-    since: Instant,
+    /// The time of the last restart.
+    restarted: Instant,
 }
 
-impl Pauses {
+impl WatchBackoff {
     fn new() -> Self {
         Self {
             backoff: None,
-            since: Instant::now(),
+            restarted: Instant::now(),
         }
     }
 
-    /// The watch works: the next failure is a first one.
-    fn forget(&mut self) {
+    /// Starts again with the shortest delay.
+    fn reset(&mut self) {
         self.backoff = None;
     }
 
+    /// Returns the delay after a failure.
     fn next(&mut self) -> Duration {
-        if self.since.elapsed() >= LASTED {
-            self.forget();
+        if self.restarted.elapsed() >= BACKOFF_RESET {
+            self.reset();
         }
         let backoff = self.backoff.get_or_insert_default();
-        backoff.next().unwrap_or(RETRY_UNTIL_SYNCED)
+        backoff.next().unwrap_or(MAX_BACKOFF_UNTIL_SYNCED)
     }
 
-    fn ended(&mut self) {
-        self.since = Instant::now();
+    fn mark_restarted(&mut self) {
+        self.restarted = Instant::now();
     }
 }
 
-/// Whether an event shows that the watch works; kube's watcher says `Init` before it asks for anything.
+/// Returns `true` if an event shows that the watch works; kube's watcher emits `Init` before it sends a request.
 fn is_progress<K>(event: &watcher::Event<K>) -> bool {
     !matches!(event, watcher::Event::Init | watcher::Event::InitApply(_))
 }
 
-/// Whether the API server no longer has what lies between the version that a watch knows and now.
+/// Returns `true` if the watch's resource version is too old (410 Gone).
 fn is_expired(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
-/// Whether a watch that was running was given up because nothing came; see [`client`](crate::client).
-fn is_silence(error: &watcher::Error) -> bool {
+/// Returns `true` if a running watch failed because no data arrived; see [`client`](crate::client).
+fn is_idle_timeout(error: &watcher::Error) -> bool {
     let watcher::Error::WatchFailed(error) = error else {
         return false;
     };
@@ -194,7 +204,7 @@ fn is_silence(error: &watcher::Error) -> bool {
             if io.kind() == io::ErrorKind::TimedOut {
                 return true;
             }
-            // What an `io::Error` wraps is not its source, but itself.
+            // `io::Error::source` skips the wrapped error and returns the source of that.
             next = io
                 .get_ref()
                 .map(|inner| inner as &(dyn std::error::Error + 'static));
@@ -205,8 +215,8 @@ fn is_silence(error: &watcher::Error) -> bool {
     false
 }
 
-/// What went wrong with a watch, and what is likely missing.
-fn explain<K: Watchable>(kind: &Kind<K>, error: &watcher::Error) -> String {
+/// Returns the error of a watch with its likely cause, such as a missing CRD or permission.
+fn explain_watch_error<K: Watchable>(kind: &Kind<K>, error: &watcher::Error) -> String {
     let cause = match error {
         watcher::Error::InitialListFailed(cause)
         | watcher::Error::WatchStartFailed(cause)
@@ -234,28 +244,28 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn pauses_grow_while_a_watch_fails_at_once_and_start_anew_when_it_has_lasted() {
-        let mut pauses = Pauses::new();
-        let first = pauses.next();
+    async fn the_back_off_grows_with_repeated_failures_and_resets_when_a_watch_lasts() {
+        let mut backoff = WatchBackoff::new();
+        let first = backoff.next();
         for _ in 0..6 {
-            pauses.next();
-            pauses.ended();
+            backoff.next();
+            backoff.mark_restarted();
         }
-        assert!(pauses.next() > first * 4);
-        pauses.ended();
-        tokio::time::advance(LASTED).await;
-        let lasted = pauses.next();
-        assert!(lasted < first * 4, "{lasted:?}");
+        assert!(backoff.next() > first * 4);
+        backoff.mark_restarted();
+        tokio::time::advance(BACKOFF_RESET).await;
+        let after_lasting = backoff.next();
+        assert!(after_lasting < first * 4, "{after_lasting:?}");
         for _ in 0..6 {
-            pauses.next();
+            backoff.next();
         }
-        pauses.forget();
-        let worked = pauses.next();
-        assert!(worked < first * 4, "{worked:?}");
+        backoff.reset();
+        let after_reset = backoff.next();
+        assert!(after_reset < first * 4, "{after_reset:?}");
     }
 
     #[test]
-    fn a_list_that_only_begins_is_no_progress() {
+    fn a_list_that_has_only_begun_is_not_progress() {
         assert!(!is_progress(&watcher::Event::<()>::Init));
         assert!(!is_progress(&watcher::Event::InitApply(())));
         assert!(is_progress(&watcher::Event::<()>::InitDone));
@@ -263,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_told_from_other_failures() {
+    fn idle_timeouts_are_distinguished_from_other_failures() {
         let failed = |kind: io::ErrorKind| {
             let inner = io::Error::from(kind);
             watcher::Error::WatchFailed(kube::Error::ReadEvents(io::Error::other(inner)))
         };
-        assert!(is_silence(&failed(io::ErrorKind::TimedOut)));
-        assert!(!is_silence(&failed(io::ErrorKind::ConnectionReset)));
+        assert!(is_idle_timeout(&failed(io::ErrorKind::TimedOut)));
+        assert!(!is_idle_timeout(&failed(io::ErrorKind::ConnectionReset)));
         let listing = kube::Error::ReadEvents(io::ErrorKind::TimedOut.into());
-        assert!(!is_silence(&watcher::Error::InitialListFailed(listing)));
+        assert!(!is_idle_timeout(&watcher::Error::InitialListFailed(listing)));
     }
 }

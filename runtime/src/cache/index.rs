@@ -1,4 +1,4 @@
-//! Indexes: the objects of a cache by what a function says of each.
+//! Indexes: the objects of a cache by the values that a function returns for each.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::object::{Key, Watchable};
 
-/// Says under which values an object is to be found.
+/// Returns the values of an object.
 type Values<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
 /// The keys of a cache's objects by value.
@@ -14,14 +14,14 @@ pub(crate) struct Index<K> {
     name: String,
     values: Values<K>,
     keys: HashMap<String, BTreeSet<Key>>,
-    /// Under which values each object stands, to find them again when it changes.
-    held: HashMap<Key, Vec<String>>,
+    /// The values of each object, to remove its entries when it changes.
+    values_by_key: HashMap<Key, Vec<String>>,
 }
 
 impl<K: Watchable> Index<K> {
     pub(crate) fn new(name: String, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) -> Self {
         let values = move |object: &K| {
-            // A panic would end the watch, for all who look at this kind.
+            // A panic would stop the watch for all users of the cache.
             catch_unwind(AssertUnwindSafe(|| values(object))).unwrap_or_else(|_| {
                 tracing::error!(
                     kind = std::any::type_name::<K>(),
@@ -35,7 +35,7 @@ impl<K: Watchable> Index<K> {
             name,
             values: Box::new(values),
             keys: HashMap::new(),
-            held: HashMap::new(),
+            values_by_key: HashMap::new(),
         }
     }
 }
@@ -45,7 +45,7 @@ impl<K> Index<K> {
         &self.name
     }
 
-    /// The keys under a value, in order.
+    /// Returns the keys of the objects with a value, in order.
     pub(super) fn keys(&self, value: &str) -> impl Iterator<Item = &Key> {
         self.keys.get(value).into_iter().flatten()
     }
@@ -54,7 +54,7 @@ impl<K> Index<K> {
         let mut values = (self.values)(object);
         values.sort_unstable();
         values.dedup();
-        if self.held.get(key) == Some(&values) {
+        if self.values_by_key.get(key) == Some(&values) {
             return;
         }
         self.remove(key);
@@ -62,12 +62,12 @@ impl<K> Index<K> {
             self.keys.entry(value.clone()).or_default().insert(key.clone());
         }
         if !values.is_empty() {
-            self.held.insert(key.clone(), values);
+            self.values_by_key.insert(key.clone(), values);
         }
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
-        for value in self.held.remove(key).unwrap_or_default() {
+        for value in self.values_by_key.remove(key).unwrap_or_default() {
             if let Some(keys) = self.keys.get_mut(&value) {
                 keys.remove(key);
                 if keys.is_empty() {
@@ -93,7 +93,10 @@ mod tests {
     fn by_team() -> Index<ConfigMap> {
         Index::new("team".to_owned(), |object: &ConfigMap| {
             let team = object.metadata.labels.iter().flatten().map(|(_, team)| team);
-            assert!(object.metadata.name.as_deref() != Some("bad"), "cannot say");
+            assert!(
+                object.metadata.name.as_deref() != Some("bad"),
+                "index function failed"
+            );
             team.filter(|team| !team.is_empty()).cloned().collect()
         })
     }
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_found_by_what_they_say_now() {
+    fn objects_are_found_by_their_current_values() {
         let mut index = by_team();
         for (name, team) in [("b", "red"), ("a", "red"), ("c", "blue"), ("d", "")] {
             let object = labelled(name, team);
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_leaves_the_object_out() {
+    fn an_object_whose_index_function_panics_is_not_indexed() {
         let mut index = by_team();
         let bad = labelled("bad", "red");
         index.insert(&Key::of(&*bad), &bad);

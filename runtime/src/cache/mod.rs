@@ -1,21 +1,19 @@
-//! Caches: what the API server holds of a kind, kept in memory by one watch, and who wants to hear of changes.
+//! Caches: the objects of a kind, kept in memory by a watch, with subscribers that receive each change.
 //!
-//! A manager has one cache for each kind and [`Selection`] of objects, however many controllers look at it. A cache
-//! keeps the objects itself rather than in kube's `Store`, because its subscribers see the old object beside the
-//! new one, because its indexes change in the same moment as the objects, and because a store that is listed
-//! anew keeps every object twice for a while.
+//! A manager has one cache for each kind and [`Selection`], shared by all controllers. A cache stores the objects itself
+//! instead of using kube's `Store`: its subscribers receive the old object with the new one, its indexes are updated
+//! together with the objects, and a relist does not hold every object twice.
 
 mod cached;
-mod decode;
 mod follow;
 mod index;
 mod objects;
-mod own;
+mod own_writes;
 mod registry;
 mod selection;
 #[cfg(test)]
 mod tests;
-mod written;
+mod unseen;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,33 +24,32 @@ use tokio::sync::watch;
 use crate::object::{Key, Kind, Watchable};
 
 pub use cached::Cached;
-pub(crate) use decode::Lean;
 pub(crate) use index::Index;
-use objects::{Objects, ScopeId};
-pub(crate) use own::Writing;
+use objects::{Objects, WatchId};
+pub(crate) use own_writes::PendingWrite;
 pub(crate) use registry::{CacheId, Caches, NamedWatch};
 pub use selection::Selection;
 pub(crate) use selection::Trim;
-use written::Written;
+use unseen::UnseenObjects;
 
-/// What happened to an object, as the watch of its kind tells it.
+/// An event of a watch: an object was created, updated or deleted.
 #[derive(Clone, Debug)]
 pub enum Change<K> {
-    /// The object was created or changed, or was there already when the watch began.
+    /// The object was created or updated, or existed when the watch started.
     Applied {
-        /// The object before the change; nothing when it is new to the cache.
+        /// The object before the change; `None` if it is new to the cache.
         old: Option<Arc<K>>,
-        /// The object as it is now.
+        /// The object after the change.
         new: Arc<K>,
-        /// Whether the object was there before the cache was: nobody just touched it.
+        /// `true` if the object comes from the first list and has not necessarily changed.
         initial: bool,
     },
-    /// The object is gone; this is what was last seen of it.
+    /// The object was deleted; this is its last known state.
     Deleted(Arc<K>),
 }
 
 impl<K> Change<K> {
-    /// The object: as it is, or as it last was.
+    /// Returns the object after the change, or the last known state of a deleted one.
     pub fn object(&self) -> &Arc<K> {
         match self {
             Self::Applied { new, .. } => new,
@@ -61,18 +58,18 @@ impl<K> Change<K> {
     }
 }
 
-/// Hears of each change, in order, before the next one is read; it must not block.
+/// Receives each change in order, before the next one is read from the watch; it must not block.
 pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
 
-/// The objects of one kind that a selection chooses.
+/// The objects of one kind that match a selection.
 pub(crate) struct Cache<K: Watchable> {
     kind: Kind<K>,
     selection: Selection,
     trim: Trim,
     objects: RwLock<Objects<K>>,
     handlers: RwLock<Vec<Handler<K>>>,
-    written: Written<K>,
-    /// How many watches have not delivered their first list yet.
+    unseen: UnseenObjects<K>,
+    /// Number of watches that have not delivered their first list.
     unsynced: AtomicUsize,
     synced: watch::Sender<bool>,
     last_error: Mutex<String>,
@@ -86,7 +83,7 @@ impl<K: Watchable> Cache<K> {
             trim,
             objects: RwLock::default(),
             handlers: RwLock::default(),
-            written: Written::default(),
+            unseen: UnseenObjects::default(),
             unsynced: AtomicUsize::new(0),
             synced: watch::channel(false).0,
             last_error: Mutex::new("no response from the API server yet".to_owned()),
@@ -101,18 +98,18 @@ impl<K: Watchable> Cache<K> {
         self.read().by_key.get(key).cloned()
     }
 
-    /// The keys of all objects, in no order.
+    /// Returns the keys of all objects, in no particular order.
     pub(crate) fn keys(&self) -> Vec<Key> {
         self.read().by_key.keys().cloned().collect()
     }
 
-    /// Adds a handler, which first hears of each object that is there already, as an initial one.
+    /// Adds a handler, which first receives each existing object as an initial event.
     pub(crate) fn subscribe(&self, handler: Handler<K>) {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        // While the lock is held no change is told, so the handler misses none; one that has just been made may
-        // reach it twice, the second time as a change.
-        let present: Vec<Arc<K>> = self.read().by_key.values().cloned().collect();
-        for new in present {
+        // No change is dispatched while the lock is held, so the handler misses none. A change that is in the cache but
+        // not dispatched yet is delivered twice: here as an initial event, then as a change.
+        let existing: Vec<Arc<K>> = self.read().by_key.values().cloned().collect();
+        for new in existing {
             handler(&Change::Applied {
                 old: None,
                 new,
@@ -122,13 +119,13 @@ impl<K: Watchable> Cache<K> {
         handlers.push(handler);
     }
 
-    /// Adds an index; one of this name that is there already stays.
+    /// Adds an index, unless there is one of this name.
     pub(crate) fn add_index(&self, mut index: Index<K>) {
         let mut objects = self.write();
         if objects
             .indexes
             .iter()
-            .any(|present| present.name() == index.name())
+            .any(|existing| existing.name() == index.name())
         {
             return;
         }
@@ -138,90 +135,90 @@ impl<K: Watchable> Cache<K> {
         objects.indexes.push(index);
     }
 
-    /// Holds an object as if it had been watched.
+    /// Adds an object as if it had been watched.
     pub(crate) fn put(&self, object: K) {
         self.apply(None, object, true);
     }
 
-    /// Remembers an object that this process wrote until the watch tells of it: should it be gone before that, its
-    /// deletion is told all the same.
-    pub(crate) fn wrote(&self, mut object: K) {
+    /// Records an object created by this process until the watch delivers it, so that its deletion is delivered even if
+    /// the watch never shows the object; see [`UnseenObjects`].
+    pub(crate) fn record_created(&self, mut object: K) {
         let key = Key::of(&object);
         if self.get(&key).is_none() {
             self.trim.apply(object.meta_mut());
-            self.written.insert(key, object);
+            self.unseen.insert(key, object);
         }
     }
 
-    fn apply(&self, scope: Option<ScopeId>, mut object: K, initial: bool) {
+    fn apply(&self, watch: Option<WatchId>, mut object: K, initial: bool) {
         self.trim.apply(object.meta_mut());
         let (key, new) = (Key::of(&object), Arc::new(object));
-        self.written.seen(&key);
-        let old = self.write().put(scope, key, &new);
+        self.unseen.mark_seen(&key);
+        let old = self.write().put(watch, key, &new);
         let unchanged = old.as_ref().is_some_and(|old| {
             old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
         });
         if !unchanged {
-            self.tell(&Change::Applied { old, new, initial });
+            self.dispatch(&Change::Applied { old, new, initial });
         }
     }
 
-    fn delete(&self, scope: Option<ScopeId>, key: &Key, version: Option<u64>) {
-        self.written.seen(key);
-        let old = self.write().delete(scope, key, version);
+    fn delete(&self, watch: Option<WatchId>, key: &Key, version: Option<u64>) {
+        self.unseen.mark_seen(key);
+        let old = self.write().delete(watch, key, version);
         if let Some(old) = old {
-            self.tell(&Change::Deleted(old));
+            self.dispatch(&Change::Deleted(old));
         }
     }
 
-    /// Deletes what a new list of `namespace` (`None`: all of them) no longer has. `expected` are the objects that
-    /// were written and not seen when the list was asked for.
-    fn keep_only(&self, namespace: Option<&str>, seen: &HashSet<Key>, expected: HashSet<Key>) {
-        let listed = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
-        let gone: Vec<Key> = {
+    /// Deletes the objects missing from a new list of `namespace` (`None`: all namespaces). `expected` are the keys of
+    /// the unseen objects when the list was requested.
+    fn delete_unlisted(&self, namespace: Option<&str>, listed: &HashSet<Key>, expected: HashSet<Key>) {
+        let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
+        let missing: Vec<Key> = {
             let objects = self.read();
-            let keys = objects.by_key.keys().filter(listed);
-            keys.filter(|key| !seen.contains(*key)).cloned().collect()
+            let keys = objects.by_key.keys().filter(in_namespace);
+            keys.filter(|key| !listed.contains(*key)).cloned().collect()
         };
-        for key in gone {
+        for key in missing {
             self.delete(None, &key, None);
         }
-        let expected = expected.into_iter().filter(|key| listed(&key)).collect();
-        for object in self.written.missing(expected) {
-            self.tell(&Change::Deleted(object));
+        let expected = expected.into_iter().filter(|key| in_namespace(&key)).collect();
+        for object in self.unseen.take_missing(expected) {
+            self.dispatch(&Change::Deleted(object));
         }
     }
 
-    fn tell(&self, change: &Change<K>) {
+    fn dispatch(&self, change: &Change<K>) {
         let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
         for handler in handlers.iter() {
             handler(change);
         }
     }
 
-    /// Whether the first list has been told to all subscribers.
+    /// Returns `true` once the first list has been delivered to all subscribers.
     pub(crate) fn is_synced(&self) -> bool {
         *self.synced.borrow()
     }
 
-    /// Resolves when the first list has been told to all subscribers.
+    /// Resolves once the first list has been delivered to all subscribers.
     pub(crate) async fn synced(&self) {
-        // The sender lives in the cache, so the wait cannot fail.
+        // The cache owns the sender, so the wait cannot fail.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// Takes the cache for filled, although no watch fills it.
+    /// Marks the cache as synced although no watch fills it.
     pub(crate) fn assume_synced(&self) {
         self.synced.send_replace(true);
     }
 
-    /// What the watch ran into last.
+    /// Returns the last error of the watch.
     pub(crate) fn last_error(&self) -> String {
         let error = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
         error.clone()
     }
 
-    fn scope_synced(&self) {
+    fn mark_watch_synced(&self) {
         if self.unsynced.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.synced.send_replace(true);
         }

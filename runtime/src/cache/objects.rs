@@ -1,13 +1,38 @@
-//! What a cache holds: objects as its watch tells of them and, until the watch does, as this process wrote them.
+//! The objects of a cache: those delivered by its watches, and newer ones written by this process.
 //!
-//! A watch lags behind what its own process writes. A reconcile that runs again before the watch has caught up would
-//! find its own work undone, and do it once more. So what the API server answers to a write is held at once, where it
-//! is newer than what the watch has told so far, and readers see it. Subscribers do not: they hear of each object what
-//! the watch tells, in its order, and as the old object they see what they last heard of.
+//! A watch lags behind the writes of its own process. A reconcile that runs again before the watch has caught up would
+//! not see its own writes, and would repeat them: create a second child, or count a status up twice. So the object that
+//! the API server returns for a write is stored in the cache immediately, and *readers* see it. *Subscribers* do not:
+//! they receive exactly the events of the watch, in its order, with the object of the previous event as the old one.
 //!
-//! A write may be held only if the watch is sure to tell of it or of something later: when the object's namespace is
-//! watched, when no list is under way and none came between the write's request and its answer, and when the watch has
-//! told nothing later yet. (Watches tell changes of one kind in the order of their resource versions.)
+//! # Example: an update
+//! The Deployment `web` is cached at version 5; all controllers have received version 5.
+//!
+//! | step | what happens | readers see | subscribers receive |
+//! |---|---|---|---|
+//! | 1 | a reconcile applies `web`; the server returns version 9 | 9 | |
+//! | 2 | the watch delivers version 7, by another writer before ours | 9 | 5 → 7 |
+//! | 3 | the watch delivers version 9 | 9 | 7 → 9 |
+//! | 4 | the watch delivers version 11 | 11 | 9 → 11 |
+//!
+//! Storing the write and nothing else would be simpler, but wrong in two ways. In step 2 the older event would overwrite
+//! the newer object, so that readers see the write undone. And without the other writer, step 3 would change 9 to 9,
+//! which is no change at all: the controllers that watch `web` would never be notified of the change from 5. So
+//! `delivered` remembers, for each object stored ahead of the watch, the object that subscribers know; an event older
+//! than the stored object only replaces the former.
+//!
+//! # Example: a creation that must not be stored
+//! A write may be stored only if the watch will deliver it or something newer; otherwise nothing would ever remove it.
+//!
+//! 1. A reconcile sends a create of `c`. Meanwhile the watch gets 410 Gone and starts to relist.
+//! 2. The server creates `c` at version 60, and somebody deletes it at version 61.
+//! 3. The list is made at version 62, without `c`; the watch will deliver events after 62 only.
+//! 4. The response to the create arrives: `c` at version 60. Stored now, it would stay in the cache forever.
+//!
+//! So [`WriteStart`] notes the number of lists when the request is sent, and [`put_own_write`](Objects::put_own_write)
+//! drops the object if a list is in progress or has begun since then. It also drops it if the object's namespace is not
+//! watched, if a selector may exclude the object and it is not in the cache already, or if the watch has delivered a
+//! newer version of *any* object: events come in the order of resource versions, so the watch has passed this write.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,32 +40,33 @@ use std::sync::Arc;
 use super::Index;
 use crate::object::{Key, Watchable};
 
-/// The objects and what finds them, which change together.
+/// The objects and their indexes, which are updated together.
 pub(super) struct Objects<K> {
     pub(super) by_key: HashMap<Key, Arc<K>>,
     pub(super) indexes: Vec<Index<K>>,
-    /// What subscribers have last heard of the objects that are held as this process wrote them.
-    told: HashMap<Key, Option<Arc<K>>>,
-    scopes: Vec<Scope>,
-    /// How many lists have begun.
+    /// For each object stored ahead of the watch, the object last delivered to subscribers (`None`: they know none).
+    delivered: HashMap<Key, Option<Arc<K>>>,
+    watches: Vec<WatchState>,
+    /// Number of lists begun so far by all watches.
     lists: u64,
 }
 
-/// What one watch follows: a namespace, or all of them.
-struct Scope {
+/// The progress of a watch of one namespace, or of all.
+struct WatchState {
     namespace: Option<String>,
     listing: bool,
-    /// The newest version it has told of.
+    /// The newest resource version delivered since the last list began.
     newest: u64,
 }
 
-/// Which of a cache's watches tells something.
+/// Identifies a watch of a cache.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ScopeId(usize);
+pub(super) struct WatchId(usize);
 
-/// When a write began: after how many lists, unless one was under way.
+/// The state of a cache when a write request was sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Began {
+pub(super) struct WriteStart {
+    /// Number of lists begun until then; `None` if one was in progress.
     lists: Option<u64>,
 }
 
@@ -49,115 +75,124 @@ impl<K> Default for Objects<K> {
         Self {
             by_key: HashMap::new(),
             indexes: Vec::new(),
-            told: HashMap::new(),
-            scopes: Vec::new(),
+            delivered: HashMap::new(),
+            watches: Vec::new(),
             lists: 0,
         }
     }
 }
 
 impl<K: Watchable> Objects<K> {
-    /// Adds a watch, which is taken to list first.
-    pub(super) fn add_scope(&mut self, namespace: Option<String>) -> ScopeId {
-        self.scopes.push(Scope {
+    /// Adds a watch, which starts with a list.
+    pub(super) fn add_watch(&mut self, namespace: Option<String>) -> WatchId {
+        self.watches.push(WatchState {
             namespace,
             listing: true,
             newest: 0,
         });
-        ScopeId(self.scopes.len() - 1)
+        WatchId(self.watches.len() - 1)
     }
 
-    pub(super) fn list_begins(&mut self, scope: ScopeId) {
+    pub(super) fn begin_list(&mut self, watch: WatchId) {
         self.lists += 1;
-        self.scopes[scope.0].listing = true;
-        self.scopes[scope.0].newest = 0;
+        self.watches[watch.0].listing = true;
+        self.watches[watch.0].newest = 0;
     }
 
-    pub(super) fn list_ends(&mut self, scope: ScopeId) {
-        self.scopes[scope.0].listing = false;
+    pub(super) fn end_list(&mut self, watch: WatchId) {
+        self.watches[watch.0].listing = false;
     }
 
-    /// Holds an object as a watch tells of it; what subscribers have last heard of it.
-    pub(super) fn put(&mut self, scope: Option<ScopeId>, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
-        let (version, listing) = (version(&**object), self.note(scope, version(&**object)));
-        if self.told.is_empty() {
+    /// Stores an object delivered by a watch. Returns the object that subscribers know.
+    pub(super) fn put(&mut self, watch: Option<WatchId>, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
+        let version = resource_version(&**object);
+        let listing = self.record_progress(watch, version);
+        if self.delivered.is_empty() {
             return self.insert(key, object);
         }
-        match self.told.remove(&key) {
-            Some(told) if !listing && self.is_held_later_than(&key, version) => {
-                self.told.insert(key, Some(Arc::clone(object)));
-                told
+        match self.delivered.remove(&key) {
+            Some(delivered) if !listing && self.has_newer(&key, version) => {
+                self.delivered.insert(key, Some(Arc::clone(object)));
+                delivered
             }
-            Some(told) => {
+            Some(delivered) => {
                 self.insert(key, object);
-                told
+                delivered
             }
             None => self.insert(key, object),
         }
     }
 
-    /// Lets go of an object that was deleted, in this version where it is known; what subscribers have last heard of it.
+    /// Removes an object deleted at `version`, if known. Returns the object that subscribers know.
     pub(super) fn delete(
         &mut self,
-        scope: Option<ScopeId>,
+        watch: Option<WatchId>,
         key: &Key,
         version: Option<u64>,
     ) -> Option<Arc<K>> {
-        self.note(scope, version);
-        match self.told.remove(key) {
-            // It was made anew.
-            Some(told) if self.is_held_later_than(key, version) => {
-                self.told.insert(key.clone(), None);
-                told
+        self.record_progress(watch, version);
+        match self.delivered.remove(key) {
+            // This process has created it again.
+            Some(delivered) if self.has_newer(key, version) => {
+                self.delivered.insert(key.clone(), None);
+                delivered
             }
-            // Of what this process made and nobody heard of yet, they hear that it is gone: its owner may wait for it.
-            Some(told) => told.or(self.remove(key)),
+            // Subscribers also receive the deletion of an object that this process created and they do not know yet: its
+            // owner may be waiting for it.
+            Some(delivered) => delivered.or(self.remove(key)),
             None => self.remove(key),
         }
     }
 
-    pub(super) fn begin_write(&self) -> Began {
-        let quiet = self.scopes.iter().all(|scope| !scope.listing);
-        Began {
-            lists: quiet.then_some(self.lists),
+    pub(super) fn begin_write(&self) -> WriteStart {
+        let is_listing = self.watches.iter().any(|watch| watch.listing);
+        WriteStart {
+            lists: (!is_listing).then_some(self.lists),
         }
     }
 
-    /// Holds an object as this process wrote it, unless it is not sure that the watch will tell of it. Where a
-    /// selection may leave it out, it is held only if it is there already.
-    pub(super) fn put_own(&mut self, began: Began, object: K, is_selected: bool) {
-        let Some(version) = version(&object) else {
+    /// Stores an object written by this process, unless the watch may not deliver it; see the example above.
+    /// `is_selected` is `false` if a selector may exclude the object; it is then stored only if it is in the cache
+    /// already.
+    pub(super) fn put_own_write(&mut self, start: WriteStart, object: K, is_selected: bool) {
+        let Some(version) = resource_version(&object) else {
             return;
         };
         let key = Key::of(&object);
-        let covers = |scope: &&Scope| {
-            scope.namespace.is_none() || scope.namespace.as_deref() == key.namespace.as_deref()
+        let covers = |watch: &&WatchState| {
+            watch.namespace.is_none() || watch.namespace.as_deref() == key.namespace.as_deref()
         };
-        let will_be_told =
-            self.scopes.iter().find(covers).is_some_and(|scope| {
-                !scope.listing && began.lists == Some(self.lists) && version > scope.newest
+        let will_be_delivered =
+            self.watches.iter().find(covers).is_some_and(|watch| {
+                !watch.listing && start.lists == Some(self.lists) && version > watch.newest
             });
-        let present = self.by_key.get(&key);
+        let stored = self.by_key.get(&key);
         let is_newer =
-            present.is_none_or(|present| self::version(&**present).is_some_and(|held| held < version));
-        if will_be_told && is_newer && (is_selected || present.is_some()) {
+            stored.is_none_or(|stored| resource_version(&**stored).is_some_and(|stored| stored < version));
+        if will_be_delivered && is_newer && (is_selected || stored.is_some()) {
             let before = self.insert(key.clone(), &Arc::new(object));
-            self.told.entry(key).or_insert(before);
+            self.delivered.entry(key).or_insert(before);
         }
     }
 
-    /// Notes how far a watch has come; whether it is listing.
-    fn note(&mut self, scope: Option<ScopeId>, version: Option<u64>) -> bool {
-        let Some(scope) = scope.and_then(|scope| self.scopes.get_mut(scope.0)) else {
+    /// Records the newest version that a watch has delivered. Returns `true` if the watch is listing.
+    fn record_progress(&mut self, watch: Option<WatchId>, version: Option<u64>) -> bool {
+        let Some(watch) = watch.and_then(|watch| self.watches.get_mut(watch.0)) else {
             return false;
         };
-        scope.newest = scope.newest.max(version.unwrap_or_default());
-        scope.listing
+        watch.newest = watch.newest.max(version.unwrap_or_default());
+        watch.listing
     }
 
-    fn is_held_later_than(&self, key: &Key, version: Option<u64>) -> bool {
-        let held = self.by_key.get(key).and_then(|held| self::version(&**held));
-        held.zip(version).is_some_and(|(held, version)| held > version)
+    /// Returns `true` if the stored object is newer than `version`.
+    fn has_newer(&self, key: &Key, version: Option<u64>) -> bool {
+        let stored = self
+            .by_key
+            .get(key)
+            .and_then(|stored| resource_version(&**stored));
+        stored
+            .zip(version)
+            .is_some_and(|(stored, version)| stored > version)
     }
 
     fn insert(&mut self, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
@@ -175,9 +210,10 @@ impl<K: Watchable> Objects<K> {
     }
 }
 
-/// The resource version as a number, which all have that the API server itself stores.
+/// Returns the resource version as a number, which it is for all objects stored by the API server itself.
 ///
-/// They are [ordered](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) within a kind.
-pub(super) fn version<K: Watchable>(object: &K) -> Option<u64> {
+/// Resource versions are
+/// [ordered](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) within a kind.
+pub(super) fn resource_version<K: Watchable>(object: &K) -> Option<u64> {
     object.meta().resource_version.as_deref()?.parse().ok()
 }

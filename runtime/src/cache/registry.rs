@@ -1,4 +1,4 @@
-//! All caches of a manager, and the watches that fill them.
+//! All caches of a manager, with the watches that fill them.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -10,21 +10,21 @@ use futures::future::BoxFuture;
 use kube::Client;
 use tokio::sync::{mpsc, watch};
 
-use super::{Cache, Selection, Trim, Writing};
+use super::{Cache, PendingWrite, Selection, Trim};
 use crate::object::{Key, Kind, Object, Watchable};
 
 /// A watch that fills a cache, with a name for messages.
 pub(crate) type NamedWatch = (String, BoxFuture<'static, ()>);
 
-/// A cache whose kind is not known any more.
+/// A cache with its kind erased.
 trait AnyCache: Send + Sync {
     fn kind(&self) -> String;
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
-    /// The resource version of an object that it holds.
+    /// Returns the resource version of a cached object.
     fn version_of(&self, key: &Key) -> Option<String>;
-    fn forget_handlers(&self);
+    fn remove_handlers(&self);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
@@ -35,14 +35,14 @@ impl<K: Watchable> AnyCache for Cache<K> {
 
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>> {
         let namespaces = self.selection.namespaces_or(namespaces);
-        let scopes: Vec<Option<String>> = if namespaces.is_empty() || !self.kind.namespaced {
+        let namespaces: Vec<Option<String>> = if namespaces.is_empty() || !self.kind.namespaced {
             vec![None]
         } else {
             namespaces.iter().cloned().map(Some).collect()
         };
-        self.unsynced.store(scopes.len(), Ordering::Release);
-        let follow = |scope| Arc::clone(&self).follow(client.clone(), scope).boxed();
-        scopes.into_iter().map(follow).collect()
+        self.unsynced.store(namespaces.len(), Ordering::Release);
+        let follow = |namespace| Arc::clone(&self).follow(client.clone(), namespace).boxed();
+        namespaces.into_iter().map(follow).collect()
     }
 
     fn watch_synced(&self) -> watch::Receiver<bool> {
@@ -57,7 +57,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
         self.get(key)?.meta().resource_version.clone()
     }
 
-    fn forget_handlers(&self) {
+    fn remove_handlers(&self) {
         self.handlers
             .write()
             .unwrap_or_else(PoisonError::into_inner)
@@ -69,11 +69,11 @@ impl<K: Watchable> AnyCache for Cache<K> {
     }
 }
 
-/// What tells one cache from another.
+/// Identifies a cache by type, resource and selection.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CacheId {
     rust_type: TypeId,
-    /// API version and plural: they tell kinds apart that share a type, as dynamic ones do.
+    /// API version and plural, which distinguish dynamic kinds that share a Rust type.
     resource: (String, String),
     selection: Selection,
 }
@@ -89,7 +89,7 @@ impl CacheId {
     }
 }
 
-/// All caches of a manager. Clones are the same caches.
+/// All caches of a manager. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Caches(Arc<Registry>);
 
@@ -97,7 +97,7 @@ struct Registry {
     client: Client,
     namespaces: Vec<String>,
     trim: Trim,
-    /// Takes the watches to where they are run.
+    /// Sends watches to the manager, which runs them.
     run: mpsc::UnboundedSender<NamedWatch>,
     state: Mutex<State>,
 }
@@ -105,14 +105,15 @@ struct Registry {
 #[derive(Default)]
 struct State {
     caches: HashMap<CacheId, Arc<dyn AnyCache>>,
-    /// Whether watches are run as soon as there is a cache for them.
+    /// `true` once watches are run as soon as their cache is created.
     started: bool,
-    /// Whether caches are let go of.
+    /// `true` once new caches are no longer kept.
     closed: bool,
 }
 
 impl Caches {
-    /// Caches of these namespaces, all of them when there is none; and the watches to run, once they are started.
+    /// Creates the caches for these namespaces (all, if empty), with a receiver of the watches to run once
+    /// [started](Self::start).
     pub(crate) fn new(
         client: Client,
         namespaces: Vec<String>,
@@ -129,7 +130,7 @@ impl Caches {
         (Self(Arc::new(registry)), watches)
     }
 
-    /// The cache of these objects, made when it is asked for the first time.
+    /// Returns the cache of a kind and selection, creating it on first use.
     pub(crate) fn of<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
         let mut state = self.lock();
         let id = CacheId::of(kind, selection);
@@ -147,16 +148,16 @@ impl Caches {
         cache
     }
 
-    /// The cache of these objects, if somebody has asked for it.
+    /// Returns the cache of a kind and selection, if there is one.
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
         self.lock().find(&CacheId::of(kind, selection))
     }
 
-    /// The object that the cache of the whole kind holds, unless another cache of the kind has another version of it.
+    /// Returns the object from the cache of the whole kind, unless another cache of the kind has another version of it.
     ///
-    /// Caches of one kind do not march in step: a controller that hears of a change from one must not find in another
-    /// that there was none.
-    pub(crate) fn agreed<K: Watchable>(&self, kind: &Kind<K>, key: &Key) -> Option<Arc<K>> {
+    /// Caches of one kind are not synchronized: a controller may be notified of a change by the cache of a selection
+    /// before the cache of the whole kind has it, and must not decide on the older version.
+    pub(crate) fn get_consistent<K: Watchable>(&self, kind: &Kind<K>, key: &Key) -> Option<Arc<K>> {
         let state = self.lock();
         let id = CacheId::of(kind, &Selection::all());
         let object = state.find::<K>(&id)?.get(key)?;
@@ -169,13 +170,13 @@ impl Caches {
         all_agree.then_some(object)
     }
 
-    /// Says that a request begins which writes an object of kind `K`.
-    pub(crate) fn begin_write<K: Object>(&self) -> Writing<K> {
+    /// Begins a request that writes an object of kind `K`.
+    pub(crate) fn begin_write<K: Object>(&self) -> PendingWrite<K> {
         let caches: Vec<_> = self.lock().caches.values().map(Arc::clone).collect();
-        Writing::begin(caches.into_iter().map(AnyCache::into_any))
+        PendingWrite::begin(caches.into_iter().map(AnyCache::into_any))
     }
 
-    /// Runs the watches of all caches, those to come included.
+    /// Runs the watches of all caches, including those created later.
     pub(crate) fn start(&self) {
         let mut state = self.lock();
         state.started = true;
@@ -184,7 +185,7 @@ impl Caches {
         }
     }
 
-    /// Waits until every cache has delivered its first list to all of its subscribers.
+    /// Waits until every cache has delivered its first list to all its subscribers.
     pub(crate) async fn synced(&self) {
         let synced: Vec<_> = self
             .lock()
@@ -193,12 +194,12 @@ impl Caches {
             .map(|cache| cache.watch_synced())
             .collect();
         for mut synced in synced {
-            // The sender lives in the cache, so the wait cannot fail.
+            // The cache owns the sender, so the wait cannot fail.
             let _ = synced.wait_for(|synced| *synced).await;
         }
     }
 
-    /// A cache that is not filled yet: its kind, and the last error of its watch.
+    /// Returns the kind of a cache that is not synced, with the last error of its watch.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let state = self.lock();
         let unsynced = state
@@ -209,23 +210,23 @@ impl Caches {
         Some((first.kind(), first.last_error()))
     }
 
-    /// Whether no watch is run any more that was not asked for before.
+    /// Returns `true` once new watches are no longer run.
     pub(crate) fn is_stopping(&self) -> bool {
         self.0.run.is_closed()
     }
 
-    /// Lets go of all caches and of all who hear of their changes; they hold on to each other.
+    /// Drops all caches and their handlers, which refer to each other.
     pub(crate) fn close(&self) {
         let caches = {
             let mut state = self.lock();
             state.closed = true;
             std::mem::take(&mut state.caches)
         };
-        caches.values().for_each(|cache| cache.forget_handlers());
+        caches.values().for_each(|cache| cache.remove_handlers());
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that can panic runs while the lock is held, so a poisoned state is a whole one.
+        // No code that can panic runs while the lock is held, so a poisoned state is consistent.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -234,7 +235,7 @@ impl Registry {
     fn run(&self, cache: Arc<dyn AnyCache>) {
         let name = format!("cache of {}", cache.kind());
         for watch in cache.watches(&self.client, &self.namespaces) {
-            // Nobody takes it when the manager is stopping, and then nobody needs it.
+            // The receiver is closed while the manager is stopping; the watch is not needed then.
             let _ = self.run.send((name.clone(), watch));
         }
     }

@@ -1,15 +1,14 @@
-//! Which objects of a kind a cache holds, and what of them.
+//! The selection of the objects that a cache holds, and the metadata it drops.
 
 use kube::core::ObjectMeta;
 use kube::runtime::watcher;
 
-/// What `kubectl apply` (without `--server-side`) leaves on every object: the object once more.
-pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+use crate::object::LAST_APPLIED;
 
-/// A choice among the objects of a kind: by label, by field, by namespace.
+/// A selection of the objects of a kind by label, field and namespace.
 ///
-/// The API server does the choosing; what is not chosen takes no memory and no bandwidth. Controllers that choose
-/// alike share a cache.
+/// The API server evaluates it, so that other objects take neither memory nor bandwidth. Controllers with equal
+/// selections share a cache.
 ///
 /// ```
 /// use rbuilder::Selection;
@@ -26,12 +25,12 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Every object, in the manager's namespaces: all of them, or those of `WATCH_NAMESPACE`.
+    /// Selects every object in the manager's namespaces: those of `WATCH_NAMESPACE`, or all.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Those with these labels, by a [label selector] such as `app=web,tier!=cache`.
+    /// Selects objects by a [label selector] such as `app=web,tier!=cache`.
     ///
     /// [label selector]: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
@@ -39,8 +38,8 @@ impl Selection {
         self
     }
 
-    /// Those with these values, by a [field selector] such as `metadata.name=config`. Which fields can be named
-    /// depends on the kind; custom resources list theirs with `selectable`.
+    /// Selects objects by a [field selector] such as `metadata.name=config`. The supported fields depend on the kind;
+    /// custom resources declare theirs with `selectable`.
     ///
     /// [field selector]: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
@@ -48,7 +47,7 @@ impl Selection {
         self
     }
 
-    /// Those in these namespaces, in place of the manager's. Cluster-wide kinds are watched whole.
+    /// Selects objects in these namespaces instead of the manager's. Ignored for cluster-scoped kinds.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
         namespaces.sort_unstable();
@@ -57,13 +56,13 @@ impl Selection {
         self
     }
 
-    /// The namespaces to watch: those chosen, or else these.
+    /// Returns the selected namespaces, or `defaults` if none were selected.
     pub(super) fn namespaces_or<'a>(&'a self, defaults: &'a [String]) -> &'a [String] {
         self.namespaces.as_deref().unwrap_or(defaults)
     }
 
-    /// Whether objects are left out by what they say.
-    pub(super) fn is_choosy(&self) -> bool {
+    /// Returns `true` if a label or field selector may exclude objects.
+    pub(super) fn has_selectors(&self) -> bool {
         self.labels.is_some() || self.fields.is_some()
     }
 
@@ -75,10 +74,10 @@ impl Selection {
     }
 }
 
-/// What a cache drops of each object's metadata.
+/// The metadata that a cache drops from each object.
 ///
-/// Both parts are often larger than the rest of the object, and a controller that applies or patches needs
-/// neither. One that replaces whole objects must not start from a cached one without them.
+/// Both parts are often larger than the rest of the object, and a controller that applies or patches objects needs
+/// neither. A controller that replaces whole objects must not start from a cached object without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trim {
     pub(crate) managed_fields: bool,
@@ -104,7 +103,7 @@ impl Trim {
         {
             annotations.remove(LAST_APPLIED);
         }
-        // serde makes room for four of what is mostly one, and an owner reference is large.
+        // serde allocates capacity for four entries, mostly there is one, and an owner reference is large.
         if let Some(owners) = &mut meta.owner_references {
             owners.shrink_to_fit();
         }
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_can_be_chosen() {
+    fn each_part_is_dropped_only_if_enabled() {
         let full = ObjectMeta {
             managed_fields: Some(Vec::new()),
             annotations: Some(
@@ -143,10 +142,10 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_are_the_same_in_any_order() {
-        let chosen = Selection::all().namespaces(["b", "a", "b"]);
-        assert_eq!(chosen, Selection::all().namespaces(["a", "b"]));
-        assert_eq!(chosen.namespaces_or(&["c".to_owned()]), ["a", "b"]);
+    fn the_order_of_namespaces_does_not_matter() {
+        let selected = Selection::all().namespaces(["b", "a", "b"]);
+        assert_eq!(selected, Selection::all().namespaces(["a", "b"]));
+        assert_eq!(selected.namespaces_or(&["c".to_owned()]), ["a", "b"]);
         assert_eq!(Selection::all().namespaces_or(&["c".to_owned()]), ["c"]);
     }
 }

@@ -1,10 +1,9 @@
-//! The client of a manager: how long it waits for an answer, which requests it repeats, and what it logs of answers.
+//! The manager's client: timeouts, retries and logged warnings.
 //!
-//! kube's own defaults wait for ever: a request that reached a server which then hangs, or whose connection a network
-//! drops in silence, would hold its reconcile for good, and a list its cache. And they repeat a refused request with
-//! pauses that double up to a quarter of an hour, so that a reconcile could sleep long after the API server has
-//! recovered. Here both have an end that people can wait for; after it the watch or the queue tries again, and says
-//! in the log why.
+//! kube's defaults have no timeout: a request to a server that hangs, or over a connection that the network drops
+//! silently, would block its reconcile or cache forever. And kube retries with a back-off of up to a quarter of an hour,
+//! so that a reconcile could sleep long after the API server has recovered. Here both are bounded; after that, the watch
+//! or the queue retries and logs the reason.
 
 use std::io;
 use std::pin::Pin;
@@ -27,35 +26,35 @@ use crate::metrics::Metrics;
 
 mod warnings;
 
-use warnings::Warned;
+use warnings::LogWarnings;
 
-/// How long the API server may be silent on a connection that is waited on. It answers ordinary requests within its
-/// own `--request-timeout` of 60 s, and watches get a bookmark every 60 s. It is longer than the 90 s for which hyper
-/// keeps idle connections: the next try must not be made on one that died in the same moment.
-const SILENCE: Duration = Duration::from_secs(95);
-/// How often a request is repeated that was refused with 429, 503 or 504: for about six seconds unless the server
-/// itself says when to come back.
-const REPEATS: u32 = 6;
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Time without data from the API server after which a request fails. The server answers ordinary requests within its
+/// `--request-timeout` of 60 s, and sends bookmarks to watches every 60 s. It is longer than the 90 s for which hyper
+/// keeps idle connections, so that the next attempt does not reuse a connection that died at the same time.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(95);
+/// Number of retries of a request answered with 429, 503 or 504: about six seconds, unless the server sets
+/// `Retry-After`.
+const MAX_RETRIES: u32 = 6;
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// A client with these limits whose requests count, the repeated ones each.
-pub(crate) fn of_manager(mut config: Config, metrics: &Metrics) -> Result<Client, kube::Error> {
+/// Creates a client with these limits, which counts each attempt of a request.
+pub(crate) fn new_manager_client(mut config: Config, metrics: &Metrics) -> Result<Client, kube::Error> {
     let counted = metrics.count_requests(&config.cluster_url);
-    let repeat = RetryPolicy::new(FIRST_PAUSE, LONGEST_PAUSE, REPEATS, true);
-    let repeat = RetryLayer::new(repeat.expect("the first pause is shorter than the longest"));
+    let retry = RetryPolicy::new(MIN_BACKOFF, MAX_BACKOFF, MAX_RETRIES, true);
+    let retry = RetryLayer::new(retry.expect("the minimum back-off is below the maximum"));
     config.default_retry = false;
     Ok(ClientBuilder::try_from(config)?
         .with_layer(&layer_fn(Shared::new))
-        .with_layer(&layer_fn(Limited))
-        .with_layer(&layer_fn(Warned::new))
+        .with_layer(&layer_fn(WithTimeout))
+        .with_layer(&layer_fn(LogWarnings::new))
         .with_layer(&counted)
-        .with_layer(&repeat)
+        .with_layer(&retry)
         .build())
 }
 
-/// A service that can be cloned, as repeating asks for; kube's cannot. Nothing in it keeps state between being ready
-/// and being called, so the clones may share one.
+/// A service that can be cloned, as the retry layer requires; kube's cannot. Clones may share one service because it
+/// keeps no state between `poll_ready` and `call`.
 struct Shared<S>(Arc<Mutex<S>>);
 
 impl<S> Shared<S> {
@@ -86,16 +85,16 @@ impl<S: Service<R>, R> Service<R> for Shared<S> {
     }
 }
 
-/// A client's service that gives up what the API server is silent about.
+/// A client's service that fails a request when no data arrives for too long.
 #[derive(Clone)]
-struct Limited<S>(S);
+struct WithTimeout<S>(S);
 
-impl<S, A, B> Service<Request<A>> for Limited<S>
+impl<S, A, B> Service<Request<A>> for WithTimeout<S>
 where
     S: Service<Request<A>, Response = Response<B>, Error = BoxError>,
     S::Future: Send + 'static,
 {
-    type Response = Response<LimitedBody<B>>;
+    type Response = Response<TimedBody<B>>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
@@ -104,24 +103,26 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let limited = !may_be_silent(request.uri().path());
-        let answered = self.0.call(request);
+        let has_timeout = !is_streaming(request.uri().path());
+        let response = self.0.call(request);
         Box::pin(async move {
-            let answer = match limited {
-                true => timeout(SILENCE, answered).await.map_err(|_| silence())??,
-                false => answered.await?,
+            let response = match has_timeout {
+                true => timeout(IDLE_TIMEOUT, response)
+                    .await
+                    .map_err(|_| new_timeout_error())??,
+                false => response.await?,
             };
-            Ok(answer.map(|body| LimitedBody {
+            Ok(response.map(|body| TimedBody {
                 body,
-                limited,
+                has_timeout,
                 waiting: None,
             }))
         })
     }
 }
 
-/// Whether the API server itself sets no limit to a request: those to `log`, `exec` and their like.
-fn may_be_silent(path: &str) -> bool {
+/// Returns `true` for requests to which the API server applies no timeout, such as those to `log` and `exec`.
+fn is_streaming(path: &str) -> bool {
     let mut segments = path.trim_start_matches('/').split('/');
     // `api/v1` or `apis/<group>/<version>`.
     let before = if segments.next() == Some("api") { 1 } else { 2 };
@@ -138,19 +139,19 @@ fn may_be_silent(path: &str) -> bool {
     )
 }
 
-fn silence() -> BoxError {
-    let message = format!("no data from the API server for {} s", SILENCE.as_secs());
+fn new_timeout_error() -> BoxError {
+    let message = format!("no data from the API server for {} s", IDLE_TIMEOUT.as_secs());
     io::Error::new(io::ErrorKind::TimedOut, message).into()
 }
 
-/// A body that ends with an error when nothing comes for too long while somebody waits for it.
-struct LimitedBody<B> {
+/// A response body that fails when it is polled and no data arrives for too long.
+struct TimedBody<B> {
     body: B,
-    limited: bool,
+    has_timeout: bool,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<B> Body for LimitedBody<B>
+impl<B> Body for TimedBody<B>
 where
     B: Body<Error = BoxError> + Unpin,
 {
@@ -163,12 +164,15 @@ where
     ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let this = &mut *self;
         let polled = Pin::new(&mut this.body).poll_frame(context);
-        if polled.is_ready() || !this.limited {
+        if polled.is_ready() || !this.has_timeout {
             this.waiting = None;
             return polled;
         }
-        let waiting = this.waiting.get_or_insert_with(|| Box::pin(sleep(SILENCE)));
-        waiting.as_mut().poll(context).map(|()| Some(Err(silence())))
+        let waiting = this.waiting.get_or_insert_with(|| Box::pin(sleep(IDLE_TIMEOUT)));
+        waiting
+            .as_mut()
+            .poll(context)
+            .map(|()| Some(Err(new_timeout_error())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -190,30 +194,30 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::logging::Kept;
+    use crate::logging::LogBuffer;
 
-    /// A client of a server that says this to the first request on each connection, and nothing more.
-    async fn client(says: &'static str) -> Client {
+    /// Creates a client of a server that sends this response to the first request on each connection, and nothing more.
+    async fn client(response: &'static str) -> Client {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(say(stream, says));
+                tokio::spawn(respond(stream, response));
             }
         });
-        of_manager(Config::new(url.parse().unwrap()), &Metrics::new()).unwrap()
+        new_manager_client(Config::new(url.parse().unwrap()), &Metrics::new()).unwrap()
     }
 
-    async fn say(mut stream: TcpStream, says: &str) {
+    async fn respond(mut stream: TcpStream, response: &str) {
         let mut head = [0; 4096];
         let _ = stream.read(&mut head).await;
-        let _ = stream.write_all(says.as_bytes()).await;
+        let _ = stream.write_all(response.as_bytes()).await;
         std::future::pending::<()>().await;
     }
 
     #[test]
-    fn only_what_streams_for_people_may_be_silent() {
-        let check = |path: &str, expected: bool| assert_eq!(may_be_silent(path), expected, "{path}");
+    fn only_streaming_subresources_have_no_timeout() {
+        let check = |path: &str, expected: bool| assert_eq!(is_streaming(path), expected, "{path}");
         check("/api/v1/namespaces/a/pods/web/log", true);
         check("/api/v1/namespaces/a/pods/web/exec", true);
         check("/api/v1/nodes/one/proxy/metrics", true);
@@ -226,35 +230,35 @@ mod tests {
         check("/readyz", false);
     }
 
-    fn assert_given_up_since(started: Instant) {
+    fn assert_timed_out(started: Instant) {
         let waited = started.elapsed();
-        assert!(waited >= SILENCE && waited < SILENCE * 2, "{waited:?}");
+        assert!(waited >= IDLE_TIMEOUT && waited < IDLE_TIMEOUT * 2, "{waited:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_is_not_answered_is_given_up() {
+    async fn a_request_without_response_times_out() {
         let maps: Api<ConfigMap> = Api::default_namespaced(client("").await);
         let started = Instant::now();
         let error = maps.get("any").await.unwrap_err();
         assert!(matches!(error, kube::Error::Service(_)), "{error:?}");
-        assert_given_up_since(started);
+        assert_timed_out(started);
     }
 
     #[tokio::test]
-    async fn what_the_api_server_warns_of_is_logged_once() {
-        let log = Kept::default();
+    async fn each_warning_of_the_api_server_is_logged_once() {
+        let log = LogBuffer::default();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)
             .with_writer(log.writers())
             .finish();
         let _guard = tracing::subscriber::set_default(subscriber);
         let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"any"}}"#;
-        let says = format!(
+        let response = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nwarning: 299 - \"unknown field \\\"a\\\"\"\r\n\
              warning: 299 - \"old\"\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         );
-        let maps: Api<ConfigMap> = Api::default_namespaced(client(says.leak()).await);
+        let maps: Api<ConfigMap> = Api::default_namespaced(client(response.leak()).await);
         for _ in 0..2 {
             maps.get("any").await.unwrap();
         }
@@ -266,14 +270,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_falls_silent_is_given_up() {
-        let begun = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
-        let maps: Api<ConfigMap> = Api::default_namespaced(client(begun).await);
+    async fn a_watch_without_data_times_out() {
+        let response =
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+        let maps: Api<ConfigMap> = Api::default_namespaced(client(response).await);
         let events = maps.watch(&WatchParams::default(), "1").await.unwrap();
         let started = Instant::now();
         let mut events = std::pin::pin!(events);
         let error = futures::StreamExt::next(&mut events).await.unwrap().unwrap_err();
         assert!(matches!(error, kube::Error::ReadEvents(_)), "{error:?}");
-        assert_given_up_since(started);
+        assert_timed_out(started);
     }
 }

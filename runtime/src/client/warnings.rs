@@ -1,8 +1,8 @@
-//! Says in the log what the API server warns of.
+//! Logs the warnings of the API server.
 //!
-//! An answer may carry [warnings] although the request was done: a version that will not be served much longer, a field
-//! that nobody knows, what an admission webhook has to say. They are for whoever maintains the operator, so each text
-//! is said once per client, as controller-runtime does, however often a reconcile repeats its request.
+//! A successful response may carry [warnings]: about a deprecated version, an unknown field, or by an admission webhook.
+//! They are meant for the maintainers of the operator, so each text is logged once per client, as in controller-runtime,
+//! however often a reconcile repeats its request.
 //!
 //! [warnings]: https://kubernetes.io/blog/2020/09/03/warnings/
 
@@ -15,28 +15,29 @@ use http::header::WARNING;
 use http::{HeaderMap, Request, Response};
 use tower::Service;
 
-/// The code of what Kubernetes says; others are those of HTTP caches.
+/// The code of Kubernetes' warnings; other codes belong to HTTP caches.
 const CODE: &str = "299";
-/// How many texts are remembered. Those that name objects are without end: then all may be said once more.
-const REMEMBERED: usize = 1000;
+/// Maximum number of texts remembered as logged. Texts with object names are unbounded; when the limit is reached, all
+/// texts may be logged once more.
+const MAX_LOGGED: usize = 1000;
 
 /// A client's service that logs warnings.
 #[derive(Clone)]
-pub(super) struct Warned<S> {
+pub(super) struct LogWarnings<S> {
     inner: S,
-    said: Arc<Said>,
+    logged: Arc<LoggedTexts>,
 }
 
-impl<S> Warned<S> {
+impl<S> LogWarnings<S> {
     pub(super) fn new(inner: S) -> Self {
         Self {
             inner,
-            said: Arc::default(),
+            logged: Arc::default(),
         }
     }
 }
 
-impl<S, A, B> Service<Request<A>> for Warned<S>
+impl<S, A, B> Service<Request<A>> for LogWarnings<S>
 where
     S: Service<Request<A>, Response = Response<B>>,
     S::Future: Send + 'static,
@@ -50,57 +51,57 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let said = Arc::clone(&self.said);
+        let logged = Arc::clone(&self.logged);
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let answered = self.inner.call(request);
+        let response = self.inner.call(request);
         Box::pin(async move {
-            let answer = answered.await?;
-            for text in warnings(answer.headers()).filter(|text| said.is_new(text)) {
+            let response = response.await?;
+            for text in read_warnings(response.headers()).filter(|text| logged.insert(text)) {
                 let request = format_args!("{method} {}", uri.path());
                 tracing::warn!(%request, warning = %text, "warning from the API server");
             }
-            Ok(answer)
+            Ok(response)
         })
     }
 }
 
-/// What has been said.
+/// The texts that have been logged.
 #[derive(Default)]
-struct Said(Mutex<HashSet<String>>);
+struct LoggedTexts(Mutex<HashSet<String>>);
 
-impl Said {
-    /// Whether this was not said before; from now on it was.
-    fn is_new(&self, text: &str) -> bool {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.len() == REMEMBERED && !said.contains(text) {
-            said.clear();
+impl LoggedTexts {
+    /// Adds a text. Returns `true` if it is new.
+    fn insert(&self, text: &str) -> bool {
+        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.len() == MAX_LOGGED && !logged.contains(text) {
+            logged.clear();
         }
-        said.insert(text.to_owned())
+        logged.insert(text.to_owned())
     }
 }
 
-/// The texts of all warnings of an answer.
-fn warnings(headers: &HeaderMap) -> impl Iterator<Item = String> {
+/// Returns the texts of all warnings of a response.
+fn read_warnings(headers: &HeaderMap) -> impl Iterator<Item = String> {
     headers
         .get_all(WARNING)
         .into_iter()
-        // Texts may be UTF-8, which `to_str` refuses.
+        // Texts may be UTF-8, which `to_str` rejects.
         .filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
-        .flat_map(texts)
+        .flat_map(parse_warnings)
 }
 
-/// The texts in one header, `<code> <agent> "<text>"` by [RFC 7234], with or without a date behind, separated by
-/// commas. What does not read so ends the list: nobody can tell where the next one begins.
+/// Parses the texts of a header: warnings `<code> <agent> "<text>"` with an optional date, separated by commas, as in
+/// [RFC 7234]. Parsing stops at the first malformed warning, because the start of the next one is unknown.
 ///
 /// [RFC 7234]: https://www.rfc-editor.org/rfc/rfc7234#section-5.5
-fn texts(header: &str) -> Vec<String> {
+fn parse_warnings(header: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut rest = header;
-    while let Some((code, text, behind)) = one(rest) {
+    while let Some((code, text, after)) = parse_warning(rest) {
         if code == CODE && !text.is_empty() {
             texts.push(text);
         }
-        let next = date(behind).trim_start();
+        let next = skip_date(after).trim_start();
         let Some(next) = next.strip_prefix(',') else {
             break;
         };
@@ -109,16 +110,16 @@ fn texts(header: &str) -> Vec<String> {
     texts
 }
 
-/// Code and text of the first warning, and what is behind it.
-fn one(header: &str) -> Option<(&str, String, &str)> {
+/// Returns code and text of the first warning, and the rest of the header.
+fn parse_warning(header: &str) -> Option<(&str, String, &str)> {
     let (code, rest) = header.trim_start().split_once(' ')?;
     let (_agent, rest) = rest.split_once(' ')?;
-    let (text, behind) = quoted(rest)?;
-    Some((code, text, behind))
+    let (text, after) = parse_quoted(rest)?;
+    Some((code, text, after))
 }
 
-/// A quoted string, in which a backslash stands before what is meant as it is; and what is behind it.
-fn quoted(header: &str) -> Option<(String, &str)> {
+/// Returns a quoted string with backslash escapes resolved, and the rest of the header.
+fn parse_quoted(header: &str) -> Option<(String, &str)> {
     let inner = header.strip_prefix('"')?;
     let mut text = String::new();
     let mut characters = inner.char_indices();
@@ -126,7 +127,7 @@ fn quoted(header: &str) -> Option<(String, &str)> {
         match character {
             '"' => return Some((text, &inner[at + 1..])),
             '\\' => text.push(characters.next()?.1),
-            // What a server passes on from others must not begin lines in a log.
+            // A webhook's warning must not be able to start new lines in the log.
             character if character.is_control() => text.push(' '),
             character => text.push(character),
         }
@@ -134,9 +135,9 @@ fn quoted(header: &str) -> Option<(String, &str)> {
     None
 }
 
-/// What is behind a date, if there is one; it is quoted and has a comma of its own.
-fn date(header: &str) -> &str {
-    quoted(header.trim_start()).map_or(header, |(_, behind)| behind)
+/// Returns the rest of the header after the optional date, which is quoted and contains a comma itself.
+fn skip_date(header: &str) -> &str {
+    parse_quoted(header.trim_start()).map_or(header, |(_, after)| after)
 }
 
 #[cfg(test)]
@@ -144,8 +145,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_found_in_headers() {
-        let check = |header: &str, expected: &[&str]| assert_eq!(texts(header), expected, "{header}");
+    fn warnings_are_parsed_from_headers() {
+        let check =
+            |header: &str, expected: &[&str]| assert_eq!(parse_warnings(header), expected, "{header}");
         check(r#"299 - "v1beta1 is deprecated""#, &["v1beta1 is deprecated"]);
         check(
             r#"299 - "unknown field \"spec.sise\"", 299 - "b\\c""#,
@@ -158,21 +160,21 @@ mod tests {
         check(r#"110 - "stale", 299 - "für alle""#, &["für alle"]);
         check("299 - \"a\tb\"", &["a b"]);
         check(r#"299 - """#, &[]);
-        for broken in ["", "299", "299 -", "299 - a", r#"299 - "a"#, r#"299 - "a\"#] {
-            check(broken, &[]);
+        for malformed in ["", "299", "299 -", "299 - a", r#"299 - "a"#, r#"299 - "a\"#] {
+            check(malformed, &[]);
         }
     }
 
     #[test]
-    fn a_text_is_new_once() {
-        let said = Said::default();
-        assert!(said.is_new("a"));
-        assert!(!said.is_new("a"));
-        for other in 1..REMEMBERED {
-            assert!(said.is_new(&other.to_string()));
+    fn a_text_is_new_once_until_the_limit_is_reached() {
+        let logged = LoggedTexts::default();
+        assert!(logged.insert("a"));
+        assert!(!logged.insert("a"));
+        for other in 1..MAX_LOGGED {
+            assert!(logged.insert(&other.to_string()));
         }
-        assert!(!said.is_new("a"));
-        assert!(said.is_new("one too many"));
-        assert!(said.is_new("a"));
+        assert!(!logged.insert("a"));
+        assert!(logged.insert("one too many"));
+        assert!(logged.insert("a"));
     }
 }

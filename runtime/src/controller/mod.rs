@@ -1,10 +1,11 @@
-//! Controllers: a reconcile function, what it looks at, and how it is run.
+//! Controllers: a reconcile function, the objects it watches, and its settings.
 //!
-//! A [`Controller`] is a value; nothing happens until a [`Manager`](crate::Manager) starts it. It hears of
-//! changes from [caches](crate::cache), turns each into the key of the object to reconcile, and lets a fixed
-//! number of workers take keys from its [queue](crate::queue). What a reconcile returns decides when its key
-//! comes back; what it panics with stays in the worker.
+//! A [`Controller`] does nothing until a [`Manager`](crate::Manager) starts it. It receives events from
+//! [caches](crate::cache), maps each to the keys of the objects to reconcile, and runs a fixed number of workers that
+//! take keys from its [queue](crate::queue). The result of a reconcile decides when its key is enqueued again; a panic
+//! is contained in the worker.
 
+mod late_watch;
 mod watch;
 mod worker;
 
@@ -24,24 +25,24 @@ use kube::{Client, ResourceExt};
 
 use crate::action::Action;
 use crate::cache::{Cache, Caches, Change, Index, Selection};
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, WatchTarget};
 use crate::error::{BoxError, Error};
-use crate::events;
+use crate::events::new_event_channel;
 use crate::metrics::Metrics;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Workqueue};
 use crate::shutdown::Shutdown;
 
-use watch::wanted;
+pub use late_watch::Watching;
+use watch::passes_filter;
 pub use watch::{ByMap, ByOwner, Maps, MapsLate, Watch};
-pub(crate) use watch::{Reconciled, is_mapping};
 use worker::Worker;
 
-/// Reconciles at a time, unless [`Controller::concurrency`] says otherwise.
+/// Number of workers unless set with [`Controller::concurrency`].
 const DEFAULT_CONCURRENCY: usize = 4;
 
-/// Runs one reconcile function for the objects of kind `K`, with the state `S`.
+/// Reconciles the objects of kind `K` with one function and the shared state `S`.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -53,7 +54,7 @@ const DEFAULT_CONCURRENCY: usize = 4;
 ///
 /// let controller = Controller::new(reconcile, ()).owns::<Deployment>().concurrency(8);
 /// ```
-#[must_use = "hand it to `Manager::controller`"]
+#[must_use = "pass it to `Manager::controller`"]
 pub struct Controller<K: Watchable, S> {
     name: String,
     kind: Kind<K>,
@@ -68,28 +69,28 @@ pub struct Controller<K: Watchable, S> {
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
     triggers: Vec<BoxStream<'static, ObjectRef<K>>>,
-    /// Each asks for a cache that the controller only reads.
-    reads: Vec<Ask>,
+    /// Each requests a cache that the controller reads without watching.
+    reads: Vec<RequestCache>,
 }
 
-/// Asks for a cache.
-type Ask = Box<dyn FnOnce(&Caches) + Send>;
+/// Requests a cache.
+type RequestCache = Box<dyn FnOnce(&Caches) + Send>;
 
-/// Makes a controller hear of one more kind.
+/// Subscribes a controller to the events of another kind.
 type Subscribe<K, S> = Box<dyn FnOnce(&Kind<K>, &Arc<Workqueue<Key>>, &Ctx<S>) + Send>;
 
-/// What a controller calls.
+/// The functions supplied by the operator.
 struct Handlers<K: Watchable, S> {
     reconcile: Reconcile<Arc<K>, S>,
     finalizer: Option<(String, Reconcile<Arc<K>, S>)>,
     on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
 }
 
-/// A reconcile function or one of its kin, for one argument type.
+/// A boxed reconcile, cleanup or deletion function with an argument of type `T`.
 type Reconcile<T, S> =
     Box<dyn Fn(T, Ctx<S>) -> Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>> + Send + Sync>;
 
-fn boxed<T, S, F, Fut, E>(reconcile: F) -> Reconcile<T, S>
+fn box_reconcile<T, S, F, Fut, E>(reconcile: F) -> Reconcile<T, S>
 where
     F: Fn(T, Ctx<S>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, E>> + Send + 'static,
@@ -102,20 +103,19 @@ where
 }
 
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
-    /// A controller for the objects of kind `K`, which the reconcile function takes.
+    /// Creates a controller for the objects of kind `K`, inferred from the reconcile function.
     ///
-    /// The function is called for each object at start, then whenever the object or anything
-    /// [owned](Self::owns) or [watched](Self::watches) for it changes, after the delay it asks for with
-    /// [`Action::requeue`], and after a failure with growing delays (5 ms, doubling to 1000 s, until it
-    /// succeeds). It never runs twice at a time for one object. It gets the object from a cache, which may
-    /// lag behind the cluster, though not behind what the process itself applied; a conflict (409) that comes of it is
-    /// retried without being logged as an error.
+    /// The function is called for each object at startup; when the object or an object [owned](Self::owns) by or
+    /// [watched](Self::watches) for it changes; after the delay requested with [`Action::requeue`]; and after a failure
+    /// with exponential back-off (5 ms, doubling up to 1000 s, until it succeeds). It never runs concurrently for the
+    /// same object. The object comes from a cache, which may lag behind the cluster, but not behind this process's own
+    /// writes through [`Ctx`]; a conflict (409) caused by the lag is retried without being logged as an error.
     ///
-    /// Its error type can be [`Error`](crate::Error), any `std::error::Error`, or a boxed one like
-    /// `anyhow::Error`. A panic counts as an error.
+    /// The error type can be [`Error`](crate::Error), any `std::error::Error`, or a boxed one like `anyhow::Error`. A
+    /// panic counts as an error.
     ///
-    /// Objects that are being deleted are reconciled like others, unless there is a
-    /// [`finalizer`](Self::finalizer). Deleted ones are not; see [`on_deleted`](Self::on_deleted).
+    /// Objects that are being deleted are reconciled like others, unless the controller has a
+    /// [`finalizer`](Self::finalizer). Deleted objects are not; see [`on_deleted`](Self::on_deleted).
     pub fn new<F, Fut, E>(reconcile: F, state: S) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -127,7 +127,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
-    /// A controller for objects of a kind that is known only when the program runs; see [`new`](Self::new).
+    /// Creates a controller for a kind known only at run time; see [`new`](Self::new).
     pub fn dynamic<F, Fut, E>(kind: &DynamicKind, reconcile: F, state: S) -> Self
     where
         F: Fn(Arc<DynamicObject>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -157,7 +157,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             recover_panics: true,
             resync: None,
             handlers: Handlers {
-                reconcile: boxed(reconcile),
+                reconcile: box_reconcile(reconcile),
                 finalizer: None,
                 on_deleted: None,
             },
@@ -167,19 +167,19 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         }
     }
 
-    /// Reconciles the owner when an object of kind `C` changes whose controller it is.
+    /// Watches objects of kind `C` and reconciles the owner of each that changes.
     ///
-    /// Only the owner reference with `controller: true` counts, which
-    /// [`Ctx::apply_owned`](crate::Ctx::apply_owned) writes; when it moves, both owners are reconciled. Only the
-    /// metadata of these objects is watched and kept.
+    /// The owner is the one of the owner reference with `controller: true`, as
+    /// [`Ctx::apply_owned`](crate::Ctx::apply_owned) sets it; when it changes, both owners are reconciled. Only the
+    /// metadata of these objects is watched and cached.
     pub fn owns<C: Object>(self) -> Self {
         self.watch(Watch::<PartialObjectMeta<C>>::owned())
     }
 
-    /// Reconciles the objects that `map` names when an object of kind `W` changes.
+    /// Watches objects of kind `W` and reconciles the objects that `map` returns for each that changes.
     ///
-    /// `map` is called with the object before and after the change, and with what was deleted. It must not
-    /// block: all changes of the kind wait for it.
+    /// `map` is called with the object before and after an update, and with a deleted object. It must not block: it
+    /// delays all events of the kind.
     pub fn watches<W, F>(self, map: F) -> Self
     where
         W: Object,
@@ -188,51 +188,52 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self.watch(Watch::mapped(map))
     }
 
-    /// Reconciles the objects that changes elsewhere concern: the long form of [`owns`](Self::owns) and
-    /// [`watches`](Self::watches), with filters, selections and kinds known only at run time.
+    /// Adds a [`Watch`], the general form of [`owns`](Self::owns) and [`watches`](Self::watches), with predicates,
+    /// selections and kinds known only at run time.
     pub fn watch<W: Watchable, M: Maps<K, W, S>>(mut self, watch: Watch<W, M>) -> Self {
         self.watches
             .push(Box::new(|kind, queue, ctx| watch.subscribe(kind, queue, ctx)));
         self
     }
 
-    /// Only these changes of the controller's own objects reconcile them; called twice, only those that both
-    /// want.
+    /// Reconciles only for events of the controller's own kind that pass `predicate`. When called repeatedly, events
+    /// must pass all predicates.
     ///
-    /// What is not wanted is neither reconciled at start nor told to [`on_deleted`](Self::on_deleted).
-    pub fn filter(mut self, wanted: Predicate<K>) -> Self {
+    /// The predicate also applies to the initial events at startup and to the deletions for
+    /// [`on_deleted`](Self::on_deleted).
+    pub fn filter(mut self, predicate: Predicate<K>) -> Self {
         self.filter = Some(match self.filter {
-            Some(filter) => filter.and(wanted),
-            None => wanted,
+            Some(filter) => filter.and(predicate),
+            None => predicate,
         });
         self
     }
 
-    /// Only these objects are watched, kept and reconciled. Several controllers can share the objects of a kind
-    /// out among them.
+    /// Watches, caches and reconciles only the selected objects. Several controllers can divide the objects of a kind
+    /// between them.
     pub fn selecting(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// Reconciles the objects that a stream names, such as the [`Triggers`](crate::trigger::Triggers) of a channel.
+    /// Reconciles the objects that a stream yields, such as the [`Triggers`](crate::trigger::Triggers) of a channel.
     ///
-    /// The stream is read from when the controller's workers start. It may end; the controller goes on.
+    /// The stream is polled once the controller's workers have started. The controller continues when it ends.
     pub fn triggers(mut self, objects: impl Stream<Item = ObjectRef<K>> + Send + 'static) -> Self {
         self.triggers.push(objects.boxed());
         self
     }
 
-    /// Reconciles every object again after about this long (up to a tenth more, so that controllers do not march
-    /// in step), behind those that have changed; never unless said.
+    /// Reconciles every object periodically, at low priority. Off by default.
     ///
-    /// It is for what changes outside the cluster without a trigger. What changes inside is watched.
+    /// A random part of up to a tenth is added to each period, so that controllers do not resync at the same time.
+    /// Changes in the cluster are watched anyway; use this for external state that sends no events.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
     }
 
-    /// Keeps a cache of kind `C` for [`Ctx::cached`](crate::Ctx::cached), and reconciles nothing when it changes.
+    /// Caches objects of kind `C` for [`Ctx::cached`](crate::Ctx::cached) without reconciling when they change.
     pub fn reads<C: Object>(mut self) -> Self {
         self.reads.push(Box::new(|caches| {
             caches.of::<C>(&Kind::of_type(), &Selection::all());
@@ -240,10 +241,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Keeps a cache of kind `C`, and in it an index: [`Cached::by`](crate::Cached::by) finds the objects for which
-    /// `values` gave a value.
+    /// Caches objects of kind `C` with an index: [`Cached::by`](crate::Cached::by) returns the objects for which `values`
+    /// returned a given value.
     ///
-    /// The name is shared by all who read the cache; of two indexes of one name, the first counts.
+    /// Index names are shared by all users of the cache; of two indexes with the same name, the first is kept.
     pub fn index<C: Object>(
         mut self,
         name: impl Into<String>,
@@ -258,64 +259,64 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles at most `at_most` objects at a time; 4 unless said otherwise. Zero counts as one.
-    pub fn concurrency(mut self, at_most: usize) -> Self {
-        self.concurrency = at_most.max(1);
+    /// Sets the maximum number of concurrent reconciles. Defaults to 4; zero counts as one.
+    pub fn concurrency(mut self, max: usize) -> Self {
+        self.concurrency = max.max(1);
         self
     }
 
-    /// Runs the controller in every replica, leading or not, as soon as the caches are filled.
+    /// Runs the controller in every replica, leader or not, once the caches are synced.
     ///
-    /// It is for what concerns the replica itself: its webhooks' certificates, a table in its memory. Two replicas that
-    /// write one object fight over it.
+    /// Use it for state local to the replica, such as an in-memory table. Replicas that write the same object conflict
+    /// with each other.
     pub fn on_every_replica(mut self) -> Self {
         self.everywhere = true;
         self
     }
 
-    /// Names the controller; the kind in lower case unless said otherwise.
+    /// Sets the name of the controller. Defaults to the kind in lower case.
     ///
-    /// The name is the field manager of what the controller applies, the reporter of its events, and a label
-    /// in logs and metrics. It must be unique in a manager.
+    /// The name is the field manager of applied objects, the reporter of events, and a label in logs and metrics. It
+    /// must be unique in a manager.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Abandons a reconcile that takes longer, and counts it as failed; without limit unless said otherwise.
+    /// Cancels a reconcile that takes longer than `limit` and treats it as failed. Unlimited by default.
     pub fn reconcile_timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// Whether a panic in a reconcile is a failure of that object alone, logged, counted and tried again, which it is
-    /// unless said otherwise. With `false`, it stops the manager, with an error that names the controller and the
-    /// object: for operators that had rather end than go on after a bug.
+    /// Sets the handling of panics in a reconcile. With `true`, the default, a panic is logged and counted, and the object
+    /// is requeued like after an error. With `false`, it stops the manager with an error that names the controller and
+    /// the object.
     pub fn recover_panics(mut self, recover: bool) -> Self {
         self.recover_panics = recover;
         self
     }
 
-    /// Keeps objects from being deleted until `cleanup` has succeeded.
+    /// Adds a finalizer that prevents objects from being deleted until `cleanup` has succeeded.
     ///
-    /// The finalizer `name` (such as `cache.example.com/finalizer`) is added to each object before it is
-    /// first reconciled. Once the object is being deleted, `cleanup` is called in place of the reconcile
-    /// function: with [`Action::await_change`] it says that it is done, and the finalizer is removed; with
-    /// [`Action::requeue`] it asks to be called again. It must bear being called again after it was done.
+    /// The finalizer `name` (such as `cache.example.com/finalizer`) is added to each object before its first reconcile.
+    /// Once the object is being deleted, `cleanup` is called instead of the reconcile function. When it returns
+    /// [`Action::await_change`], the finalizer is removed; when it returns [`Action::requeue`], it is called again after
+    /// the delay. It must be idempotent, because it may be called again after it succeeded.
     pub fn finalizer<F, Fut, E>(mut self, name: impl Into<String>, cleanup: F) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<BoxError>,
     {
-        self.handlers.finalizer = Some((name.into(), boxed(cleanup)));
+        self.handlers.finalizer = Some((name.into(), box_reconcile(cleanup)));
         self
     }
 
-    /// Calls `forget` after an object is gone, for what the operator itself keeps about it.
+    /// Calls `forget` after an object was deleted, to release in-memory state about it.
     ///
-    /// It is retried like a reconcile, and not called when an object of the same name has come meanwhile.
-    /// What is deleted while no operator runs, it never hears of: to clean up the world outside, take a
+    /// It is retried like a reconcile, and not called when an object of the same name exists again. It is not called for
+    /// objects deleted while the operator was not running: to clean up external resources, use a
     /// [`finalizer`](Self::finalizer).
     pub fn on_deleted<F, Fut, E>(mut self, forget: F) -> Self
     where
@@ -323,36 +324,36 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         Fut: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<BoxError>,
     {
-        self.handlers.on_deleted = Some(boxed(forget));
+        self.handlers.on_deleted = Some(box_reconcile(forget));
         self
     }
 }
 
-/// A controller whose kind and state are not known any more; what a manager holds.
+/// A controller with its kind and state erased, as the manager stores it.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 
-    /// Subscribes to the caches, from then on filling the queue, and returns what is to be run once they are
+    /// Subscribes to the caches, which fill the queue from then on, and returns the tasks to run once the caches are
     /// synced and this process is the leader.
-    fn wire(self: Box<Self>, surroundings: &Surroundings<'_>) -> Wired;
+    fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController;
 }
 
-/// What a manager has for its controllers.
-pub(crate) struct Surroundings<'a> {
+/// The resources that a manager shares with its controllers.
+pub(crate) struct ManagerResources<'a> {
     pub(crate) client: Client,
     pub(crate) caches: &'a Caches,
     pub(crate) metrics: Metrics,
-    /// Asks event publishers to finish.
+    /// Tells event publishers to send what is queued and exit.
     pub(crate) stop_events: Shutdown,
 }
 
-/// A controller ready to run.
-pub(crate) struct Wired {
+/// A controller subscribed to its caches and ready to run.
+pub(crate) struct PreparedController {
     pub(crate) name: String,
-    /// Whether it runs in every replica.
+    /// `true` if it runs in every replica, not only in the leader.
     pub(crate) everywhere: bool,
     pub(crate) concurrency: usize,
-    /// Each ends when the queue is closed and its current reconcile is done.
+    /// Each exits once the queue is closed and its current reconcile has finished.
     pub(crate) workers: Vec<BoxFuture<'static, Result<(), Error>>>,
     pub(crate) close_queue: Box<dyn Fn() + Send + Sync>,
     pub(crate) events: BoxFuture<'static, ()>,
@@ -363,7 +364,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         &self.name
     }
 
-    fn wire(self: Box<Self>, surroundings: &Surroundings<'_>) -> Wired {
+    fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController {
         let Self {
             name,
             kind,
@@ -380,34 +381,34 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             triggers,
             reads,
         } = *self;
-        let caches = surroundings.caches;
-        let (sender, events) = events::channel(
-            surroundings.client.clone(),
+        let caches = shared.caches;
+        let (sender, events) = new_event_channel(
+            shared.client.clone(),
             Reporter::from(name.as_str()),
-            surroundings.metrics.events_dropped(&name),
-            surroundings.stop_events.clone().requested(),
+            shared.metrics.events_dropped(&name),
+            shared.stop_events.clone().requested(),
         );
-        let queue = Arc::new(Workqueue::new(surroundings.metrics.queue(&name)));
-        let ctx = Ctx::in_manager(
-            surroundings.client.clone(),
+        let queue = Arc::new(Workqueue::new(shared.metrics.queue(&name)));
+        let ctx = Ctx::for_controller(
+            shared.client.clone(),
             name.clone(),
             state,
             sender,
             caches.clone(),
-            Some(Reconciled::new(&kind, &queue)),
+            Some(WatchTarget::new(&kind, &queue)),
         );
         let worker = Arc::new(Worker {
             cache: caches.of(&kind, &selection),
             queue: Arc::clone(&queue),
-            gone: Arc::default(),
+            deleted: Arc::default(),
             timeout,
             recover_panics,
             handlers,
-            metrics: surroundings.metrics.controller(&name, concurrency),
+            metrics: shared.metrics.controller(&name, concurrency),
             ctx,
         });
         let counted = Arc::downgrade(&queue);
-        surroundings.metrics.before_scrape(move || {
+        shared.metrics.before_scrape(move || {
             if let Some(queue) = counted.upgrade() {
                 queue.refresh_metrics();
             }
@@ -420,13 +421,13 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         let mut workers: Vec<BoxFuture<'static, Result<(), Error>>> = Vec::new();
         workers.extend((0..concurrency).map(|_| Arc::clone(&worker).work().boxed()));
         for objects in triggers {
-            let triggered = trigger(objects, kind.clone(), Arc::clone(&queue));
+            let triggered = enqueue_triggers(objects, kind.clone(), Arc::clone(&queue));
             workers.push(triggered.map(Ok).boxed());
         }
         if let Some(period) = resync {
             workers.push(Arc::clone(&worker).resync(period).map(Ok).boxed());
         }
-        Wired {
+        PreparedController {
             name,
             everywhere,
             concurrency,
@@ -437,59 +438,59 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
     }
 }
 
-/// Queues what a stream names, until the queue is closed.
-async fn trigger<K: Watchable>(
+/// Enqueues the objects that a stream yields until the queue is closed.
+async fn enqueue_triggers<K: Watchable>(
     mut objects: BoxStream<'static, ObjectRef<K>>,
     kind: Kind<K>,
     queue: Arc<Workqueue<Key>>,
 ) {
-    let queue_all = async {
+    let enqueue_all = async {
         while let Some(object) = objects.next().await {
             queue.add(kind.key_of(&object), NORMAL);
         }
-        // The stream has ended; the controller has not.
+        // The controller outlives the stream.
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = queue_all => {}
+        () = enqueue_all => {}
         () = queue.closed() => {}
     }
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Queues the objects of the controller's own kind when they change, and remembers those that are gone.
+    /// Enqueues objects of the controller's own kind when they change, and records deleted ones for `on_deleted`.
     fn watch_primary(&self, filter: Option<Predicate<K>>) {
-        let (queue, gone) = (Arc::clone(&self.queue), Arc::clone(&self.gone));
-        let remembers = self.handlers.on_deleted.is_some();
+        let (queue, deleted) = (Arc::clone(&self.queue), Arc::clone(&self.deleted));
+        let records_deletions = self.handlers.on_deleted.is_some();
         self.cache.subscribe(Box::new(move |change| {
-            if !wanted(filter.as_ref(), change) {
+            if !passes_filter(filter.as_ref(), change) {
                 return;
             }
-            let (key, priority, is_gone) = match change {
+            let (key, priority, is_deleted) = match change {
                 Change::Applied { new, initial, .. } => {
                     (Key::of(&**new), if *initial { LOW } else { NORMAL }, false)
                 }
                 Change::Deleted(old) => (Key::of(&**old), NORMAL, true),
             };
-            if remembers {
-                let mut gone = gone.lock().unwrap_or_else(PoisonError::into_inner);
-                if is_gone {
-                    gone.insert(key.clone());
+            if records_deletions {
+                let mut deleted = deleted.lock().unwrap_or_else(PoisonError::into_inner);
+                if is_deleted {
+                    deleted.insert(key.clone());
                 } else {
-                    gone.remove(&key);
+                    deleted.remove(&key);
                 }
             }
             queue.add(key, priority);
         }));
     }
 
-    /// Queues every object, behind all others, each time the period has passed.
+    /// Enqueues every object at low priority after each period.
     async fn resync(self: Arc<Self>, period: Duration) {
         let mut round = 0;
         loop {
             round += 1;
             tokio::select! {
-                () = tokio::time::sleep(jittered(period, round)) => {}
+                () = tokio::time::sleep(add_jitter(period, round)) => {}
                 () = self.queue.closed() => return,
             }
             for key in self.cache.keys() {
@@ -499,8 +500,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 }
 
-/// A period and up to a tenth of it, another each round and in each process.
-fn jittered(period: Duration, round: u64) -> Duration {
+/// Returns the period plus a random part of up to a tenth of it.
+fn add_jitter(period: Duration, round: u64) -> Duration {
     use std::hash::{BuildHasher, RandomState};
     let share = RandomState::new().hash_one(round) % 1000;
     period + period.mul_f64(share as f64 / 10_000.0)

@@ -1,29 +1,27 @@
-//! What a controller watches beside its own kind, and which of its objects a change there concerns.
+//! Watches of additional kinds, and the mapping from their events to the objects to reconcile.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
 use crate::cache::{Cache, Change, Selection};
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, GroupKind, WatchTarget};
 use crate::error::Error;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Workqueue};
 
-/// A kind that a controller watches, which of its changes count, and which objects they concern.
+/// A watch of a kind, with a selection, a predicate and a mapping from its objects to the objects to reconcile.
 ///
-/// [`Controller::owns`](crate::Controller::owns) and [`Controller::watches`](crate::Controller::watches) are the short
-/// forms of the common ones; [`Controller::watch`](crate::Controller::watch) takes any, and so does
-/// [`Ctx::watch`](crate::Ctx::watch) while the controller runs.
+/// [`Controller::owns`](crate::Controller::owns) and [`Controller::watches`](crate::Controller::watches) are shorthands
+/// for common watches. [`Controller::watch`](crate::Controller::watch) takes any watch, and
+/// [`Ctx::watch`](crate::Ctx::watch) adds one while the controller is running.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -45,25 +43,24 @@ pub struct Watch<W: Watchable, M = ByOwner> {
     map: M,
 }
 
-/// The object that owns what changed as its controller.
+/// Maps an object to its owner; see [`Watch::owned`].
 #[derive(Clone, Copy, Debug)]
 pub struct ByOwner {
     any: bool,
 }
 
-/// The objects that a function names.
+/// Maps an object to the objects that a function returns; see [`Watch::mapped`].
 #[derive(Clone, Copy, Debug)]
 pub struct ByMap<K, S, F> {
     map: F,
-    /// What the function is about.
-    about: PhantomData<fn(K, S)>,
+    types: PhantomData<fn(K, S)>,
 }
 
 impl<W: Object> Watch<W, ByOwner> {
-    /// Objects of type `W` concern the object that owns them.
+    /// Watches objects of type `W` and reconciles their owners.
     ///
-    /// They are kept whole, for [`Ctx::cached`](crate::Ctx::cached). For
-    /// [`PartialObjectMeta<W>`](PartialObjectMeta), only their metadata is watched and kept, which is what
+    /// Whole objects are cached, for [`Ctx::cached`](crate::Ctx::cached). With
+    /// [`PartialObjectMeta<W>`](PartialObjectMeta) only their metadata is watched and cached, as
     /// [`Controller::owns`](crate::Controller::owns) does.
     pub fn owned() -> Self {
         Self::new(Kind::of_type(), ByOwner { any: false })
@@ -71,15 +68,15 @@ impl<W: Object> Watch<W, ByOwner> {
 }
 
 impl Watch<PartialObjectMeta<DynamicObject>, ByOwner> {
-    /// Objects of a kind that is known only now concern the object that owns them. Only their metadata is
-    /// watched and kept.
+    /// Watches objects of a kind known only at run time and reconciles their owners. Only metadata is watched and
+    /// cached.
     pub fn owned_dynamic(kind: &DynamicKind) -> Self {
         Self::new(kind.into(), ByOwner { any: false })
     }
 }
 
 impl<W: Watchable> Watch<W, ByOwner> {
-    /// Every owner counts, also those that are not the object's controller.
+    /// Reconciles all owners, not only the one with `controller: true`.
     pub fn by_any_owner(mut self) -> Self {
         self.map.any = true;
         self
@@ -90,13 +87,13 @@ impl<W: Object, K: Watchable, S, F> Watch<W, ByMap<K, S, F>>
 where
     F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
-    /// Objects of type `W` concern those that `map` names.
+    /// Watches objects of type `W` and reconciles the objects that `map` returns.
     ///
-    /// `map` is called with the object before and after a change, and with what was deleted. It must not block:
-    /// all changes of the kind wait for it.
+    /// `map` is called with the object before and after an update, and with a deleted object. It must not block: it
+    /// delays all events of the kind.
     pub fn mapped(map: F) -> Self {
-        let about = PhantomData;
-        Self::new(Kind::of_type(), ByMap { map, about })
+        let types = PhantomData;
+        Self::new(Kind::of_type(), ByMap { map, types })
     }
 }
 
@@ -104,10 +101,10 @@ impl<K: Watchable, S, F> Watch<DynamicObject, ByMap<K, S, F>>
 where
     F: Fn(&DynamicObject, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
-    /// [`mapped`](Watch::mapped) for objects of a kind that is known only now.
+    /// [`mapped`](Watch::mapped) for a kind known only at run time.
     pub fn mapped_dynamic(kind: &DynamicKind, map: F) -> Self {
-        let about = PhantomData;
-        Self::new(kind.into(), ByMap { map, about })
+        let types = PhantomData;
+        Self::new(kind.into(), ByMap { map, types })
     }
 }
 
@@ -121,40 +118,40 @@ impl<W: Watchable, M> Watch<W, M> {
         }
     }
 
-    /// Only these changes count; called twice, only those that both want.
-    pub fn filter(mut self, wanted: Predicate<W>) -> Self {
+    /// Reconciles only for events that pass `predicate`. When called repeatedly, events must pass all predicates.
+    pub fn filter(mut self, predicate: Predicate<W>) -> Self {
         self.filter = Some(match self.filter {
-            Some(filter) => filter.and(wanted),
-            None => wanted,
+            Some(filter) => filter.and(predicate),
+            None => predicate,
         });
         self
     }
 
-    /// Only these objects are watched and kept.
+    /// Watches and caches only the selected objects.
     pub fn selecting(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 }
 
-/// What makes keys of a controller's own kind `K` of an object of kind `W`.
+/// A mapping from objects of kind `W` to objects of a controller's kind `K`. Sealed; see [`Watch`].
 pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
     #[doc(hidden)]
     fn keys_of(self, kind: &KindOf<K>) -> Keys<W, S>;
 }
 
-/// What makes keys, of an object of kind `W`, for a controller whose own kind is not written down: what
-/// [`Ctx::watch`](crate::Ctx::watch) takes. It is the same as [`Maps`], looked at later.
+/// A [`Maps`] whose target kind is checked at run time, for [`Ctx::watch`](crate::Ctx::watch): the type of a context
+/// does not name the controller's kind. Sealed.
 pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
     #[doc(hidden)]
-    fn keys_for(self, reconciled: &Reconciled) -> Result<Keys<W, S>, Error>;
+    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error>;
 }
 
-/// The kind of a controller, in a trait that nobody implements.
+/// The kind of a controller; public only because a sealed trait names it.
 #[doc(hidden)]
 pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
 
-/// Makes keys of an object, in a trait that nobody implements.
+/// Returns the keys for an object; public only because a sealed trait names it.
 #[doc(hidden)]
 pub struct Keys<W, S>(MakeKeys<W, S>);
 
@@ -166,61 +163,19 @@ impl<W, S> Keys<W, S> {
     }
 }
 
-/// What a controller reconciles, where its type is not known any more.
-#[doc(hidden)]
-pub struct Reconciled {
-    kind: GroupKind,
-    /// A `Kind<K>`.
-    typed: Box<dyn Any + Send + Sync>,
-    queue: Arc<Workqueue<Key>>,
-}
-
-impl Reconciled {
-    pub(super) fn new<K: Watchable>(kind: &Kind<K>, queue: &Arc<Workqueue<Key>>) -> Self {
-        Self {
-            kind: GroupKind::of(kind),
-            typed: Box::new(kind.clone()),
-            queue: Arc::clone(queue),
-        }
-    }
-}
-
-/// What owner references say of a kind, and the scope of its objects.
-#[derive(Clone)]
-struct GroupKind {
-    group: String,
-    kind: String,
-    namespaced: bool,
-}
-
-impl GroupKind {
-    fn of<K: Watchable>(kind: &Kind<K>) -> Self {
-        Self {
-            group: K::group(&kind.dynamic).into_owned(),
-            kind: kind.name(),
-            namespaced: kind.namespaced,
-        }
-    }
-
-    /// As in the garbage collector, an owner may be named in any version of its group.
-    fn is_named_by(&self, owner: &OwnerReference) -> bool {
-        let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        owner.kind == self.kind && group == self.group
-    }
-}
-
 impl ByOwner {
     fn keys<W: Watchable, S: 'static>(self, kind: GroupKind) -> Keys<W, S> {
         Keys::new(move |object: &W, _| {
             let owners = object.owner_references().iter();
-            let counting = owners.filter(|owner| self.any || owner.controller == Some(true));
+            let owners = owners.filter(|owner| self.any || owner.controller == Some(true));
             let namespace = object.meta().namespace.as_deref().filter(|_| kind.namespaced);
-            let ours = counting.filter(|owner| kind.is_named_by(owner));
-            ours.map(|owner| Key {
-                namespace: namespace.map(Into::into),
-                name: owner.name.as_str().into(),
-            })
-            .collect()
+            let owners = owners.filter(|owner| kind.matches(owner));
+            owners
+                .map(|owner| Key {
+                    namespace: namespace.map(Into::into),
+                    name: owner.name.as_str().into(),
+                })
+                .collect()
         })
     }
 }
@@ -232,8 +187,8 @@ impl<K: Watchable, W: Watchable, S: 'static> Maps<K, W, S> for ByOwner {
 }
 
 impl<W: Watchable, S: 'static> MapsLate<W, S> for ByOwner {
-    fn keys_for(self, reconciled: &Reconciled) -> Result<Keys<W, S>, Error> {
-        Ok(self.keys(reconciled.kind.clone()))
+    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
+        Ok(self.keys(target.group_kind().clone()))
     }
 }
 
@@ -257,12 +212,13 @@ impl<K: Watchable, W: Watchable, S: 'static, F> MapsLate<W, S> for ByMap<K, S, F
 where
     F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
-    fn keys_for(self, reconciled: &Reconciled) -> Result<Keys<W, S>, Error> {
-        let Some(kind) = reconciled.typed.downcast_ref::<Kind<K>>() else {
-            let named = std::any::type_name::<K>();
-            let (named, ours) = (named.rsplit("::").next().unwrap_or(named), &reconciled.kind.kind);
+    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
+        let Some(kind) = target.kind::<K>() else {
+            let found = std::any::type_name::<K>();
+            let found = found.rsplit("::").next().unwrap_or(found);
             return Err(Error::terminal(format!(
-                "the mapping function returns references to `{named}`, but the controller reconciles `{ours}`"
+                "the mapping function returns references to `{found}`, but the controller reconciles `{}`",
+                target.group_kind().kind
             )));
         };
         Ok(self.keys_of(&KindOf(kind.clone())))
@@ -276,7 +232,7 @@ mod sealed {
 }
 
 impl<W: Watchable, M> Watch<W, M> {
-    /// Queues what the changes concern, from now on.
+    /// Enqueues the keys for each event of the cache from now on.
     pub(super) fn subscribe<K: Watchable, S: Send + Sync + 'static>(
         self,
         kind: &Kind<K>,
@@ -290,23 +246,22 @@ impl<W: Watchable, M> Watch<W, M> {
         enqueue_changes(&cache, self.filter, keys, Arc::clone(queue), ctx.clone());
     }
 
-    /// [`subscribe`](Self::subscribe) for a controller that runs already; its context knows the rest.
+    /// [`subscribe`](Self::subscribe) for a controller that is already running.
     pub(crate) fn subscribe_late<S: Send + Sync + 'static>(
         self,
         cache: &Cache<W>,
-        reconciled: &Reconciled,
+        target: &WatchTarget,
         ctx: &Ctx<S>,
     ) -> Result<(), Error>
     where
         M: MapsLate<W, S>,
     {
-        let keys = self.map.keys_for(reconciled)?;
-        let queue = Arc::clone(&reconciled.queue);
-        enqueue_changes(cache, self.filter, keys, queue, ctx.clone());
+        let keys = self.map.keys_for(target)?;
+        enqueue_changes(cache, self.filter, keys, Arc::clone(target.queue()), ctx.clone());
         Ok(())
     }
 
-    /// Which objects are watched.
+    /// Returns the kind and selection that identify the cache to watch.
     pub(crate) fn watched(&self) -> (&Kind<W>, &Selection) {
         (&self.kind, &self.selection)
     }
@@ -316,7 +271,7 @@ thread_local! {
     static MAPPING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is in a mapping, for which the caches wait.
+/// Returns `true` if this thread is running a mapping function, which blocks the cache.
 pub(crate) fn is_mapping() -> bool {
     MAPPING.get()
 }
@@ -331,7 +286,7 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
     let name = cache.kind().name();
     let map = move |object: &W| {
         MAPPING.set(true);
-        // A panic would end the watch, for all controllers that look at this kind.
+        // A panic would stop the watch for all controllers of this kind.
         let mapped = catch_unwind(AssertUnwindSafe(|| keys(object, &ctx)));
         MAPPING.set(false);
         mapped.unwrap_or_else(|_| {
@@ -345,7 +300,7 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
         })
     };
     cache.subscribe(Box::new(move |change| {
-        if !wanted(filter.as_ref(), change) {
+        if !passes_filter(filter.as_ref(), change) {
             return;
         }
         let (mut keys, priority) = match change {
@@ -356,7 +311,8 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
             }
             Change::Deleted(old) => (map(old), NORMAL),
         };
-        // Each key once: a worker that takes the first one at once would otherwise be given it again.
+        // Deduplicated here and not in the queue: a worker may take the first copy before the second is added, and
+        // would then reconcile the object twice for one event.
         if keys.len() > 1 {
             keys.sort_unstable();
             keys.dedup();
@@ -365,12 +321,13 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
     }));
 }
 
-/// Whether a change passes a filter; it does where the filter cannot say.
-pub(super) fn wanted<K: Watchable>(filter: Option<&Predicate<K>>, change: &Change<K>) -> bool {
+/// Returns `true` if an event passes a predicate, or the predicate panics: an extra reconcile is harmless, a missed one
+/// is not.
+pub(super) fn passes_filter<K: Watchable>(filter: Option<&Predicate<K>>, change: &Change<K>) -> bool {
     let Some(filter) = filter else {
         return true;
     };
-    catch_unwind(AssertUnwindSafe(|| filter.wants(change))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| filter.matches(change))).unwrap_or_else(|_| {
         tracing::error!(
             object = %Key::of(&**change.object()),
             "predicate panicked, event not filtered"

@@ -1,4 +1,4 @@
-//! One reconcile from key to outcome, and the loop around it.
+//! The worker loop: takes keys from the queue, reconciles each, and requeues it according to the outcome.
 
 use std::any::Any;
 use std::collections::hash_map::RandomState;
@@ -13,22 +13,22 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::*;
-use crate::metrics::{ControllerMetrics, Reconciled};
+use crate::metrics::{ControllerMetrics, ReconcileResult};
 
-/// What the workers of one controller share.
+/// State shared by the workers of one controller.
 pub(super) struct Worker<K: Watchable, S> {
     pub(super) ctx: Ctx<S>,
     pub(super) queue: Arc<Workqueue<Key>>,
     pub(super) cache: Arc<Cache<K>>,
-    /// Objects whose deletion `on_deleted` has not dealt with.
-    pub(super) gone: Arc<Mutex<HashSet<Key>>>,
+    /// Deleted objects that `on_deleted` has not handled yet.
+    pub(super) deleted: Arc<Mutex<HashSet<Key>>>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
     pub(super) handlers: Handlers<K, S>,
     pub(super) metrics: ControllerMetrics,
 }
 
-/// How a reconcile ended.
+/// The outcome of a reconcile.
 #[derive(Debug)]
 enum Outcome {
     Done(Action),
@@ -38,24 +38,24 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// What it counts as.
-    fn counted(&self) -> Reconciled {
+    /// The result to count in metrics.
+    fn result(&self) -> ReconcileResult {
         match self {
-            Self::Done(action) if action.requeue_after().is_some() => Reconciled::RequeueAfter,
-            Self::Done(_) => Reconciled::Success,
-            Self::Failed(error) if error.is_terminal() => Reconciled::TerminalError,
-            Self::Failed(_) => Reconciled::Error,
-            Self::Panicked(_) => Reconciled::Panic,
-            Self::TimedOut(_) => Reconciled::Timeout,
+            Self::Done(action) if action.requeue_after().is_some() => ReconcileResult::RequeueAfter,
+            Self::Done(_) => ReconcileResult::Success,
+            Self::Failed(error) if error.is_terminal() => ReconcileResult::TerminalError,
+            Self::Failed(_) => ReconcileResult::Error,
+            Self::Panicked(_) => ReconcileResult::Panic,
+            Self::TimedOut(_) => ReconcileResult::Timeout,
         }
     }
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Takes keys until the queue is closed.
+    /// Reconciles keys until the queue is closed.
     ///
     /// # Errors
-    /// When a reconcile panicked and that is not to be recovered from.
+    /// When a reconcile panicked and [`Controller::recover_panics`] is off.
     pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             let span = tracing::info_span!(
@@ -63,20 +63,20 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 controller = self.ctx.controller(),
                 kind = %self.cache.kind().name(),
                 namespace = key.namespace.as_deref(),
-                // Not `name`: in JSON that is the name of the span.
+                // Not `name`, which in JSON output is the name of the span.
                 object_name = &*key.name,
-                reconcile_id = %reconcile_id(),
+                reconcile_id = %new_reconcile_id(),
             );
             async {
                 let active = self.metrics.active();
                 let started = Instant::now();
                 let outcome = self.run(&key).await;
-                self.metrics.reconciled(outcome.counted(), started.elapsed());
+                self.metrics.reconciled(outcome.result(), started.elapsed());
                 drop(active);
                 if let (Outcome::Panicked(message), false) = (&outcome, self.recover_panics) {
-                    return Err(self.fatal(&key, message));
+                    return Err(self.panic_error(&key, message));
                 }
-                self.settle(&key, outcome);
+                self.requeue(&key, outcome);
                 Ok(())
             }
             .instrument(span)
@@ -86,25 +86,25 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(())
     }
 
-    /// Why the manager stops because of a panic.
-    fn fatal(&self, key: &Key, message: &str) -> Error {
+    /// Logs a panic and returns the error that stops the manager.
+    fn panic_error(&self, key: &Key, message: &str) -> Error {
         let kind = self.cache.kind().name();
-        let message = one_line(message);
+        let message = join_lines(message);
         tracing::error!(error = message, "reconcile panicked, stopping the manager");
         Error::new(format!("reconcile of {kind} {key} panicked: {message}"))
     }
 
-    /// Calls what is to be called for `key`, containing panics and overlong runs.
+    /// Reconciles `key`, catching panics and enforcing the timeout.
     async fn run(&self, key: &Key) -> Outcome {
-        let contained = AssertUnwindSafe(self.reconcile(key)).catch_unwind();
-        let finished = match self.timeout {
-            Some(limit) => match tokio::time::timeout(limit, contained).await {
-                Ok(finished) => finished,
+        let caught = AssertUnwindSafe(self.reconcile(key)).catch_unwind();
+        let result = match self.timeout {
+            Some(limit) => match tokio::time::timeout(limit, caught).await {
+                Ok(result) => result,
                 Err(_) => return Outcome::TimedOut(limit),
             },
-            None => contained.await,
+            None => caught.await,
         };
-        match finished {
+        match result {
             Ok(Ok(action)) => Outcome::Done(action),
             Ok(Err(error)) => Outcome::Failed(error),
             Err(panic) => Outcome::Panicked(panic_message(&*panic)),
@@ -113,28 +113,30 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     async fn reconcile(&self, key: &Key) -> Result<Action, Error> {
         match (self.cache.get(key), &self.handlers.finalizer) {
-            (None, _) => self.deleted(key).await,
+            (None, _) => self.handle_deletion(key).await,
             (Some(object), None) => (self.handlers.reconcile)(object, self.ctx.clone()).await,
-            (Some(object), Some((name, cleanup))) => self.finalized(object, name, cleanup).await,
+            (Some(object), Some((name, cleanup))) => {
+                self.reconcile_with_finalizer(object, name, cleanup).await
+            }
         }
     }
 
-    async fn deleted(&self, key: &Key) -> Result<Action, Error> {
+    async fn handle_deletion(&self, key: &Key) -> Result<Action, Error> {
         let Some(on_deleted) = &self.handlers.on_deleted else {
             return Ok(Action::await_change());
         };
         if !self
-            .gone
+            .deleted
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .contains(key)
         {
-            // Something was mapped to an object that was never there.
+            // A mapping function returned an object that never existed.
             return Ok(Action::await_change());
         }
         let action = on_deleted(self.cache.kind().reference(key), self.ctx.clone()).await?;
         if action.requeue_after().is_none() {
-            self.gone
+            self.deleted
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .remove(key);
@@ -142,8 +144,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(action)
     }
 
-    /// Reconciles an object that must not go before `cleanup` is done with it.
-    async fn finalized(
+    /// Adds the finalizer and reconciles the object, or cleans up and removes the finalizer if the object is being
+    /// deleted.
+    async fn reconcile_with_finalizer(
         &self,
         object: Arc<K>,
         name: &str,
@@ -164,12 +167,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 }
                 Ok(action)
             }
-            // Others still hold it; this controller is done.
+            // Another controller's finalizer holds the object; there is nothing left to do here.
             (None, true) => Ok(Action::await_change()),
         }
     }
 
-    /// The resource version makes the patch fail rather than drop a finalizer that someone else just added.
+    /// Adds the finalizer to the object.
+    ///
+    /// A merge patch replaces the whole list. With the resource version in it, the patch fails with a conflict instead of
+    /// dropping a finalizer that another controller has just added.
     async fn add_finalizer(&self, object: &K, name: &str) -> Result<K, Error> {
         let finalizers: Vec<&str> = object
             .finalizers()
@@ -190,8 +196,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             .await?)
     }
 
-    /// Tests the name before it removes the entry, so that a list that changed meanwhile loses nothing. (A
-    /// resource version would be out of date as soon as the cleanup has written a status.)
+    /// Removes the finalizer from the object.
+    ///
+    /// The JSON patch tests that the entry at `index` still has this name before removing it: if the list has changed in
+    /// the meantime, the patch fails instead of removing another controller's finalizer. A resource version cannot be
+    /// used here, because the cleanup may have updated the object, for example its status.
     async fn remove_finalizer(&self, object: &K, index: usize, name: &str) -> Result<(), Error> {
         let path = format!("/metadata/finalizers/{index}");
         let patch = serde_json::from_value(json!([
@@ -218,8 +227,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         kind.api(self.ctx.client(), object.meta().namespace.as_deref())
     }
 
-    /// Decides when the key comes back, and says what went wrong.
-    fn settle(&self, key: &Key, outcome: Outcome) {
+    /// Requeues the key according to the outcome and logs failures.
+    fn requeue(&self, key: &Key, outcome: Outcome) {
         match outcome {
             Outcome::Done(action) => {
                 self.queue.forget(key);
@@ -229,12 +238,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             }
             Outcome::Failed(error) if error.is_terminal() => {
                 self.queue.forget(key);
-                let error = one_line(&format!("{error:#}"));
+                let error = join_lines(&format!("{error:#}"));
                 tracing::error!(%error, "terminal error, not retrying until the object changes");
             }
             Outcome::Failed(error) if error.is_conflict() => {
                 let retry_in = self.queue.add_failed(key.clone(), NORMAL);
-                let error = one_line(&format!("{error:#}"));
+                let error = join_lines(&format!("{error:#}"));
                 tracing::debug!(?retry_in, %error, "conflict, the object has been modified");
             }
             Outcome::Failed(error) => self.retry(key, "reconcile failed", &format!("{error:#}")),
@@ -245,29 +254,30 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// One line per failure, with what is to be read first in front: the text of an error can be long.
-    fn retry(&self, key: &Key, what: &str, error: &str) {
+    /// Requeues the key with back-off and logs the failure in one line. `retry_in` comes before the error, whose text can
+    /// be long.
+    fn retry(&self, key: &Key, message: &str, error: &str) {
         let retry_in = self.queue.add_failed(key.clone(), NORMAL);
-        let error = one_line(error);
-        tracing::error!(?retry_in, %error, "{what}");
+        let error = join_lines(error);
+        tracing::error!(?retry_in, %error, "{message}");
     }
 }
 
-/// `text` without line breaks: those who read logs, and the programs that collect them, go by lines.
-fn one_line(text: &str) -> String {
+/// Joins the lines of `text` with spaces: log collectors treat each line as a record.
+fn join_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// What a panic said; panics with a message carry a string of one of two types.
+/// Returns the message of a panic, whose payload is a `&str` or a `String`.
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("without a message").to_owned()
+    text.unwrap_or("no message").to_owned()
 }
 
-/// Sixteen hex digits that tell one reconcile's log lines from another's.
-fn reconcile_id() -> String {
+/// Returns an identifier of 16 hex digits for the log lines of one reconcile.
+fn new_reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);
     format!("{:016x}", KEY.hash_one(COUNT.fetch_add(1, Ordering::Relaxed)))
@@ -275,10 +285,10 @@ fn reconcile_id() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::one_line;
+    use super::join_lines;
 
     #[test]
-    fn text_of_many_lines_is_logged_as_one() {
+    fn multi_line_text_is_joined() {
         let cases = [
             ("not now", "not now"),
             ("", ""),
@@ -288,7 +298,7 @@ mod tests {
             ),
         ];
         for (text, expected) in cases {
-            assert_eq!(one_line(text), expected);
+            assert_eq!(join_lines(text), expected);
         }
     }
 }

@@ -1,55 +1,55 @@
-//! Making what an owner owns exactly once.
+//! Creating owned objects that are not changed afterwards.
 
 use kube::ResourceExt;
 use kube::api::PostParams;
 use serde::Serialize;
 
-use super::ownership::{is_controlled_by, refuse_namesake};
+use super::ownership::{check_namesake, is_controlled_by};
 use super::{Ctx, set_controller_reference};
 use crate::cache::Selection;
 use crate::error::{Error, OwnershipError};
-use crate::object::{Key, Kind, Object, Scope, describe};
+use crate::object::{Key, Kind, Object, Scope, describe_object};
 
 impl<S> Ctx<S> {
-    /// Creates an object that `owner` owns as its controller, or returns the one that `owner` has already.
+    /// Creates an object with `owner` as its controller, or returns the existing one if `owner` already controls it.
     ///
-    /// It is for what is made once and then left to others, such as a Job, and for owners that must not take over what
-    /// they find: unlike [`apply_owned`](Self::apply_owned), it neither changes an object that is there nor adopts one
-    /// without a controller. Where a cache keeps the kind whole, what the cache has is not asked for.
+    /// Use it for objects that are created once and then left alone, such as a Job, and for owners that must not take
+    /// over existing objects: unlike [`apply_owned`](Self::apply_owned), it neither changes an existing object nor adopts
+    /// one without a controller. If whole objects of the kind are cached, an object found there costs no request.
     ///
-    /// The object gets the owner's namespace if it names none; the field manager is the controller's name.
+    /// The object defaults to the owner's namespace; the field manager is the controller's name.
     ///
     /// # Errors
-    /// [`OwnershipError`] when an object of this name is there and `owner` is not its controller, or scopes forbid the
-    /// ownership; else what the API server answers, as [`kube::Error`].
+    /// [`OwnershipError`] when an object of this name exists and `owner` is not its controller, or when the scopes do not
+    /// allow the ownership; otherwise the response of the API server, as [`kube::Error`].
     pub async fn create_owned<O: Object, C: Object + Serialize>(
         &self,
         owner: &O,
         mut child: C,
     ) -> Result<C, Error> {
         set_controller_reference(owner, &mut child)?;
-        if let Some(present) = self.find_whole(&child) {
-            return Ok(owned_already(owner, present)?);
+        if let Some(existing) = self.find_whole(&child) {
+            return Ok(check_controlled_by(owner, existing)?);
         }
         let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
         let params = PostParams {
             field_manager: Some(self.controller().to_owned()),
             ..PostParams::default()
         };
-        match self.written(api.create(&params, &child)).await {
+        match self.send_write(api.create(&params, &child)).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
-                let present = api.get(&child.name_any()).await?;
-                Ok(owned_already(owner, present)?)
+                let existing = api.get(&child.name_any()).await?;
+                Ok(check_controlled_by(owner, existing)?)
             }
             created => {
                 let created = created?;
-                self.remember(&created);
+                self.record_created(&created);
                 Ok(created)
             }
         }
     }
 
-    /// The object of this name as the cache has it, if one keeps the kind whole.
+    /// Returns the cached object of this name, if whole objects of the kind are cached.
     fn find_whole<C: Object>(&self, child: &C) -> Option<C> {
         let caches = &self.shared.caches;
         let cache = caches.find::<C>(&Kind::of_type(), &Selection::all())?;
@@ -57,14 +57,14 @@ impl<S> Ctx<S> {
     }
 }
 
-/// `present`, which is where `owner` wants an object of its own.
-fn owned_already<O: Object, C: Object>(owner: &O, present: C) -> Result<C, OwnershipError> {
-    if is_controlled_by(present.meta(), owner) {
-        return Ok(present);
+/// Returns `existing` if `owner` is its controller.
+fn check_controlled_by<O: Object, C: Object>(owner: &O, existing: C) -> Result<C, OwnershipError> {
+    if is_controlled_by(existing.meta(), owner) {
+        return Ok(existing);
     }
-    refuse_namesake(owner, &present)?;
+    check_namesake(owner, &existing)?;
     Err(OwnershipError::NotOwned {
-        object: describe(&present),
-        owner: describe(owner),
+        object: describe_object(&existing),
+        owner: describe_object(owner),
     })
 }

@@ -1,55 +1,55 @@
-//! Creating an object or changing it, whichever the cluster needs.
+//! Creating an object, or updating it if it exists.
 
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Ctx, as_conflict, set_controller_reference};
+use super::{Ctx, set_controller_reference, to_conflict};
 use crate::error::Error;
 use crate::object::{Key, Kind, Object, Scope};
 
-/// What [`Ctx::create_or_update`] did, with the object as it is then.
+/// The operation performed by [`Ctx::create_or_update`], with the resulting object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written<K> {
-    /// There was none.
+    /// The object did not exist and was created.
     Created(K),
-    /// It was there, and is changed.
+    /// The object existed and was updated.
     Updated(K),
-    /// It was there as it should be; nothing was sent.
+    /// The object was already up to date; nothing was sent.
     Unchanged(K),
 }
 
 impl<K> Written<K> {
-    /// The object.
+    /// Returns the object.
     pub fn object(&self) -> &K {
         let (Self::Created(object) | Self::Updated(object) | Self::Unchanged(object)) = self;
         object
     }
 
-    /// The object, without what was done to it.
+    /// Returns the object by value.
     pub fn into_object(self) -> K {
         let (Self::Created(object) | Self::Updated(object) | Self::Unchanged(object)) = self;
         object
     }
 
-    /// Whether anything was written.
+    /// Returns `true` if the object was created or updated.
     pub fn is_changed(&self) -> bool {
         !matches!(self, Self::Unchanged(_))
     }
 }
 
 impl<S> Ctx<S> {
-    /// Creates `object`, or changes the object of its name: `mutate` gets what is to be created, or what is there, and
-    /// makes it what it should be.
+    /// Creates `object`, or updates the existing object of its name. `mutate` is called with `object` or the existing
+    /// object, and changes it to the desired state.
     ///
-    /// What is there is read from the cache of `K`, where it is [kept whole](Self::cached) and no other cache of the
-    /// kind says otherwise, or else from the API server. It is not written when `mutate` changed nothing. What it changed is sent as a merge patch: fields that
-    /// `K` does not know stay as they are, and lists are replaced whole. A status is not
-    /// written this way: see [`apply_status`](Self::apply_status).
+    /// The existing object is read from the cache of `K` if [whole objects](Self::cached) are cached and the other caches
+    /// of the kind agree with it, and from the API server otherwise. If `mutate` changes nothing, nothing is sent.
+    /// Changes are sent as a merge patch: fields unknown to `K` are kept, and lists are replaced. The status is not
+    /// written; see [`apply_status`](Self::apply_status).
     ///
-    /// [`apply`](Self::apply) is simpler, where the controller can say all it wants of the object without looking at
-    /// it; this is for decisions that depend on what is there. The controller's role needs `get`, `create` and `patch`.
+    /// Prefer [`apply`](Self::apply) when the desired state does not depend on the existing object. The controller's role
+    /// needs `get`, `create` and `patch`.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -66,8 +66,8 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// A conflict, when somebody else wrote the object meanwhile: returned from a reconcile, it is tried again without
-    /// much ado. Else what the API server answers, as [`kube::Error`].
+    /// A conflict when the object was changed concurrently, which a controller retries without logging an error;
+    /// otherwise the response of the API server, as [`kube::Error`].
     pub async fn create_or_update<K: Object + Serialize>(
         &self,
         object: K,
@@ -80,12 +80,12 @@ impl<S> Ctx<S> {
         self.write(object, mutate).await
     }
 
-    /// [`create_or_update`](Self::create_or_update) for an object that `owner` owns as its controller; see
+    /// [`create_or_update`](Self::create_or_update) for an object with `owner` as its controller; see
     /// [`apply_owned`](Self::apply_owned).
     ///
     /// # Errors
-    /// [`OwnershipError`](crate::OwnershipError) when another controller owns the object already, or scopes forbid the
-    /// ownership; else those of `create_or_update`.
+    /// [`OwnershipError`](crate::OwnershipError) when the object has another controller, or when the scopes do not allow
+    /// the ownership; otherwise those of `create_or_update`.
     pub async fn create_or_update_owned<O: Object, K: Object + Serialize>(
         &self,
         owner: &O,
@@ -99,7 +99,7 @@ impl<S> Ctx<S> {
         };
         let written = self.write(object, mutate).await?;
         if let Written::Created(created) = &written {
-            self.remember(created);
+            self.record_created(created);
         }
         Ok(written)
     }
@@ -111,30 +111,37 @@ impl<S> Ctx<S> {
     ) -> Result<Written<K>, Error> {
         let name = object.name_any();
         let api = <K::Scope as Scope>::api::<K>(self.client(), object.meta().namespace.as_deref());
-        let Some(present) = self.present(&api, &object).await? else {
+        let Some(existing) = self.find_existing(&api, &object).await? else {
             mutate(&mut object)?;
             return Ok(Written::Created(self.create(&api, &object).await?));
         };
-        let mut wanted = present.clone();
-        mutate(&mut wanted)?;
-        let Some(mut changes) = changes(&serde_json::to_value(&present)?, &serde_json::to_value(&wanted)?)
-        else {
-            return Ok(Written::Unchanged(present));
+        let mut desired = existing.clone();
+        mutate(&mut desired)?;
+        let changes = merge_patch(
+            &serde_json::to_value(&existing)?,
+            &serde_json::to_value(&desired)?,
+        );
+        let Some(mut changes) = changes else {
+            return Ok(Written::Unchanged(existing));
         };
-        // The server refuses the patch if the object is not what it was decided on.
-        changes["metadata"]["resourceVersion"] = present.resource_version().into();
+        // With the resource version, the server rejects the patch if the object has changed since it was read.
+        changes["metadata"]["resourceVersion"] = existing.resource_version().into();
         let params = PatchParams {
             field_manager: Some(self.shared.controller.clone()),
             ..PatchParams::default()
         };
         let changes = Patch::Merge(changes);
-        let updated = self.written(api.patch(&name, &params, &changes)).await?;
+        let updated = self.send_write(api.patch(&name, &params, &changes)).await?;
         Ok(Written::Updated(updated))
     }
 
-    /// The object of this name as it is, by a cache or by the server.
-    async fn present<K: Object>(&self, api: &Api<K>, object: &K) -> Result<Option<K>, Error> {
-        match self.shared.caches.agreed::<K>(&Kind::of_type(), &Key::of(object)) {
+    /// Returns the object of this name from the cache or the server.
+    async fn find_existing<K: Object>(&self, api: &Api<K>, object: &K) -> Result<Option<K>, Error> {
+        match self
+            .shared
+            .caches
+            .get_consistent::<K>(&Kind::of_type(), &Key::of(object))
+        {
             Some(cached) => Ok(Some((*cached).clone())),
             None => Ok(api.get_opt(&object.name_any()).await?),
         }
@@ -145,24 +152,24 @@ impl<S> Ctx<S> {
             field_manager: Some(self.shared.controller.clone()),
             ..PostParams::default()
         };
-        match self.written(api.create(&params, object)).await {
-            // It was not there a moment ago, so this is a race like any other.
-            Err(kube::Error::Api(status)) if status.is_already_exists() => Err(as_conflict(&status)),
+        match self.send_write(api.create(&params, object)).await {
+            // It did not exist a moment ago: another writer was faster, as in a conflict.
+            Err(kube::Error::Api(status)) if status.is_already_exists() => Err(to_conflict(&status)),
             created => created,
         }
     }
 }
 
-/// The merge patch (RFC 7396) that makes `after` of `before`; nothing where they are alike.
-fn changes(before: &Value, after: &Value) -> Option<Value> {
+/// Returns the JSON merge patch (RFC 7396) from `before` to `after`; `None` if they are equal.
+fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(from), Value::Object(to)) = (before, after) else {
         return (before != after).then(|| after.clone());
     };
-    let gone = from.keys().filter(|key| !to.contains_key(*key));
-    let mut patch: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
+    let removed = from.keys().filter(|key| !to.contains_key(*key));
+    let mut patch: Map<String, Value> = removed.map(|key| (key.clone(), Value::Null)).collect();
     for (key, value) in to {
         let change = match from.get(key) {
-            Some(present) => changes(present, value),
+            Some(before) => merge_patch(before, value),
             None => Some(value.clone()),
         };
         patch.extend(change.map(|change| (key.clone(), change)));
@@ -176,9 +183,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_patch_says_what_differs_and_no_more() {
+    fn a_merge_patch_holds_only_the_differences() {
         let check = |before: Value, after: Value, expected: Option<Value>| {
-            assert_eq!(changes(&before, &after), expected, "{before} to {after}");
+            assert_eq!(merge_patch(&before, &after), expected, "{before} to {after}");
             let mut patched = before.clone();
             json_patch::merge(&mut patched, &expected.unwrap_or_else(|| json!({})));
             assert_eq!(patched, after);

@@ -1,9 +1,9 @@
-//! What a reconciler works with: its own state, the cluster, and the usual deeds on it.
+//! The context passed to reconcile functions: shared state, client and common operations.
 
 mod create;
 mod create_or_update;
 mod ownership;
-mod watch;
+mod watch_target;
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
@@ -20,21 +20,19 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cache::{Cached, Caches, Index, Selection, Trim};
-use crate::controller::Reconciled;
 use crate::error::Error;
-use crate::events::{self, EventSender};
+use crate::events::{EventSender, new_event_channel};
 use crate::metrics::Metrics;
-use crate::object::{DynamicKind, Kind, Object, Scope, Watchable, to_apply};
+use crate::object::{DynamicKind, Kind, Object, Scope, Watchable, to_apply_body};
 
 pub use create_or_update::Written;
 pub use ownership::set_controller_reference;
-use watch::LateWatches;
-pub use watch::Watching;
+pub(crate) use watch_target::{GroupKind, LateWatches, WatchTarget};
 
-/// A controller's context: handed to each reconcile, cheap to clone.
+/// The context passed to reconcile functions: shared state, client and common operations. Cheap to clone.
 ///
-/// It dereferences to the state `S` given to [`Controller::new`](crate::Controller::new), so that a state's
-/// fields read as `ctx.image`.
+/// It dereferences to the state `S` passed to [`Controller::new`](crate::Controller::new), so that a field of the state
+/// reads as `ctx.image`.
 pub struct Ctx<S> {
     shared: Arc<Shared>,
     state: Arc<S>,
@@ -42,14 +40,14 @@ pub struct Ctx<S> {
 
 struct Shared {
     client: Client,
-    /// The controller's name: field manager of what it applies, reporter of its events.
+    /// The name of the controller: field manager of applied objects, reporter of events.
     controller: String,
     events: EventSender,
     caches: Caches,
-    /// What watches that are added later reconcile; nothing in a test.
-    reconciled: Option<Reconciled>,
-    /// The watches that were added later.
-    late: LateWatches,
+    /// The kind and queue for watches added at run time; `None` in a test.
+    watch_target: Option<WatchTarget>,
+    /// The watches added at run time.
+    late_watches: LateWatches,
 }
 
 impl<S> Clone for Ctx<S> {
@@ -79,25 +77,25 @@ impl<S: Debug> Debug for Ctx<S> {
 }
 
 impl<S> Ctx<S> {
-    /// A context as a controller of this name would have it, for calling a reconciler from a test.
+    /// Creates a context outside of a manager, for calling a reconcile function from a test.
     ///
     /// # Panics
-    /// Outside a tokio runtime, on which the events it records are sent.
+    /// Outside of a tokio runtime, which sends the recorded events.
     pub fn new(client: Client, controller: impl Into<String>, state: S) -> Self {
         let controller = controller.into();
-        let (sender, publisher) = events::channel(
+        let (sender, publisher) = new_event_channel(
             client.clone(),
             Reporter::from(controller.as_str()),
             Metrics::new().events_dropped(&controller),
             std::future::pending(),
         );
         tokio::spawn(publisher);
-        // Nobody runs the watches of these caches: they hold what `caching` puts there.
+        // The watches of these caches are never run; the caches hold what `caching` adds.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), Trim::default());
-        Self::in_manager(client, controller, state, sender, caches, None)
+        Self::for_controller(client, controller, state, sender, caches, None)
     }
 
-    /// Puts objects into the cache of their kind, as if they had been watched; for a context made with
+    /// Adds objects to the cache of their kind, as if they had been watched; for a context created with
     /// [`new`](Self::new).
     pub fn caching<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
         let cache = self.shared.caches.of::<K>(&Kind::of_type(), &Selection::all());
@@ -106,7 +104,7 @@ impl<S> Ctx<S> {
     }
 
     /// Adds an index to the cache of kind `K`, as [`Controller::index`](crate::Controller::index) does; for a context
-    /// made with [`new`](Self::new).
+    /// created with [`new`](Self::new).
     pub fn indexing<K: Object>(
         self,
         name: impl Into<String>,
@@ -117,21 +115,22 @@ impl<S> Ctx<S> {
         self
     }
 
-    pub(crate) fn in_manager(
+    /// Creates the context of a controller that a manager runs.
+    pub(crate) fn for_controller(
         client: Client,
         controller: String,
         state: S,
         events: EventSender,
         caches: Caches,
-        reconciled: Option<Reconciled>,
+        watch_target: Option<WatchTarget>,
     ) -> Self {
         let shared = Shared {
             client,
             controller,
             events,
             caches,
-            reconciled,
-            late: LateWatches::default(),
+            watch_target,
+            late_watches: LateWatches::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -143,41 +142,49 @@ impl<S> Ctx<S> {
         &self.shared.caches
     }
 
-    /// The client, for everything this type has no method for.
+    pub(crate) fn watch_target(&self) -> Option<&WatchTarget> {
+        self.shared.watch_target.as_ref()
+    }
+
+    pub(crate) fn late_watches(&self) -> &LateWatches {
+        &self.shared.late_watches
+    }
+
+    /// Returns the client, for operations without a method here.
     pub fn client(&self) -> Client {
         self.shared.client.clone()
     }
 
-    /// The controller's name: `.named(…)`, or the kind in lower case.
+    /// Returns the name of the controller: the one set with `.named(…)`, or the kind in lower case.
     pub fn controller(&self) -> &str {
         &self.shared.controller
     }
 
-    /// The objects of kind `K` that the manager watches, read without a request.
+    /// Returns the cached objects of kind `K`, without a request to the API server.
     ///
-    /// There is a cache for each controller's own kind, for each kind watched whole, and for those that
-    /// [`Controller::reads`](crate::Controller::reads) or [`Controller::index`](crate::Controller::index) name. The
-    /// kinds that a controller [owns](crate::Controller::owns) are kept as metadata:
-    /// `ctx.cached::<PartialObjectMeta<Deployment>>()`. To ask the API server itself, use [`api`](Self::api).
+    /// There is a cache for each controller's own kind, each kind watched as whole objects, and each kind named with
+    /// [`Controller::reads`](crate::Controller::reads) or [`Controller::index`](crate::Controller::index). For kinds that
+    /// a controller [owns](crate::Controller::owns) only metadata is cached:
+    /// `ctx.cached::<PartialObjectMeta<Deployment>>()`. To query the API server, use [`api`](Self::api).
     ///
     /// # Errors
-    /// When the manager has no such cache; trying again does not help.
+    /// A terminal error when the manager has no such cache.
     pub fn cached<K: Object>(&self) -> Result<Cached<K>, Error> {
         self.cached_selection(&Selection::all())
     }
 
-    /// [`cached`](Self::cached) for what was watched with a selection.
+    /// [`cached`](Self::cached) for objects watched with a selection.
     ///
     /// # Errors
-    /// When the manager has no cache of this kind with this very selection.
+    /// A terminal error when the manager has no cache of this kind with exactly this selection.
     pub fn cached_selection<K: Object>(&self, selection: &Selection) -> Result<Cached<K>, Error> {
         self.find_cache(Kind::of_type(), selection, "")
     }
 
-    /// [`cached`](Self::cached) for a kind that is known only when the program runs.
+    /// [`cached`](Self::cached) for a kind known only at run time.
     ///
     /// # Errors
-    /// When the manager has no cache of this kind.
+    /// A terminal error when the manager has no cache of this kind.
     pub fn cached_dynamic(&self, kind: &DynamicKind) -> Result<Cached<DynamicObject>, Error> {
         self.find_cache(kind.into(), &Selection::all(), "_dynamic")
     }
@@ -201,35 +208,33 @@ impl<S> Ctx<S> {
         })
     }
 
-    /// The API of kind `K` in the namespace of `beside`; for a cluster-wide kind, its only API. Every call of it
-    /// is a request to the API server; what is watched anyway is cheaper to read with [`cached`](Self::cached).
+    /// Returns the [`Api`] of kind `K` in the namespace of `object`; for a cluster-scoped kind, its only API.
     ///
-    /// Beside a cluster-wide object, a namespaced kind's API spans all namespaces.
-    pub fn api<K: Object>(&self, beside: &impl Resource) -> Api<K> {
-        <K::Scope as Scope>::api(self.client(), beside.meta().namespace.as_deref())
+    /// If `object` is cluster-scoped and `K` is namespaced, the API spans all namespaces. Every call on it is a request to
+    /// the API server; kinds that are watched anyway are cheaper to read with [`cached`](Self::cached).
+    pub fn api<K: Object>(&self, object: &impl Resource) -> Api<K> {
+        <K::Scope as Scope>::api(self.client(), object.meta().namespace.as_deref())
     }
 
-    /// Makes the cluster's object say what `object` says, creating it if need be, and returns the result.
+    /// Creates or updates an object with server-side apply, and returns the result.
     ///
-    /// This is a server-side apply: fields that `object` leaves out stay as they are, unless an earlier apply
-    /// of this controller set them; then they are removed. The field manager is the controller's name, and
-    /// it takes fields over from others (`force`).
+    /// Fields that `object` leaves out keep their values, except those set by an earlier apply of this controller, which
+    /// are removed. The field manager is the controller's name; conflicts with other managers are overridden (`force`).
     ///
     /// # Errors
-    /// What the API server answers, as [`kube::Error`].
+    /// The response of the API server, as [`kube::Error`].
     pub async fn apply<K: Object + Serialize>(&self, object: K) -> Result<K, Error> {
         let api = <K::Scope as Scope>::api::<K>(self.client(), object.meta().namespace.as_deref());
         Ok(self.send_apply(&api, &object).await?)
     }
 
-    /// Makes the object's status say what `status` says, and returns the object as it is then.
+    /// Updates the status of an object with server-side apply, and returns the result.
     ///
-    /// A server-side apply of the status subresource: fields that `status` leaves out, and an earlier call
-    /// set, are removed. Where `object` has this very status already, nothing is sent and a copy of `object`
-    /// is returned.
+    /// Fields that `status` leaves out and an earlier call set are removed. When `object` already has this status, no
+    /// request is sent and a copy of `object` is returned.
     ///
     /// # Errors
-    /// What the API server answers, as [`kube::Error`].
+    /// The response of the API server, as [`kube::Error`].
     pub async fn apply_status<K>(&self, object: &K, status: impl Borrow<K::Status>) -> Result<K, Error>
     where
         K: Object + HasStatus<Status: Serialize>,
@@ -247,14 +252,14 @@ impl<S> Ctx<S> {
         });
         let api = self.api::<K>(object);
         let (name, params, body) = (object.name_any(), self.apply_params(), Patch::Apply(body));
-        Ok(self.written(api.patch_status(&name, &params, &body)).await?)
+        Ok(self.send_write(api.patch_status(&name, &params, &body)).await?)
     }
 
     /// Records an event of type `Normal` about `object`.
     ///
-    /// `reason` and `action` are single CamelCase words: why, and what was done. The event is sent in the
-    /// background; a reconcile neither waits for it nor fails with it. The controller's role needs `create`
-    /// and `patch` of `events` in the group `events.k8s.io`.
+    /// `reason` and `action` are single CamelCase words: the reason for the action, and the action taken. The event is
+    /// sent in the background; a reconcile neither waits for it nor fails if it cannot be sent. The controller's role
+    /// needs `create` and `patch` on `events` in the group `events.k8s.io`.
     pub fn normal<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(
             object,
@@ -276,19 +281,19 @@ impl<S> Ctx<S> {
     }
 
     async fn send_apply<K: Object + Serialize>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
-        let body = to_apply(object).map_err(kube::Error::SerdeError)?;
+        let body = to_apply_body(object).map_err(kube::Error::SerdeError)?;
         let (name, params, body) = (object.name_any(), self.apply_params(), Patch::Apply(body));
-        self.written(api.patch(&name, &params, &body)).await
+        self.send_write(api.patch(&name, &params, &body)).await
     }
 
-    /// Sends a request that writes an object, and lets readers of the caches see what came of it.
-    pub(crate) async fn written<K: Object>(
+    /// Sends a request that writes an object, and makes the result visible to readers of the caches.
+    pub(crate) async fn send_write<K: Object>(
         &self,
         request: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
-        let writing = self.shared.caches.begin_write::<K>();
+        let pending = self.shared.caches.begin_write::<K>();
         let mut object = request.await?;
-        writing.end(&mut object);
+        pending.finish(&mut object);
         Ok(object)
     }
 
@@ -307,8 +312,9 @@ fn simple_event(type_: EventType, reason: &str, action: &str, note: String) -> E
     }
 }
 
-/// What the server answered, as the conflict that it comes from: it goes away when the reconcile is tried again.
-fn as_conflict(status: &Status) -> kube::Error {
+/// Converts a response of the API server that was caused by a race into a conflict, which the controller retries
+/// without logging an error.
+fn to_conflict(status: &Status) -> kube::Error {
     let conflict = Status::failure(&status.message, "Conflict").with_code(409);
     kube::Error::Api(conflict.boxed())
 }
@@ -319,9 +325,8 @@ mod tests {
 
     use super::*;
 
-    /// Before a manager has started, there is no context to read with; one that has no manager reads nothing.
     #[tokio::test]
-    async fn a_context_without_a_manager_reads_nothing() {
+    async fn a_context_without_a_manager_has_no_caches() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let ctx = Ctx::new(Client::try_from(nowhere).unwrap(), "test", ());
         let error = ctx.cached::<ConfigMap>().unwrap_err();
@@ -333,7 +338,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_context_for_tests_has_the_caches_and_indexes_it_was_given() {
+    async fn a_context_for_tests_has_the_caches_and_indexes_added_to_it() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = Client::try_from(nowhere).unwrap();
         let config_map = |namespace: &str| {
@@ -343,10 +348,10 @@ mod tests {
         };
         let ctx = Ctx::new(client, "test", ())
             .caching([config_map("a"), config_map("b")])
-            .indexing("place", |map: &ConfigMap| {
+            .indexing("namespace", |map: &ConfigMap| {
                 map.metadata.namespace.clone().into_iter().collect()
             });
-        let found = ctx.cached::<ConfigMap>().unwrap().by("place", "b").unwrap();
+        let found = ctx.cached::<ConfigMap>().unwrap().by("namespace", "b").unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].metadata.namespace.as_deref(), Some("b"));
     }

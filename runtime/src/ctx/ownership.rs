@@ -1,4 +1,23 @@
-//! Owner references: who controls an object, and applying what an object owns.
+//! Owner references, and applying objects with an owner.
+//!
+//! An apply must not take an object away from its controller, and the API server does not prevent that. All objects that
+//! one of our controllers applies have the same field manager, its name. So if the Memcacheds `a` and `b` both want a
+//! Deployment `cache`, and the reconcile of `b` applies it with an owner reference to `b`, the server sees the same
+//! manager apply a new set of fields: it removes the reference to `a`, which this manager set before, and accepts the
+//! apply. `a` then applies it back, and the two fight forever. Checking the owner in the cache before each apply is not
+//! enough, because the cache may lag behind.
+//!
+//! So each apply carries a precondition that matches what was known when it was decided:
+//!
+//! - The cache shows the object with `owner` as its controller: the apply carries the known `uid`. Had the object been
+//!   deleted and created again for another owner, the uid would differ and the server would answer with a conflict. (A
+//!   resource version would be too strict: it changes with every status update by other controllers.)
+//! - The cache shows no such object: the apply carries resource version `1`, older than any object's, so it creates the
+//!   object, or fails with a conflict if another owner has created it. One request is enough in the common case.
+//! - Otherwise, and after that conflict: read the object's metadata from the server, refuse if another controller owns
+//!   it, and apply with the resource version that was read, so that nobody can take it in between.
+//!
+//! A conflict is returned to the controller, which retries with a newer cache.
 
 use std::marker::PhantomData;
 
@@ -7,28 +26,29 @@ use kube::ResourceExt;
 use kube::core::{ObjectMeta, PartialObjectMeta, Status};
 use serde::Serialize;
 
-use super::{Ctx, as_conflict};
+use super::{Ctx, to_conflict};
 use crate::cache::Selection;
 use crate::error::{Error, OwnershipError};
-use crate::object::{Key, Kind, Object, Scope, describe};
+use crate::object::{Key, Kind, Object, Scope, describe_object};
 
-/// A resource version that no object has: the store's first write has a later one.
+/// A resource version that no object has: that of the first write to the store is larger.
 ///
-/// An apply that names it makes an object that is not there, and is refused with a conflict by one that is.
-const NOT_THERE: &str = "1";
+/// An apply with it creates an object that does not exist, and fails with a conflict if the object exists.
+const DOES_NOT_EXIST: &str = "1";
 
 impl<S> Ctx<S> {
-    /// [`apply`](Self::apply) for an object that `owner` owns as its controller.
+    /// [`apply`](Self::apply) for an object with `owner` as its controller.
     ///
-    /// The object gets the owner's namespace if it names none, and an owner reference with `controller` and
-    /// `blockOwnerDeletion`: changes to it reconcile the owner (see [`owns`](crate::Controller::owns)), and
-    /// the cluster deletes it with the owner. An object that has no controller yet is adopted; where it must not
-    /// be, [`create_owned`](Self::create_owned) comes first.
+    /// The object defaults to the owner's namespace and gets an owner reference with `controller` and
+    /// `blockOwnerDeletion`: its changes reconcile the owner (see [`owns`](crate::Controller::owns)), and it is deleted
+    /// with the owner. An existing object without a controller is adopted; to prevent that, use
+    /// [`create_owned`](Self::create_owned).
     ///
     /// # Errors
-    /// [`OwnershipError`] when another controller owns the object already, which may be an earlier object of the owner's
-    /// name ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), or scopes forbid the ownership; a conflict when
-    /// another one comes first in this very moment; else what the API server answers, as [`kube::Error`].
+    /// [`OwnershipError`] when the object has another controller, which may be a deleted object of the owner's name
+    /// ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), or when the scopes do not allow the ownership; a conflict
+    /// when another owner creates or takes the object at the same time; otherwise the response of the API server, as
+    /// [`kube::Error`].
     pub async fn apply_owned<O: Object, C: Object + Serialize>(
         &self,
         owner: &O,
@@ -36,66 +56,63 @@ impl<S> Ctx<S> {
     ) -> Result<C, Error> {
         set_controller_reference(owner, &mut child)?;
         let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
-        // The server is no help in telling owners apart: those that one controller reconciles share a field manager,
-        // and an apply for the second one silently takes the reference to the first one away. So each apply names
-        // what it was decided on, and meets a conflict should that have changed.
         match self.look_up(&child) {
-            LookedUp::Found(known) if is_controlled_by(&known, owner) => {
+            CacheLookup::Found(known) if is_controlled_by(&known, owner) => {
                 child.meta_mut().uid = known.uid;
                 return match self.send_apply(&api, &child).await {
-                    // An object of this name, but not the one that was known.
-                    Err(kube::Error::Api(status)) if is_about_uid(&status) => {
-                        Err(as_conflict(&status).into())
+                    // The object was deleted, and another one was created with its name.
+                    Err(kube::Error::Api(status)) if is_uid_mismatch(&status) => {
+                        Err(to_conflict(&status).into())
                     }
                     applied => Ok(applied?),
                 };
             }
-            // Most likely it is not there, and then one request is enough.
-            LookedUp::NotThere => {
-                child.meta_mut().resource_version = Some(NOT_THERE.to_owned());
+            // Most likely it does not exist, and then one request is enough.
+            CacheLookup::Missing => {
+                child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
                 match self.send_apply(&api, &child).await {
                     Err(kube::Error::Api(status)) if status.is_conflict() => {}
-                    made => return self.remembered(made),
+                    created => return self.finish_create(created),
                 }
             }
-            LookedUp::Found(_) | LookedUp::Unknown => {}
+            CacheLookup::Found(_) | CacheLookup::NotCached => {}
         }
-        let present = api.get_metadata_opt(&child.name_any()).await?;
-        child.meta_mut().resource_version = match present {
-            Some(present) => {
-                refuse_foreign(owner, &child, &present.metadata)?;
-                present.metadata.resource_version
+        let existing = api.get_metadata_opt(&child.name_any()).await?;
+        child.meta_mut().resource_version = match existing {
+            Some(existing) => {
+                check_controller(owner, &child, &existing.metadata)?;
+                existing.metadata.resource_version
             }
-            None => Some(NOT_THERE.to_owned()),
+            None => Some(DOES_NOT_EXIST.to_owned()),
         };
-        let made = self.send_apply(&api, &child).await;
-        self.remembered(made)
+        let applied = self.send_apply(&api, &child).await;
+        self.finish_create(applied)
     }
 
-    fn remembered<C: Object>(&self, made: Result<C, kube::Error>) -> Result<C, Error> {
-        let made = made?;
-        self.remember(&made);
-        Ok(made)
+    fn finish_create<C: Object>(&self, applied: Result<C, kube::Error>) -> Result<C, Error> {
+        let applied = applied?;
+        self.record_created(&applied);
+        Ok(applied)
     }
 
-    /// Tells the caches of an owned object that was just made, so that its owner hears of its end even if its watch
-    /// has a gap.
-    pub(super) fn remember<C: Object>(&self, made: &C) {
+    /// Records in the caches an owned object that may just have been created, so that its owner receives its deletion
+    /// even if the watch has a gap.
+    pub(super) fn record_created<C: Object>(&self, created: &C) {
         let (caches, all) = (&self.shared.caches, Selection::all());
         if let Some(cache) = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all) {
-            cache.wrote(PartialObjectMeta {
+            cache.record_created(PartialObjectMeta {
                 types: None,
-                metadata: made.meta().clone(),
+                metadata: created.meta().clone(),
                 _phantom: PhantomData,
             });
         }
         if let Some(cache) = caches.find::<C>(&Kind::of_type(), &all) {
-            cache.wrote(made.clone());
+            cache.record_created(created.clone());
         }
     }
 
-    /// What the caches have of the metadata of an object of this kind and name.
-    fn look_up<C: Object>(&self, child: &C) -> LookedUp {
+    /// Looks up the metadata of an object of this kind and name in the caches.
+    fn look_up<C: Object>(&self, child: &C) -> CacheLookup {
         let (key, all) = (Key::of(child), Selection::all());
         let caches = &self.shared.caches;
         let metadata = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all);
@@ -105,42 +122,42 @@ impl<S> Ctx<S> {
             .and_then(|cache| Some(cache.get(&key)?.metadata.clone()));
         let found = found.or_else(|| Some(whole.as_ref()?.get(&key)?.meta().clone()));
         match found {
-            Some(found) => LookedUp::Found(Box::new(found)),
-            None if metadata.is_some() || whole.is_some() => LookedUp::NotThere,
-            None => LookedUp::Unknown,
+            Some(found) => CacheLookup::Found(Box::new(found)),
+            None if metadata.is_some() || whole.is_some() => CacheLookup::Missing,
+            None => CacheLookup::NotCached,
         }
     }
 }
 
-/// What the caches know of an object; they lag behind the cluster.
-enum LookedUp {
+/// The result of looking up an object in the caches, which may lag behind the cluster.
+enum CacheLookup {
     Found(Box<ObjectMeta>),
-    NotThere,
-    /// Nothing caches its kind.
-    Unknown,
+    Missing,
+    /// There is no cache of the kind.
+    NotCached,
 }
 
-fn is_about_uid(status: &Status) -> bool {
+fn is_uid_mismatch(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.field == "metadata.uid")
 }
 
-/// Whether `owner` is the controller among the owners.
+/// Returns `true` if `owner` is the controller of the object with this metadata.
 pub(super) fn is_controlled_by<O: Object>(owned: &ObjectMeta, owner: &O) -> bool {
     let mut references = owned.owner_references.iter().flatten();
     references.any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
 }
 
-/// Makes `owner` the controller of `object`, which gets the owner's namespace if it names none.
+/// Makes `owner` the controller of `object`, which defaults to the owner's namespace.
 ///
-/// It is for objects that are created by hand; [`Ctx::apply_owned`] and
-/// [`Ctx::create_or_update_owned`] do it themselves. The owner reference has `controller` and `blockOwnerDeletion`:
-/// changes of the object reconcile the owner (see [`owns`](crate::Controller::owns)), and the cluster deletes it with
-/// the owner.
+/// Use it for objects created without a [`Ctx`]; [`Ctx::apply_owned`] and [`Ctx::create_or_update_owned`] call it
+/// themselves. The owner reference has `controller` and `blockOwnerDeletion`: changes of the object reconcile the owner
+/// (see [`owns`](crate::Controller::owns)), and the object is deleted with the owner.
 ///
 /// # Errors
-/// When `object` has another controller, when a namespaced owner is in another namespace than the object or the object
-/// in none, or when the owner was never read from the API server. The object is left as it was, but for its namespace.
+/// When `object` has another controller, when a namespaced owner is in another namespace than the object or the object is
+/// cluster-scoped, or when the owner was not read from the API server. The object is then unchanged except for its
+/// namespace.
 pub fn set_controller_reference<O: Object, C: Object>(
     owner: &O,
     object: &mut C,
@@ -150,16 +167,16 @@ pub fn set_controller_reference<O: Object, C: Object>(
     }
     if O::Scope::NAMESPACED && object.meta().namespace != owner.meta().namespace {
         return Err(OwnershipError::Scope {
-            object: describe(object),
-            owner: describe(owner),
+            object: describe_object(object),
+            owner: describe_object(owner),
         });
     }
     let reference = owner
         .controller_owner_ref(&())
-        .ok_or_else(|| OwnershipError::NoUid(describe(owner)))?;
-    refuse_foreign(owner, object, object.meta())?;
+        .ok_or_else(|| OwnershipError::NoUid(describe_object(owner)))?;
+    check_controller(owner, object, object.meta())?;
     let references = object.owner_references_mut();
-    references.retain(|present| present.uid != reference.uid);
+    references.retain(|existing| existing.uid != reference.uid);
     references.push(OwnerReference {
         block_owner_deletion: Some(true),
         ..reference
@@ -167,52 +184,50 @@ pub fn set_controller_reference<O: Object, C: Object>(
     Ok(())
 }
 
-/// # Errors
-/// When the metadata names a controller that is not `owner`.
-fn refuse_foreign<O: Object, C: Object>(
+/// Checks that the object with this metadata has no controller, or `owner` as its controller.
+fn check_controller<O: Object, C: Object>(
     owner: &O,
     object: &C,
     found: &ObjectMeta,
 ) -> Result<(), OwnershipError> {
-    let Some(other) = foreign_controller(owner, found) else {
+    let Some(other) = find_other_controller(owner, found) else {
         return Ok(());
     };
     if is_namesake(other, owner) {
-        return Err(owned_by_namesake(owner, object, other));
+        return Err(new_namesake_error(owner, object, other));
     }
     Err(OwnershipError::AlreadyOwned {
-        object: describe(object),
+        object: describe_object(object),
         owner: format!("{} {}", other.kind, other.name),
     })
 }
 
-/// # Errors
-/// When the controller of `object` is an earlier object of the name that `owner` has.
-pub(super) fn refuse_namesake<O: Object, C: Object>(owner: &O, object: &C) -> Result<(), OwnershipError> {
-    match foreign_controller(owner, object.meta()) {
-        Some(other) if is_namesake(other, owner) => Err(owned_by_namesake(owner, object, other)),
+/// Checks that the controller of `object` is not a deleted object of the same name as `owner`.
+pub(super) fn check_namesake<O: Object, C: Object>(owner: &O, object: &C) -> Result<(), OwnershipError> {
+    match find_other_controller(owner, object.meta()) {
+        Some(other) if is_namesake(other, owner) => Err(new_namesake_error(owner, object, other)),
         _ => Ok(()),
     }
 }
 
-/// The reference to a controller that is not `owner`.
-fn foreign_controller<'a, O: Object>(owner: &O, found: &'a ObjectMeta) -> Option<&'a OwnerReference> {
+/// Returns the reference to a controller other than `owner`.
+fn find_other_controller<'a, O: Object>(owner: &O, found: &'a ObjectMeta) -> Option<&'a OwnerReference> {
     let references = found.owner_references.iter().flatten();
     let mut controllers = references.filter(|reference| reference.controller == Some(true));
     controllers.find(|reference| Some(&reference.uid) != owner.meta().uid.as_ref())
 }
 
-fn owned_by_namesake<O: Object, C: Object>(owner: &O, object: &C, other: &OwnerReference) -> OwnershipError {
+fn new_namesake_error<O: Object, C: Object>(owner: &O, object: &C, other: &OwnerReference) -> OwnershipError {
     OwnershipError::OwnedByNamesake {
-        object: describe(object),
-        owner: describe(owner),
+        object: describe_object(object),
+        owner: describe_object(owner),
         uid: other.uid.clone(),
     }
 }
 
-/// Whether a reference with another uid is to an object of the owner's kind and name. Only one object has a name at a
-/// time, so one of the two is deleted, and the cluster collects what that one owned. The version does not count: a kind
-/// may be referred to in any of them.
+/// Returns `true` if a reference with another uid is to an object of the owner's kind and name. Only one object has a
+/// name at a time, so that object was deleted, and the garbage collector deletes what it owned. API versions are not
+/// compared: a reference may use any version of the kind.
 fn is_namesake<O: Object>(reference: &OwnerReference, owner: &O) -> bool {
     let group = reference
         .api_version
@@ -247,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owned_object_gets_the_namespace_and_one_controller_reference() {
+    fn an_owned_object_gets_the_owners_namespace_and_one_controller_reference() {
         let owner = config_map(Some("a"), Some("1"));
         let once = owned_by(&owner, deployment(None)).unwrap();
         let twice = owned_by(&owner, once).unwrap();
@@ -264,17 +279,18 @@ mod tests {
     }
 
     #[test]
-    fn impossible_ownerships_are_refused_with_both_names() {
+    fn invalid_ownerships_are_errors_that_name_both_objects() {
         let check = |result: Result<String, OwnershipError>, expected: &str| {
             assert_eq!(result.unwrap_err().to_string(), expected);
         };
-        let named = |result: Result<Deployment, OwnershipError>| result.map(|child| describe(&child));
+        let named = |result: Result<Deployment, OwnershipError>| result.map(|child| describe_object(&child));
         check(
             named(owned_by(&config_map(Some("a"), Some("1")), deployment(Some("b")))),
             "ConfigMap a/owner cannot own Deployment b/child: an owner must be cluster-scoped or in the same namespace",
         );
         check(
-            owned_by(&config_map(Some("a"), Some("1")), Namespace::default()).map(|child| describe(&child)),
+            owned_by(&config_map(Some("a"), Some("1")), Namespace::default())
+                .map(|child| describe_object(&child)),
             "ConfigMap a/owner cannot own Namespace : an owner must be cluster-scoped or in the same namespace",
         );
         check(
@@ -294,26 +310,26 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_owner_of_the_name_left_waits_for_the_garbage_collector() {
+    fn an_object_of_a_deleted_owner_of_the_same_name_is_refused() {
         let owner = config_map(Some("a"), Some("1"));
-        let left = owned_by(&config_map(Some("a"), Some("2")), deployment(None)).unwrap();
-        let error = owned_by(&owner, left.clone()).unwrap_err();
+        let orphan = owned_by(&config_map(Some("a"), Some("2")), deployment(None)).unwrap();
+        let error = owned_by(&owner, orphan.clone()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "Deployment a/child is owned by a deleted ConfigMap a/owner with uid 2; it was not changed, and can be \
              created again once the garbage collector has deleted it"
         );
-        // Another kind of the same name is no namesake; another version of the kind is one.
+        // An owner of another kind is not a namesake; one of another version of the kind is.
         for (api_version, kind, is_namesake) in [
             ("v1", "Secret", false),
             ("apps/v1", "ConfigMap", false),
             ("v2", "ConfigMap", true),
         ] {
-            let mut left = left.clone();
-            let reference = &mut left.metadata.owner_references.as_mut().unwrap()[0];
+            let mut orphan = orphan.clone();
+            let reference = &mut orphan.metadata.owner_references.as_mut().unwrap()[0];
             api_version.clone_into(&mut reference.api_version);
             kind.clone_into(&mut reference.kind);
-            let error = owned_by(&owner, left).unwrap_err();
+            let error = owned_by(&owner, orphan).unwrap_err();
             let found = matches!(error, OwnershipError::OwnedByNamesake { .. });
             assert_eq!(found, is_namesake, "{error}");
         }

@@ -1,16 +1,51 @@
-//! Leader election: of several processes, one may act on the cluster; which one, a `Lease` says.
+//! Leader election with a `Lease`, so that only one of several processes acts on the cluster.
 //!
-//! The algorithm is client-go's. A candidate takes a lease that nobody renewed for its whole duration, as
-//! counted on the candidate's own monotonic clock since it last saw the lease change; the clocks of two
-//! machines are never compared. Every write names the resource version that was read, so that of two
-//! candidates one is refused. A leader that could not renew in time has lost, before any other may take
-//! over.
+//! The algorithm is client-go's. A candidate takes a lease that was not renewed for its whole duration, measured on the
+//! candidate's own monotonic clock since it last observed a change of the lease. Each write carries the resource version
+//! that was read, so that of two candidates that write at the same time one gets a conflict. A leader that could not
+//! renew within the renew deadline has lost, before any other process may take over.
 //!
-//! It differs from client-go in four points, all on the safe side: the renew deadline counts from the
-//! sending of the last renewal that succeeded, not from the answer to it; a leader that sees another holder
-//! has lost at once; a candidate that has seen a lease leaves it to its holder even when somebody deletes it; and
-//! a lease is released only by [`Leadership::release`], which the manager calls when
-//! its reconciles have ended.
+//! It differs from client-go in four points, all of them safer: the renew deadline is measured from when the last
+//! successful renewal was sent, not from when it was answered; a leader that observes another holder has lost
+//! immediately; a candidate that has observed a lease respects its holder even after the lease was deleted; and a lease
+//! is released only by [`Leadership::release`], which the manager calls when its reconciles have finished.
+//!
+//! # Example: observed time, not the lease's own
+//! The lease says `renewTime: 12:00:00, leaseDurationSeconds: 15`, and the holder's clock is a minute slow.
+//!
+//! | candidate's monotonic clock | event |
+//! |---|---|
+//! | 0 s (12:01:00 on its wall clock) | reads the lease for the first time; starts to count |
+//! | 2 s | reads it again: `renewTime: 12:00:02`. The spec has changed, so it starts to count anew |
+//! | 4 s | the holder is killed; the lease stays at `12:00:02` |
+//! | 6 s, 8 s, … 16 s | reads the unchanged lease: 14 s since the last change, still valid |
+//! | 18 s | 16 s since the last change, more than 15 s: takes the lease |
+//!
+//! Comparing `renewTime` with the wall clock is simpler, but at 0 s it would find the lease expired 45 s ago and take it
+//! from a healthy leader. The price of counting from the first observation is that a candidate that starts after the
+//! holder died waits for a full lease duration.
+//!
+//! # Example: the renew deadline
+//! Lease duration 15 s, renew deadline 10 s, retry period 2 s. The leader sends a renewal at 100 s; the API server stores
+//! it at 100.1 s and becomes unreachable before the response arrives at the leader.
+//!
+//! | time | leader | candidates |
+//! |---|---|---|
+//! | 100 s | sends the renewal; its last *successful* one was sent at 98 s | |
+//! | 100.1 s | | observe the renewal at the earliest; may take the lease at 115.1 s |
+//! | 102 s, 104 s, … | retries fail or time out | |
+//! | 108 s | 10 s after 98 s: has lost; the manager cancels its reconciles and exits | |
+//! | 115.1 s | gone for 7 s | one takes the lease |
+//!
+//! So the deadline must be shorter than the lease duration, and it starts at the sending of a request: a candidate may
+//! observe a renewal from the moment it was sent, not only once the leader has received the response. A request that is
+//! in flight when the deadline passes is dropped, for its response could not be used anyway.
+//!
+//! # Example: release
+//! On SIGTERM the manager first lets running reconciles finish, and then releases the lease by writing an empty holder and
+//! a duration of 1 s, so that another replica takes over at its next attempt, after 2 to 4.4 s instead of 15 s. Releasing
+//! it earlier would let two processes act at once. If a reconcile did not finish within the grace period, the lease is
+//! left to expire for the same reason.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -30,37 +65,37 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::error::ManagerError;
 use crate::metrics::Metrics;
 
-/// Where a pod finds the namespace it runs in.
+/// The file in which a pod finds its namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// The waits between two tries are stretched by up to this part of themselves, so that candidates do not
-/// march in step.
+/// Random part of the time between two attempts, relative to the retry period, so that candidates do not write at the
+/// same time.
 const JITTER: f64 = 1.2;
 
-/// Which lease, who asks for it, and how long everything takes.
+/// The lease, the identity of this candidate, and the durations.
 #[derive(Clone, Debug)]
 pub(crate) struct Election {
     /// Name of the `Lease`, the same in all replicas.
     pub(crate) name: String,
     pub(crate) namespace: String,
-    /// Who this is; never the same in two processes.
+    /// The identity of this process, unique among all processes.
     pub(crate) identity: String,
     pub(crate) times: LeaseTimes,
 }
 
-/// How long everything takes.
+/// The durations of leader election.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseTimes {
-    /// How long other candidates leave a lease alone that is not renewed.
+    /// Time after the last observed renewal until other candidates may take the lease.
     pub(crate) duration: Duration,
-    /// How long the leader tries to renew before it gives up. It must be shorter than the lease.
+    /// Time after the last successful renewal until the leader gives up. It must be shorter than the lease duration.
     pub(crate) renew_deadline: Duration,
-    /// The pause between two tries.
+    /// Time between two attempts.
     pub(crate) retry_period: Duration,
 }
 
 impl Default for LeaseTimes {
-    /// client-go's.
+    /// Returns client-go's defaults.
     fn default() -> Self {
         Self {
             duration: Duration::from_secs(15),
@@ -71,8 +106,10 @@ impl Default for LeaseTimes {
 }
 
 impl LeaseTimes {
+    /// Checks that the durations are consistent.
+    ///
     /// # Errors
-    /// When the leader could lose its lease before it gave up, or give up before it tried twice.
+    /// When the lease could expire before the leader gives up, or the leader could give up before a second attempt.
     pub(crate) fn check(&self) -> Result<(), ManagerError> {
         let Self {
             duration,
@@ -109,77 +146,79 @@ impl Election {
         }
     }
 
-    /// Two tries must fit into the renew deadline, or one slow answer would cost the leadership.
+    /// Returns the timeout of one request: two must fit into the renew deadline, or one slow response would lose the
+    /// lease.
     fn request_timeout(&self) -> Duration {
         (self.times.renew_deadline / 2).max(Duration::from_secs(1))
     }
 }
 
-/// The namespace of this pod; `None` outside a cluster.
+/// Returns the namespace of this pod; `None` outside of a cluster.
 pub(crate) fn pod_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// `<host name>_<something new>`: the host name is the pod's name and tells people who leads, the rest
-/// tells two processes of one host apart.
+/// Returns `<host name>_<random>`: the host name is the pod's name, the rest distinguishes processes of one host.
 fn new_identity() -> String {
     let host = hostname::get()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    format!("{host}_{:016x}{:016x}", random(0), random(1))
+    format!("{host}_{:016x}{:016x}", random_u64(0), random_u64(1))
 }
 
-/// The standard library seeds each hasher from the operating system's random numbers, which is all that is
-/// needed here.
-fn random(salt: u64) -> u64 {
+/// Returns a random number. The standard library seeds each hasher with random numbers of the operating system, which is
+/// sufficient here.
+fn random_u64(salt: u64) -> u64 {
     RandomState::new().hash_one(salt)
 }
 
-/// `period`, or up to [`JITTER`] times longer on top of it.
-fn jittered(period: Duration) -> Duration {
-    let share = random(0) as f64 / u64::MAX as f64;
+/// Returns `period` plus a random part of up to [`JITTER`] times the period.
+fn add_jitter(period: Duration) -> Duration {
+    let share = random_u64(0) as f64 / u64::MAX as f64;
     period.mul_f64(1.0 + JITTER * share)
 }
 
-/// Why a process is not, or no longer, the leader.
+/// The reason for which this process is no longer the leader.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub(crate) enum Lost {
+pub(crate) enum LeadershipLost {
     #[error("lease is held by {0}")]
-    To(String),
+    HeldByOther(String),
     #[error("failed to renew lease within {:?}; last error: {last_error}", .deadline)]
-    Deadline { deadline: Duration, last_error: String },
+    RenewDeadline { deadline: Duration, last_error: String },
     #[error("lease renewal stopped")]
-    Unrenewed,
+    RenewalStopped,
 }
 
-/// A candidate.
+/// A candidate for leadership.
 pub(crate) struct Elector {
     election: Election,
     client: Client,
     leases: Api<Lease>,
-    /// What was last read or written, and when it was first seen so.
-    observed: Option<Observed>,
+    /// The lease as last read or written.
+    observed: Option<ObservedLease>,
 }
 
 #[derive(Clone)]
-struct Observed {
+struct ObservedLease {
     lease: Lease,
+    /// The time at which this spec was first observed.
     at: Instant,
 }
 
-/// What one try came to. An error of the API server is a try that failed, and says nothing about who leads.
-enum Outcome {
+/// The result of an attempt to acquire or renew the lease. A failed request is an error instead, which says nothing about
+/// the holder.
+enum Attempt {
     Leading,
     HeldBy(String),
 }
 
 impl Elector {
-    /// A candidate with a client of its own: a leader must not wait behind other requests, and must not
-    /// have a renewal repeated after its deadline.
+    /// Creates a candidate with a client of its own: renewals must not be queued behind other requests, nor be retried by
+    /// the client after the deadline.
     ///
     /// # Errors
-    /// When no client can be made from the configuration.
+    /// When no client can be created from the configuration.
     pub(crate) fn with_config(
         election: Election,
         mut config: Config,
@@ -192,7 +231,7 @@ impl Elector {
         Ok(Self::with_client(election, client))
     }
 
-    /// A candidate that shares a client. Each request is given up after half the renew deadline all the same.
+    /// Creates a candidate that shares a client. Each request still times out after half the renew deadline.
     pub(crate) fn with_client(election: Election, client: Client) -> Self {
         let leases = Api::namespaced(client.clone(), &election.namespace);
         Self {
@@ -203,8 +242,7 @@ impl Elector {
         }
     }
 
-    /// Waits until this process is the leader, for as long as it takes. Dropping the future gives the
-    /// candidacy up.
+    /// Waits until this process is the leader, for as long as it takes. Dropping the future withdraws the candidate.
     pub(crate) async fn acquire(mut self) -> Leadership {
         let lease = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(
@@ -215,13 +253,13 @@ impl Elector {
         let mut holder = None;
         loop {
             let sent = Instant::now();
-            match self.attempt().await {
-                Ok(Outcome::Leading) => {
+            match self.try_acquire_or_renew().await {
+                Ok(Attempt::Leading) => {
                     tracing::info!(lease, "successfully acquired lease");
-                    self.announce();
+                    self.record_event();
                     return Leadership::start(self, sent);
                 }
-                Ok(Outcome::HeldBy(other)) => {
+                Ok(Attempt::HeldBy(other)) => {
                     if holder.as_ref() != Some(&other) {
                         tracing::info!(lease, holder = other, "lease is held by another process");
                         holder = Some(other);
@@ -229,33 +267,33 @@ impl Elector {
                 }
                 Err(error) => tracing::warn!(lease, %error, "failed to acquire lease, retrying"),
             }
-            sleep(jittered(self.election.times.retry_period)).await;
+            sleep(add_jitter(self.election.times.retry_period)).await;
         }
     }
 
-    /// One try to take or renew the lease.
-    async fn attempt(&mut self) -> Result<Outcome, String> {
+    /// Attempts once to acquire or renew the lease.
+    async fn try_acquire_or_renew(&mut self) -> Result<Attempt, String> {
         if let Some(lease) = self.own_lease() {
-            // Nobody else may have written meanwhile, so the read can be spared; if somebody has, this is
-            // refused.
+            // No other process may write a lease that is valid, so there is no need to read it first. If one did
+            // nevertheless, the write fails with a conflict.
             if self.write(lease.clone()).await.is_ok() {
-                return Ok(Outcome::Leading);
+                return Ok(Attempt::Leading);
             }
         }
         let Some(found) = self.read().await? else {
-            // Who deletes a lease does not tell its holder, who may act until it would have expired.
+            // The holder does not know that the lease was deleted, and may act until it would have expired.
             if let Some(holder) = self.other_holder() {
-                return Ok(Outcome::HeldBy(holder));
+                return Ok(Attempt::HeldBy(holder));
             }
             self.create().await?;
-            return Ok(Outcome::Leading);
+            return Ok(Attempt::Leading);
         };
         self.observe(found.clone());
         if let Some(holder) = self.other_holder() {
-            return Ok(Outcome::HeldBy(holder));
+            return Ok(Attempt::HeldBy(holder));
         }
         self.write(found).await?;
-        Ok(Outcome::Leading)
+        Ok(Attempt::Leading)
     }
 
     fn own_lease(&self) -> Option<&Lease> {
@@ -267,8 +305,8 @@ impl Elector {
         holder(lease) == Some(self.election.identity.as_str())
     }
 
-    /// Counted with the duration that the holder promised, not with our own.
-    fn is_valid(&self, observed: &Observed) -> bool {
+    /// Returns `true` if the lease has not expired, by the duration in the lease and not by our own.
+    fn is_valid(&self, observed: &ObservedLease) -> bool {
         let seconds = observed
             .lease
             .spec
@@ -279,20 +317,20 @@ impl Elector {
         observed.at.elapsed() < duration
     }
 
-    /// Who holds the lease, when that is somebody else and may still be alive.
+    /// Returns the holder of the lease if it is another process and the lease has not expired.
     fn other_holder(&self) -> Option<String> {
         let observed = self.observed.as_ref()?;
         let holder = holder(&observed.lease)?;
         (!self.is_own(&observed.lease) && self.is_valid(observed)).then(|| holder.to_owned())
     }
 
-    /// Only a change of what the holder wrote starts the clock anew; a label somebody adds is no sign of
-    /// life.
+    /// Stores the lease. The expiry is measured anew only if the spec has changed: a changed label or annotation does not
+    /// mean that the holder is alive.
     fn observe(&mut self, lease: Lease) {
         match &mut self.observed {
             Some(observed) if observed.lease.spec == lease.spec => observed.lease = lease,
             observed => {
-                *observed = Some(Observed {
+                *observed = Some(ObservedLease {
                     lease,
                     at: Instant::now(),
                 })
@@ -301,7 +339,7 @@ impl Elector {
     }
 
     async fn read(&self) -> Result<Option<Lease>, String> {
-        self.in_time(self.leases.get_opt(&self.election.name)).await
+        self.with_timeout(self.leases.get_opt(&self.election.name)).await
     }
 
     async fn create(&mut self) -> Result<(), String> {
@@ -312,34 +350,34 @@ impl Elector {
         };
         let lease = Lease {
             metadata,
-            spec: Some(self.claim(None)),
+            spec: Some(self.new_spec(None)),
         };
-        let made = self
-            .in_time(self.leases.create(&PostParams::default(), &lease))
+        let created = self
+            .with_timeout(self.leases.create(&PostParams::default(), &lease))
             .await?;
-        self.observe(made);
+        self.observe(created);
         Ok(())
     }
 
-    /// Takes or renews the lease. The resource version inside makes the API server refuse this if the lease
-    /// has changed since it was read.
+    /// Acquires or renews the lease. Its resource version makes the API server return a conflict if the lease has changed
+    /// since it was read.
     async fn write(&mut self, mut lease: Lease) -> Result<(), String> {
-        lease.spec = Some(self.claim(lease.spec.as_ref()));
-        let written = self.replace(&lease).await?;
-        self.observe(written);
+        lease.spec = Some(self.new_spec(lease.spec.as_ref()));
+        let replaced = self.replace(&lease).await?;
+        self.observe(replaced);
         Ok(())
     }
 
     async fn replace(&self, lease: &Lease) -> Result<Lease, String> {
-        self.in_time(
+        self.with_timeout(
             self.leases
                 .replace(&self.election.name, &PostParams::default(), lease),
         )
         .await
     }
 
-    /// What the leader says about itself; `before` is what the lease said.
-    fn claim(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
+    /// Returns the spec of a lease held by this process; `before` is the previous spec.
+    fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime(Timestamp::now()));
         let before = before.cloned().unwrap_or_default();
         let own = before.holder_identity.as_deref() == Some(self.election.identity.as_str());
@@ -347,7 +385,7 @@ impl Elector {
         let first = before.holder_identity.is_none() && before.acquire_time.is_none();
         LeaseSpec {
             holder_identity: Some(self.election.identity.clone()),
-            lease_duration_seconds: Some(seconds(self.election.times.duration)),
+            lease_duration_seconds: Some(whole_seconds(self.election.times.duration)),
             acquire_time: if own { before.acquire_time } else { now.clone() },
             renew_time: now,
             lease_transitions: Some(if own || first {
@@ -359,17 +397,24 @@ impl Elector {
         }
     }
 
-    async fn in_time<T>(&self, request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, String> {
+    async fn with_timeout<T>(
+        &self,
+        request: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, String> {
         let limit = self.election.request_timeout();
         match timeout(limit, request).await {
-            Ok(answer) => answer.map_err(|error| error.to_string()),
+            Ok(response) => response.map_err(|error| error.to_string()),
             Err(_) => Err(format!("request timed out after {limit:?}")),
         }
     }
 
-    /// Renews until that fails for too long or `stop` is said. `renewed` is when the last renewal that
-    /// succeeded was sent.
-    async fn renew(&mut self, mut renewed: Instant, mut stop: watch::Receiver<bool>) -> Result<(), Lost> {
+    /// Renews the lease until the renew deadline has passed, another process holds it, or `stop` is set. `renewed` is the
+    /// time at which the last successful renewal was sent.
+    async fn renew(
+        &mut self,
+        mut renewed: Instant,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), LeadershipLost> {
         let LeaseTimes {
             renew_deadline,
             retry_period,
@@ -379,7 +424,7 @@ impl Elector {
         loop {
             let deadline = renewed + renew_deadline;
             let stopped = async { stop.wait_for(|stop| *stop).await.map(drop) };
-            // An error means that the `Leadership` is gone, and this task with it in a moment.
+            // An error means that the `Leadership` was dropped, which aborts this task.
             if timeout_at(deadline.min(Instant::now() + retry_period), stopped)
                 .await
                 .is_ok()
@@ -388,9 +433,9 @@ impl Elector {
             }
             let sent = Instant::now();
             if sent < deadline {
-                match timeout_at(deadline, self.attempt()).await {
-                    Ok(Ok(Outcome::Leading)) => renewed = sent,
-                    Ok(Ok(Outcome::HeldBy(other))) => return Err(Lost::To(other)),
+                match timeout_at(deadline, self.try_acquire_or_renew()).await {
+                    Ok(Ok(Attempt::Leading)) => renewed = sent,
+                    Ok(Ok(Attempt::HeldBy(other))) => return Err(LeadershipLost::HeldByOther(other)),
                     Ok(Err(error)) => {
                         tracing::warn!(%error, "failed to renew lease, retrying");
                         last_error = error;
@@ -399,7 +444,7 @@ impl Elector {
                 }
             }
             if Instant::now() >= renewed + renew_deadline {
-                return Err(Lost::Deadline {
+                return Err(LeadershipLost::RenewDeadline {
                     deadline: renew_deadline,
                     last_error,
                 });
@@ -407,9 +452,9 @@ impl Elector {
         }
     }
 
-    /// Leaves the lease to whoever comes next, unless somebody has it already.
+    /// Releases the lease, unless another process holds it.
     async fn release(&mut self) -> Result<(), String> {
-        // Read anew: a renewal that was cut off may have been written after all.
+        // Read again: a renewal that was cancelled may have been stored.
         let Some(mut lease) = self.read().await? else {
             return Ok(());
         };
@@ -427,8 +472,8 @@ impl Elector {
         self.replace(&lease).await.map(drop)
     }
 
-    /// An event on the lease, for people who ask who led when. It may get lost.
-    fn announce(&self) {
+    /// Records an event on the lease in the background, which may get lost.
+    fn record_event(&self) {
         let Some(observed) = &self.observed else { return };
         let reference = observed.lease.object_ref(&());
         let reporter = Reporter {
@@ -452,7 +497,7 @@ impl Elector {
     }
 }
 
-/// A released lease has the empty holder.
+/// Returns the holder of a lease; a released lease has an empty one.
 fn holder(lease: &Lease) -> Option<&str> {
     lease
         .spec
@@ -462,63 +507,62 @@ fn holder(lease: &Lease) -> Option<&str> {
         .filter(|holder| !holder.is_empty())
 }
 
-/// A lease of no whole second would be valid for nobody.
-fn seconds(duration: Duration) -> i32 {
+/// Returns the duration in whole seconds, at least one: a lease of zero seconds would never be valid.
+fn whole_seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_secs().max(1)).unwrap_or(i32::MAX)
 }
 
-/// This process leads, and renews its lease in the background until this is released, dropped, or
+/// The leadership of this process, which renews its lease in the background until it is released, dropped or
 /// [lost](Self::lost).
 ///
-/// Dropping it keeps the lease until it expires: right after a crash of its owner, when nobody knows what
-/// still runs.
+/// Dropping it stops the renewal without releasing the lease, which then expires: after a failure, work may still be in
+/// progress.
 pub(crate) struct Leadership {
     renewer: JoinHandle<Elector>,
     stop: watch::Sender<bool>,
-    state: watch::Receiver<State>,
+    state: watch::Receiver<RenewalState>,
 }
 
 #[derive(Clone)]
-enum State {
+enum RenewalState {
     Renewing,
     Stopped,
-    Lost(Lost),
+    Lost(LeadershipLost),
 }
 
 impl Leadership {
     fn start(mut elector: Elector, acquired: Instant) -> Self {
         let (stop, stopped) = watch::channel(false);
-        let (ended, state) = watch::channel(State::Renewing);
+        let (state_sender, state) = watch::channel(RenewalState::Renewing);
         let renewer = tokio::spawn(async move {
-            let end = elector.renew(acquired, stopped).await;
-            ended.send_replace(end.map_or_else(State::Lost, |()| State::Stopped));
+            let result = elector.renew(acquired, stopped).await;
+            state_sender.send_replace(result.map_or_else(RenewalState::Lost, |()| RenewalState::Stopped));
             elector
         });
         Self { renewer, stop, state }
     }
 
-    /// Resolves when this process no longer leads, and never if it gives the lease up itself. It must stop
-    /// acting at once then, best by ending.
-    pub(crate) fn lost(&self) -> impl Future<Output = Lost> + Send + use<> {
+    /// Resolves when the leadership is lost, never when it is released. The process must then stop acting immediately,
+    /// preferably by exiting.
+    pub(crate) fn lost(&self) -> impl Future<Output = LeadershipLost> + Send + use<> {
         let mut state = self.state.clone();
         async move {
             let ended = state
-                .wait_for(|state| !matches!(state, State::Renewing))
+                .wait_for(|state| !matches!(state, RenewalState::Renewing))
                 .await
                 .map(|state| state.clone());
             match ended {
-                Ok(State::Lost(lost)) => lost,
-                Ok(State::Renewing | State::Stopped) => std::future::pending().await,
-                // The renewing task is gone without a word: it panicked, or its runtime ends.
-                Err(_) => Lost::Unrenewed,
+                Ok(RenewalState::Lost(lost)) => lost,
+                Ok(RenewalState::Renewing | RenewalState::Stopped) => std::future::pending().await,
+                // The renewing task was dropped: it panicked, or its runtime is shutting down.
+                Err(_) => LeadershipLost::RenewalStopped,
             }
         }
     }
 
-    /// Stops renewing and gives the lease up, so that another candidate need not wait for it to expire.
+    /// Stops renewing and releases the lease, so that another candidate need not wait for it to expire.
     ///
-    /// To be called when nothing acts as leader any more. A lease that cannot be given up is logged; it
-    /// expires.
+    /// Call it once nothing acts as leader any more. A failure is logged; the lease then expires.
     pub(crate) async fn release(mut self) {
         self.stop.send_replace(true);
         let Ok(mut elector) = (&mut self.renewer).await else {

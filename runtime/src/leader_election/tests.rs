@@ -9,7 +9,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// One lease as the API server keeps it: written only by who names its resource version.
+/// An API server with one lease, which checks resource versions.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<Stored>>);
 
@@ -17,7 +17,7 @@ struct Server(Arc<Mutex<Stored>>);
 struct Stored {
     lease: Option<Value>,
     version: u64,
-    /// Answers nothing at all, as behind a broken network.
+    /// Does not respond, as behind a broken network.
     silent: bool,
 }
 
@@ -84,7 +84,7 @@ impl Server {
         }
     }
 
-    /// What another process does to the lease. Its clock is hours off.
+    /// Renews the lease as another process, whose clock is years off.
     fn held_by(&self, holder: &str) {
         let mut stored = self.0.lock().unwrap();
         let now = stored.version;
@@ -123,10 +123,12 @@ impl Stored {
     }
 }
 
-/// Within how many seconds, `from` to `to`, it resolves.
+/// Checks that a future resolves within `from` to `to` seconds.
 async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
     let started = Instant::now();
-    let value = timeout(to * SECOND, future).await.expect("it resolves in time");
+    let value = timeout(to * SECOND, future)
+        .await
+        .expect("the future resolves in time");
     assert!(
         started.elapsed() >= from * SECOND,
         "it took only {:?}",
@@ -136,7 +138,7 @@ async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_not_there_is_made_at_once() {
+async fn a_missing_lease_is_created_at_once() {
     let server = Server::default();
     let _leading = takes(0, 1, server.elector("a").acquire()).await;
     let spec = server.spec();
@@ -151,7 +153,7 @@ async fn a_lease_that_is_not_there_is_made_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_holder_is_replaced_after_its_lease_by_our_own_clock() {
+async fn an_unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
     let server = Server::default();
     server.held_by("old");
     // At most one jittered retry period later than the lease's end.
@@ -166,7 +168,7 @@ async fn a_silent_holder_is_replaced_after_its_lease_by_our_own_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_was_deleted_is_left_to_its_holder_as_long_as_it_was_valid() {
+async fn a_deleted_lease_is_respected_until_it_would_have_expired() {
     let server = Server::default();
     server.held_by("a");
     let candidate = tokio::spawn(server.elector("b").acquire());
@@ -178,7 +180,7 @@ async fn a_lease_that_was_deleted_is_left_to_its_holder_as_long_as_it_was_valid(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_whose_lease_is_deleted_makes_it_again() {
+async fn a_leader_whose_lease_is_deleted_creates_it_again() {
     let server = Server::default();
     let leadership = server.elector("a").acquire().await;
     server.delete();
@@ -188,7 +190,7 @@ async fn a_leader_whose_lease_is_deleted_makes_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_renews_keeps_its_lease_whatever_its_clock_says() {
+async fn a_holder_that_renews_keeps_its_lease_whatever_its_clock_shows() {
     let server = Server::default();
     server.held_by("old");
     let renewing = async {
@@ -204,7 +206,7 @@ async fn a_holder_that_renews_keeps_its_lease_whatever_its_clock_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_many_candidates_one_leads() {
+async fn only_one_of_many_candidates_leads() {
     let server = Server::default();
     server.held_by("old");
     let (led, mut leaders) = tokio::sync::mpsc::channel(10);
@@ -223,7 +225,7 @@ async fn of_many_candidates_one_leads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_hears_nothing_gives_up_before_its_lease_ends() {
+async fn a_leader_without_responses_gives_up_before_its_lease_expires() {
     let server = Server::default();
     let leading = server.elector("a").acquire().await;
     sleep(60 * SECOND).await;
@@ -231,7 +233,7 @@ async fn a_leader_that_hears_nothing_gives_up_before_its_lease_ends() {
     server.silence();
     // The last renewal was sent up to one retry period ago.
     let lost = takes(7, 11, leading.lost()).await;
-    let Lost::Deadline { deadline, .. } = &lost else {
+    let LeadershipLost::RenewDeadline { deadline, .. } = &lost else {
         panic!("{lost}")
     };
     assert_eq!(*deadline, 10 * SECOND);
@@ -243,16 +245,17 @@ async fn a_leader_that_hears_nothing_gives_up_before_its_lease_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_whose_lease_is_taken_knows_at_the_next_renewal() {
+async fn a_leader_whose_lease_is_taken_has_lost_at_the_next_renewal() {
     let server = Server::default();
     let leading = server.elector("a").acquire().await;
     server.held_by("thief");
-    assert_eq!(takes(0, 3, leading.lost()).await, Lost::To("thief".to_owned()));
+    let expected = LeadershipLost::HeldByOther("thief".to_owned());
+    assert_eq!(takes(0, 3, leading.lost()).await, expected);
     leading.release().await;
     assert_eq!(
         server.spec()["holderIdentity"],
         "thief",
-        "a lease of another is not released"
+        "the lease of another process is not released"
     );
 }
 
@@ -271,7 +274,7 @@ async fn a_released_lease_is_free_at_once() {
     );
     assert!(
         timeout(100 * SECOND, lost).await.is_err(),
-        "what is given up is not lost"
+        "a released lease is not lost"
     );
     let _leading = takes(0, 1, server.elector("b").acquire()).await;
     assert_eq!(server.spec()["leaseTransitions"], 1);
@@ -283,7 +286,9 @@ fn two_identities_of_one_host_differ() {
 }
 
 #[::rbuilder::envtest::test]
-async fn on_a_real_server_the_second_follows_when_the_first_releases(env: ::rbuilder::envtest::Environment) {
+async fn on_a_real_server_the_second_candidate_leads_when_the_first_releases(
+    env: ::rbuilder::envtest::Environment,
+) {
     let namespace = env.namespace("election").await.unwrap();
     let elector = || {
         let election = Election::new("operator", &namespace, LeaseTimes::default());
@@ -291,7 +296,7 @@ async fn on_a_real_server_the_second_follows_when_the_first_releases(env: ::rbui
     };
     let first = timeout(10 * SECOND, elector().acquire()).await.unwrap();
     let second = tokio::spawn(elector().acquire());
-    // One renewal of the first, and some tries of the second.
+    // One renewal by the first, and some attempts by the second.
     sleep(5 * SECOND).await;
     assert!(!second.is_finished());
     first.release().await;
@@ -303,7 +308,7 @@ async fn on_a_real_server_the_second_follows_when_the_first_releases(env: ::rbui
 }
 
 #[test]
-fn times_that_would_not_be_safe_are_refused() {
+fn inconsistent_durations_are_errors() {
     let times = |duration, renew_deadline, retry_period| LeaseTimes {
         duration: Duration::from_secs_f64(duration),
         renew_deadline: Duration::from_secs_f64(renew_deadline),

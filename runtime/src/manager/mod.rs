@@ -1,6 +1,6 @@
-//! The manager: one process's controllers and what they share, from start to stop.
+//! The manager: configures the controllers, servers and tasks of one process and runs them.
 //!
-//! Here is what an operator says of its manager; what comes of it is in [`run`].
+//! This module holds the configuration; [`run`] starts and stops the components.
 
 mod run;
 
@@ -13,27 +13,27 @@ use serde::Serialize;
 
 use crate::args::ManagerArgs;
 use crate::cache::Trim;
-use crate::client;
+use crate::client::new_manager_client;
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
 use crate::leader_election::LeaseTimes;
-use crate::logging;
+use crate::logging::init_logging;
 use crate::metrics::Metrics;
 use crate::object::{Object, Watchable};
 use crate::probes::Probes;
-use crate::shutdown;
+use crate::shutdown::new_shutdown;
 use crate::signals::Signals;
 use crate::task::Task;
 use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Routes, Webhook};
 
 use run::Run;
 
-/// How long reconciles may go on after the manager was asked to stop.
+/// Default time for running reconciles to finish after shutdown was requested.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// How long a cache may take to deliver its first list.
+/// Default time for the caches to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Runs controllers until the process is asked to end.
+/// Runs controllers, and what they share, until the process is asked to stop.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -52,7 +52,7 @@ const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Manager {
     id: String,
     client: Client,
-    /// How to reach the cluster, for clients of other tempers; absent when a client was given.
+    /// Configuration for additional clients (leader election); `None` when the caller supplied a client.
     config: Option<Config>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
@@ -69,30 +69,29 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager for the cluster that the kubeconfig or the pod's service account names.
+    /// Creates a manager for the cluster of the kubeconfig or the pod's service account.
     ///
-    /// `id` names the lease of the leader election; it must differ between operators in a namespace. Logs go
-    /// to standard error as the arguments say, unless a tracing subscriber is installed already.
+    /// `id` names the leader election lease; it must be unique among the operators of a namespace. Installs a tracing
+    /// subscriber that logs to standard error as `args` configures, unless one is installed already.
     ///
     /// # Errors
-    /// When there is no usable cluster configuration, or `--log-level` is not one.
+    /// When no cluster configuration is found, or `--log-level` or `RUST_LOG` is invalid.
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
-        logging::init(&args)?;
+        init_logging(&args)?;
         let config = Config::infer().await.map_err(ManagerError::from)?;
         Self::with_config(id, config, args)
     }
 
-    /// A manager for the cluster of this configuration, which leaves logging alone.
+    /// Creates a manager for the cluster of this configuration, without setting up logging.
     ///
-    /// Leader election has a client of its own, as with [`new`](Self::new), so that it neither waits behind other
-    /// requests nor repeats its own. The manager decides itself how long to wait for answers and which requests to
-    /// repeat, whatever `config` says of that; see [`client`](Self::client).
+    /// As with [`new`](Self::new), leader election uses a client of its own, so that its requests are neither queued
+    /// behind others nor retried. Timeouts and retries of `config` are replaced by those of [`client`](Self::client).
     ///
     /// # Errors
-    /// When no client can be made from the configuration.
+    /// When no client can be created from the configuration.
     pub fn with_config(id: impl Into<String>, config: Config, args: ManagerArgs) -> Result<Self, Error> {
         let metrics = Metrics::new();
-        let client = client::of_manager(config.clone(), &metrics)?;
+        let client = new_manager_client(config.clone(), &metrics)?;
         Ok(Self {
             config: Some(config),
             metrics,
@@ -100,10 +99,10 @@ impl Manager {
         })
     }
 
-    /// A manager that uses this client, also for leader election, and leaves logging alone: for tests, and for clients
-    /// with layers of their own.
+    /// Creates a manager that uses this client, also for leader election, without setting up logging. For tests, and
+    /// for clients with custom layers.
     ///
-    /// Its requests are not counted, unless the client was built to: see
+    /// Requests are counted only if the client was built with
     /// [`Metrics::count_requests`](Metrics::count_requests).
     pub fn with_client(id: impl Into<String>, client: Client, args: ManagerArgs) -> Self {
         Self {
@@ -125,7 +124,7 @@ impl Manager {
         }
     }
 
-    /// Counts in these metrics. What was added to those the manager had before, it does not take over.
+    /// Uses these metrics. Metrics registered with the manager's previous ones are not carried over.
     pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = metrics;
         self
@@ -140,53 +139,56 @@ impl Manager {
         self
     }
 
-    /// Adds something that runs beside the controllers.
+    /// Adds a background task.
     pub fn task(mut self, task: Task) -> Self {
         self.tasks.push(task);
         self
     }
 
-    /// Adds what the API server asks about a kind. With one or more of them, the manager serves them over HTTPS on
-    /// `--webhook-port`, with the certificate in `--webhook-cert-path`, from before its caches are filled: the API
-    /// server may need a conversion to answer them. `--enable-webhooks=false` leaves them out.
+    /// Adds the webhooks of a kind.
+    ///
+    /// They are served over HTTPS on `--webhook-port` with the certificate in `--webhook-cert-path`. The server starts
+    /// before the caches, because the API server may need a conversion to answer their lists. `--enable-webhooks=false`
+    /// disables it.
     pub fn webhook<K: Object + Serialize>(mut self, webhook: Webhook<K>) -> Self {
-        webhook.route(&mut self.routes);
+        webhook.add_to(&mut self.routes);
         self
     }
 
-    /// Adds a webhook that reads requests itself, about objects of any kind, at this path, which begins with `/`.
+    /// Adds an admission webhook that handles raw requests, for objects of any kind. `path` must start with `/`.
     ///
-    /// The answer is kube's: [`AdmissionResponse::from`] the request allows it, `deny` refuses, `with_patch` changes.
-    pub fn raw_webhook<F, Fut>(mut self, path: impl Into<String>, answer: F) -> Self
+    /// The response is kube's: [`AdmissionResponse::from`] the request allows it, `deny` denies it and `with_patch`
+    /// mutates the object.
+    pub fn raw_webhook<F, Fut>(mut self, path: impl Into<String>, handler: F) -> Self
     where
         F: Fn(AdmissionRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = AdmissionResponse> + Send + 'static,
     {
-        webhook::route_raw(path.into(), webhook::raw(answer), &mut self.routes);
+        webhook::add_raw_webhook(path.into(), handler, &mut self.routes);
         self
     }
 
-    /// Makes the certificate of the webhooks here, and tells the API server to trust it: neither files nor
-    /// cert-manager are needed. `--webhook-cert-service` does the same.
+    /// Issues and rotates the webhook certificate in the manager and injects its CA bundle, so that neither certificate
+    /// files nor cert-manager are needed. `--webhook-cert-service` does the same.
     ///
-    /// With `--webhook-cert-path` the files there are used all the same, so that one operator runs both ways; so do
-    /// the arguments of the test environment.
+    /// `--webhook-cert-path` takes precedence, so that one operator can be deployed both ways and run in the test
+    /// environment.
     pub fn webhook_certificate(mut self, certificate: ManagedCertificate) -> Self {
         self.webhook_certificate = Some(certificate);
         self
     }
 
-    /// Lets only those ask webhooks who have a certificate from an authority in this file (PEM). The API server has
-    /// to be [told] to show one.
+    /// Requires clients of the webhook server to present a certificate signed by a CA in this PEM file. The API server
+    /// must be [configured] to present one.
     ///
-    /// [told]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
+    /// [configured]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
     pub fn webhook_client_ca(mut self, path: impl Into<PathBuf>) -> Self {
         self.client_authorities = Some(path.into());
         self
     }
 
-    /// Adds a check to `/healthz`, which decides whether the pod is restarted. It must not depend on the
-    /// cluster, or an outage restarts every pod.
+    /// Adds a check to `/healthz`, the liveness probe. It must not depend on the cluster, or an outage restarts every
+    /// pod.
     pub fn healthz_check<F, E>(
         mut self,
         name: impl Into<String>,
@@ -200,10 +202,11 @@ impl Manager {
         self
     }
 
-    /// Adds a check to `/readyz`, which decides whether the pod gets traffic. There are two already: `caches`
-    /// fails until the caches are filled, and `webhook`, where webhooks are served, while their server does not shake
-    /// hands. An operator with conversions has no `caches`: they may need a conversion to fill, and the API server
-    /// reaches only those who are ready.
+    /// Adds a check to `/readyz`, the readiness probe.
+    ///
+    /// Two checks are built in: `caches` fails until the caches are synced, and `webhook`, present when webhooks are
+    /// served, fails while their server does not complete a TLS handshake. An operator with conversion webhooks has no
+    /// `caches` check: its caches may need a conversion to sync, and the API server reaches only ready pods.
     pub fn readyz_check<F, E>(
         mut self,
         name: impl Into<String>,
@@ -217,80 +220,80 @@ impl Manager {
         self
     }
 
-    /// How long reconciles may go on after the manager was asked to stop; 30 s unless said otherwise.
+    /// Sets how long running reconciles may take to finish after shutdown was requested. Defaults to 30 s.
     pub fn grace_period(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How long a cache may take to deliver its first list; 2 min unless said otherwise.
+    /// Sets how long the caches may take to sync before the manager fails. Defaults to 2 min.
     ///
-    /// Until then a watch that fails, for want of a CRD or a permission, is tried again.
+    /// Until then a watch that fails, for example because of a missing CRD or permission, is retried.
     pub fn cache_sync_timeout(mut self, timeout: Duration) -> Self {
         self.sync_timeout = timeout;
         self
     }
 
-    /// How long other replicas leave the lease alone when it is not renewed; 15 s unless said otherwise. The lease
-    /// carries it in whole seconds.
+    /// Sets how long other replicas wait after the last renewal before they take the lease. Defaults to 15 s; stored in
+    /// the lease in whole seconds.
     ///
-    /// It is how long the work rests after the leader was killed. It must be longer than the
+    /// It is the time without a leader after the leader was killed. It must be longer than the
     /// [renew deadline](Self::renew_deadline).
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.lease.duration = duration;
         self
     }
 
-    /// How long the leader tries to renew its lease before it ends, with an error; 10 s unless said otherwise.
+    /// Sets how long the leader retries renewing its lease before it stops with an error. Defaults to 10 s.
     ///
-    /// It is how long the API server may be away. It must be longer than 1.2 times the
+    /// It is the longest outage of the API server that a leader survives. It must be longer than 1.2 times the
     /// [retry period](Self::retry_period).
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
         self.lease.renew_deadline = deadline;
         self
     }
 
-    /// How long the leader waits between two renewals, and others, with up to 1.2 times more, between two looks at
-    /// the lease; 2 s unless said otherwise.
+    /// Sets the time between two renewals by the leader, and between two attempts of other replicas to acquire the lease
+    /// (plus a random part of up to 1.2 times the period). Defaults to 2 s.
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.lease.retry_period = period;
         self
     }
 
-    /// Keeps `metadata.managedFields` of cached objects: who applied which field. It is dropped unless this is
-    /// called, because it is often the larger half of an object.
+    /// Keeps `metadata.managedFields` of cached objects. By default it is dropped, because it often takes up more than
+    /// half of an object.
     pub fn keep_managed_fields(mut self) -> Self {
         self.trim.managed_fields = false;
         self
     }
 
-    /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration` of cached objects. It is dropped
-    /// unless this is called: it holds the whole object once more. A controller that replaces whole objects that
-    /// it took from a cache needs it, or takes it away from `kubectl apply`.
+    /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration` of cached objects. By default it is
+    /// dropped, because it holds a copy of the object. A controller that replaces whole objects read from a cache needs
+    /// it: replacing an object without the annotation removes it for `kubectl apply`.
     pub fn keep_last_applied(mut self) -> Self {
         self.trim.last_applied = false;
         self
     }
 
-    /// The manager's client.
+    /// Returns the manager's client.
     ///
-    /// It gives an answer up when nothing has come for 95 s, or a hung API server would hang reconciles for good; what
-    /// may be silent for longer (`log`, `exec`, `attach`, `portforward`, `proxy`) it waits for. Requests answered with 429, 503 or 504
-    /// it repeats up to six times, after what `Retry-After` says or some seconds.
+    /// A request fails when no data arrives for 95 s, so that an API server that hangs does not block reconciles forever;
+    /// `log`, `exec`, `attach`, `portforward` and `proxy` have no timeout. Requests answered with status 429, 503 or 504
+    /// are retried up to six times, after the time in `Retry-After` or some seconds.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// What is counted, to add metrics of the operator's own.
+    /// Returns the manager's metrics, to which the operator can add its own.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Runs until SIGTERM or SIGINT, and then until running reconciles have ended.
+    /// Runs until SIGTERM or SIGINT, then waits for running reconciles to finish.
     ///
-    /// A second signal ends the process at once, with status 1.
+    /// A second signal makes the process exit immediately with status 1.
     ///
-    /// A manager that was started is gone: it can neither be started twice nor be given more to do.
+    /// Starting consumes the manager: it cannot be started twice, and nothing can be added to it afterwards.
     ///
     /// ```compile_fail,E0382
     /// # use rbuilder::{Manager, Result};
@@ -309,11 +312,11 @@ impl Manager {
     /// ```
     ///
     /// # Errors
-    /// See [`ManagerError`]. The caller should let the process end with a status that says so.
+    /// See [`ManagerError`]. The caller should exit with a non-zero status.
     pub async fn start(self) -> Result<(), Error> {
         let mut signals = Signals::install()?;
-        let (stop, shutdown) = shutdown::channel();
-        let told_twice = async {
+        let (stop, shutdown) = new_shutdown();
+        let second_signal = async {
             let signal = signals.next().await;
             tracing::info!(%signal, "received shutdown signal, stopping; send it again to exit immediately");
             stop.now();
@@ -321,22 +324,22 @@ impl Manager {
         };
         tokio::select! {
             ended = self.start_until(shutdown.requested()) => ended,
-            signal = told_twice => {
+            signal = second_signal => {
                 tracing::warn!(%signal, "received second shutdown signal, exiting");
                 std::process::exit(1)
             }
         }
     }
 
-    /// Runs until `stop` resolves, and then until running reconciles have ended.
+    /// Runs until `stop` resolves, then waits for running reconciles to finish.
     ///
     /// # Errors
     /// See [`ManagerError`].
     pub async fn start_until(mut self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         self.check_names()?;
         self.args.check(cfg!(feature = "http2"))?;
-        if let Some(mistake) = self.routes.mistake() {
-            return Err(ManagerError::Webhook(mistake.to_owned()).into());
+        if let Some(error) = self.routes.first_error() {
+            return Err(ManagerError::Webhook(error.to_owned()).into());
         }
         if !self.args.enable_webhooks {
             self.routes = Routes::default();
@@ -345,15 +348,15 @@ impl Manager {
         let grace = self.grace;
         let mut run = Run::prepare(self);
         let ended = tokio::select! {
-            failure = run.up() => Err(failure),
+            failure = run.run_until_failure() => Err(failure),
             () = stop => Ok(()),
         };
         let grace = match &ended {
-            // Another process may be reconciling already.
+            // Another process may already be reconciling, so there is no grace period.
             Err(ManagerError::LeaderElectionLost(_)) => Duration::ZERO,
             _ => grace,
         };
-        let stopped = run.down(grace).await;
+        let stopped = run.shut_down(grace).await;
         Ok(ended.and(stopped)?)
     }
 

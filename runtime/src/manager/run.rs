@@ -1,8 +1,8 @@
-//! A manager at work: its phases, one after the other, and back.
+//! The running manager: starts its components in phases and stops them in reverse.
 //!
-//! Start: health probes and metrics, webhooks, caches, leader election, controllers and tasks; each waits for the one before.
-//! Stop: the reverse, in a grace period that reconciles may use to end. A part that fails on the way stops all, with
-//! an error that names it.
+//! Start: health probes and metrics, webhooks, caches, leader election, controllers and tasks; each phase waits for the
+//! previous one. Stop: the reverse, with a grace period for running reconciles. A component that fails stops everything,
+//! with an error that names it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,23 +17,24 @@ use tokio::time::Instant;
 use super::Manager;
 use crate::args::ManagerArgs;
 use crate::cache::{Caches, NamedWatch};
-use crate::controller::{Surroundings, Wired};
+use crate::controller::{ManagerResources, PreparedController};
 use crate::error::ManagerError;
 use crate::leader_election::{Election, Elector, Leadership, LeaseTimes, pod_namespace};
-use crate::metrics::{Endpoint, Metrics};
+use crate::metrics::Metrics;
+use crate::metrics_server::MetricsServer;
 use crate::phase::Phase;
 use crate::probes::Probes;
 use crate::server::Server;
-use crate::shutdown::{self, Shutdown, Stop};
+use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
 use crate::webhook::{self, ManagedCertificate, Routes};
 
-/// How long events that are still waiting may take to be sent at the end.
+/// Time for queued events to be sent during shutdown.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
-/// How long requests to the process may take to be answered at the end.
+/// Time for requests in flight to be answered during shutdown.
 const SERVERS_GRACE: Duration = Duration::from_secs(5);
 
-/// A manager at work: what there is to start, and what was started.
+/// A running manager: the components still to be started, and those that are running.
 pub(super) struct Run {
     id: String,
     client: Client,
@@ -41,7 +42,7 @@ pub(super) struct Run {
     args: ManagerArgs,
     metrics: Metrics,
     probes: Probes,
-    /// Whether the caches are filled.
+    /// `true` once the caches are synced; read by the `caches` check of `/readyz`.
     ready: Arc<AtomicBool>,
     routes: Option<Routes>,
     webhook_readiness: webhook::server::Readiness,
@@ -51,7 +52,8 @@ pub(super) struct Run {
     sync_timeout: Duration,
     lease: LeaseTimes,
     caches: Caches,
-    waiting: Vec<Wired>,
+    /// Controllers that have not been started.
+    controllers: Vec<PreparedController>,
     tasks: Vec<Task>,
     close_queues: Vec<Box<dyn Fn() + Send + Sync>>,
     stop_tasks: Stop,
@@ -62,14 +64,14 @@ pub(super) struct Run {
     phases: Phases,
 }
 
-/// The phases, in the order in which they start.
+/// The running tasks of each phase, in start order.
 struct Phases {
     servers: Phase,
     events: Phase,
     watches: Phase,
     /// Controllers and tasks.
     work: Phase,
-    /// Watches that are to be run; caches send them.
+    /// Watches to run, sent by caches as they are created.
     to_watch: mpsc::UnboundedReceiver<NamedWatch>,
 }
 
@@ -84,8 +86,8 @@ impl Phases {
         }
     }
 
-    /// Resolves when any part ends, none of which should before it is asked to. Meanwhile it runs the watches of
-    /// caches that come to be.
+    /// Resolves when any component exits, which none should do before shutdown. Until then, starts the watches of new
+    /// caches.
     async fn failed(&mut self) -> ManagerError {
         loop {
             tokio::select! {
@@ -124,27 +126,28 @@ impl Run {
             lease,
             trim,
         } = manager;
-        let (stop_tasks, tasks_stopped) = shutdown::channel();
-        let (stop_events, events_stopped) = shutdown::channel();
-        let (stop_servers, servers_stopped) = shutdown::channel();
+        let (stop_tasks, tasks_stopped) = new_shutdown();
+        let (stop_events, events_stopped) = new_shutdown();
+        let (stop_servers, servers_stopped) = new_shutdown();
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), trim);
-        let mut waiting = Vec::new();
-        for controller in controllers {
-            waiting.push(controller.wire(&Surroundings {
-                client: client.clone(),
-                caches: &caches,
-                metrics: metrics.clone(),
-                stop_events: events_stopped.clone(),
-            }));
-        }
+        let resources = ManagerResources {
+            client: client.clone(),
+            caches: &caches,
+            metrics: metrics.clone(),
+            stop_events: events_stopped.clone(),
+        };
+        let controllers = controllers
+            .into_iter()
+            .map(|controller| controller.prepare(&resources))
+            .collect();
         let ready = Arc::new(AtomicBool::new(false));
-        // The API server reaches the conversions of a process that is ready; one that waited for what it has to
-        // convert itself would never be.
-        if !routes.converts() {
-            let filled = Arc::clone(&ready);
+        // With conversion webhooks there is no `caches` check, because it would deadlock: to list objects stored in
+        // another version, the API server calls the conversion webhook, which it reaches only while this pod is ready.
+        if !routes.has_conversions() {
+            let synced = Arc::clone(&ready);
             probes.add_readyz("caches", move || {
-                let filled = filled.load(Ordering::Acquire);
-                std::future::ready(if filled {
+                let synced = synced.load(Ordering::Acquire);
+                std::future::ready(if synced {
                     Ok(())
                 } else {
                     Err("caches are not synced yet")
@@ -176,7 +179,7 @@ impl Run {
             sync_timeout,
             lease,
             caches,
-            waiting,
+            controllers,
             tasks,
             close_queues,
             stop_tasks,
@@ -188,8 +191,8 @@ impl Run {
         }
     }
 
-    /// Starts one phase after the other, and returns only when a part has failed.
-    pub(super) async fn up(&mut self) -> ManagerError {
+    /// Starts the phases in order, and returns when a component has failed.
+    pub(super) async fn run_until_failure(&mut self) -> ManagerError {
         match self.start_phases().await {
             Ok(()) => {}
             Err(failure) => return failure,
@@ -204,7 +207,7 @@ impl Run {
     async fn start_phases(&mut self) -> Result<(), ManagerError> {
         self.start_servers().await?;
         self.start_webhooks().await?;
-        self.fill_caches().await?;
+        self.sync_caches().await?;
         self.ready.store(true, Ordering::Release);
         if self.args.leader_elect {
             self.start_work(true);
@@ -214,7 +217,7 @@ impl Run {
         Ok(())
     }
 
-    /// Waits until this process holds the lease; meanwhile its caches are kept up to date, and probes answered.
+    /// Waits until this process holds the lease; caches and probes keep running meanwhile.
     async fn become_leader(&mut self) -> Result<(), ManagerError> {
         let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
         let namespace = namespace.unwrap_or_else(|| self.client.default_namespace().to_owned());
@@ -238,7 +241,7 @@ impl Run {
         }
     }
 
-    /// Starts what answers from outside; it has something to say as long as the process runs.
+    /// Starts the health probe and metrics servers, which run for the whole life of the process.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
         const PROBES: &str = "the health probe server";
         const METRICS: &str = "the metrics server";
@@ -257,23 +260,23 @@ impl Run {
                 .serve(server, self.servers_stopped.clone().requested());
             self.phases.servers.spawn(PROBES, serving.map(Ok));
         }
-        let endpoint = Endpoint::bind(&self.args, self.metrics.clone(), self.client.clone()).await;
-        let endpoint = endpoint.map_err(|error| ManagerError::Server {
+        let server = MetricsServer::bind(&self.args, self.metrics.clone(), self.client.clone()).await;
+        let server = server.map_err(|error| ManagerError::Server {
             server: METRICS,
             reason: error.to_string(),
         });
-        if let Some(endpoint) = endpoint? {
-            if let Ok(address) = endpoint.address() {
+        if let Some(server) = server? {
+            if let Ok(address) = server.address() {
                 tracing::info!(%address, "serving metrics");
             }
-            let serving = endpoint.serve(self.servers_stopped.clone().requested());
+            let serving = server.serve(self.servers_stopped.clone().requested());
             self.phases.servers.spawn(METRICS, serving.map(Ok));
         }
         Ok(())
     }
 
-    /// Starts what the API server asks. It comes before the caches: to list a kind of several versions, the API
-    /// server may have to ask for a conversion.
+    /// Starts the webhook server. It starts before the caches: to list a kind with several versions, the API server may
+    /// call the conversion webhook.
     async fn start_webhooks(&mut self) -> Result<(), ManagerError> {
         let Some(routes) = self.routes.take() else {
             return Ok(());
@@ -288,7 +291,7 @@ impl Run {
         };
         let stopped = self.servers_stopped.clone();
         let started = tokio::select! {
-            started = webhook::server::start(routes, setup, &self.webhook_readiness, stopped) => started?,
+            started = webhook::server::start_server(routes, setup, &self.webhook_readiness, stopped) => started?,
             failure = self.phases.failed() => return Err(failure),
         };
         let injected = started.injected(self.sync_timeout);
@@ -301,12 +304,12 @@ impl Run {
         }
     }
 
-    /// Starts the watches, and waits until each has delivered its first list to all controllers.
-    async fn fill_caches(&mut self) -> Result<(), ManagerError> {
+    /// Starts the watches and waits until the first list of each has been delivered to all controllers.
+    async fn sync_caches(&mut self) -> Result<(), ManagerError> {
         self.caches.start();
         let timeout = self.sync_timeout;
         tokio::select! {
-            filled = tokio::time::timeout(timeout, self.caches.synced()) => match filled {
+            synced = tokio::time::timeout(timeout, self.caches.synced()) => match synced {
                 Ok(()) => Ok(()),
                 Err(_) => {
                     let (kind, last_error) = self.caches.first_unsynced().unwrap_or_default();
@@ -317,14 +320,18 @@ impl Run {
         }
     }
 
-    /// Starts controllers and tasks: those that run in every replica, or all that are left.
+    /// Starts controllers and tasks: those that run in every replica, or all that have not been started.
     fn start_work(&mut self, everywhere_only: bool) {
-        let wanted = |everywhere: bool| everywhere || !everywhere_only;
-        let controllers = self.waiting.extract_if(.., |wired| wanted(wired.everywhere));
-        for wired in controllers.collect::<Vec<_>>() {
-            self.start_controller(wired);
+        let is_included = |everywhere: bool| everywhere || !everywhere_only;
+        let controllers = self
+            .controllers
+            .extract_if(.., |controller| is_included(controller.everywhere));
+        for controller in controllers.collect::<Vec<_>>() {
+            self.start_controller(controller);
         }
-        let tasks = self.tasks.extract_if(.., |task| wanted(task.runs_everywhere()));
+        let tasks = self
+            .tasks
+            .extract_if(.., |task| is_included(task.runs_everywhere()));
         for task in tasks {
             tracing::info!(task = task.name(), "starting task");
             let name = format!("task {}", task.name());
@@ -332,15 +339,15 @@ impl Run {
         }
     }
 
-    fn start_controller(&mut self, wired: Wired) {
-        let Wired {
+    fn start_controller(&mut self, controller: PreparedController) {
+        let PreparedController {
             name,
             everywhere: _,
             concurrency,
             workers,
             close_queue,
             events,
-        } = wired;
+        } = controller;
         tracing::info!(controller = name, workers = concurrency, "starting controller");
         self.close_queues.push(close_queue);
         self.phases
@@ -351,15 +358,15 @@ impl Run {
         }
     }
 
-    /// Stops one phase after the other, in the reverse order.
-    pub(super) async fn down(&mut self, grace: Duration) -> Result<(), ManagerError> {
+    /// Stops the phases in reverse order.
+    pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
         let deadline = Instant::now() + grace;
         self.phases.to_watch.close();
         for close in &self.close_queues {
             close();
         }
         self.stop_tasks.now();
-        let drained = self.drain(deadline, grace).await;
+        let drained = self.drain_work(deadline, grace).await;
         self.phases.watches.abort().await;
         self.stop_events.now();
         if let Err(error) = self
@@ -372,7 +379,7 @@ impl Run {
         }
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
-            // Whoever did not drain may still act: the lease is left to expire.
+            // A reconcile that did not finish may still have a request in flight, so the lease is left to expire.
             if drained.is_ok() {
                 leadership.release().await;
             }
@@ -389,9 +396,9 @@ impl Run {
         drained
     }
 
-    /// Waits for the work to end; when the lease is lost meanwhile, another process may begin with it, and this one
-    /// must not go on.
-    async fn drain(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
+    /// Waits for controllers and tasks to finish. If the lease is lost meanwhile, cancels them, because another process
+    /// may start the same work.
+    async fn drain_work(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let lost = self.leadership.as_ref().map(Leadership::lost);
         tokio::select! {
             drained = self.phases.work.finish(deadline, grace) => drained,

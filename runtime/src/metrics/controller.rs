@@ -1,4 +1,4 @@
-//! What is counted about one controller: its reconciles, its workers and its queue.
+//! Metrics of a controller: its reconciles, workers and queue.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,18 +9,18 @@ use tokio::time::Instant;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram};
 
-/// Bounds of the reconcile times in seconds. controller-runtime's.
+/// Bounds of reconcile times in seconds; controller-runtime's.
 const RECONCILE_BOUNDS: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25,
     1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
     50.0, 60.0,
 ];
-/// Priorities with a series of their own; what comes later is counted together. controller-runtime's.
-const MOST_PRIORITIES: usize = 25;
+/// Maximum number of priorities with a series of their own; further ones share a series. controller-runtime's.
+const MAX_PRIORITIES: usize = 25;
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
-/// Bounds of the queue's times in seconds: a hundred-millionth, and eleven times the tenfold. Multiplied as Go does it,
-/// whose rounding is to be seen in the labels.
+/// Returns the bounds of queue times in seconds: 10 ns and eleven further powers of ten. They are multiplied as in Go,
+/// whose rounding is visible in the labels.
 fn queue_bounds() -> Vec<f64> {
     std::iter::successors(Some(10e-9), |bound| Some(bound * 10.0))
         .take(12)
@@ -133,12 +133,12 @@ impl Families {
         }
     }
 
-    /// The metrics of one controller, each of them there from now on.
+    /// Returns the metrics of a controller; all series exist from now on.
     pub(super) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
-        // Few enough for the conversion to be exact.
+        // The number is small enough for an exact conversion.
         self.workers.with([name]).set(workers as f64);
         let result = |result| self.reconciles.with([name, result]);
-        // Nothing here asks for a requeue without saying when; dashboards expect the series nevertheless.
+        // A requeue without a delay does not exist here, but dashboards expect the series.
         let _ = result("requeue");
         ControllerMetrics {
             success: result("success"),
@@ -153,7 +153,7 @@ impl Families {
         }
     }
 
-    /// The metrics of the queue of one controller, each of them there from now on.
+    /// Returns the metrics of a controller's queue; all series exist from now on.
     pub(super) fn queue(&self, name: &str) -> QueueMetrics {
         let labels = [name, name];
         let queue = QueueMetrics(Arc::new(Queue {
@@ -166,16 +166,16 @@ impl Families {
             worked: self.worked_seconds.with(labels),
             unfinished: self.unfinished_seconds.with(labels),
             longest: self.longest_seconds.with(labels),
-            in_work: Mutex::default(),
+            processing: Mutex::default(),
         }));
         queue.0.depth(0);
         queue
     }
 }
 
-/// How a reconcile ended. What is not a success counts as an error, and under its own name besides.
+/// The result of a reconcile. Each kind of failure counts as an error and also under its own metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reconciled {
+pub(crate) enum ReconcileResult {
     Success,
     RequeueAfter,
     Error,
@@ -184,7 +184,7 @@ pub(crate) enum Reconciled {
     Timeout,
 }
 
-/// Counts the reconciles of one controller. Clones count together.
+/// The metrics of a controller's reconciles. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct ControllerMetrics {
     success: Counter,
@@ -199,45 +199,45 @@ pub(crate) struct ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    /// Counts a worker as active until the guard is dropped, also when its task is ended in mid-reconcile.
-    pub(crate) fn active(&self) -> Active {
-        Active::count(&self.active)
+    /// Counts a worker as active until the guard is dropped, also when its task is cancelled.
+    pub(crate) fn active(&self) -> ActiveGuard {
+        ActiveGuard::new(&self.active)
     }
 
-    /// Counts a reconcile that has ended.
-    pub(crate) fn reconciled(&self, how: Reconciled, took: Duration) {
+    /// Counts a finished reconcile.
+    pub(crate) fn reconciled(&self, result: ReconcileResult, took: Duration) {
         self.seconds.observe_duration(took);
-        match how {
-            Reconciled::Success => return self.success.inc(),
-            Reconciled::RequeueAfter => return self.requeue_after.inc(),
-            Reconciled::Error => {}
-            Reconciled::TerminalError => self.terminal_errors.inc(),
-            Reconciled::Panic => self.panics.inc(),
-            Reconciled::Timeout => self.timeouts.inc(),
+        match result {
+            ReconcileResult::Success => return self.success.inc(),
+            ReconcileResult::RequeueAfter => return self.requeue_after.inc(),
+            ReconcileResult::Error => {}
+            ReconcileResult::TerminalError => self.terminal_errors.inc(),
+            ReconcileResult::Panic => self.panics.inc(),
+            ReconcileResult::Timeout => self.timeouts.inc(),
         }
         self.error.inc();
         self.errors.inc();
     }
 }
 
-/// One more in a gauge, for as long as this lives: a worker at work, a request being answered.
+/// Increments a gauge until it is dropped.
 #[must_use]
-pub(crate) struct Active(Gauge);
+pub(crate) struct ActiveGuard(Gauge);
 
-impl Active {
-    pub(super) fn count(gauge: &Gauge) -> Self {
+impl ActiveGuard {
+    pub(super) fn new(gauge: &Gauge) -> Self {
         gauge.add(1.0);
         Self(gauge.clone())
     }
 }
 
-impl Drop for Active {
+impl Drop for ActiveGuard {
     fn drop(&mut self) {
         self.0.add(-1.0);
     }
 }
 
-/// Counts what happens to the keys of one queue. Clones count together.
+/// The metrics of a queue. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueMetrics(Arc<Queue>);
 
@@ -245,7 +245,7 @@ pub(crate) struct QueueMetrics(Arc<Queue>);
 struct Queue {
     name: String,
     depth: Family<Gauge, 3>,
-    /// Depths by priority; those that have no series of their own share one.
+    /// Depths by priority, for priorities with a series of their own.
     depths: Mutex<BTreeMap<i32, Gauge>>,
     adds: Counter,
     retries: Counter,
@@ -253,8 +253,8 @@ struct Queue {
     worked: Histogram,
     unfinished: Gauge,
     longest: Gauge,
-    /// When workers took the keys that they have, with how many they took at that time.
-    in_work: Mutex<BTreeMap<Instant, u32>>,
+    /// The times at which the keys being processed were taken, with the number of keys for each.
+    processing: Mutex<BTreeMap<Instant, u32>>,
 }
 
 impl Queue {
@@ -263,7 +263,7 @@ impl Queue {
         if let Some(known) = depths.get(&priority) {
             return known.clone();
         }
-        if depths.len() >= MOST_PRIORITIES {
+        if depths.len() >= MAX_PRIORITIES {
             return self.depth.with([&self.name, &self.name, OTHER_PRIORITIES]);
         }
         let depth = self.depth.with([&self.name, &self.name, &priority.to_string()]);
@@ -273,24 +273,24 @@ impl Queue {
 }
 
 impl QueueMetrics {
-    /// A key has become due.
+    /// Records that a key became ready.
     pub(crate) fn added(&self, priority: i32) {
         self.0.adds.inc();
         self.0.depth(priority).add(1.0);
     }
 
-    /// A key that was due got another priority.
+    /// Records that a ready key changed its priority.
     pub(crate) fn moved(&self, from: i32, to: i32) {
         self.0.depth(from).add(-1.0);
         self.0.depth(to).add(1.0);
     }
 
-    /// A key was put off.
+    /// Records that a key was added with a delay.
     pub(crate) fn retried(&self) {
         self.0.retries.inc();
     }
 
-    /// A worker took a key `at` that time, which was due since `added`.
+    /// Records that a worker took a key at the time `at` which was ready since `added`.
     pub(crate) fn taken(&self, priority: i32, added: Instant, at: Instant) {
         self.0.depth(priority).add(-1.0);
         self.0
@@ -298,34 +298,34 @@ impl QueueMetrics {
             .observe_duration(at.saturating_duration_since(added));
         *self
             .0
-            .in_work
+            .processing
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .entry(at)
             .or_default() += 1;
     }
 
-    /// The worker that took a key `at` that time is done with it.
+    /// Records that the worker that took a key at the time `at` is done.
     pub(crate) fn done(&self, at: Instant) {
         self.0.worked.observe_duration(at.elapsed());
-        let mut in_work = self.0.in_work.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(taken) = in_work.get_mut(&at) {
+        let mut processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(taken) = processing.get_mut(&at) {
             *taken -= 1;
             if *taken == 0 {
-                in_work.remove(&at);
+                processing.remove(&at);
             }
         }
     }
 
-    /// Brings what depends on the time up to date.
+    /// Updates the gauges that depend on the time.
     pub(super) fn refresh(&self) {
-        let in_work = self.0.in_work.lock().unwrap_or_else(PoisonError::into_inner);
+        let processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
         let spent = |since: &Instant| since.elapsed().as_secs_f64();
-        // Not `sum`, which makes of nothing a negative zero.
-        let unfinished = in_work
+        // Not `sum`, which returns negative zero for an empty iterator.
+        let unfinished = processing
             .iter()
             .fold(0.0, |sum, (since, keys)| sum + spent(since) * f64::from(*keys));
         self.0.unfinished.set(unfinished);
-        self.0.longest.set(in_work.keys().next().map_or(0.0, spent));
+        self.0.longest.set(processing.keys().next().map_or(0.0, spent));
     }
 }

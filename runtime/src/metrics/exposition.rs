@@ -1,11 +1,11 @@
-//! The words and numbers of Prometheus' text format, version 0.0.4.
+//! Prometheus' text format, version 0.0.4.
 
 use std::fmt;
 
 /// The `Content-Type` of the text.
-pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(crate) const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The label part of a line, `{name="value",…}`; nothing when there are no labels.
+/// The labels of a line, `{name="value",…}`; empty if there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     names: &'a [String],
@@ -22,7 +22,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// With one more label at the end.
+    /// Appends a label.
     pub(super) fn and(self, name: &'a str, value: &'a str) -> Self {
         Self {
             extra: Some((name, value)),
@@ -55,14 +55,15 @@ fn escape_value(value: &str) -> String {
     escape_help(value).replace('"', "\\\"")
 }
 
-/// Help ends at the line's end, so a line break in it is spelled.
+/// Escapes a help text, which must not contain line breaks.
 pub(super) fn escape_help(help: &str) -> String {
     help.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
-/// A number as Go's client prints it: the shortest digits that read back the same, with an exponent from a million on
-/// and below a ten-thousandth. The bounds of histograms are labels, which dashboards compare as text.
-pub(super) fn number(value: f64) -> String {
+/// Formats a number as Go's client does: the shortest digits that parse to the same value, with an exponent from a million
+/// and below a ten-thousandth. The format matters because the bounds of histograms are labels, which queries compare as
+/// strings.
+pub(super) fn format_number(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
     }
@@ -80,13 +81,13 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-/// Whether Prometheus takes `name` for a metric.
+/// Returns `true` if `name` is a valid name of a metric.
 pub(super) fn is_metric_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_' | ':'))
 }
 
-/// Whether Prometheus takes `name` for a label and leaves it to its user: names that begin with two underscores are its
-/// own, and histograms need `le`.
+/// Returns `true` if `name` is a valid label and not reserved: Prometheus reserves names that start with two underscores,
+/// and histograms use `le`.
 pub(super) fn is_label_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_')) && !name.starts_with("__") && name != "le"
 }
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_look_as_go_prints_them() {
+    fn numbers_are_formatted_as_in_go() {
         let cases = [
             (0.0, "0"),
             (1.0, "1"),
@@ -121,12 +122,12 @@ mod tests {
             (f64::NAN, "NaN"),
         ];
         for (value, expected) in cases {
-            assert_eq!(number(value), expected);
+            assert_eq!(format_number(value), expected);
         }
     }
 
     #[test]
-    fn label_values_may_hold_anything() {
+    fn label_values_are_escaped() {
         let names = ["a".to_owned(), "b".to_owned()];
         let values = ["say \"\\\"\n".to_owned(), String::new()];
         let labels = Labels::new(&names, &values);
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_prometheus_reads() {
+    fn names_follow_prometheus_rules() {
         for (name, metric, label) in [
             ("requests_total", true, true),
             ("job:rate5m", true, false),

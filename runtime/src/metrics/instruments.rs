@@ -1,13 +1,13 @@
-//! What is counted with: counters, gauges and histograms, each a cheap handle to atomics.
+//! Counters, gauges and histograms, each a cheap handle to atomics.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::exposition::{Labels, number};
+use super::exposition::{Labels, format_number};
 
-/// A number that only grows, such as requests served.
+/// A number that only increases, such as requests served.
 #[derive(Clone, Debug)]
 pub struct Counter(Arc<Float>);
 
@@ -15,7 +15,7 @@ pub struct Counter(Arc<Float>);
 #[derive(Clone, Debug)]
 pub struct Gauge(Arc<Float>);
 
-/// How often a value fell below each of a row of bounds, such as durations in seconds.
+/// The distribution of values, such as durations in seconds, in buckets.
 #[derive(Clone, Debug)]
 pub struct Histogram(Arc<Distribution>);
 
@@ -25,26 +25,26 @@ impl Counter {
         self.0.add(1.0);
     }
 
-    /// Adds `amount`; what is negative or not a number counts as zero, as counters never fall.
+    /// Adds `amount`; a negative number or NaN is ignored, because counters never decrease.
     pub fn add(&self, amount: f64) {
         if amount > 0.0 {
             self.0.add(amount);
         }
     }
 
-    /// What it has come to.
+    /// Returns the current value.
     pub fn get(&self) -> f64 {
         self.0.get()
     }
 
-    /// Takes over a count that somebody else keeps, such as the kernel.
+    /// Sets the value of a counter maintained elsewhere, such as in the kernel.
     pub(crate) fn set(&self, value: f64) {
         self.0.set(value);
     }
 }
 
 impl Gauge {
-    /// Replaces the value.
+    /// Sets the value.
     pub fn set(&self, value: f64) {
         self.0.set(value);
     }
@@ -54,14 +54,14 @@ impl Gauge {
         self.0.add(amount);
     }
 
-    /// The value as it is now.
+    /// Returns the current value.
     pub fn get(&self) -> f64 {
         self.0.get()
     }
 }
 
 impl Histogram {
-    /// Counts `value`; what is not a number is left out.
+    /// Records `value`; NaN is ignored.
     pub fn observe(&self, value: f64) {
         if value.is_nan() {
             return;
@@ -72,12 +72,12 @@ impl Histogram {
         sum.add(value);
     }
 
-    /// Counts a duration, in seconds.
+    /// Records a duration, in seconds.
     pub fn observe_duration(&self, duration: Duration) {
         self.observe(duration.as_secs_f64());
     }
 
-    /// How many values were counted.
+    /// Returns the number of recorded values.
     pub fn count(&self) -> u64 {
         self.0
             .counts
@@ -87,7 +87,7 @@ impl Histogram {
     }
 }
 
-/// An `f64` that many threads add to.
+/// An atomic `f64`.
 #[derive(Debug, Default)]
 struct Float(AtomicU64);
 
@@ -102,7 +102,7 @@ impl Float {
 
     fn add(&self, amount: f64) {
         let sum = |bits| Some((f64::from_bits(bits) + amount).to_bits());
-        // The closure always gives a value, so the update cannot be refused.
+        // The closure always returns a value, so the update cannot fail.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
     }
 }
@@ -110,12 +110,12 @@ impl Float {
 #[derive(Debug)]
 struct Distribution {
     bounds: Arc<[f64]>,
-    /// Values up to each bound and above the one before; one more for those above all bounds.
+    /// Number of values in each bucket; the last one is for values above all bounds.
     counts: Box<[AtomicU64]>,
     sum: Float,
 }
 
-/// What [`Counter`], [`Gauge`] and [`Histogram`] have in common. It cannot be implemented elsewhere.
+/// Implemented by [`Counter`], [`Gauge`] and [`Histogram`]. Sealed.
 pub trait Instrument: Clone + Send + Sync + 'static + sealed::Sealed {}
 
 impl Instrument for Counter {}
@@ -126,7 +126,7 @@ pub(super) mod sealed {
     use super::*;
 
     pub trait Sealed {
-        /// What the type is called in the text.
+        /// The name of the type in the text format.
         const TYPE: &'static str;
 
         fn new(bounds: &Arc<[f64]>) -> Self;
@@ -143,7 +143,7 @@ pub(super) mod sealed {
         }
 
         fn write(&self, name: &str, labels: Labels<'_>, text: &mut String) {
-            let _ = writeln!(text, "{name}{labels} {}", number(self.get()));
+            let _ = writeln!(text, "{name}{labels} {}", format_number(self.get()));
         }
     }
 
@@ -155,7 +155,7 @@ pub(super) mod sealed {
         }
 
         fn write(&self, name: &str, labels: Labels<'_>, text: &mut String) {
-            let _ = writeln!(text, "{name}{labels} {}", number(self.get()));
+            let _ = writeln!(text, "{name}{labels} {}", format_number(self.get()));
         }
     }
 
@@ -171,16 +171,17 @@ pub(super) mod sealed {
             }))
         }
 
-        /// The count is that of the buckets just written, so that the two agree whatever is counted meanwhile.
+        /// Writes the buckets, sum and count. The count is summed up from the buckets written, so that they are consistent
+        /// even if values are recorded meanwhile.
         fn write(&self, name: &str, labels: Labels<'_>, text: &mut String) {
             let Distribution { bounds, counts, sum } = &*self.0;
             let mut count = 0;
             for (bound, within) in bounds.iter().copied().chain([f64::INFINITY]).zip(counts) {
                 count += within.load(Ordering::Relaxed);
-                let bound = number(bound);
+                let bound = format_number(bound);
                 let _ = writeln!(text, "{name}_bucket{} {count}", labels.and("le", &bound));
             }
-            let _ = writeln!(text, "{name}_sum{labels} {}", number(sum.get()));
+            let _ = writeln!(text, "{name}_sum{labels} {}", format_number(sum.get()));
             let _ = writeln!(text, "{name}_count{labels} {count}");
         }
     }

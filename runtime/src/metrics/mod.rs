@@ -1,7 +1,7 @@
-//! What an operator counts, under the names that dashboards for controller-runtime expect.
+//! Prometheus metrics, with the names that dashboards for controller-runtime expect.
 //!
-//! The runtime counts by itself: reconciles, workers, queues, leadership, certificates, the process. An operator adds
-//! metrics of its own to [`Manager::metrics`](crate::Manager::metrics):
+//! Reconciles, workers, queues, leader election, certificates and the process are measured by the library. An operator
+//! adds metrics of its own to [`Manager::metrics`](crate::Manager::metrics):
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -12,39 +12,38 @@
 //! }
 //!
 //! async fn reconcile(backup: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
-//!     // … make the backup, then:
+//!     // … create the backup, then:
 //!     ctx.backups.inc();
 //!     Ok(Action::await_change())
 //! }
 //!
 //! # fn with(manager: Manager) -> Result<Manager> {
-//! let backups = manager.metrics().counter("backups_total", "Backups made.", [])?.with([]);
+//! let backups = manager.metrics().counter("backups_total", "Number of backups created.", [])?.with([]);
 //! let manager = manager.controller(Controller::new(reconcile, State { backups }));
 //! # Ok(manager)
 //! # }
 //! ```
 //!
-//! # What there is
-//! Labels and buckets are controller-runtime's, too.
+//! # Built-in metrics
+//! Labels and buckets are also those of controller-runtime.
 //!
-//! | of | names begin with |
+//! | subject | names or prefixes |
 //! |---|---|
 //! | reconciles | `controller_runtime_reconcile_`, `controller_runtime_terminal_reconcile_errors_total`, `controller_runtime_active_workers`, `controller_runtime_max_concurrent_reconciles` |
 //! | queues | `workqueue_` |
 //! | webhooks | `controller_runtime_webhook_`, `controller_runtime_conversion_webhook_panics_total` |
-//! | leadership | `leader_election_master_status` |
+//! | leader election | `leader_election_master_status` |
 //! | certificates | `certwatcher_read_certificate_` |
 //! | requests to the API server | `rest_client_requests_total`; more with [`Metrics::measure_requests`] |
-//! | the process, on Linux | `process_` |
-//! | tokio's runtime | `tokio_workers`, `tokio_alive_tasks`, `tokio_global_queue_depth` |
-//! | events that were not sent | `rbuilder_events_dropped_total` |
+//! | process (Linux only) | `process_` |
+//! | tokio runtime | `tokio_workers`, `tokio_alive_tasks`, `tokio_global_queue_depth` |
+//! | dropped events | `rbuilder_events_dropped_total` |
 //!
-//! The text is Prometheus' format 0.0.4. It is served on `--metrics-bind-address`, over HTTPS and to those whom
-//! Kubernetes lets `get` the non-resource URL `/metrics`, unless `--metrics-secure=false` says otherwise.
+//! The metrics are served in Prometheus' text format 0.0.4 on `--metrics-bind-address`, over HTTPS to users whom
+//! Kubernetes allows to `get` the non-resource URL `/metrics`, or over plain HTTP to everyone with
+//! `--metrics-secure=false`.
 
-mod access;
 mod controller;
-mod endpoint;
 mod exposition;
 mod instruments;
 mod process;
@@ -59,13 +58,13 @@ pub use instruments::{Counter, Gauge, Histogram, Instrument};
 pub use registry::{Family, MetricError};
 pub use requests::{CountRequests, Counted, Weighed};
 
-pub(crate) use controller::{ControllerMetrics, QueueMetrics, Reconciled};
-pub(crate) use endpoint::Endpoint;
+pub(crate) use controller::{ControllerMetrics, QueueMetrics, ReconcileResult};
+pub(crate) use exposition::TEXT_FORMAT;
 pub(crate) use webhook::WebhookMetrics;
 
 use registry::Registry;
 
-/// All metrics of one manager. Clones are handles to the same ones.
+/// The metrics of a manager. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -81,12 +80,13 @@ struct Inner {
 }
 
 impl Metrics {
-    /// The metrics of the process; those of controllers come with the controllers.
+    /// Creates metrics with those of the process; those of controllers are added with the controllers.
     ///
-    /// A [`Manager`](crate::Manager) has its own; this is for tests of what an operator counts.
+    /// A [`Manager`](crate::Manager) creates its own; use this for tests, or for clients with
+    /// [counted requests](Self::count_requests).
     pub fn new() -> Self {
         let registry = Registry::default();
-        process::register(&registry);
+        process::register_process_metrics(&registry);
         Self(Arc::new(Inner {
             controllers: controller::Families::register(&registry),
             leader: registry.own(
@@ -95,7 +95,7 @@ impl Metrics {
                 ["name"],
                 &[],
             ),
-            requests: requests::register(&registry),
+            requests: requests::Families::register(&registry),
             webhooks: webhook::Families::register(&registry),
             certificate_reads: registry
                 .own(
@@ -123,12 +123,12 @@ impl Metrics {
         }))
     }
 
-    /// A family of counters of this name; the same one again when it was asked for before.
+    /// Registers a family of counters, or returns the existing one of this name.
     ///
-    /// The name of a counter ends in `_total`, by custom.
+    /// By convention the name of a counter ends in `_total`.
     ///
     /// # Errors
-    /// When the name or a label is not one, or the name is taken by something else.
+    /// When the name or a label is invalid, or a different metric of this name exists.
     pub fn counter<const N: usize>(
         &self,
         name: &str,
@@ -138,7 +138,7 @@ impl Metrics {
         self.0.registry.family(name, help, labels, &[])
     }
 
-    /// A family of gauges of this name; the same one again when it was asked for before.
+    /// Registers a family of gauges, or returns the existing one of this name.
     ///
     /// # Errors
     /// As [`Metrics::counter`].
@@ -151,13 +151,13 @@ impl Metrics {
         self.0.registry.family(name, help, labels, &[])
     }
 
-    /// A family of histograms of this name; the same one again when it was asked for before.
+    /// Registers a family of histograms, or returns the existing one of this name.
     ///
-    /// `bounds` are the upper bounds of the buckets, inclusive, in the unit that the name ends in (such as
-    /// `_seconds`). A bucket for what is above all of them comes by itself.
+    /// `bounds` are the inclusive upper bounds of the buckets, in the unit that the name ends in (such as `_seconds`). The
+    /// bucket with the bound `+Inf` is added automatically.
     ///
     /// # Errors
-    /// As [`Metrics::counter`], and when the bounds do not rise.
+    /// As [`Metrics::counter`], and when the bounds are not in increasing order.
     pub fn histogram<const N: usize>(
         &self,
         name: &str,
@@ -168,24 +168,24 @@ impl Metrics {
         self.0.registry.family(name, help, labels, bounds)
     }
 
-    /// Calls `update` before each scrape, to set gauges that nobody keeps up to date otherwise.
+    /// Calls `update` before each scrape, to set gauges that are not updated continuously.
     ///
-    /// The scrape waits for it, so it must not block.
+    /// It delays the scrape, so it must not block.
     pub fn before_scrape(&self, update: impl Fn() + Send + Sync + 'static) {
         self.0.registry.before_scrape(update);
     }
 
-    /// What a scrape gets: all metrics, by name, in Prometheus' text format 0.0.4.
+    /// Returns all metrics in Prometheus' text format 0.0.4, ordered by name.
     pub fn text(&self) -> String {
         self.0.registry.text()
     }
 
-    /// The metrics of the controller of this name, which reconciles `workers` objects at a time.
+    /// Returns the metrics of a controller with this number of workers.
     pub(crate) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
         self.0.controllers.controller(name, workers)
     }
 
-    /// The metrics of the queue of the controller of this name.
+    /// Returns the metrics of a controller's queue.
     pub(crate) fn queue(&self, name: &str) -> QueueMetrics {
         let queue = self.0.controllers.queue(name);
         let refreshed = queue.clone();
@@ -193,20 +193,20 @@ impl Metrics {
         queue
     }
 
-    /// 1 while this process holds the lease of this name, and 0 from the first call on while it does not.
+    /// Returns the gauge of a lease: 1 while this process holds it, otherwise 0.
     pub(crate) fn leader(&self, lease: &str) -> Gauge {
         self.0.leader.with([lease])
     }
 
-    /// The events that the controller of this name could not hand over.
+    /// Returns the counter of a controller's dropped events.
     pub(crate) fn events_dropped(&self, controller: &str) -> Counter {
         self.0.events_dropped.with([controller])
     }
 
-    /// Counts an attempt to read certificate files.
-    pub(crate) fn certificate_read(&self, well: bool) {
+    /// Counts an attempt to read a certificate.
+    pub(crate) fn certificate_read(&self, succeeded: bool) {
         self.0.certificate_reads.inc();
-        if !well {
+        if !succeeded {
             self.0.certificate_read_errors.inc();
         }
     }

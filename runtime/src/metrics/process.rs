@@ -1,23 +1,22 @@
-//! What Linux and tokio know about the process: `process_*` as Prometheus' clients name it, and `tokio_*`.
+//! Metrics of the process (`process_*`, as in Prometheus' clients) and of tokio's runtime (`tokio_*`).
 //!
-//! Elsewhere than on Linux there is no `/proc`, and the `process_*` metrics are missing.
+//! The `process_*` metrics are read from `/proc` and exist on Linux only.
 
 use std::fs;
 
 use super::registry::Registry;
 use super::{Counter, Gauge};
 
-/// What the kernel counts processor time and start times in. Fixed for programs since long, whatever the kernel's own
-/// rate is.
+/// The unit in which the kernel reports CPU and start times to programs, a constant whatever the kernel's own rate is.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Registers the metrics, to be read anew for each scrape.
-pub(super) fn register(registry: &Registry) {
-    register_process(registry);
+/// Registers the metrics, which are updated before each scrape.
+pub(super) fn register_process_metrics(registry: &Registry) {
+    register_proc(registry);
     register_tokio(registry);
 }
 
-fn register_process(registry: &Registry) {
+fn register_proc(registry: &Registry) {
     if Reading::take().is_none() {
         return;
     }
@@ -37,7 +36,7 @@ fn register_process(registry: &Registry) {
     );
     let threads = gauge("process_threads", "Number of OS threads in the process.");
     let open_files = gauge("process_open_fds", "Number of open file descriptors.");
-    let most_files = gauge("process_max_fds", "Maximum number of open file descriptors.");
+    let max_files = gauge("process_max_fds", "Maximum number of open file descriptors.");
     registry.before_scrape(move || {
         let Some(reading) = Reading::take() else { return };
         cpu.set(reading.cpu_seconds);
@@ -47,7 +46,7 @@ fn register_process(registry: &Registry) {
             (&start_time, reading.start_time),
             (&threads, reading.threads),
             (&open_files, reading.open_files),
-            (&most_files, reading.most_files),
+            (&max_files, reading.max_files),
         ] {
             gauge.set(value);
         }
@@ -76,7 +75,7 @@ fn register_tokio(registry: &Registry) {
     });
 }
 
-/// One look into `/proc`.
+/// Values read from `/proc`.
 #[derive(Debug, PartialEq)]
 struct Reading {
     cpu_seconds: f64,
@@ -85,12 +84,12 @@ struct Reading {
     start_time: f64,
     threads: f64,
     open_files: f64,
-    /// Infinite when there is no limit.
-    most_files: f64,
+    /// Infinite if unlimited.
+    max_files: f64,
 }
 
 impl Reading {
-    /// `None` where there is no `/proc` that says all of it.
+    /// Reads the values; `None` if `/proc` does not provide all of them.
     fn take() -> Option<Self> {
         let open_files = fs::read_dir("/proc/self/fd").ok()?.count();
         let text = |path| fs::read_to_string(path).ok();
@@ -99,20 +98,20 @@ impl Reading {
             &text("/proc/self/status")?,
             &text("/proc/self/limits")?,
             &text("/proc/stat")?,
-            // The folder was itself open while it was read.
+            // Without the directory itself, which was open while it was read.
             open_files.saturating_sub(1) as f64,
         )
     }
 
     fn parse(stat: &str, status: &str, limits: &str, system: &str, open_files: f64) -> Option<Self> {
-        // The second field is the program's name in brackets, and may hold spaces and brackets itself.
+        // The second field is the program's name in parentheses, which may contain spaces and parentheses.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
-        // Fields count from the third one here: see proc_pid_stat(5).
+        // `fields` starts with the third field of proc_pid_stat(5).
         let ticks = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
-        let boot = after(system, "btime ")?.parse::<f64>().ok()?;
+        let boot = line_value(system, "btime ")?.parse::<f64>().ok()?;
         let kib = |name| {
             Some(
-                after(status, name)?
+                line_value(status, name)?
                     .split_whitespace()
                     .next()?
                     .parse::<f64>()
@@ -120,7 +119,7 @@ impl Reading {
                     * 1024.0,
             )
         };
-        let most_files = match after(limits, "Max open files")?.split_whitespace().next()? {
+        let max_files = match line_value(limits, "Max open files")?.split_whitespace().next()? {
             "unlimited" => f64::INFINITY,
             number => number.parse().ok()?,
         };
@@ -131,13 +130,13 @@ impl Reading {
             start_time: boot + ticks(22)? / TICKS_PER_SECOND,
             threads: ticks(20)?,
             open_files,
-            most_files,
+            max_files,
         })
     }
 }
 
-/// The rest of the line that begins with `start`.
-fn after<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+/// Returns the rest of the line that starts with `start`.
+fn line_value<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     text.lines()
         .find_map(|line| line.strip_prefix(start))
         .map(str::trim)
@@ -148,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proc_is_read_by_name_and_number() {
+    fn proc_files_are_parsed() {
         let stat = "41 (a) (b c) S 1 41 41 0 -1 4194560 9 0 0 0 250 50 0 0 20 0 7 0 12345 9 9 9";
         let status = "Name:\ta\nVmSize:\t  2048 kB\nVmRSS:\t  1024 kB\nThreads:\t7\n";
         let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
@@ -160,7 +159,7 @@ mod tests {
             start_time: 1123.45,
             threads: 7.0,
             open_files: 5.0,
-            most_files: 1024.0,
+            max_files: 1024.0,
         };
         assert_eq!(
             Reading::parse(stat, status, limits, "cpu 1 2\nbtime 1000\n", 5.0),
@@ -174,14 +173,14 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_process_has_memory_files_and_a_past() {
+    fn values_of_this_process_are_plausible() {
         let reading = Reading::take().expect("Linux has /proc");
         assert!(
             reading.resident_bytes > 1e5 && reading.virtual_bytes >= reading.resident_bytes,
             "{reading:?}"
         );
         assert!(
-            reading.open_files >= 3.0 && reading.most_files > reading.open_files,
+            reading.open_files >= 3.0 && reading.max_files > reading.open_files,
             "{reading:?}"
         );
         assert!(

@@ -1,4 +1,4 @@
-//! Metric families by name, and what their text is.
+//! Registration of metric families, and their text format.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::exposition::{Labels, escape_help, is_label_name, is_metric_name};
 use super::instruments::Instrument;
 
-/// Why a metric cannot be registered.
+/// The error of registering a metric.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricError {
-    /// Prometheus would not read the name.
+    /// The name is not valid in Prometheus.
     #[error("invalid metric name `{0}`: expected letters, digits, `_` and `:`, not starting with a digit")]
     Name(String),
 
-    /// Prometheus would not read the label, or keeps it for itself.
+    /// The label is not valid in Prometheus, is reserved, or is listed twice.
     #[error(
         "invalid label `{label}` of metric `{metric}`: expected letters, digits and `_`, not starting with a digit or \
          `__`; each label must be listed once, and `le` is reserved for histograms"
@@ -29,28 +29,28 @@ pub enum MetricError {
         label: String,
     },
 
-    /// The bounds of a histogram must be numbers that rise.
+    /// The bounds of a histogram are not finite numbers in increasing order.
     #[error("invalid bounds of histogram `{0}`: expected finite numbers in increasing order")]
     Bounds(String),
 
-    /// The name is that of another metric.
+    /// A different metric of this name exists.
     #[error("metric `{0}` is already registered with another type, help, labels or bounds")]
     Taken(String),
 }
 
-/// Metrics of one name that differ in the values of their `N` labels. Clones are handles to the same ones.
+/// The metrics of one name, which differ in the values of their `N` labels. Clones share them.
 ///
 /// ```
 /// # fn main() -> Result<(), rbuilder::metrics::MetricError> {
 /// # let metrics = rbuilder::metrics::Metrics::new();
-/// let backups = metrics.counter("backups_total", "Backups made.", ["result"])?;
+/// let backups = metrics.counter("backups_total", "Number of backups created.", ["result"])?;
 /// backups.with(["success"]).inc();
 /// # assert!(metrics.text().contains("backups_total{result=\"success\"} 1\n"));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Family<M, const N: usize>(Arc<Described<M, N>>);
+pub struct Family<M, const N: usize>(Arc<FamilyData<M, N>>);
 
 impl<M, const N: usize> Clone for Family<M, N> {
     fn clone(&self) -> Self {
@@ -59,37 +59,40 @@ impl<M, const N: usize> Clone for Family<M, N> {
 }
 
 impl<M: Instrument, const N: usize> Family<M, N> {
-    /// The metric with these label values, in the order of the labels; made at zero when it is new.
+    /// Returns the metric with these label values, in the order of the labels, creating it with value zero.
     ///
-    /// Keep the handle where the labels do not change: finding it costs a search. Each combination of values is
-    /// kept, and sent with every scrape, until it is [removed](Self::remove); names of objects make bad labels.
+    /// Keep the returned handle if the values do not change, to avoid the lookup. Each combination of values is kept, and
+    /// part of every scrape, until it is [removed](Self::remove); do not use object names as labels.
     pub fn with(&self, values: [&str; N]) -> M {
         let values = values.map(str::to_owned);
-        if let Some(found) = read(&self.0.series).get(&values) {
+        if let Some(found) = read_lock(&self.0.series).get(&values) {
             return found.clone();
         }
         let make = || M::new(&self.0.bounds);
-        write(&self.0.series).entry(values).or_insert_with(make).clone()
+        write_lock(&self.0.series)
+            .entry(values)
+            .or_insert_with(make)
+            .clone()
     }
 
-    /// Forgets the metric with these label values; handles to it count on, unseen.
+    /// Removes the metric with these label values; existing handles to it have no effect from then on.
     pub fn remove(&self, values: [&str; N]) {
-        write(&self.0.series).remove(&values.map(str::to_owned));
+        write_lock(&self.0.series).remove(&values.map(str::to_owned));
     }
 }
 
-/// A family with what is said about it.
+/// A family with its description.
 #[derive(Debug)]
-struct Described<M, const N: usize> {
+struct FamilyData<M, const N: usize> {
     name: String,
     help: String,
     labels: [String; N],
-    /// Bounds of a histogram's buckets; none for other types.
+    /// The bounds of a histogram's buckets; empty for other types.
     bounds: Arc<[f64]>,
     series: RwLock<BTreeMap<[String; N], M>>,
 }
 
-impl<M: Instrument, const N: usize> Described<M, N> {
+impl<M: Instrument, const N: usize> FamilyData<M, N> {
     fn check(&self) -> Result<(), MetricError> {
         if !is_metric_name(&self.name) {
             return Err(MetricError::Name(self.name.clone()));
@@ -109,22 +112,22 @@ impl<M: Instrument, const N: usize> Described<M, N> {
         Ok(())
     }
 
-    fn says_the_same(&self, other: &Self) -> bool {
+    fn has_same_description(&self, other: &Self) -> bool {
         self.labels == other.labels && self.help == other.help && self.bounds == other.bounds
     }
 }
 
-/// A family whose type is not known any more.
+/// A family with its type erased.
 trait AnyFamily: Send + Sync {
     fn write(&self, text: &mut String);
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-impl<M: Instrument, const N: usize> AnyFamily for Described<M, N> {
-    /// A family without series is left out, as Go's client does.
+impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
+    /// Writes the family; one without series is omitted, as in Go's client.
     fn write(&self, text: &mut String) {
-        let series = read(&self.series);
+        let series = read_lock(&self.series);
         if series.is_empty() {
             return;
         }
@@ -148,7 +151,7 @@ impl<M: Instrument, const N: usize> AnyFamily for Described<M, N> {
     }
 }
 
-/// All families, and what is to be done before they are read.
+/// All families, and the functions to call before a scrape.
 #[derive(Default)]
 pub(super) struct Registry {
     families: Mutex<BTreeMap<String, Arc<dyn AnyFamily>>>,
@@ -156,7 +159,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// The family of that name; a new one unless the same has been asked for before.
+    /// Registers a family, or returns the existing one of this name.
     pub(super) fn family<M: Instrument, const N: usize>(
         &self,
         name: &str,
@@ -164,28 +167,28 @@ impl Registry {
         labels: [&str; N],
         bounds: &[f64],
     ) -> Result<Family<M, N>, MetricError> {
-        let asked = described(name, help, labels, bounds);
-        asked.check()?;
+        let family = new_family(name, help, labels, bounds);
+        family.check()?;
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
         match families.entry(name.to_owned()) {
-            Entry::Vacant(place) => {
-                let family = Family(Arc::new(asked));
-                place.insert(Arc::clone(&family.0) as _);
+            Entry::Vacant(entry) => {
+                let family = Family(Arc::new(family));
+                entry.insert(Arc::clone(&family.0) as _);
                 Ok(family)
             }
-            Entry::Occupied(taken) => {
-                let found = Arc::clone(taken.get())
+            Entry::Occupied(entry) => {
+                let found = Arc::clone(entry.get())
                     .into_any()
-                    .downcast::<Described<M, N>>()
+                    .downcast::<FamilyData<M, N>>()
                     .ok();
-                let same = found.filter(|found| found.says_the_same(&asked));
+                let same = found.filter(|found| found.has_same_description(&family));
                 same.map(Family)
                     .ok_or_else(|| MetricError::Taken(name.to_owned()))
             }
         }
     }
 
-    /// A family of this crate's own, whose description is known to be good.
+    /// Registers a built-in family, whose description is known to be valid.
     pub(super) fn own<M: Instrument, const N: usize>(
         &self,
         name: &str,
@@ -193,7 +196,7 @@ impl Registry {
         labels: [&str; N],
         bounds: &[f64],
     ) -> Family<M, N> {
-        let family = Family(Arc::new(described(name, help, labels, bounds)));
+        let family = Family(Arc::new(new_family(name, help, labels, bounds)));
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
         let before = families.insert(name.to_owned(), Arc::clone(&family.0) as _);
         debug_assert!(family.0.check().is_ok() && before.is_none(), "{name}");
@@ -229,13 +232,13 @@ impl Registry {
     }
 }
 
-fn described<M, const N: usize>(
+fn new_family<M, const N: usize>(
     name: &str,
     help: &str,
     labels: [&str; N],
     bounds: &[f64],
-) -> Described<M, N> {
-    Described {
+) -> FamilyData<M, N> {
+    FamilyData {
         name: name.to_owned(),
         help: help.to_owned(),
         labels: labels.map(str::to_owned),
@@ -244,12 +247,12 @@ fn described<M, const N: usize>(
     }
 }
 
-// Nothing that can panic runs while these locks are held, so a poisoned map is a whole one.
+// No code that can panic runs while these locks are held, so a poisoned map is consistent.
 
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+fn read_lock<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+fn write_lock<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }

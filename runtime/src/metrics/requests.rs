@@ -1,4 +1,4 @@
-//! Counts the requests to the API server, and measures them where that is asked for.
+//! Metrics of requests to the API server.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -13,43 +13,45 @@ use tower::{Layer, Service};
 use super::registry::{Family, Registry};
 use super::{Counter, Histogram, Metrics};
 
-/// What stands for the status of a request that got no answer. client-go's.
-const NO_ANSWER: &str = "<error>";
+/// The status of a request without a response; client-go's.
+const NO_RESPONSE: &str = "<error>";
 
-/// The buckets of kube's own components.
+/// The buckets of Kubernetes' own components.
 const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 const BYTES: [f64; 11] = [
     64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0,
 ];
 
-/// What is known of requests.
+/// The families of all clients.
 #[derive(Clone)]
 pub(super) struct Families {
     total: Family<Counter, 3>,
-    /// Set once somebody has asked for it.
-    measures: Arc<OnceLock<Measures>>,
+    /// Set by [`Metrics::measure_requests`].
+    histograms: Arc<OnceLock<Histograms>>,
 }
 
-struct Measures {
+struct Histograms {
     duration: Family<Histogram, 2>,
     request_size: Family<Histogram, 2>,
     response_size: Family<Histogram, 2>,
 }
 
-pub(super) fn register(registry: &Registry) -> Families {
-    let total = registry.own(
-        "rest_client_requests_total",
-        "Total number of requests to the API server by status code, method and host.",
-        ["code", "host", "method"],
-        &[],
-    );
-    Families {
-        total,
-        measures: Arc::default(),
+impl Families {
+    pub(super) fn register(registry: &Registry) -> Self {
+        let total = registry.own(
+            "rest_client_requests_total",
+            "Total number of requests to the API server by status code, method and host.",
+            ["code", "host", "method"],
+            &[],
+        );
+        Self {
+            total,
+            histograms: Arc::default(),
+        }
     }
 }
 
-impl Measures {
+impl Histograms {
     fn register(registry: &Registry) -> Self {
         let histogram = |name, help, bounds: &[f64]| registry.own(name, help, ["host", "verb"], bounds);
         Self {
@@ -72,9 +74,9 @@ impl Measures {
     }
 }
 
-/// Makes the requests of a client count; made by [`Metrics::count_requests`].
+/// A layer that counts the requests of a client; see [`Metrics::count_requests`].
 ///
-/// A request that the layers below this one repeat, as kube's own may, counts once, by its last answer.
+/// A request that layers below this one retry, such as kube's own, is counted once with its last response.
 #[derive(Clone)]
 pub struct CountRequests {
     families: Families,
@@ -90,10 +92,11 @@ impl std::fmt::Debug for CountRequests {
 }
 
 impl Metrics {
-    /// A layer that counts the requests of a client to the API server at this address, in `rest_client_requests_total`.
+    /// Returns a layer that counts the requests of a client to the API server at this address, in
+    /// `rest_client_requests_total`.
     ///
     /// The clients of [`Manager::new`](crate::Manager::new) and [`Manager::with_config`](crate::Manager::with_config)
-    /// have it. A client that an operator builds itself takes it like this:
+    /// already have it. Add it to a client that the operator builds itself like this:
     ///
     /// ```no_run
     /// # use kube::{Config, client::ClientBuilder};
@@ -108,7 +111,7 @@ impl Metrics {
     /// # }
     /// ```
     pub fn count_requests(&self, server: &Uri) -> CountRequests {
-        // Requests on their way to a client name a path only.
+        // The URI of a request contains only the path at this layer.
         let host = server.authority().map(ToString::to_string).unwrap_or_default();
         CountRequests {
             families: self.0.requests.clone(),
@@ -116,15 +119,14 @@ impl Metrics {
         }
     }
 
-    /// Measures the requests that are [counted](Self::count_requests) from now on: how long the API server took to
-    /// begin its answer, and how large requests and answers were.
+    /// Also measures the latency and sizes of the requests that are [counted](Self::count_requests) from now on.
     ///
     /// It adds `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
-    /// `rest_client_response_size_bytes`, by host and verb, which are some forty lines each per verb; so they are not
-    /// there unless this is called. Watches have no size: they end when the process does.
+    /// `rest_client_response_size_bytes`, by host and verb. They are off by default because they add many series.
+    /// The response size of watches is not measured.
     pub fn measure_requests(&self) {
-        let measures = &self.0.requests.measures;
-        measures.get_or_init(|| Measures::register(&self.0.registry));
+        let histograms = &self.0.requests.histograms;
+        histograms.get_or_init(|| Histograms::register(&self.0.registry));
     }
 }
 
@@ -139,7 +141,7 @@ impl<S> Layer<S> for CountRequests {
     }
 }
 
-/// A client's service whose requests count.
+/// A client's service with counted requests.
 #[derive(Clone, Debug)]
 pub struct Counted<S> {
     inner: S,
@@ -167,25 +169,25 @@ where
         let sent = request.body().size_hint().exact();
         let is_watch = is_watch(request.uri());
         let started = Instant::now();
-        let answered = self.inner.call(request);
+        let response = self.inner.call(request);
         Box::pin(async move {
-            let answer = answered.await;
-            let code = answer.as_ref().map(Response::status);
-            let code = code.as_ref().map_or(NO_ANSWER, |code| code.as_str());
+            let response = response.await;
+            let code = response.as_ref().map(Response::status);
+            let code = code.as_ref().map_or(NO_RESPONSE, |code| code.as_str());
             families.total.with([code, &host, method.as_str()]).inc();
             let labels = [&*host, method.as_str()];
-            let measures = families.measures.get();
-            if let Some(measures) = measures {
-                let duration = measures.duration.with(labels);
+            let histograms = families.histograms.get();
+            if let Some(histograms) = histograms {
+                let duration = histograms.duration.with(labels);
                 duration.observe_duration(started.elapsed());
                 if let Some(sent) = sent {
-                    measures.request_size.with(labels).observe(sent as f64);
+                    histograms.request_size.with(labels).observe(sent as f64);
                 }
             }
-            let answer = answer?;
-            let sizes = measures.filter(|_| !is_watch);
-            let sizes = sizes.map(|measures| measures.response_size.with(labels));
-            Ok(answer.map(|body| Weighed {
+            let response = response?;
+            let sizes = histograms.filter(|_| !is_watch);
+            let sizes = sizes.map(|histograms| histograms.response_size.with(labels));
+            Ok(response.map(|body| Weighed {
                 body,
                 bytes: 0,
                 sizes,
@@ -201,7 +203,7 @@ fn is_watch(uri: &Uri) -> bool {
         .any(|part| part == "watch=true" || part == "watch=1")
 }
 
-/// The body of an answer whose size is counted once it has been read.
+/// A response body whose size is measured when it is dropped.
 #[derive(Debug)]
 pub struct Weighed<B> {
     body: B,
@@ -249,8 +251,8 @@ mod tests {
 
     use super::*;
 
-    /// Asks a server that answers with the status in the `x-code` header, or not at all.
-    async fn ask(metrics: &Metrics, method: &str, path: &str, code: u16, body: &'static str) {
+    /// Sends a request to a server that responds with this status, or with an error for status 0.
+    async fn send(metrics: &Metrics, method: &str, path: &str, code: u16, body: &'static str) {
         let server = tower::service_fn(move |_: Request<Full<Bytes>>| async move {
             match code {
                 0 => Err("connection reset"),
@@ -264,11 +266,11 @@ mod tests {
             .count_requests(&Uri::from_static("https://10.0.0.1:6443/prefix"))
             .layer(server);
         let request = Request::builder().method(method).uri(path);
-        let answer = service
+        let response = service
             .oneshot(request.body(Full::new(Bytes::from(body))).unwrap())
             .await;
-        if let Ok(answer) = answer {
-            assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "12345");
+        if let Ok(response) = response {
+            assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "12345");
         }
     }
 
@@ -279,10 +281,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_and_failures_are_counted_by_code_method_and_host() {
+    async fn responses_and_failures_are_counted_by_code_method_and_host() {
         let metrics = Metrics::new();
         for (method, code) in [("GET", 200), ("GET", 200), ("PATCH", 409), ("GET", 0)] {
-            ask(&metrics, method, "/api/v1/pods?limit=5", code, "").await;
+            send(&metrics, method, "/api/v1/pods?limit=5", code, "").await;
         }
         assert_eq!(
             lines(&metrics, "rest_client_requests_total"),
@@ -296,13 +298,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_are_measured_where_that_is_asked_for() {
+    async fn latency_and_sizes_are_measured_when_enabled() {
         let metrics = Metrics::new();
         metrics.measure_requests();
         metrics.measure_requests();
-        ask(&metrics, "POST", "/api/v1/pods", 201, "abc").await;
-        ask(&metrics, "GET", "/api/v1/pods?watch=true&limit=5", 200, "").await;
-        ask(&metrics, "GET", "/api/v1/pods", 0, "").await;
+        send(&metrics, "POST", "/api/v1/pods", 201, "abc").await;
+        send(&metrics, "GET", "/api/v1/pods?watch=true&limit=5", 200, "").await;
+        send(&metrics, "GET", "/api/v1/pods", 0, "").await;
         let check = |name: &str, expected: &[&str]| {
             let found = lines(&metrics, &format!("rest_client_{name}"));
             assert_eq!(found, expected, "{name}");

@@ -4,7 +4,7 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 
-/// The metrics of an operator without those of the process, which differ from run to run.
+/// Checks the text of a family, without the metrics of the process, which differ in each run.
 fn check(metrics: &Metrics, family: &str, expected: &str) {
     let about = |line: &&str| {
         let line = line
@@ -23,7 +23,7 @@ fn check(metrics: &Metrics, family: &str, expected: &str) {
     assert_eq!(found, expected.lines().map(str::trim).collect::<Vec<_>>());
 }
 
-/// The lines that begin with `start`, without it.
+/// Returns the rest of the lines that start with `start`.
 fn lines(metrics: &Metrics, start: &str) -> Vec<String> {
     metrics
         .text()
@@ -34,7 +34,7 @@ fn lines(metrics: &Metrics, start: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_text_is_what_prometheus_reads() {
+fn the_text_is_in_prometheus_format() {
     let metrics = Metrics::new();
     let backups = metrics
         .counter("backups_total", "Backups made,\nby \\ result.", ["result"])
@@ -79,7 +79,7 @@ fn the_text_is_what_prometheus_reads() {
 }
 
 #[test]
-fn families_come_in_the_order_of_their_names() {
+fn families_are_ordered_by_name() {
     let text = Metrics::new().text();
     let names: Vec<&str> = text
         .lines()
@@ -88,9 +88,9 @@ fn families_come_in_the_order_of_their_names() {
     assert!(names.is_sorted() && names.len() > 4, "{names:?}");
 }
 
-/// Name, type and labels of all that a manager with one controller shows, as controller-runtime names them.
+/// Compares name, type and labels of all metrics of a manager with one controller with controller-runtime's.
 #[test]
-fn names_types_and_labels_are_controller_runtimes_and_begin_at_zero() {
+fn names_types_and_labels_are_those_of_controller_runtime_and_start_at_zero() {
     let metrics = Metrics::new();
     let _controller = metrics.controller("cup", 4);
     let _queue = metrics.queue("cup");
@@ -166,7 +166,7 @@ workqueue_work_duration_seconds_count{controller="cup",name="cup"} 0"#
 }
 
 #[test]
-fn buckets_are_controller_runtimes() {
+fn buckets_are_those_of_controller_runtime() {
     let metrics = Metrics::new();
     let _controller = metrics.controller("cup", 1);
     let _queue = metrics.queue("cup");
@@ -193,7 +193,7 @@ fn buckets_are_controller_runtimes() {
 }
 
 #[test]
-fn each_end_of_a_reconcile_is_counted_under_its_names() {
+fn each_result_of_a_reconcile_is_counted() {
     let metrics = Metrics::new();
     let controller = metrics.controller("cup", 1);
     let counts = || {
@@ -222,12 +222,12 @@ fn each_end_of_a_reconcile_is_counted_under_its_names() {
     // In order: error, requeue, requeue_after, success; errors, panics, timeouts; times; terminal errors.
     assert_eq!(counts(), "0 0 0 0 0 0 0 0 0");
     for (how, expected) in [
-        (Reconciled::Success, "0 0 0 1 0 0 0 1 0"),
-        (Reconciled::RequeueAfter, "0 0 1 1 0 0 0 2 0"),
-        (Reconciled::Error, "1 0 1 1 1 0 0 3 0"),
-        (Reconciled::TerminalError, "2 0 1 1 2 0 0 4 1"),
-        (Reconciled::Panic, "3 0 1 1 3 1 0 5 1"),
-        (Reconciled::Timeout, "4 0 1 1 4 1 1 6 1"),
+        (ReconcileResult::Success, "0 0 0 1 0 0 0 1 0"),
+        (ReconcileResult::RequeueAfter, "0 0 1 1 0 0 0 2 0"),
+        (ReconcileResult::Error, "1 0 1 1 1 0 0 3 0"),
+        (ReconcileResult::TerminalError, "2 0 1 1 2 0 0 4 1"),
+        (ReconcileResult::Panic, "3 0 1 1 3 1 0 5 1"),
+        (ReconcileResult::Timeout, "4 0 1 1 4 1 1 6 1"),
     ] {
         controller.reconciled(how, Duration::from_millis(30));
         assert_eq!(counts(), expected, "{how:?}");
@@ -242,7 +242,7 @@ fn each_end_of_a_reconcile_is_counted_under_its_names() {
 }
 
 #[test]
-fn an_active_worker_counts_until_its_guard_is_gone() {
+fn an_active_worker_is_counted_until_its_guard_is_dropped() {
     let metrics = Metrics::new();
     let controller = metrics.controller("cup", 2);
     let active = || lines(&metrics, "controller_runtime_active_workers{controller=\"cup\"} ").concat();
@@ -255,7 +255,7 @@ fn an_active_worker_counts_until_its_guard_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_counts_keys_and_the_time_they_take() {
+async fn a_queue_counts_keys_and_measures_their_times() {
     let metrics = Metrics::new();
     let queue = metrics.queue("cup");
     let value = |name: &str| {
@@ -301,7 +301,7 @@ async fn a_queue_counts_keys_and_the_time_they_take() {
 }
 
 #[test]
-fn priorities_beyond_the_twenty_fifth_are_counted_together() {
+fn priorities_beyond_the_limit_share_a_series() {
     let metrics = Metrics::new();
     let queue = metrics.queue("cup");
     for priority in 0..40 {
@@ -319,7 +319,7 @@ fn priorities_beyond_the_twenty_fifth_are_counted_together() {
 }
 
 #[test]
-fn what_prometheus_would_not_read_is_refused() {
+fn names_and_bounds_invalid_in_prometheus_are_errors() {
     let metrics = Metrics::new();
     let check = |found: Result<(), MetricError>, expected: &str| {
         let error = found.unwrap_err().to_string();
@@ -346,7 +346,7 @@ fn what_prometheus_would_not_read_is_refused() {
 }
 
 #[test]
-fn a_name_is_one_metrics_and_asking_again_gives_the_same() {
+fn registering_a_family_again_returns_the_same() {
     let metrics = Metrics::new();
     metrics.counter("a_total", "A.", ["x"]).unwrap().with(["1"]).inc();
     let again = metrics.counter("a_total", "A.", ["x"]).unwrap();
@@ -366,7 +366,7 @@ fn a_name_is_one_metrics_and_asking_again_gives_the_same() {
 }
 
 #[test]
-fn gauges_can_be_set_when_somebody_looks() {
+fn gauges_can_be_set_before_a_scrape() {
     let metrics = Metrics::new();
     let size = metrics.gauge("pool_size", "", []).unwrap().with([]);
     let looks = std::sync::atomic::AtomicU32::new(0);
@@ -380,7 +380,7 @@ fn gauges_can_be_set_when_somebody_looks() {
 }
 
 #[test]
-fn many_threads_lose_no_count() {
+fn concurrent_increments_are_not_lost() {
     let metrics = Metrics::new();
     let counter = metrics.counter("a_total", "", []).unwrap().with([]);
     let times = metrics.histogram("a_seconds", "", [], &[0.5]).unwrap().with([]);

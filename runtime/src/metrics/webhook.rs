@@ -1,14 +1,14 @@
-//! What webhooks count, under controller-runtime's names.
+//! Metrics of webhooks, with controller-runtime's names.
 
 use std::time::Duration;
 
 use http::StatusCode;
 
-use super::controller::Active;
+use super::controller::ActiveGuard;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram, Metrics};
 
-/// Prometheus' own buckets, which controller-runtime takes here.
+/// Prometheus' default buckets, which controller-runtime uses here.
 const LATENCIES: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 pub(super) struct Families {
@@ -72,7 +72,7 @@ pub(crate) struct WebhookMetrics {
 }
 
 impl Metrics {
-    /// The metrics of the webhook at this path; those of success and failure are there from the start.
+    /// Returns the metrics of the webhook at this path; the series of status 200 and 500 exist from the start.
     pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
         let families = &self.0.webhooks;
         for code in ["200", "500"] {
@@ -90,9 +90,9 @@ impl Metrics {
 }
 
 impl WebhookMetrics {
-    /// Counts a request as being answered until the guard is dropped.
-    pub(crate) fn in_flight(&self) -> Active {
-        Active::count(&self.in_flight)
+    /// Counts a request as in flight until the guard is dropped.
+    pub(crate) fn in_flight(&self) -> ActiveGuard {
+        ActiveGuard::new(&self.in_flight)
     }
 
     pub(crate) fn answered(&self, status: StatusCode, took: Duration) {

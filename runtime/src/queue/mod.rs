@@ -1,12 +1,33 @@
-//! The workqueue of one controller: which key is next, and when.
+//! The workqueue of a controller: a queue of object keys, with deduplication, delays, priorities and back-off.
 //!
-//! - A key is in the queue once, however often it is added, and is never handed to two workers at a time; what
-//!   is added while a worker has it comes back once, after that worker is done.
-//! - Keys come out in the order they were added, higher [`Priority`] first. Waiting raises a key: a point of
-//!   priority is worth one second of waiting, so a full queue of fresh keys cannot starve an old one.
-//! - Failures of a key back off exponentially, each key on its own, from 5 ms doubling to 1000 s.
+//! - A key is in the queue once, however often it is added, and is never processed by two workers at a time. A key
+//!   added while a worker processes it becomes ready once more when that worker is done.
+//! - Keys come out in the order they were added, higher [`Priority`] first, but waiting makes up for a low priority:
+//!   one second of waiting equals one point of priority.
+//! - Failures of a key back off exponentially, independently of other keys, from 5 ms doubling to 1000 s.
 //!
-//! The queue knows nothing about Kubernetes and keeps time by tokio's clock, which tests can pause.
+//! The queue is independent of Kubernetes and uses tokio's clock, which tests can pause.
+//!
+//! # Example: deduplication
+//! Ten Pods of the ReplicaSet `web` change while a worker processes `web`. The key is in state `Processing`, so each
+//! `add` only sets its `again`; `done` makes it ready once. Adding it to the ready keys instead would be simpler, but
+//! would let a second worker reconcile `web` at the same time.
+//!
+//! # Example: priorities and ageing
+//! At startup, 5000 objects of the first list are added with priority [`LOW`] (-100) at second 0. Changes come with
+//! priority [`NORMAL`] (0). A key's [`Rank`] is the time it was added minus its priority in seconds, and the smallest
+//! rank is next:
+//!
+//! | key | added at | priority | rank |
+//! |---|---|---|---|
+//! | `listed`, of the first list | 0 s | -100 | 100 s |
+//! | `changed`, changed at startup | 3 s | 0 | 3 s |
+//! | `later`, changed much later | 101 s | 0 | 101 s |
+//!
+//! So `changed` overtakes the first list, and `listed` comes before `later`: an object waits at most 100 s behind a
+//! steady stream of changes. With strict priorities it could wait forever. Ageing by raising the priority of waiting
+//! keys periodically would need a timer and a pass over the queue; here the rank never changes, because all keys age at
+//! the same rate, so a sorted map is enough.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -20,55 +41,54 @@ use crate::metrics::QueueMetrics;
 
 /// The delay after a key's first failure.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
-/// The longest delay between two tries of a failing key.
+/// The longest delay between two attempts of a failing key.
 const LAST_BACKOFF: Duration = Duration::from_secs(1000);
 
-/// How urgent a key is; higher comes first.
+/// The priority of a key; higher comes first.
 pub(crate) type Priority = i32;
-/// What watch events get.
+/// The priority of changes.
 pub(crate) const NORMAL: Priority = 0;
-/// What the objects of a cache's first list get: work that nobody just asked for.
+/// The priority of the objects of a first list and of a resync, which have not necessarily changed.
 pub(crate) const LOW: Priority = -100;
 
-/// See the module's documentation.
+/// A queue of keys with deduplication, delays, priorities and back-off; see the module documentation.
 pub(crate) struct Workqueue<T> {
     state: Mutex<State<T>>,
-    /// Wakes one waiting worker; it wakes the next one if there is more to do.
+    /// Wakes one waiting worker, which wakes the next one if there is more to do.
     changed: Notify,
-    /// Wakes all who wait for the end.
+    /// Wakes all waiters of [`Workqueue::closed`].
     closing: Notify,
-    /// The origin of ranks.
+    /// The time at which ranks start.
     epoch: Instant,
 }
 
 struct State<T> {
     ready: BTreeMap<Rank, T>,
     waiting: BTreeMap<(Instant, u64), T>,
-    places: HashMap<T, Place>,
+    keys: HashMap<T, KeyState>,
     failures: HashMap<T, u32>,
+    /// The sequence number of the next key, which orders keys added in the same millisecond.
     next_seq: u64,
     closed: bool,
     metrics: QueueMetrics,
 }
 
-/// The order in which ready keys come out, smallest first: the time added, put off by the lack of priority.
-///
-/// Because waiting counts the same for all, the order of two keys never changes, and a sorted map is enough.
+/// The order of ready keys, smallest first: the time added minus the priority in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     due_ms: i64,
     seq: u64,
 }
 
-/// A key's turn: what decides it, and what is counted of it.
+/// A ready key's position in the queue, and the time and priority for metrics.
 #[derive(Clone, Copy, Debug)]
-struct Turn {
+struct ReadyKey {
     rank: Rank,
     since: Instant,
     priority: Priority,
 }
 
-impl Turn {
+impl ReadyKey {
     fn new(since: Instant, priority: Priority, seq: u64, epoch: Instant) -> Self {
         let rank = Rank {
             due_ms: due_ms(since, epoch, priority),
@@ -83,8 +103,8 @@ impl Turn {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
-    Ready(Turn),
+enum KeyState {
+    Ready(ReadyKey),
     Waiting {
         at: Instant,
         seq: u64,
@@ -92,19 +112,19 @@ enum Place {
     },
     Processing {
         since: Instant,
-        again: Option<Again>,
+        again: Option<AddRequest>,
     },
 }
 
-/// What was asked for a key while a worker had it.
+/// A request to add a key, now or at a later time.
 #[derive(Clone, Copy, Debug)]
-enum Again {
+enum AddRequest {
     Now(Priority),
     At(Instant, Priority),
 }
 
-impl Again {
-    /// What both ask for: the earlier time and the higher priority.
+impl AddRequest {
+    /// Combines two requests for one key: the earlier time and the higher priority.
     fn merge(self, other: Self) -> Self {
         match (self, other) {
             (Self::At(a, p), Self::At(b, q)) => Self::At(a.min(b), p.max(q)),
@@ -119,7 +139,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
             state: Mutex::new(State {
                 ready: BTreeMap::new(),
                 waiting: BTreeMap::new(),
-                places: HashMap::new(),
+                keys: HashMap::new(),
                 failures: HashMap::new(),
                 next_seq: 0,
                 closed: false,
@@ -131,23 +151,23 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         }
     }
 
-    /// Makes `key` due now.
+    /// Adds `key`, ready now.
     pub(crate) fn add(&self, key: T, priority: Priority) {
-        self.schedule(key, Again::Now(priority));
+        self.schedule(key, AddRequest::Now(priority));
     }
 
-    /// Makes `key` due after `delay`, unless it is due earlier anyway.
+    /// Adds `key`, ready after `delay`, unless it is ready earlier already.
     pub(crate) fn add_after(&self, key: T, delay: Duration, priority: Priority) {
-        let asked = if delay.is_zero() {
-            Again::Now(priority)
+        let request = if delay.is_zero() {
+            AddRequest::Now(priority)
         } else {
             self.lock().metrics.retried();
-            Again::At(Instant::now() + delay, priority)
+            AddRequest::At(Instant::now() + delay, priority)
         };
-        self.schedule(key, asked);
+        self.schedule(key, request);
     }
 
-    /// Counts a failure of `key` and makes it due after the delay that follows from their number.
+    /// Counts a failure of `key` and adds it after the resulting back-off, which is returned.
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
         let delay = {
             let mut state = self.lock();
@@ -160,12 +180,13 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         delay
     }
 
-    /// Forgets the failures of `key`.
+    /// Resets the back-off of `key`.
     pub(crate) fn forget(&self, key: &T) {
         self.lock().failures.remove(key);
     }
 
-    /// The next due key, which is the caller's until [`Workqueue::done`]; `None` once the queue is closed.
+    /// Waits for the next ready key, which the caller processes until [`Workqueue::done`]; `None` once the queue is
+    /// closed.
     pub(crate) async fn next(&self) -> Option<T> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -173,7 +194,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
             let due = {
                 let mut state = self.lock();
                 if state.closed {
-                    // The other workers have to hear of it too.
+                    // Wake the next waiting worker, which does the same.
                     self.changed.notify_one();
                     return None;
                 }
@@ -197,11 +218,11 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         }
     }
 
-    /// Gives `key` back: it may be handed out again, and is if it was added meanwhile.
+    /// Marks `key` as processed; it becomes ready again if it was added meanwhile.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
-        if let Some(Place::Processing { since, again }) = state.places.get(key).copied() {
-            state.places.remove(key);
+        if let Some(KeyState::Processing { since, again }) = state.keys.get(key).copied() {
+            state.keys.remove(key);
             state.metrics.done(since);
             if let Some(again) = again {
                 state.schedule(key.clone(), again, self.epoch);
@@ -211,7 +232,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         }
     }
 
-    /// Hands out nothing more. Keys that are due stay where they are.
+    /// Closes the queue: no more keys are handed out.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();
@@ -230,12 +251,12 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         }
     }
 
-    /// Counts the keys whose time has come while all workers were busy.
+    /// Counts delayed keys that became ready while all workers were busy.
     pub(crate) fn refresh_metrics(&self) {
         self.lock().promote_due(self.epoch, Instant::now());
     }
 
-    /// How many keys are ready for a worker.
+    /// Returns the number of ready keys.
     #[cfg(test)]
     pub(crate) fn depth(&self) -> usize {
         let mut state = self.lock();
@@ -243,72 +264,72 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         state.ready.len()
     }
 
-    fn schedule(&self, key: T, asked: Again) {
+    fn schedule(&self, key: T, request: AddRequest) {
         let mut state = self.lock();
-        // A key whose time has come keeps the place that it has had since then.
+        // First, so that a delayed key that is due is ranked by the time it became due, not by this request.
         state.promote_due(self.epoch, Instant::now());
-        state.schedule(key, asked, self.epoch);
+        state.schedule(key, request, self.epoch);
         drop(state);
         self.changed.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing that can panic runs while the lock is held, so a poisoned state is a whole one.
+        // No code that can panic runs while the lock is held, so a poisoned state is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Clone + Eq + Hash> State<T> {
-    fn schedule(&mut self, key: T, asked: Again, epoch: Instant) {
-        match self.places.get(&key).copied() {
-            Some(Place::Processing { since, again }) => {
-                let again = Some(again.map_or(asked, |before| before.merge(asked)));
-                self.places.insert(key, Place::Processing { since, again });
+    fn schedule(&mut self, key: T, request: AddRequest, epoch: Instant) {
+        match self.keys.get(&key).copied() {
+            Some(KeyState::Processing { since, again }) => {
+                let again = Some(again.map_or(request, |before| before.merge(request)));
+                self.keys.insert(key, KeyState::Processing { since, again });
             }
-            Some(Place::Ready(turn)) => {
-                let (Again::Now(priority) | Again::At(_, priority)) = asked;
-                let better = Turn::new(Instant::now(), priority, turn.rank.seq, epoch);
-                if matches!(asked, Again::Now(_)) && better.rank < turn.rank {
-                    self.ready.remove(&turn.rank);
-                    self.metrics.moved(turn.priority, priority);
+            Some(KeyState::Ready(ready)) => {
+                let (AddRequest::Now(priority) | AddRequest::At(_, priority)) = request;
+                let better = ReadyKey::new(Instant::now(), priority, ready.rank.seq, epoch);
+                if matches!(request, AddRequest::Now(_)) && better.rank < ready.rank {
+                    self.ready.remove(&ready.rank);
+                    self.metrics.moved(ready.priority, priority);
                     self.insert_ready(
                         key,
-                        Turn {
-                            since: turn.since,
+                        ReadyKey {
+                            since: ready.since,
                             ..better
                         },
                     );
                 }
             }
-            Some(Place::Waiting { at, seq, priority }) => {
+            Some(KeyState::Waiting { at, seq, priority }) => {
                 self.waiting.remove(&(at, seq));
-                self.insert(key, Again::At(at, priority).merge(asked), epoch);
+                self.insert(key, AddRequest::At(at, priority).merge(request), epoch);
             }
-            None => self.insert(key, asked, epoch),
+            None => self.insert(key, request, epoch),
         }
     }
 
-    fn insert(&mut self, key: T, asked: Again, epoch: Instant) {
+    fn insert(&mut self, key: T, request: AddRequest, epoch: Instant) {
         let seq = self.next_seq;
         self.next_seq += 1;
-        match asked {
-            Again::Now(priority) => {
+        match request {
+            AddRequest::Now(priority) => {
                 self.metrics.added(priority);
-                self.insert_ready(key, Turn::new(Instant::now(), priority, seq, epoch));
+                self.insert_ready(key, ReadyKey::new(Instant::now(), priority, seq, epoch));
             }
-            Again::At(at, priority) => {
+            AddRequest::At(at, priority) => {
                 self.waiting.insert((at, seq), key.clone());
-                self.places.insert(key, Place::Waiting { at, seq, priority });
+                self.keys.insert(key, KeyState::Waiting { at, seq, priority });
             }
         }
     }
 
-    fn insert_ready(&mut self, key: T, turn: Turn) {
-        self.ready.insert(turn.rank, key.clone());
-        self.places.insert(key, Place::Ready(turn));
+    fn insert_ready(&mut self, key: T, ready: ReadyKey) {
+        self.ready.insert(ready.rank, key.clone());
+        self.keys.insert(key, KeyState::Ready(ready));
     }
 
-    /// Makes the keys ready whose time has come; they have been waiting since then.
+    /// Makes delayed keys that are due ready, ranked by the time they became due.
     fn promote_due(&mut self, epoch: Instant, now: Instant) {
         while let Some(entry) = self.waiting.first_entry() {
             let (at, seq) = *entry.key();
@@ -316,25 +337,25 @@ impl<T: Clone + Eq + Hash> State<T> {
                 break;
             }
             let key = entry.remove();
-            let priority = match self.places.get(&key) {
-                Some(Place::Waiting { priority, .. }) => *priority,
+            let priority = match self.keys.get(&key) {
+                Some(KeyState::Waiting { priority, .. }) => *priority,
                 _ => NORMAL,
             };
             self.metrics.added(priority);
-            self.insert_ready(key, Turn::new(at, priority, seq, epoch));
+            self.insert_ready(key, ReadyKey::new(at, priority, seq, epoch));
         }
     }
 
     fn take(&mut self, now: Instant) -> Option<T> {
         let (_, key) = self.ready.pop_first()?;
-        if let Some(Place::Ready(turn)) = self.places.get(&key) {
-            self.metrics.taken(turn.priority, turn.since, now);
+        if let Some(KeyState::Ready(ready)) = self.keys.get(&key) {
+            self.metrics.taken(ready.priority, ready.since, now);
         }
-        let place = Place::Processing {
+        let state = KeyState::Processing {
             since: now,
             again: None,
         };
-        self.places.insert(key.clone(), place);
+        self.keys.insert(key.clone(), state);
         Some(key)
     }
 }
@@ -344,7 +365,7 @@ fn due_ms(added: Instant, epoch: Instant, priority: Priority) -> i64 {
     added - i64::from(priority) * 1000
 }
 
-/// The delay after `failures` earlier failures.
+/// Returns the delay after `failures` earlier failures.
 fn backoff(failures: u32) -> Duration {
     FIRST_BACKOFF
         .saturating_mul(2u32.saturating_pow(failures))
@@ -365,7 +386,7 @@ mod tests {
         Workqueue::new(Metrics::new().queue("test"))
     }
 
-    /// The next key if one is due now.
+    /// Returns the next key if one is ready now.
     async fn poll(queue: &Workqueue<&'static str>) -> Option<&'static str> {
         tokio::time::timeout(Duration::ZERO, queue.next())
             .await
@@ -392,7 +413,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_added_often_comes_out_once() {
+    async fn a_key_added_repeatedly_comes_out_once() {
         let queue = queue();
         for _ in 0..10 {
             queue.add("a", NORMAL);
@@ -427,7 +448,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_in_work_is_not_handed_out_and_comes_back_once_when_added_meanwhile() {
+    async fn a_key_added_while_processing_comes_out_once_after_done() {
         let queue = queue();
         queue.add("a", NORMAL);
         assert_eq!(poll(&queue).await, Some("a"));
@@ -453,7 +474,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_immediate_add_overtakes_a_delay_also_while_in_work() {
+    async fn an_immediate_add_overrides_a_delay_also_while_processing() {
         let queue = queue();
         queue.add_after("a", Duration::from_secs(5), NORMAL);
         queue.add("a", NORMAL);
@@ -521,7 +542,11 @@ mod tests {
                 let (last_seen, written) = (Arc::clone(&last_seen), Arc::clone(&written));
                 tokio::spawn(async move {
                     while let Some(key) = queue.next().await {
-                        assert_eq!(busy[key].fetch_add(1, SeqCst), 0, "key {key} is in work twice");
+                        assert_eq!(
+                            busy[key].fetch_add(1, SeqCst),
+                            0,
+                            "key {key} is processed twice at a time"
+                        );
                         last_seen[key].store(written[key].load(SeqCst), SeqCst);
                         tokio::task::yield_now().await;
                         busy[key].fetch_sub(1, SeqCst);
@@ -545,7 +570,7 @@ mod tests {
             }
         })
         .await
-        .expect("the last change of each key is seen");
+        .expect("the last change of each key is processed");
         queue.close();
         for worker in workers {
             worker.await.unwrap();

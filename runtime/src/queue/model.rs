@@ -1,4 +1,4 @@
-//! The queue held to a model of it that is too simple to be wrong: a list, searched from end to end.
+//! Compares the queue with a simple model of it, a list searched from end to end, in random sequences of operations.
 
 use proptest::prelude::*;
 use tokio::time::{Duration, Instant, advance};
@@ -8,16 +8,16 @@ use crate::metrics::Metrics;
 
 type Key = u8;
 
-/// What somebody does with a queue.
+/// An operation on a queue.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Add(Key, Priority),
     AddAfter(Key, u64, Priority),
     AddFailed(Key, Priority),
     Forget(Key),
-    /// A worker asks for a key.
+    /// A worker takes a key.
     Take,
-    /// The worker that has had its key for longest gives it back.
+    /// The worker that has been processing its key for longest is done.
     Done,
     Wait(u64),
 }
@@ -38,101 +38,101 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// What is wanted of a key: from when on, and how urgent.
+/// A requested key: the time it is due, and its priority.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Wish {
-    /// In milliseconds since the beginning.
+struct Request {
+    /// In milliseconds since the start.
     at: u64,
     priority: Priority,
-    /// The how-manieth wish it is.
+    /// Sequence number of the request.
     order: u64,
 }
 
-/// When, at the earliest, and how urgently. What was wanted at once is due when the worker is done.
-type Meanwhile = (Option<u64>, Priority);
+/// A request for a key that is being processed: its time, if delayed, and its priority.
+type AgainRequest = (Option<u64>, Priority);
 
-/// What the queue should be.
+/// The expected state of the queue.
 #[derive(Default)]
 struct Model {
     now: u64,
     order: u64,
-    wanted: Vec<(Key, Wish)>,
-    /// Keys that workers have, and what was asked for them meanwhile.
-    taken: Vec<(Key, Option<Meanwhile>)>,
+    requests: Vec<(Key, Request)>,
+    /// Keys being processed, with the request made meanwhile.
+    taken: Vec<(Key, Option<AgainRequest>)>,
     failures: Vec<(Key, u32)>,
 }
 
 impl Model {
-    fn wish(&mut self, key: Key, at: u64, priority: Priority) {
-        let mut wish = Wish {
+    fn add(&mut self, key: Key, at: u64, priority: Priority) {
+        let mut request = Request {
             at,
             priority,
             order: 0,
         };
-        if let Some((_, meanwhile)) = self.taken.iter_mut().find(|(taken, _)| *taken == key) {
+        if let Some((_, again)) = self.taken.iter_mut().find(|(taken, _)| *taken == key) {
             let later = (at > self.now).then_some(at);
-            *meanwhile = Some(match *meanwhile {
+            *again = Some(match *again {
                 None => (later, priority),
-                Some((before, urgent)) => (
+                Some((before, highest)) => (
                     before.zip(later).map(|(before, at)| before.min(at)),
-                    urgent.max(priority),
+                    highest.max(priority),
                 ),
             });
             return;
         }
-        if let Some(place) = self.wanted.iter().position(|(wanted, _)| *wanted == key) {
-            let (_, before) = self.wanted[place];
+        if let Some(index) = self.requests.iter().position(|(other, _)| *other == key) {
+            let (_, before) = self.requests[index];
             if before.at <= self.now {
-                // It is due already: only being more urgent matters, and it keeps its place among equals.
-                if at <= self.now && rank(wish) < rank(before) {
-                    self.wanted[place].1 = Wish {
+                // It is ready already: only a better rank matters, and it keeps its order among equal ranks.
+                if at <= self.now && rank(request) < rank(before) {
+                    self.requests[index].1 = Request {
                         order: before.order,
-                        ..wish
+                        ..request
                     };
                 }
                 return;
             }
-            wish.at = before.at.min(at);
-            wish.priority = before.priority.max(priority);
-            self.wanted.remove(place);
+            request.at = before.at.min(at);
+            request.priority = before.priority.max(priority);
+            self.requests.remove(index);
         }
-        wish.order = self.order;
+        request.order = self.order;
         self.order += 1;
-        self.wanted.push((key, wish));
+        self.requests.push((key, request));
     }
 
-    /// The key that is due and has waited for longest, a second for each point of priority.
+    /// Takes the ready key with the smallest rank.
     fn take(&mut self) -> Option<Key> {
-        let due = self.wanted.iter().filter(|(_, wish)| wish.at <= self.now);
-        let &(key, _) = due.min_by_key(|(_, wish)| (rank(*wish), wish.order))?;
-        self.wanted.retain(|(wanted, _)| *wanted != key);
+        let ready = self.requests.iter().filter(|(_, request)| request.at <= self.now);
+        let &(key, _) = ready.min_by_key(|(_, request)| (rank(*request), request.order))?;
+        self.requests.retain(|(other, _)| *other != key);
         self.taken.push((key, None));
         Some(key)
     }
 
     fn done(&mut self) -> Option<Key> {
-        let (key, meanwhile) = (!self.taken.is_empty()).then(|| self.taken.remove(0))?;
-        if let Some((later, priority)) = meanwhile {
-            self.wish(key, later.unwrap_or(self.now), priority);
+        let (key, again) = (!self.taken.is_empty()).then(|| self.taken.remove(0))?;
+        if let Some((later, priority)) = again {
+            self.add(key, later.unwrap_or(self.now), priority);
         }
         Some(key)
     }
 
-    /// The delay after one more failure.
+    /// Counts a failure and returns the back-off.
     fn failed(&mut self, key: Key) -> Duration {
         let before = self.failures.iter().position(|(failed, _)| *failed == key);
-        let before = before.map_or(0, |place| self.failures.remove(place).1);
+        let before = before.map_or(0, |index| self.failures.remove(index).1);
         self.failures.push((key, before + 1));
         (0..before).fold(backoff(0), |delay, _| (delay * 2).min(LAST_BACKOFF))
     }
 }
 
-/// Smaller comes first.
-fn rank(wish: Wish) -> i64 {
-    i64::try_from(wish.at).unwrap() - i64::from(wish.priority) * 1000
+/// Returns the rank of a request in milliseconds; the smallest comes first.
+fn rank(request: Request) -> i64 {
+    i64::try_from(request.at).unwrap() - i64::from(request.priority) * 1000
 }
 
-/// The next key if one is due now.
+/// Returns the next key if one is ready now.
 async fn poll(queue: &Workqueue<Key>) -> Option<Key> {
     let next = tokio::time::timeout(Duration::ZERO, queue.next()).await;
     next.ok().flatten()
@@ -141,23 +141,23 @@ async fn poll(queue: &Workqueue<Key>) -> Option<Key> {
 async fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let queue = Workqueue::new(Metrics::new().queue("model"));
     let mut model = Model::default();
-    let begun = Instant::now();
+    let start = Instant::now();
     let ms = |delay: Duration| u64::try_from(delay.as_millis()).unwrap();
     for step in steps {
-        model.now = ms(begun.elapsed());
+        model.now = ms(start.elapsed());
         match step {
             Step::Add(key, priority) => {
                 queue.add(key, priority);
-                model.wish(key, model.now, priority);
+                model.add(key, model.now, priority);
             }
             Step::AddAfter(key, delay, priority) => {
                 queue.add_after(key, Duration::from_millis(delay), priority);
-                model.wish(key, model.now + delay, priority);
+                model.add(key, model.now + delay, priority);
             }
             Step::AddFailed(key, priority) => {
                 let (delay, expected) = (queue.add_failed(key, priority), model.failed(key));
                 prop_assert_eq!(delay, expected, "backoff of {}", key);
-                model.wish(key, model.now + ms(delay), priority);
+                model.add(key, model.now + ms(delay), priority);
             }
             Step::Forget(key) => {
                 queue.forget(&key);
@@ -165,8 +165,8 @@ async fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::Take => {
                 let found = poll(&queue).await;
-                // The paused clock moves on while somebody waits for what is not due.
-                model.now = ms(begun.elapsed());
+                // The paused clock advances while `poll` waits for a key that is not ready.
+                model.now = ms(start.elapsed());
                 prop_assert_eq!(found, model.take());
             }
             Step::Done => {
@@ -182,7 +182,7 @@ async fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn whatever_is_done_with_a_queue_it_gives_what_the_model_gives(steps in steps()) {
+    fn the_queue_behaves_like_the_model(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -191,9 +191,9 @@ proptest! {
         runtime.block_on(check(steps))?;
     }
 
-    /// However many fresh keys come, and however low its priority is, a key waits no longer than its priority lets it.
+    /// However many new keys are added, a key waits at most one second per point of lacking priority.
     #[test]
-    fn no_stream_of_urgent_keys_starves_one(priority in -100..0_i32, every_ms in 1..900_u64) {
+    fn a_low_priority_key_is_not_starved(priority in -100..0_i32, every_ms in 1..900_u64) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -201,10 +201,10 @@ proptest! {
             .unwrap();
         let waited = runtime.block_on(async {
             let queue = Workqueue::new(Metrics::new().queue("model"));
-            let begun = Instant::now();
+            let start = Instant::now();
             queue.add(0, priority);
-            for fresh in 1_u32.. {
-                queue.add(fresh, NORMAL);
+            for new in 1_u32.. {
+                queue.add(new, NORMAL);
                 let next = queue.next().await.unwrap();
                 queue.done(&next);
                 if next == 0 {
@@ -212,9 +212,9 @@ proptest! {
                 }
                 advance(Duration::from_millis(every_ms)).await;
             }
-            begun.elapsed()
+            start.elapsed()
         });
-        let most = Duration::from_secs(priority.unsigned_abs().into()) + Duration::from_millis(2 * every_ms);
-        prop_assert!(waited <= most, "{:?} of {:?}", waited, most);
+        let limit = Duration::from_secs(priority.unsigned_abs().into()) + Duration::from_millis(2 * every_ms);
+        prop_assert!(waited <= limit, "{:?} of {:?}", waited, limit);
     }
 }

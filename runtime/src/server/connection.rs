@@ -1,4 +1,4 @@
-//! One connection, from its handshake to its end.
+//! One connection, from TLS handshake to close.
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -19,19 +19,19 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::{Reply, text};
+use super::{Reply, text_reply};
 
-/// Longest wait for a request's head once it has begun, or the connection has. controller-runtime's.
+/// Time to receive the head of a request, from its first byte or the start of the connection; controller-runtime's.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// Longest wait between two requests. controller-runtime's, and no less than what the API server's client waits, which
-/// so never sends a request on a connection that is being closed.
+/// Time between two requests; controller-runtime's. It is not shorter than the idle timeout of the API server's client,
+/// which therefore never sends a request on a connection that is being closed.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the last words of a connection that is given up may take.
+/// Time to close a connection gracefully after a timeout.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Shakes hands and answers requests until the client goes, is too slow, or `stopped` says so.
-pub(super) async fn connect<H, F>(
+/// Serves the requests of a connection until the client closes it, a timeout passes, or `stopped` changes.
+pub(super) async fn serve_connection<H, F>(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
     handler: Arc<H>,
@@ -42,49 +42,49 @@ where
     F: Future<Output = Reply> + Send + 'static,
 {
     let Some(tls) = tls else {
-        return Ok(speak(stream, handler, stopped).await?);
+        return Ok(serve_http1(stream, handler, stopped).await?);
     };
     let handshake = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream));
     let stream = handshake.await.map_err(|_| "TLS handshake timed out")??;
     #[cfg(feature = "http2")]
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        return Ok(speak_http2(stream, handler, stopped).await?);
+        return Ok(serve_http2(stream, handler, stopped).await?);
     }
-    Ok(speak(stream, handler, stopped).await?)
+    Ok(serve_http1(stream, handler, stopped).await?)
 }
 
-/// HTTP/1.1. A head of more than hyper's 400 KiB, or with more than 100 fields, is answered with 431.
-async fn speak<I, H, F>(io: I, handler: Arc<H>, mut stopped: watch::Receiver<()>) -> hyper::Result<()>
+/// Serves HTTP/1.1. hyper answers a request head of more than 400 KiB or 100 headers with 431.
+async fn serve_http1<I, H, F>(io: I, handler: Arc<H>, mut stopped: watch::Receiver<()>) -> hyper::Result<()>
 where
     I: AsyncRead + AsyncWrite + Unpin,
     H: Fn(Request<Incoming>) -> F,
     F: Future<Output = Reply>,
 {
-    let pace = Arc::new(Pace::new(State::Head));
-    let io = Paced {
+    let timer = Arc::new(ClientTimer::new(ClientState::SendingHead));
+    let io = TimedIo {
         io,
-        pace: Arc::clone(&pace),
+        timer: Arc::clone(&timer),
     };
-    let service = service_fn(|request| answer(&*handler, request, &pace));
+    let service = service_fn(|request| answer(&*handler, request, &timer));
     let mut builder = http1::Builder::new();
-    // hyper would count the time between two requests as time for the head of the second.
+    // Disabled: hyper counts the idle time between two requests towards the header timeout of the second.
     builder.timer(TokioTimer::new()).header_read_timeout(None);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
-        // Nothing is ever sent: an error says that the server stops.
+        // The channel carries no values: it closes when the server stops.
         _ = stopped.changed() => {
             connection.as_mut().graceful_shutdown();
             return connection.await;
         }
-        () = pace.overdue() => connection.as_mut().graceful_shutdown(),
+        () = timer.expired() => connection.as_mut().graceful_shutdown(),
     }
     timeout(CLOSE_TIMEOUT, connection).await.unwrap_or(Ok(()))
 }
 
-/// HTTP/2, whose streams that a client opens and resets at once are bounded by hyper and h2.
+/// Serves HTTP/2. hyper and h2 limit streams that a client opens and immediately resets.
 #[cfg(feature = "http2")]
-async fn speak_http2<I, H, F>(io: I, handler: Arc<H>, mut stopped: watch::Receiver<()>) -> hyper::Result<()>
+async fn serve_http2<I, H, F>(io: I, handler: Arc<H>, mut stopped: watch::Receiver<()>) -> hyper::Result<()>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
@@ -93,11 +93,11 @@ where
     use hyper::server::conn::http2;
     use hyper_util::rt::TokioExecutor;
 
-    let pace = Arc::new(Pace::new(State::Idle));
-    let watched = Arc::clone(&pace);
+    let timer = Arc::new(ClientTimer::new(ClientState::Idle));
+    let idle_timer = Arc::clone(&timer);
     let service = service_fn(move |request| {
-        let (handler, pace) = (Arc::clone(&handler), Arc::clone(&pace));
-        async move { answer(&*handler, request, &pace).await }
+        let (handler, timer) = (Arc::clone(&handler), Arc::clone(&timer));
+        async move { answer(&*handler, request, &timer).await }
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new());
@@ -108,7 +108,7 @@ where
             connection.as_mut().graceful_shutdown();
             return connection.await;
         }
-        () = watched.overdue() => connection.as_mut().graceful_shutdown(),
+        () = idle_timer.expired() => connection.as_mut().graceful_shutdown(),
     }
     timeout(CLOSE_TIMEOUT, connection).await.unwrap_or(Ok(()))
 }
@@ -116,60 +116,59 @@ where
 async fn answer<H, F>(
     handler: &H,
     request: Request<Incoming>,
-    pace: &Pace,
+    timer: &ClientTimer,
 ) -> Result<Reply, std::convert::Infallible>
 where
     H: Fn(Request<Incoming>) -> F,
     F: Future<Output = Reply>,
 {
-    let _answering = pace.answering();
+    let _paused = timer.pause();
     let path = request.uri().path().to_owned();
-    // The handler's state is shared with later requests; those of this crate hold no half-made changes over
-    // an await.
+    // Unwind safe: the handlers of this crate leave no shared state inconsistent at an await or a panic.
     let reply = AssertUnwindSafe(async { handler(request).await })
         .catch_unwind()
         .await;
     Ok(reply.unwrap_or_else(|_| {
         tracing::error!(path, "request handler panicked");
-        text(StatusCode::INTERNAL_SERVER_ERROR, "internal server error\n")
+        text_reply(StatusCode::INTERNAL_SERVER_ERROR, "internal server error\n")
     }))
 }
 
-/// What is waited for, while no request is being answered.
+/// The state of a client while no request is being answered.
 #[derive(Clone, Copy)]
-enum State {
-    /// The next request.
+enum ClientState {
+    /// Between two requests.
     Idle,
-    /// The rest of a request's head.
-    Head,
+    /// Sending the head of a request.
+    SendingHead,
 }
 
-impl State {
-    fn limit(self) -> Duration {
+impl ClientState {
+    fn timeout(self) -> Duration {
         match self {
-            State::Idle => IDLE_TIMEOUT,
-            State::Head => HEADER_TIMEOUT,
+            ClientState::Idle => IDLE_TIMEOUT,
+            ClientState::SendingHead => HEADER_TIMEOUT,
         }
     }
 }
 
-/// Whose turn it is on a connection, and since when.
-struct Pace {
-    now: Mutex<Now>,
+/// Measures how long the client of a connection takes, except while requests are being answered.
+struct ClientTimer {
+    progress: Mutex<Progress>,
     changed: Notify,
 }
 
-struct Now {
-    /// Requests that are being answered; the clock stands while there are any.
+struct Progress {
+    /// Number of requests being answered; the timer is paused while there are any.
     answering: usize,
-    state: State,
+    state: ClientState,
     since: Instant,
 }
 
-impl Pace {
-    fn new(state: State) -> Self {
+impl ClientTimer {
+    fn new(state: ClientState) -> Self {
         Self {
-            now: Mutex::new(Now {
+            progress: Mutex::new(Progress {
                 answering: 0,
                 state,
                 since: Instant::now(),
@@ -178,66 +177,66 @@ impl Pace {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Now)) {
-        change(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner));
+    fn update(&self, update: impl FnOnce(&mut Progress)) {
+        update(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_one();
     }
 
-    /// Bytes have come.
-    fn heard(&self) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.answering == 0 && matches!(now.state, State::Idle) {
-            (now.state, now.since) = (State::Head, Instant::now());
+    /// Records that bytes have arrived.
+    fn record_bytes(&self) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if progress.answering == 0 && matches!(progress.state, ClientState::Idle) {
+            (progress.state, progress.since) = (ClientState::SendingHead, Instant::now());
             self.changed.notify_one();
         }
     }
 
-    /// The clock stands until what is returned is dropped.
-    fn answering(&self) -> impl Drop + '_ {
-        self.change(|now| now.answering += 1);
-        Answering(self)
+    /// Pauses the timer until the returned guard is dropped.
+    fn pause(&self) -> impl Drop + '_ {
+        self.update(|progress| progress.answering += 1);
+        PausedTimer(self)
     }
 
-    /// Resolves when the client has taken longer than it may.
-    async fn overdue(&self) {
+    /// Resolves when the timeout of the client's state has passed.
+    async fn expired(&self) {
         loop {
             let deadline = {
-                let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-                (now.answering == 0).then(|| now.since + now.state.limit())
+                let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+                (progress.answering == 0).then(|| progress.since + progress.state.timeout())
             };
             tokio::select! {
                 () = self.changed.notified() => {}
-                () = until(deadline) => return,
+                () = sleep_until_deadline(deadline) => return,
             }
         }
     }
 }
 
-async fn until(deadline: Option<Instant>) {
+async fn sleep_until_deadline(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
 
-struct Answering<'a>(&'a Pace);
+struct PausedTimer<'a>(&'a ClientTimer);
 
-impl Drop for Answering<'_> {
+impl Drop for PausedTimer<'_> {
     fn drop(&mut self) {
-        self.0.change(|now| {
-            now.answering -= 1;
-            (now.state, now.since) = (State::Idle, Instant::now());
+        self.0.update(|progress| {
+            progress.answering -= 1;
+            (progress.state, progress.since) = (ClientState::Idle, Instant::now());
         });
     }
 }
 
-/// A connection whose client's bytes are noticed.
-struct Paced<I> {
+/// A connection that records arriving bytes in its timer.
+struct TimedIo<I> {
     io: I,
-    pace: Arc<Pace>,
+    timer: Arc<ClientTimer>,
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Paced<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for TimedIo<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -246,13 +245,13 @@ impl<I: AsyncRead + Unpin> AsyncRead for Paced<I> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.io).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.pace.heard();
+            self.timer.record_bytes();
         }
         read
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Paced<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for TimedIo<I> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.io).poll_write(cx, bytes)
     }

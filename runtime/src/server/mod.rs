@@ -1,6 +1,4 @@
-//! Small HTTP servers: where to listen, when to stop, and what a slow or broken client may cost.
-//!
-//! What is answered is a function from request to response, given by `probes`, `metrics` and `webhook`.
+//! HTTP servers for `probes`, `metrics` and `webhook`: binding, graceful shutdown, and limits for slow clients.
 
 mod connection;
 
@@ -18,15 +16,15 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-/// What a handler gives back; bodies here are small enough to be whole.
+/// The response of a handler, with a complete body.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// How long requests in flight may take after the server was asked to stop.
+/// Time for requests in flight to finish during shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// After a failed accept, most often for want of file descriptors, some should be given back first.
+/// Pause after a failed accept, mostly for lack of file descriptors, so that some can be closed first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a server cannot listen.
+/// The error of binding a server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BindError {
     #[error(
@@ -41,15 +39,15 @@ pub(crate) enum BindError {
     },
 }
 
-/// A socket that listens already, so that a port in use is an error before anything has started.
+/// A bound server. Binding is separate from serving, so that a port in use is reported before anything starts.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
 }
 
 impl Server {
-    /// Listens on an address as Go writes it: `:8081` is every interface, IPv6 and IPv4, and `0` or nothing
-    /// is no server at all (`None`).
+    /// Binds to an address in Go's format: `:8081` binds to all interfaces, IPv4 and IPv6; `0` or an empty string
+    /// disables the server (`None`).
     pub(crate) async fn bind(address: &str) -> Result<Option<Self>, BindError> {
         if matches!(address, "" | "0") {
             return Ok(None);
@@ -63,15 +61,14 @@ impl Server {
         Ok(Some(Self { listener }))
     }
 
-    /// Where it listens; tells the port when `:0` left the choice to the system.
+    /// Returns the bound address, with the port chosen by the system for `:0`.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers requests until `shutdown` resolves and those in flight are answered. With `tls` it speaks
-    /// HTTPS.
+    /// Serves requests until `shutdown` resolves, then waits for those in flight. With `tls` it serves HTTPS.
     ///
-    /// A panic of `handler` is answered with 500 and logged; it ends neither the server nor the connection.
+    /// A panic of `handler` is answered with status 500 and logged; the server and the connection continue.
     pub(crate) async fn serve<H, F>(
         self,
         tls: Option<TlsAcceptor>,
@@ -90,7 +87,7 @@ impl Server {
                 () = &mut shutdown => break,
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, peer)) => {
-                        let connection = connection::connect(stream, tls.clone(), handler.clone(), stopped.clone());
+                        let connection = connection::serve_connection(stream, tls.clone(), handler.clone(), stopped.clone());
                         connections.spawn(async move {
                             if let Err(error) = connection.await {
                                 tracing::debug!(%peer, %error, "connection failed");
@@ -102,7 +99,7 @@ impl Server {
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
-                // Ended connections are let go as they end, not kept until the server stops.
+                // Removes finished connections from the set.
                 Some(_) = connections.join_next() => {}
             }
         }
@@ -121,8 +118,8 @@ impl Server {
     }
 }
 
-/// A plain-text answer that no browser takes for anything else.
-pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Reply {
+/// Returns a plain-text response, with content sniffing disabled.
+pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
     let headers = reply.headers_mut();
@@ -137,7 +134,7 @@ pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// Host and port; no host means every interface.
+/// Parses an address into host and port; no host means all interfaces.
 fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port = port.parse().ok()?;
@@ -154,7 +151,7 @@ fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
 async fn listen(host: Option<&str>, port: u16) -> io::Result<TcpListener> {
     match host {
         Some(host) => TcpListener::bind((host, port)).await,
-        // `[::]` takes IPv4 too, except on machines that have no IPv6 at all.
+        // `[::]` also accepts IPv4, except on machines without IPv6.
         None => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                 TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await

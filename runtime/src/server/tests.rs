@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// The whole answer to `GET path` on a connection of its own.
+/// Returns the whole response to `GET path` on a new connection.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", address.port())).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
@@ -16,7 +16,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
 }
 
 #[test]
-fn addresses_are_read_as_go_writes_them() {
+fn addresses_in_go_format_are_parsed() {
     let check = |address: &str, expected: Option<(Option<&str>, u16)>| {
         assert_eq!(parse_address(address), expected, "{address}");
     };
@@ -33,14 +33,14 @@ fn addresses_are_read_as_go_writes_them() {
 }
 
 #[tokio::test]
-async fn zero_and_nothing_are_no_server() {
+async fn zero_and_empty_addresses_disable_the_server() {
     for address in ["0", ""] {
         assert!(Server::bind(address).await.unwrap().is_none());
     }
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_had_is_named() {
+async fn an_address_that_cannot_be_bound_is_named() {
     let first = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let taken = first.address().unwrap().to_string();
     let error = Server::bind(&taken).await.unwrap_err().to_string();
@@ -57,7 +57,7 @@ async fn an_address_that_cannot_be_had_is_named() {
 }
 
 #[tokio::test]
-async fn every_interface_answers() {
+async fn all_interfaces_are_bound() {
     let server = Server::bind(":0").await.unwrap().unwrap();
     let address = server.address().unwrap();
     let serving = tokio::spawn(server.serve(None, ok, std::future::pending()));
@@ -66,16 +66,16 @@ async fn every_interface_answers() {
 }
 
 async fn ok(_: Request<Incoming>) -> Reply {
-    text(StatusCode::OK, "ok")
+    text_reply(StatusCode::OK, "ok")
 }
 
 #[tokio::test]
-async fn a_panic_is_answered_with_500_and_the_server_goes_on() {
+async fn a_panic_is_answered_with_500_and_the_server_continues() {
     let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let address = server.address().unwrap();
     let handler = |request: Request<Incoming>| async move {
         assert_ne!(request.uri().path(), "/panic");
-        text(StatusCode::OK, "ok")
+        text_reply(StatusCode::OK, "ok")
     };
     let serving = tokio::spawn(server.serve(None, handler, std::future::pending()));
     assert!(get(address, "/panic").await.starts_with("HTTP/1.1 500 "));
@@ -84,7 +84,7 @@ async fn a_panic_is_answered_with_500_and_the_server_goes_on() {
 }
 
 #[tokio::test]
-async fn a_stopping_server_answers_what_it_has_begun_and_nothing_more() {
+async fn a_stopping_server_finishes_requests_in_flight_and_accepts_no_more() {
     let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let address = server.address().unwrap();
     let (begun, has_begun) = oneshot::channel();
@@ -97,12 +97,12 @@ async fn a_stopping_server_answers_what_it_has_begun_and_nothing_more() {
         let mut may_go_on = may_go_on.clone();
         async move {
             may_go_on.wait_for(|go| *go).await.unwrap();
-            text(StatusCode::OK, "slow")
+            text_reply(StatusCode::OK, "slow")
         }
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve(None, handler, stopped.map(drop)));
-    // An idle connection must not hold the server up.
+    // An idle connection must not delay the shutdown.
     let _idle = TcpStream::connect(address).await.unwrap();
     let request = tokio::spawn(async move { get(address, "/").await });
     has_begun.await.unwrap();
@@ -114,12 +114,12 @@ async fn a_stopping_server_answers_what_it_has_begun_and_nothing_more() {
         }
     })
     .await
-    .expect("a stopping server takes no more connections");
+    .expect("a stopping server accepts no more connections");
     go_on.send(true).unwrap();
     assert!(request.await.unwrap().ends_with("slow"));
     timeout(Duration::from_secs(5), serving)
         .await
-        .expect("the server ends")
+        .expect("the server stops")
         .unwrap();
 }
 
@@ -128,7 +128,7 @@ mod limits {
     use crate::server::connection::{HEADER_TIMEOUT, IDLE_TIMEOUT};
     use tokio::time::Instant;
 
-    /// A client of a server that is given its time by the test: the clock is paused, and moves on when all wait.
+    /// Returns a client of a server that runs on the test's paused clock, which advances when all tasks wait.
     async fn client() -> TcpStream {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
@@ -136,7 +136,7 @@ mod limits {
         TcpStream::connect(address).await.unwrap()
     }
 
-    /// How long the server leaves the connection open from now on.
+    /// Returns the time until the server closes the connection.
     async fn closed_after(stream: &mut TcpStream) -> Duration {
         let started = Instant::now();
         let mut rest = Vec::new();
@@ -144,7 +144,7 @@ mod limits {
         started.elapsed()
     }
 
-    fn about(found: Duration, expected: Duration) {
+    fn assert_about(found: Duration, expected: Duration) {
         let second = Duration::from_secs(1);
         assert!(
             (expected - second..=expected + 2 * second).contains(&found),
@@ -166,40 +166,40 @@ mod limits {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_says_nothing_or_half_a_head_is_let_go_after_32_seconds() {
-        about(closed_after(&mut client().await).await, HEADER_TIMEOUT);
+    async fn a_client_that_sends_nothing_or_half_a_head_is_disconnected_after_32_seconds() {
+        assert_about(closed_after(&mut client().await).await, HEADER_TIMEOUT);
         let mut stream = client().await;
         stream.write_all(b"GET / HTTP/1.1\r\nHo").await.unwrap();
-        about(closed_after(&mut stream).await, HEADER_TIMEOUT);
+        assert_about(closed_after(&mut stream).await, HEADER_TIMEOUT);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_is_kept_for_90_seconds_between_two_requests() {
+    async fn an_idle_connection_is_kept_for_90_seconds() {
         let mut stream = client().await;
         for _ in 0..2 {
             request(&mut stream).await;
             sleep(IDLE_TIMEOUT - Duration::from_secs(5)).await;
         }
         request(&mut stream).await;
-        about(closed_after(&mut stream).await, IDLE_TIMEOUT);
+        assert_about(closed_after(&mut stream).await, IDLE_TIMEOUT);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_head_of_a_later_request_has_32_seconds_too() {
+    async fn the_head_of_a_later_request_has_the_same_timeout() {
         let mut stream = client().await;
         request(&mut stream).await;
         sleep(Duration::from_secs(40)).await;
         stream.write_all(b"GET / HTTP/1.1\r\nHo").await.unwrap();
-        about(closed_after(&mut stream).await, HEADER_TIMEOUT);
+        assert_about(closed_after(&mut stream).await, HEADER_TIMEOUT);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_may_take_longer_than_any_of_these() {
+    async fn a_response_may_take_longer_than_these_timeouts() {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
         let slow = |_| async {
             sleep(Duration::from_secs(300)).await;
-            text(StatusCode::OK, "ok")
+            text_reply(StatusCode::OK, "ok")
         };
         tokio::spawn(server.serve(None, slow, std::future::pending()));
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -207,14 +207,14 @@ mod limits {
     }
 
     #[tokio::test]
-    async fn heads_that_are_too_large_are_answered_with_431() {
+    async fn request_heads_that_are_too_large_are_answered_with_431() {
         for fields in [
             format!("X: {}\r\n", "x".repeat(1024 * 1024)),
             "X: x\r\n".repeat(200),
         ] {
             let mut stream = client().await;
             let head = format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
-            // The server may have closed before it has read it all.
+            // The server may have closed the connection before it has read all of it.
             let _ = stream.write_all(head.as_bytes()).await;
             let mut answer = Vec::new();
             let _ = stream.read_to_end(&mut answer).await;
@@ -237,9 +237,9 @@ mod http2 {
     use crate::tls::Certificates;
     use crate::tls::tests::{certificate, connector_of};
 
-    /// Several requests on one connection, and an orderly end.
+    /// Several requests on one connection, and a graceful shutdown.
     #[tokio::test]
-    async fn requests_over_http2_are_answered_and_the_server_ends_when_asked() {
+    async fn requests_over_http2_are_answered_and_the_server_stops_gracefully() {
         let certificates = Certificates::self_signed().unwrap();
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
@@ -264,9 +264,9 @@ mod http2 {
         stop.send(()).unwrap();
         timeout(Duration::from_secs(5), serving)
             .await
-            .expect("the server ends")
+            .expect("the server stops")
             .unwrap();
         let ended = timeout(Duration::from_secs(5), connection).await;
-        ended.expect("the connection ends").unwrap().unwrap();
+        ended.expect("the connection closes").unwrap().unwrap();
     }
 }

@@ -173,8 +173,8 @@ where
     pub fn new() -> Self {
         let mut converter = Converter::new();
         converter.add::<V>();
-        if let Some(mistake) = converter.mistakes().first() {
-            panic!("{mistake}");
+        if let Some(error) = converter.errors().first() {
+            panic!("{error}");
         }
         Self {
             cases: CASES,

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::error::Error;
 use crate::manager::Manager;
-use crate::shutdown::{self, Stop};
+use crate::shutdown::{Stop, new_shutdown};
 
 /// Starts the manager beside the test, on the test's own runtime.
 ///
@@ -23,7 +23,7 @@ use crate::shutdown::{self, Stop};
 /// # Panics
 /// Outside a tokio runtime.
 pub fn run(manager: Manager) -> Running {
-    let (stop, asked) = shutdown::channel();
+    let (stop, asked) = new_shutdown();
     let ended = tokio::spawn(manager.start_until(asked.requested()));
     Running {
         stop,

@@ -113,7 +113,7 @@ mod tests {
     use http::StatusCode;
 
     use super::*;
-    use crate::server::{Server, text};
+    use crate::server::{Server, text_reply};
 
     #[tokio::test]
     async fn a_server_is_held_to_its_certificate() {
@@ -124,7 +124,7 @@ mod tests {
         let server = Server::bind(":0").await.unwrap().unwrap();
         let address = server.address().unwrap();
         let tls = own.acceptor(None, false).unwrap();
-        let ok = |_| async { text(StatusCode::OK, "ok") };
+        let ok = |_| async { text_reply(StatusCode::OK, "ok") };
         let serving = tokio::spawn(server.serve(Some(tls), ok, std::future::pending()));
         handshake(address, &own).await.unwrap();
         let error = handshake(address, &other).await.unwrap_err();
@@ -139,7 +139,7 @@ mod tests {
     async fn a_server_that_speaks_no_tls_does_not_pass() {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
-        let ok = |_| async { text(StatusCode::OK, "ok") };
+        let ok = |_| async { text_reply(StatusCode::OK, "ok") };
         let serving = tokio::spawn(server.serve(None, ok, std::future::pending()));
         let own = Certificates::self_signed().unwrap();
         let error = handshake(address, &own).await.unwrap_err();

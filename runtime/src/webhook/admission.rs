@@ -1,4 +1,4 @@
-//! AdmissionReviews: requests into typed objects, answers into responses.
+//! AdmissionReviews: decoding of requests into typed objects, encoding of responses.
 
 use std::sync::Arc;
 
@@ -11,29 +11,29 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::denied::Denied;
-use super::routes::{Endpoint, Refused};
+use super::routes::{Endpoint, Rejection};
 use super::{AdmissionRequest, Warnings, patch};
 use crate::object::Object;
 
-/// Fills in an object.
+/// A boxed defaulting function.
 pub(super) type Defaulter<K> =
     Box<dyn Fn(K, Arc<AdmissionRequest>) -> BoxFuture<'static, Result<K, Denied>> + Send + Sync>;
 
-/// Judges an object and what it replaces.
+/// A boxed validating function, called with the new and the old object.
 pub(super) type Validator<K> = Box<
     dyn Fn(Arc<K>, Option<Arc<K>>, Arc<AdmissionRequest>) -> BoxFuture<'static, Result<Warnings, Denied>>
         + Send
         + Sync,
 >;
 
-/// Answers a request about any kind.
+/// A boxed function that handles raw requests.
 pub(crate) type RawHandler =
     Box<dyn Fn(AdmissionRequest) -> BoxFuture<'static, AdmissionResponse> + Send + Sync>;
 
-/// The versions of the review in use; both have the same form.
+/// The supported versions of AdmissionReview, which have the same fields.
 const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-/// A review as it was sent: what is asked, and the objects that it is asked about.
+/// A decoded AdmissionReview, with its objects separated from the request.
 struct Review {
     api_version: String,
     request: Arc<AdmissionRequest>,
@@ -42,8 +42,8 @@ struct Review {
 }
 
 impl Review {
-    fn read(body: &[u8]) -> Result<Self, Refused> {
-        let bad = |reason: String| Refused::new(StatusCode::BAD_REQUEST, reason);
+    fn parse(body: &[u8]) -> Result<Self, Rejection> {
+        let bad = |reason: String| Rejection::new(StatusCode::BAD_REQUEST, reason);
         let mut review: Value =
             serde_json::from_slice(body).map_err(|error| bad(format!("invalid JSON: {error}")))?;
         let api_version = review["apiVersion"].as_str().unwrap_or_default().to_owned();
@@ -72,18 +72,18 @@ impl Review {
         })
     }
 
-    /// The body of the answer.
-    fn answer(&self, answer: Answer) -> Vec<u8> {
+    /// Returns the body of the response.
+    fn respond(&self, decision: Decision) -> Vec<u8> {
         let request = &self.request;
         let mut response = json!({ "uid": request.uid, "allowed": true });
-        match answer {
-            Answer::Allowed(warnings) if warnings.is_empty() => {}
-            Answer::Allowed(warnings) => response["warnings"] = json!(warnings),
-            Answer::Patched(patch) => {
+        match decision {
+            Decision::Allowed(warnings) if warnings.is_empty() => {}
+            Decision::Allowed(warnings) => response["warnings"] = json!(warnings),
+            Decision::Patched(patch) => {
                 response["patchType"] = json!("JSONPatch");
                 response["patch"] = base64::engine::general_purpose::STANDARD.encode(patch).into();
             }
-            Answer::Denied(denied) => {
+            Decision::Denied(denied) => {
                 response["allowed"] = json!(false);
                 let kind = &request.kind;
                 let status = denied.status_of(&kind.group, &kind.kind, self.name());
@@ -99,7 +99,7 @@ impl Review {
         serde_json::to_vec(&review).unwrap_or_default()
     }
 
-    /// The name of the object that is asked about; empty while the API server has not made one up yet.
+    /// Returns the name of the object; empty if the API server has not generated one yet.
     fn name(&self) -> &str {
         let objects = self.object.iter().chain(&self.old_object);
         let mut names = objects.filter_map(|object| object["metadata"]["name"].as_str());
@@ -110,36 +110,36 @@ impl Review {
     }
 }
 
-enum Answer {
+enum Decision {
     Allowed(Warnings),
     Patched(Vec<u8>),
     Denied(Denied),
 }
 
-/// The object as its type, or why it is none.
-fn typed<K: Object>(object: &Value) -> Result<K, Denied> {
+/// Decodes the object, or denies the request with status 400.
+fn decode<K: Object>(object: &Value) -> Result<K, Denied> {
     K::deserialize(object).map_err(|error| {
         let kind = K::kind(&());
         Denied::with_status(400, "BadRequest", format!("failed to decode {kind}: {error}"))
     })
 }
 
-/// Asks a defaulter.
-pub(super) fn defaulting<K: Object + Serialize>(defaulter: Defaulter<K>) -> Endpoint {
+/// Returns an endpoint that calls a defaulting function.
+pub(super) fn defaulting_endpoint<K: Object + Serialize>(defaulter: Defaulter<K>) -> Endpoint {
     let defaulter = Arc::new(defaulter);
     Box::new(move |body| {
         let defaulter = Arc::clone(&defaulter);
         async move {
-            let review = Review::read(&body)?;
+            let review = Review::parse(&body)?;
             let request = Arc::clone(&review.request);
-            let answer = match &review.object {
+            let decision = match &review.object {
                 Some(object) if request.operation != Operation::Delete => {
                     default(&*defaulter, object, &request).await
                 }
-                _ => Ok(Answer::Allowed(Warnings::new())),
+                _ => Ok(Decision::Allowed(Warnings::new())),
             };
-            let answer = answer.unwrap_or_else(Answer::Denied);
-            Ok(review.answer(answer))
+            let decision = decision.unwrap_or_else(Decision::Denied);
+            Ok(review.respond(decision))
         }
         .boxed()
     })
@@ -149,40 +149,39 @@ async fn default<K: Object + Serialize>(
     defaulter: &Defaulter<K>,
     object: &Value,
     request: &Arc<AdmissionRequest>,
-) -> Result<Answer, Denied> {
+) -> Result<Decision, Denied> {
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
-    let before: K = typed(object)?;
-    let written = serde_json::to_value(&before).map_err(failed)?;
-    let after = defaulter(before, Arc::clone(request)).await?;
+    let typed: K = decode(object)?;
+    let before = serde_json::to_value(&typed).map_err(failed)?;
+    let after = defaulter(typed, Arc::clone(request)).await?;
     let after = serde_json::to_value(&after).map_err(failed)?;
-    let defaulted = patch::carry_over(object, &written, &after);
-    Ok(match patch::difference(object, &defaulted) {
-        Some(patch) => Answer::Patched(patch),
-        None => Answer::Allowed(Warnings::new()),
+    let defaulted = patch::carry_over(object, &before, &after);
+    Ok(match patch::json_patch_between(object, &defaulted) {
+        Some(patch) => Decision::Patched(patch),
+        None => Decision::Allowed(Warnings::new()),
     })
 }
 
-/// Asks a validator.
-pub(super) fn validating<K: Object>(validator: Validator<K>) -> Endpoint {
+/// Returns an endpoint that calls a validating function.
+pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoint {
     let validator = Arc::new(validator);
     Box::new(move |body| {
         let validator = Arc::clone(&validator);
         async move {
-            let review = Review::read(&body)?;
+            let review = Review::parse(&body)?;
             let request = Arc::clone(&review.request);
             let (new, old) = match request.operation {
                 Operation::Delete => (&review.old_object, &None),
                 _ => (&review.object, &review.old_object),
             };
-            let answer = match new {
-                // What connects to an object (a shell, a port) is no object of the kind.
+            let result = match new {
+                // The object of a CONNECT request (such as PodExecOptions) is not of this kind.
                 Some(new) if request.operation != Operation::Connect => {
                     validate(&*validator, new, old.as_ref(), &request).await
                 }
                 _ => Ok(Warnings::new()),
             };
-            let answer = answer.map_or_else(Answer::Denied, Answer::Allowed);
-            Ok(review.answer(answer))
+            Ok(review.respond(result.map_or_else(Decision::Denied, Decision::Allowed)))
         }
         .boxed()
     })
@@ -194,22 +193,22 @@ async fn validate<K: Object>(
     old: Option<&Value>,
     request: &Arc<AdmissionRequest>,
 ) -> Result<Warnings, Denied> {
-    let new = Arc::new(typed(new)?);
-    let old = old.map(typed).transpose()?.map(Arc::new);
+    let new = Arc::new(decode(new)?);
+    let old = old.map(decode).transpose()?.map(Arc::new);
     validator(new, old, Arc::clone(request)).await
 }
 
-/// Asks a function that reads requests itself.
-pub(super) fn answering(handler: RawHandler) -> Endpoint {
+/// Returns an endpoint that calls a function with raw requests.
+pub(super) fn raw_endpoint(handler: RawHandler) -> Endpoint {
     let handler = Arc::new(handler);
     Box::new(move |body| {
         let handler = Arc::clone(&handler);
         async move {
-            let review = Review::read(&body)?;
+            let review = Review::parse(&body)?;
             let mut request = Arc::unwrap_or_clone(review.request);
             let (version, uid) = (review.api_version, request.uid.clone());
             let bad = |error: serde_json::Error| {
-                Refused::new(
+                Rejection::new(
                     StatusCode::BAD_REQUEST,
                     format!("failed to decode object: {error}"),
                 )
@@ -226,8 +225,8 @@ pub(super) fn answering(handler: RawHandler) -> Endpoint {
                 .map_err(bad)?;
             let mut response = json!(handler(request).await);
             response["uid"] = json!(uid);
-            let answer = json!({ "apiVersion": version, "kind": "AdmissionReview", "response": response });
-            Ok(serde_json::to_vec(&answer).unwrap_or_default())
+            let review = json!({ "apiVersion": version, "kind": "AdmissionReview", "response": response });
+            Ok(serde_json::to_vec(&review).unwrap_or_default())
         }
         .boxed()
     })

@@ -1,4 +1,4 @@
-//! ConversionReviews: objects from one version of their kind to another, through the hub.
+//! ConversionReviews: conversion of objects from one version of a kind to another, through the hub.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::routes::Refused;
+use super::routes::Rejection;
 use crate::object::Object;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// Turns objects of a spoke into the hub and back.
+/// Converts objects of a spoke to the hub and back.
 struct Spoke<K> {
     to_hub: Box<dyn Fn(Value) -> Result<K, String> + Send + Sync>,
     from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
@@ -22,19 +22,19 @@ struct Spoke<K> {
 /// The hub `K` and its spokes, by API version.
 pub(crate) struct Converter<K> {
     spokes: BTreeMap<String, Spoke<K>>,
-    /// Why it cannot be used.
-    mistakes: Vec<String>,
+    /// Configuration errors.
+    errors: Vec<String>,
 }
 
 impl<K: Object + Serialize> Converter<K> {
     pub(crate) fn new() -> Self {
         let hub = Spoke {
-            to_hub: Box::new(typed::<K>),
-            from_hub: Box::new(|object| written(&object)),
+            to_hub: Box::new(decode::<K>),
+            from_hub: Box::new(|object| encode(&object)),
         };
         Self {
             spokes: BTreeMap::from([(K::api_version(&()).into_owned(), hub)]),
-            mistakes: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -46,7 +46,7 @@ impl<K: Object + Serialize> Converter<K> {
     {
         let version = V::api_version(&()).into_owned();
         if (V::group(&()), V::kind(&())) != (K::group(&()), K::kind(&())) {
-            self.mistakes.push(format!(
+            self.errors.push(format!(
                 "`{}` of `{version}` is not a version of `{}` of `{}`",
                 V::kind(&()),
                 K::kind(&()),
@@ -54,34 +54,34 @@ impl<K: Object + Serialize> Converter<K> {
             ));
         }
         let spoke = Spoke {
-            to_hub: Box::new(|object| K::try_from(typed::<V>(object)?).map_err(|error| error.to_string())),
-            from_hub: Box::new(|hub| written(&V::try_from(hub).map_err(|error| error.to_string())?)),
+            to_hub: Box::new(|object| K::try_from(decode::<V>(object)?).map_err(|error| error.to_string())),
+            from_hub: Box::new(|hub| encode(&V::try_from(hub).map_err(|error| error.to_string())?)),
         };
         if self.spokes.insert(version.clone(), spoke).is_some() && TypeId::of::<V>() != TypeId::of::<K>() {
-            self.mistakes
+            self.errors
                 .push(format!("`{}` of `{version}` is added twice", V::kind(&())));
         }
     }
 }
 
-fn typed<V: Object>(object: Value) -> Result<V, String> {
+fn decode<V: Object>(object: Value) -> Result<V, String> {
     serde_json::from_value(object).map_err(|error| error.to_string())
 }
 
-fn written<V: Object + Serialize>(object: &V) -> Result<Value, String> {
+fn encode<V: Object + Serialize>(object: &V) -> Result<Value, String> {
     let mut object = serde_json::to_value(object).map_err(|error| error.to_string())?;
     object["apiVersion"] = V::api_version(&()).into();
     object["kind"] = V::kind(&()).into();
     Ok(object)
 }
 
-/// A converter whose kind is not known any more.
+/// A converter with its kind erased.
 pub(crate) trait AnyConverter: Send + Sync {
-    /// Group and kind.
+    /// Returns group and kind.
     fn kind(&self) -> (String, String);
-    /// The name of the CRD.
-    fn crd(&self) -> String;
-    fn mistakes(&self) -> &[String];
+    /// Returns the name of the CRD.
+    fn crd_name(&self) -> String;
+    fn errors(&self) -> &[String];
     fn convert(&self, object: &Value, to: &str) -> Result<Value, String>;
 }
 
@@ -90,12 +90,12 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
         (K::group(&()).into_owned(), K::kind(&()).into_owned())
     }
 
-    fn crd(&self) -> String {
+    fn crd_name(&self) -> String {
         format!("{}.{}", K::plural(&()), K::group(&()))
     }
 
-    fn mistakes(&self) -> &[String] {
-        &self.mistakes
+    fn errors(&self) -> &[String] {
+        &self.errors
     }
 
     fn convert(&self, object: &Value, to: &str) -> Result<Value, String> {
@@ -120,22 +120,23 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
     }
 }
 
-/// The API server refuses a conversion that changes anything in metadata but labels and annotations.
+/// Restores the metadata of the original object, except for labels and annotations. The API server rejects a conversion
+/// that changes other metadata.
 fn keep_metadata(object: &Value, converted: &mut Value) {
     let mut metadata = object["metadata"].clone();
-    let made = converted["metadata"].take();
-    let carried = !made["uid"].is_null() && made["uid"] == metadata["uid"];
+    let returned = converted["metadata"].take();
+    let is_copied = !returned["uid"].is_null() && returned["uid"] == metadata["uid"];
     for key in ["labels", "annotations"] {
-        match (&made[key], carried) {
+        match (&returned[key], is_copied) {
             (Value::Null, false) => {}
             (Value::Null, true) => {
                 if let Some(metadata) = metadata.as_object_mut() {
                     metadata.remove(key);
                 }
             }
-            (made, true) => metadata[key] = made.clone(),
-            (made, false) => {
-                for (name, value) in made.as_object().into_iter().flatten() {
+            (returned, true) => metadata[key] = returned.clone(),
+            (returned, false) => {
+                for (name, value) in returned.as_object().into_iter().flatten() {
                     metadata[key][name] = value.clone();
                 }
             }
@@ -144,13 +145,13 @@ fn keep_metadata(object: &Value, converted: &mut Value) {
     converted["metadata"] = metadata;
 }
 
-/// Answers a review with the converter of each object's kind. One object that cannot be converted fails them all, as
-/// the API server wants it.
-pub(super) fn review(
+/// Answers a review with the converter of each object's kind. If one object cannot be converted, the whole review fails,
+/// as the API server expects.
+pub(super) fn answer_review(
     body: &[u8],
     converters: &BTreeMap<(String, String), Box<dyn AnyConverter>>,
-) -> Result<Vec<u8>, Refused> {
-    let bad = |reason: String| Refused::new(StatusCode::BAD_REQUEST, reason);
+) -> Result<Vec<u8>, Rejection> {
+    let bad = |reason: String| Rejection::new(StatusCode::BAD_REQUEST, reason);
     let review: Value =
         serde_json::from_slice(body).map_err(|error| bad(format!("invalid JSON: {error}")))?;
     if review["kind"] != "ConversionReview" || review["apiVersion"] != API_VERSION {

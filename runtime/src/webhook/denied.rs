@@ -1,4 +1,4 @@
-//! Why an object is refused, as the API server passes it on to the client.
+//! The denial of an admission request, as the API server returns it to the client.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use kube::core::response::{StatusCause, StatusDetails};
 use super::Warnings;
 use crate::error::Error;
 
-/// A refusal: what the client is told, with an HTTP status and, for fields, their paths.
+/// The denial of an admission request: a message, an HTTP status and the paths of invalid fields.
 ///
 /// ```
 /// use rbuilder::Denied;
 ///
 /// let one = Denied::invalid("spec.size", "must be odd");
-/// let several = one.and("spec.schedule", "is not a cron expression: five fields are wanted");
+/// let several = one.and("spec.schedule", "must be a cron expression of five fields");
 /// assert_eq!(
 ///     several.to_string(),
-///     "spec.size: must be odd; spec.schedule: is not a cron expression: five fields are wanted"
+///     "spec.size: must be odd; spec.schedule: must be a cron expression of five fields"
 /// );
 /// let rule: Denied = "the cluster is frozen until Monday".into();
 /// ```
@@ -28,18 +28,17 @@ pub struct Denied {
 }
 
 impl Denied {
-    /// The object cannot be as it is, because of this field: status 422, reason `Invalid`, as for built-in kinds.
+    /// Denies the request because of an invalid field: status 422, reason `Invalid`, as for built-in kinds.
     ///
-    /// `field` is a path such as `spec.ports[0].name`; the message goes on from it. The answer to the API server names
-    /// the object as well, in the form of its own errors: `CronJob.batch.example.com "nightly" is invalid: spec.schedule:
-    /// is not a cron expression`.
+    /// `field` is a path such as `spec.ports[0].name`. The response also names the object, in the format of the API
+    /// server's own errors: `CronJob.batch.example.com "nightly" is invalid: spec.schedule: must be a cron expression`.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         let mut status = Status::failure("", "Invalid");
         status.code = 422;
         Self::of(Box::new(status)).and(field, message)
     }
 
-    /// One more field that is wrong.
+    /// Adds another invalid field.
     #[must_use]
     pub fn and(mut self, field: impl Into<String>, message: impl Into<String>) -> Self {
         let (field, message) = (field.into(), message.into());
@@ -63,20 +62,20 @@ impl Denied {
         self
     }
 
-    /// Refuses the object because of all these fields, or lets it pass when there are none; as
-    /// [`invalid`](Self::invalid), for a validator that looks at several things.
+    /// Denies the request because of all these fields, or allows it when there are none; [`invalid`](Self::invalid) for a
+    /// validator that checks several fields.
     ///
     /// ```
     /// # use rbuilder::Denied;
     /// fn check(size: i32, name: &str) -> Result<(), Denied> {
-    ///     let mut wrong = Vec::new();
+    ///     let mut errors = Vec::new();
     ///     if size % 2 == 0 {
-    ///         wrong.push(("spec.size", "must be odd"));
+    ///         errors.push(("spec.size", "must be odd"));
     ///     }
     ///     if name.len() > 52 {
-    ///         wrong.push(("metadata.name", "must be no more than 52 characters"));
+    ///         errors.push(("metadata.name", "must be no more than 52 characters"));
     ///     }
-    ///     Denied::if_any(wrong)
+    ///     Denied::if_any(errors)
     /// }
     ///
     /// assert!(check(3, "web").is_ok());
@@ -84,44 +83,43 @@ impl Denied {
     /// ```
     ///
     /// # Errors
-    /// When there is a field.
-    pub fn if_any<F, M>(wrong: impl IntoIterator<Item = (F, M)>) -> Result<(), Self>
+    /// When `errors` is not empty.
+    pub fn if_any<F, M>(errors: impl IntoIterator<Item = (F, M)>) -> Result<(), Self>
     where
         F: Into<String>,
         M: Into<String>,
     {
-        let mut wrong = wrong.into_iter();
-        let Some((field, message)) = wrong.next() else {
+        let mut errors = errors.into_iter();
+        let Some((field, message)) = errors.next() else {
             return Ok(());
         };
         let first = Self::invalid(field, message);
-        Err(wrong.fold(first, |denied, (field, message)| denied.and(field, message)))
+        Err(errors.fold(first, |denied, (field, message)| denied.and(field, message)))
     }
 
-    /// Nobody, or not this user, may do that: status 403, reason `Forbidden`. Texts and errors become this.
+    /// Denies the request as forbidden: status 403, reason `Forbidden`. Strings and most errors convert into this.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::with_status(403, "Forbidden", message)
     }
 
-    /// Any other refusal; the status is 400 or more, the reason one CamelCase word.
+    /// Denies the request with another status. `code` must be 400 or more; `reason` is one CamelCase word.
     pub fn with_status(code: u16, reason: &str, message: impl Into<String>) -> Self {
         let mut status = Status::failure(&message.into(), reason);
         status.code = code;
         Self::of(Box::new(status))
     }
 
-    /// A remark beside the refusal, which the client is shown as those on what is allowed; under 120 characters.
+    /// Adds a warning, which is returned to the client with the denial; keep it under 120 characters.
     #[must_use]
-    pub fn warning(mut self, remark: impl Into<String>) -> Self {
-        self.warnings.push(remark.into());
+    pub fn warning(mut self, warning: impl Into<String>) -> Self {
+        self.warnings.push(warning.into());
         self
     }
 
-    /// The status for a request about an object of this group, kind and name.
+    /// Returns the status for a request about an object of this group, kind and name.
     ///
-    /// Clients such as kubectl take the subject of an invalid object from the details of the status, and say no more
-    /// than "The request is invalid" without it. A status that has its subject, because it comes from the API server,
-    /// keeps it.
+    /// Clients such as kubectl take the kind and name of an invalid object from the details of the status, and print only
+    /// "The request is invalid" without them. A status from the API server, which has them already, keeps its own.
     pub(super) fn status_of(&self, group: &str, kind: &str, name: &str) -> Status {
         let mut status = self.status();
         let Some(details) = status.details.as_mut().filter(|_| status.reason == "Invalid") else {
@@ -138,7 +136,7 @@ impl Denied {
         };
         status.message = format!(
             "{subject} {name:?} is invalid: {}",
-            errors(details, &status.message)
+            format_causes(details, &status.message)
         );
         status
     }
@@ -159,8 +157,8 @@ impl Denied {
     }
 }
 
-/// The fields that are wrong, as the API server lists them.
-fn errors(details: &StatusDetails, otherwise: &str) -> String {
+/// Returns the invalid fields in the format of the API server.
+fn format_causes(details: &StatusDetails, otherwise: &str) -> String {
     let errors: Vec<String> = details
         .causes
         .iter()
@@ -193,7 +191,7 @@ impl From<String> for Denied {
     }
 }
 
-/// What the API server answered goes on to the client with its status.
+/// An error response of the API server is returned to the client with its status.
 impl From<kube::Error> for Denied {
     fn from(error: kube::Error) -> Self {
         match error {
@@ -222,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_keep_what_they_say() {
+    fn errors_keep_their_status_and_message() {
         let check = |denied: Denied, code: u16, reason: &str, message: &str| {
             let status = denied.status();
             assert_eq!(
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn several_fields_are_one_refusal() {
+    fn several_fields_make_one_denial() {
         assert_eq!(Denied::if_any(Vec::<(&str, &str)>::new()), Ok(()));
         let both = Denied::if_any([("spec.a", "is odd"), ("spec.b", "is even")]);
         let expected = Denied::invalid("spec.a", "is odd").and("spec.b", "is even");
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_object_is_named_as_the_api_server_names_it() {
+    fn an_invalid_object_is_named_in_the_format_of_the_api_server() {
         let check = |denied: Denied, group: &str, expected: [&str; 4]| {
             let status = denied.status_of(group, "Cup", "mine");
             let details = status.details.as_ref();
@@ -305,7 +303,7 @@ mod tests {
             group,
             ["the cluster is frozen", "", "", ""],
         );
-        // What the API server said of another object stays as it is.
+        // A status of the API server about another object is unchanged.
         let mut other = Denied::invalid("spec.c", "is gone");
         let details = other.status.details.as_mut().unwrap();
         (details.kind, details.name) = ("Pod".into(), "other".into());

@@ -1,11 +1,14 @@
-//! What a typed function changed, carried over to the object as the API server has it.
+//! Applying the changes of a typed defaulting function to the object that the API server sent.
 //!
-//! The type may know fewer fields than the object has, and may write fields that the object leaves out. So what counts
-//! is the difference between the typed object before and after, not the difference to what was sent.
+//! The type may lack fields of the object, and may serialize fields that the object omits. For example, the object
+//! `{"size": 1, "new": true}` decodes into a type without `new` but with a field `on` that defaults to `false`, and a
+//! defaulter sets `size` to 2. Comparing the result, `{"size": 2, "on": false}`, with the object sent would remove `new`
+//! and add `on`. So the typed object is serialized before and after the function, `{"size": 1, "on": false}` and
+//! `{"size": 2, "on": false}`, and only the difference between the two is applied.
 
 use serde_json::{Map, Value};
 
-/// `object` with what changed from `before` to `after`.
+/// Returns `object` with the changes from `before` to `after` applied.
 pub(super) fn carry_over(object: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return object.clone();
@@ -49,8 +52,8 @@ fn carry_over_map(
     carried
 }
 
-/// The JSON patch (RFC 6902) from one object to another; nothing when they are alike.
-pub(super) fn difference(from: &Value, to: &Value) -> Option<Vec<u8>> {
+/// Returns the JSON patch (RFC 6902) from one object to another; `None` if they are equal.
+pub(super) fn json_patch_between(from: &Value, to: &Value) -> Option<Vec<u8>> {
     let patch = json_patch::diff(from, to);
     // Serializing paths and JSON values cannot fail.
     (!patch.0.is_empty()).then(|| serde_json::to_vec(&patch).unwrap_or_default())
@@ -64,7 +67,7 @@ mod tests {
     fn check(object: Value, before: Value, after: Value, expected: Value) {
         assert_eq!(carry_over(&object, &before, &after), expected);
         let mut patched = object.clone();
-        if let Some(patch) = difference(&object, &expected) {
+        if let Some(patch) = json_patch_between(&object, &expected) {
             let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
             json_patch::patch(&mut patched, &patch).unwrap();
         }
@@ -72,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_type_does_not_know_stays() {
+    fn fields_unknown_to_the_type_are_kept() {
         check(
             json!({"spec": {"size": 1, "unknown": {"a": [1]}}, "extra": true}),
             json!({"spec": {"size": 1}}),
@@ -82,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_type_writes_by_itself_is_no_change() {
+    fn fields_that_the_type_always_serializes_are_no_change() {
         let sent = json!({"spec": {}});
         check(
             sent.clone(),
@@ -90,7 +93,7 @@ mod tests {
             json!({"spec": {"on": false}}),
             sent.clone(),
         );
-        assert_eq!(difference(&sent, &sent), None);
+        assert_eq!(json_patch_between(&sent, &sent), None);
         check(
             sent,
             json!({"spec": {"on": false}}),
@@ -100,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_away_goes() {
+    fn removed_fields_are_removed() {
         check(
             json!({"a": 1, "b": 2, "c": 3}),
             json!({"a": 1, "b": 2}),
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_lists_keep_what_is_not_known() {
+    fn list_items_keep_unknown_fields() {
         check(
             json!([{"name": "a", "new": 1}, {"name": "b", "new": 2}]),
             json!([{"name": "a"}, {"name": "b"}]),
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn another_type_of_value_replaces() {
+    fn a_value_of_another_type_is_replaced() {
         check(
             json!({"a": {"b": 1}}),
             json!({"a": {"b": 1}}),

@@ -1,4 +1,4 @@
-//! Requests by path to what answers them, and what any of them may cost.
+//! Dispatch of webhook requests by path, with limits on their size and duration.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -18,36 +18,36 @@ use super::conversion::{self, AnyConverter, Converter};
 use super::managed::Targets;
 use crate::metrics::{Metrics, WebhookMetrics};
 use crate::object::Object;
-use crate::server::{Reply, text};
+use crate::server::{Reply, text_reply};
 
-/// The largest review that is read. The API server takes objects of up to 3 MiB; an update brings two of them.
-/// controller-runtime's.
+/// The largest review accepted, as in controller-runtime. The API server accepts objects of up to 3 MiB, and an update
+/// contains two of them.
 const MAX_BODY: usize = 7 * 1024 * 1024;
 
-/// How long the body of a review may take to arrive; the API server waits no longer for the whole answer.
+/// Time for the body of a review to arrive; the API server waits no longer than this for the whole response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const CONVERT: &str = "/convert";
 
-/// Turns a review into its answer.
-pub(super) type Endpoint = Box<dyn Fn(Bytes) -> BoxFuture<'static, Result<Vec<u8>, Refused>> + Send + Sync>;
+/// Handles a review and returns the response body.
+pub(super) type Endpoint = Box<dyn Fn(Bytes) -> BoxFuture<'static, Result<Vec<u8>, Rejection>> + Send + Sync>;
 
-/// Why a request gets no review in answer.
+/// An HTTP error response, for a request that is not a valid review.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct Rejection {
     status: StatusCode,
     reason: String,
 }
 
-impl Refused {
+impl Rejection {
     pub(super) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
         let reason = reason.into();
         Self { status, reason }
     }
 }
 
-/// The path of a kind's webhook, as controller-runtime makes it: `/mutate-batch-example-com-v1-cronjob`.
-pub(super) fn path<K: Object>(verb: &str) -> String {
+/// Returns the path of a kind's webhook as in controller-runtime, such as `/mutate-batch-example-com-v1-cronjob`.
+pub(super) fn default_path<K: Object>(verb: &str) -> String {
     let group = K::group(&()).replace('.', "-");
     format!(
         "/{verb}-{group}-{}-{}",
@@ -56,23 +56,25 @@ pub(super) fn path<K: Object>(verb: &str) -> String {
     )
 }
 
-/// What is served, by path.
+/// The webhooks of a manager.
 #[derive(Default)]
 pub(crate) struct Routes {
+    /// Admission webhooks by path.
     endpoints: BTreeMap<String, Endpoint>,
+    /// Conversions by group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
-    mistakes: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl Routes {
     pub(super) fn add(&mut self, path: String, endpoint: Endpoint) {
         if !path.starts_with('/') || path == CONVERT {
-            self.mistakes.push(format!(
+            self.errors.push(format!(
                 "invalid webhook path `{path}`: expected a path that starts with `/` and is not `{CONVERT}`"
             ));
         }
         if self.endpoints.insert(path.clone(), endpoint).is_some() {
-            self.mistakes.push(format!(
+            self.errors.push(format!(
                 "two webhooks use the path `{path}`; set another path for one of them"
             ));
         }
@@ -80,10 +82,10 @@ impl Routes {
 
     pub(super) fn add_converter<K: Object + Serialize>(&mut self, converter: Converter<K>) {
         let kind = converter.kind();
-        self.mistakes.extend_from_slice(converter.mistakes());
+        self.errors.extend_from_slice(converter.errors());
         let named = format!("{}.{}", kind.1, kind.0);
         if self.converters.insert(kind, Box::new(converter)).is_some() {
-            self.mistakes.push(format!(
+            self.errors.push(format!(
                 "`{named}` has two conversion hubs; add all spokes to one hub"
             ));
         }
@@ -93,39 +95,38 @@ impl Routes {
         self.endpoints.is_empty() && self.converters.is_empty()
     }
 
-    /// Whether objects are converted: the API server may have to ask before the caches can fill.
-    pub(crate) fn converts(&self) -> bool {
+    /// Returns `true` if there are conversion webhooks.
+    pub(crate) fn has_conversions(&self) -> bool {
         !self.converters.is_empty()
     }
 
-    /// What sends the API server here.
-    pub(super) fn targets(&self) -> Targets {
+    /// Returns the objects into which the CA bundle must be injected.
+    pub(super) fn injection_targets(&self) -> Targets {
         Targets {
             admission: !self.endpoints.is_empty(),
             crds: self
                 .converters
                 .values()
-                .map(|converter| converter.crd())
+                .map(|converter| converter.crd_name())
                 .collect(),
         }
     }
 
-    /// Why these cannot be served; the first reason is enough.
-    pub(crate) fn mistake(&self) -> Option<&str> {
-        self.mistakes.first().map(String::as_str)
+    /// Returns the first configuration error.
+    pub(crate) fn first_error(&self) -> Option<&str> {
+        self.errors.first().map(String::as_str)
     }
 
-    /// What answers requests, and counts them.
+    /// Returns the request handler, which also counts the requests.
     pub(crate) fn into_handler(
         self,
         metrics: &Metrics,
     ) -> impl Fn(Request<Incoming>) -> BoxFuture<'static, Reply> + Send + Sync + 'static {
-        let counted = |path: &str| metrics.webhook(path);
         let mut routes: BTreeMap<String, Route> = self
             .endpoints
             .into_iter()
             .map(|(path, endpoint)| {
-                let metrics = counted(&path);
+                let metrics = metrics.webhook(&path);
                 (path, Route { endpoint, metrics })
             })
             .collect();
@@ -133,9 +134,9 @@ impl Routes {
             let converters = Arc::new(self.converters);
             let endpoint: Endpoint = Box::new(move |body| {
                 let converters = Arc::clone(&converters);
-                async move { conversion::review(&body, &converters) }.boxed()
+                async move { conversion::answer_review(&body, &converters) }.boxed()
             });
-            let metrics = counted(CONVERT);
+            let metrics = metrics.webhook(CONVERT);
             routes.insert(CONVERT.to_owned(), Route { endpoint, metrics });
         }
         let routes = Arc::new(routes);
@@ -144,7 +145,7 @@ impl Routes {
             async move {
                 match routes.get(request.uri().path()) {
                     Some(route) => route.answer(request).await,
-                    None => text(StatusCode::NOT_FOUND, "404 page not found\n"),
+                    None => text_reply(StatusCode::NOT_FOUND, "404 page not found\n"),
                 }
             }
             .boxed()
@@ -162,25 +163,25 @@ impl Route {
         let _in_flight = self.metrics.in_flight();
         let started = Instant::now();
         let path = request.uri().path().to_owned();
-        let answered = AssertUnwindSafe(async { (self.endpoint)(body(request).await?).await })
+        let result = AssertUnwindSafe(async { (self.endpoint)(read_body(request).await?).await })
             .catch_unwind()
             .await;
-        let answered = answered.unwrap_or_else(|_| {
+        let result = result.unwrap_or_else(|_| {
             self.metrics.panicked(path == CONVERT);
             tracing::error!(path, "webhook panicked");
             let reason = "webhook panicked\n";
-            Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, reason))
+            Err(Rejection::new(StatusCode::INTERNAL_SERVER_ERROR, reason))
         });
-        let reply = match answered {
+        let reply = match result {
             Ok(review) => {
-                let mut reply = text(StatusCode::OK, review);
+                let mut reply = text_reply(StatusCode::OK, review);
                 let json = HeaderValue::from_static("application/json");
                 reply.headers_mut().insert(CONTENT_TYPE, json);
                 reply
             }
-            Err(Refused { status, reason }) => {
+            Err(Rejection { status, reason }) => {
                 tracing::warn!(path, %status, reason = reason.trim_end(), "rejected webhook request");
-                text(status, reason)
+                text_reply(status, reason)
             }
         };
         self.metrics.answered(reply.status(), started.elapsed());
@@ -188,10 +189,10 @@ impl Route {
     }
 }
 
-/// The body of a request for a review.
-async fn body(request: Request<Incoming>) -> Result<Bytes, Refused> {
+/// Reads the body of a review, checking method, content type and size.
+async fn read_body(request: Request<Incoming>) -> Result<Bytes, Rejection> {
     if request.method() != Method::POST {
-        return Err(Refused::new(
+        return Err(Rejection::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "expected method POST\n",
         ));
@@ -201,7 +202,7 @@ async fn body(request: Request<Incoming>) -> Result<Bytes, Refused> {
         content_type.split(';').next().map(str::trim) == Some("application/json")
     });
     if !json {
-        return Err(Refused::new(
+        return Err(Rejection::new(
             StatusCode::BAD_REQUEST,
             "expected content type application/json\n",
         ));
@@ -209,16 +210,16 @@ async fn body(request: Request<Incoming>) -> Result<Bytes, Refused> {
     let body = Limited::new(request.into_body(), MAX_BODY).collect();
     let body = timeout(BODY_TIMEOUT, body).await.map_err(|_| {
         let reason = format!("request body not received within {BODY_TIMEOUT:?}\n");
-        Refused::new(StatusCode::REQUEST_TIMEOUT, reason)
+        Rejection::new(StatusCode::REQUEST_TIMEOUT, reason)
     })?;
     let body = body.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            Refused::new(
+            Rejection::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 format!("request body is larger than {MAX_BODY} bytes\n"),
             )
         } else {
-            Refused::new(
+            Rejection::new(
                 StatusCode::BAD_REQUEST,
                 format!("failed to read request body: {error}\n"),
             )
@@ -226,7 +227,7 @@ async fn body(request: Request<Incoming>) -> Result<Bytes, Refused> {
     })?;
     let body = body.to_bytes();
     if body.is_empty() {
-        return Err(Refused::new(StatusCode::BAD_REQUEST, "request body is empty\n"));
+        return Err(Rejection::new(StatusCode::BAD_REQUEST, "request body is empty\n"));
     }
     Ok(body)
 }

@@ -9,14 +9,14 @@ use super::*;
 use crate::metrics::Metrics;
 use crate::server::Server;
 
-/// What answers, and what was counted.
+/// A served webhook and its metrics.
 struct Served {
     address: SocketAddr,
     metrics: Metrics,
 }
 
 async fn serve(routes: Routes) -> Served {
-    assert_eq!(routes.mistake(), None);
+    assert_eq!(routes.first_error(), None);
     let metrics = Metrics::new();
     let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let address = server.address().unwrap();
@@ -27,12 +27,12 @@ async fn serve(routes: Routes) -> Served {
 
 async fn webhook<K: Object + Serialize>(webhook: Webhook<K>) -> Served {
     let mut routes = Routes::default();
-    webhook.route(&mut routes);
+    webhook.add_to(&mut routes);
     serve(routes).await
 }
 
 impl Served {
-    /// Status and body of the answer to a request.
+    /// Returns status and body of the response to a request.
     async fn send(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = format!(
@@ -40,7 +40,7 @@ impl Served {
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // A server that refuses the rest of a body may close before it has read it.
+        // A server that rejects a large body may close the connection before it has read all of it.
         let _ = stream.write_all(body).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -54,7 +54,7 @@ impl Served {
         self.send(&head, body.to_string().as_bytes()).await
     }
 
-    /// The response to a review.
+    /// Returns the `response` of a review.
     async fn ask(&self, path: &str, request: Value) -> Value {
         let (status, body) = self.post(path, &review(request)).await;
         assert_eq!(status, 200, "{body}");
@@ -107,7 +107,7 @@ fn patched(object: &Value, response: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_default_is_a_patch_that_keeps_what_the_type_does_not_know() {
+async fn defaults_are_a_patch_that_keeps_fields_unknown_to_the_type() {
     let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
     let object = map(json!({ "a": "b" }));
     let response = served
@@ -133,7 +133,7 @@ async fn an_unchanged_object_and_a_deleted_one_need_no_patch() {
 }
 
 #[tokio::test]
-async fn defaulters_may_wait_and_refuse() {
+async fn defaulters_may_be_async_and_deny() {
     async fn later(mut map: ConfigMap, request: Arc<AdmissionRequest>) -> Result<ConfigMap, String> {
         tokio::task::yield_now().await;
         if request.dry_run {
@@ -181,7 +181,7 @@ fn validate(
 }
 
 #[tokio::test]
-async fn a_validator_allows_warns_and_refuses() {
+async fn a_validator_allows_warns_and_denies() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let check = async |request: Value, expected: Value| {
         assert_eq!(served.ask(VALIDATE, request).await, expected);
@@ -241,9 +241,9 @@ async fn a_validator_allows_warns_and_refuses() {
     );
 }
 
-/// What the API server answered to the validator goes on to the client, with its code; remarks do too.
+/// An API error is returned to the client with its status, and so are warnings.
 #[tokio::test]
-async fn a_refusal_keeps_its_status_and_its_remarks() {
+async fn a_denial_keeps_its_status_and_warnings() {
     async fn ask(
         _: Arc<ConfigMap>,
         _: Option<Arc<ConfigMap>>,
@@ -271,7 +271,7 @@ async fn a_refusal_keeps_its_status_and_its_remarks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_is_given_up_after_30_seconds() {
+async fn a_body_that_does_not_arrive_times_out_after_30_seconds() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let mut stream = TcpStream::connect(served.address).await.unwrap();
     let head = format!(
@@ -287,7 +287,7 @@ async fn a_body_that_does_not_come_is_given_up_after_30_seconds() {
 }
 
 #[tokio::test]
-async fn an_object_of_another_form_is_refused_and_the_field_is_named() {
+async fn an_object_that_cannot_be_decoded_is_denied_with_the_field() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let object = json!({ "metadata": { "name": "a" }, "data": { "text": 1 } });
     let response = served
@@ -299,7 +299,7 @@ async fn an_object_of_another_form_is_refused_and_the_field_is_named() {
 }
 
 #[tokio::test]
-async fn a_panic_is_500_and_counted_and_the_next_request_is_answered() {
+async fn a_panic_is_answered_with_500_and_counted() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let request = json!({ "operation": "CREATE", "object": map(json!({ "text": "panic" })) });
     assert_eq!(served.post(VALIDATE, &review(request)).await.0, 500);
@@ -313,7 +313,7 @@ async fn a_panic_is_500_and_counted_and_the_next_request_is_answered() {
 }
 
 #[tokio::test]
-async fn requests_that_are_no_reviews_are_refused() {
+async fn requests_that_are_not_reviews_are_rejected() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let json = format!("POST {VALIDATE} HTTP/1.1\r\nContent-Type: application/json");
     let check = async |head: &str, body: &[u8], status: u16, said: &str| {
@@ -373,7 +373,7 @@ async fn requests_that_are_no_reviews_are_refused() {
 }
 
 #[tokio::test]
-async fn the_older_review_is_answered_in_its_own_version() {
+async fn v1beta1_reviews_are_answered_in_their_version() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let body = review(json!({ "operation": "CREATE", "object": map(json!({})) })).to_string();
     let body = body.replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1");
@@ -386,7 +386,7 @@ async fn the_older_review_is_answered_in_its_own_version() {
 }
 
 #[tokio::test]
-async fn raw_webhooks_see_the_whole_request() {
+async fn raw_webhooks_receive_the_whole_request() {
     let answer = |request: AdmissionRequest| async move {
         let named = request
             .object
@@ -399,7 +399,7 @@ async fn raw_webhooks_see_the_whole_request() {
         }
     };
     let mut routes = Routes::default();
-    route_raw("/anything".to_owned(), raw(answer), &mut routes);
+    add_raw_webhook("/anything".to_owned(), answer, &mut routes);
     let served = serve(routes).await;
     let response = served
         .ask(
@@ -416,22 +416,22 @@ async fn raw_webhooks_see_the_whole_request() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn invalid_paths_are_errors() {
     let check = |add: &dyn Fn(&mut Routes), expected: &str| {
         let mut routes = Routes::default();
         add(&mut routes);
-        assert_eq!(routes.mistake(), Some(expected));
+        assert_eq!(routes.first_error(), Some(expected));
     };
     let validating = || Webhook::<ConfigMap>::new().validator(validate);
     check(
         &|routes| {
-            validating().route(routes);
-            validating().route(routes);
+            validating().add_to(routes);
+            validating().add_to(routes);
         },
         "two webhooks use the path `/validate--v1-configmap`; set another path for one of them",
     );
     check(
-        &|routes| validating().validator_path("validate").route(routes),
+        &|routes| validating().validator_path("validate").add_to(routes),
         "invalid webhook path `validate`: expected a path that starts with `/` and is not `/convert`",
     );
 }
@@ -519,7 +519,7 @@ mod conversions {
     }
 
     #[tokio::test]
-    async fn objects_go_both_ways_and_keep_their_metadata() {
+    async fn objects_are_converted_in_both_directions_and_keep_their_metadata() {
         let served = served().await;
         let there = convert(&served, "v2", json!([old("1 2 3 4 5"), old("a b c d e")])).await;
         assert_eq!(there["result"]["status"], "Success");
@@ -546,7 +546,7 @@ mod conversions {
     }
 
     #[tokio::test]
-    async fn one_that_cannot_be_converted_fails_the_review_and_is_named() {
+    async fn an_object_that_cannot_be_converted_fails_the_review_by_name() {
         let served = served().await;
         let check = async |to: &str, object: Value, message: &str| {
             let answer = convert(&served, to, json!([object])).await;
@@ -584,7 +584,7 @@ mod conversions {
     }
 
     #[tokio::test]
-    async fn a_panic_is_counted_as_a_conversion_s() {
+    async fn a_panic_is_counted_as_a_conversion_panic() {
         let served = served().await;
         let body = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
@@ -608,11 +608,11 @@ mod conversions {
     }
 
     #[test]
-    fn a_spoke_is_of_the_same_kind() {
+    fn a_spoke_must_be_of_the_same_kind() {
         let mut routes = Routes::default();
-        Webhook::<Job>::new().spoke::<Secret>().route(&mut routes);
+        Webhook::<Job>::new().spoke::<Secret>().add_to(&mut routes);
         assert_eq!(
-            routes.mistake(),
+            routes.first_error(),
             Some("`Secret` of `v1` is not a version of `Job` of `batch.example.com/v1`")
         );
     }

@@ -1,4 +1,4 @@
-//! Server-side apply: who owns what, what is merged, what goes, and who is in the way.
+//! Server-side apply: field ownership, merging, removal and conflicts.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
@@ -72,7 +72,7 @@ async fn an_apply_makes_what_is_not_there(server: Server) {
         (entry.manager.as_deref(), entry.operation.as_deref()),
         (Some("one"), Some("Apply"))
     );
-    // The default is nobody's.
+    // The defaulted field has no manager.
     assert_eq!(
         owned(&made, "one"),
         json!({ "f:spec": { "f:size": {}, "f:tags": { "v:\"x\"": {} } } })
@@ -201,7 +201,7 @@ async fn force_takes_fields_over(server: Server) {
     );
     assert_eq!(owned(&taken, "one"), json!({ "f:data": { "f:y": {} } }));
     assert_eq!(owned(&taken, "two"), json!({ "f:data": { "f:x": {} } }));
-    // Who has lost a field cannot take it away.
+    // A manager that has lost a field cannot remove it.
     let left = apply(&place.maps(), "a", "one", cm(json!({ "y": "1" })))
         .await
         .unwrap();
@@ -250,7 +250,7 @@ async fn an_update_takes_fields_from_an_applier(server: Server) {
         .await,
     );
     assert_eq!(status.code, 409);
-    // What it wants as it is, it owns again.
+    // Applying the current value makes it an owner again.
     let agreed = apply(
         &place.jars(),
         "a",
@@ -358,7 +358,7 @@ async fn the_status_has_managers_of_its_own(server: Server) {
         entry.fields_v1.as_ref().unwrap().0,
         json!({ "f:status": { "f:text": {} } })
     );
-    // An apply without a status leaves it.
+    // An apply without a status keeps the status.
     let kept = apply(&place.jars(), "a", "one", jar("a", json!({ "size": 2 })))
         .await
         .unwrap();
@@ -522,7 +522,7 @@ async fn an_apply_may_name_the_object_it_means(server: Server) {
         "uid mismatch: the provided object specified uid other, and no existing object was found",
     )
     .await;
-    // No object has this version: it is one that is not there.
+    // No object has this version, so the apply creates the object or fails.
     let absent = || with("resourceVersion", "1");
     let made = apply(&place.maps(), "a", "one", absent()).await.unwrap();
     check(absent(), 409, "Conflict", "the object has been modified").await;

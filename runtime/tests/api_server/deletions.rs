@@ -1,4 +1,4 @@
-//! Deleting, and what may hold an object for a while.
+//! Deletion, finalizers and owners.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};

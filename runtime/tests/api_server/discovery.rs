@@ -1,4 +1,4 @@
-//! What the server says about itself.
+//! Discovery.
 
 use kube::core::GroupVersionKind;
 use kube::discovery::{Discovery, Scope, verbs};

@@ -1,4 +1,4 @@
-//! What only the fake server can do: fail when it is told to, show what it was asked, clean up, and forget.
+//! Features of the fake server only: injected failures, recorded requests, garbage collection, expired versions.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -25,7 +25,7 @@ async fn place() -> (ApiServer, Place) {
     (server.clone(), Place::new(Server::Fake(server)).await)
 }
 
-/// A kind as an operator has it: the CRD comes of the type.
+/// A kind as in an operator, with the CRD of its type.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[kube(
     group = "fake.example.com",
@@ -50,7 +50,7 @@ struct KettleStatus {
     boils: bool,
 }
 
-/// A kind of another operator, of which there is no CRD here.
+/// A kind of another operator, without a CRD here.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "foreign.example.com",
@@ -103,7 +103,7 @@ async fn objects_are_there_from_the_start() {
         (kettle.spec.clone(), kettle.status.clone())
     );
     assert!(found.metadata.uid.is_some() && found.metadata.creation_timestamp.is_some());
-    // Whoever wrote it first is no obstacle, and no owner of what is applied as it is.
+    // The first writer does not conflict, and does not own applied fields.
     let applied = json!({ "apiVersion": "fake.example.com/v1", "kind": "Kettle", "metadata": { "name": "k" },
         "spec": { "size": 1 } });
     kettles
@@ -275,7 +275,7 @@ async fn dropped_watches_go_on_and_expired_ones_begin_anew() {
     assert_eq!((lists(), watches()), (2, 3));
 }
 
-/// kube-apiserver needs an etcd of a certain age for these; kube's watcher can be told to use them.
+/// kube-apiserver needs a recent etcd for these; kube's watcher can be configured to use them.
 #[tokio::test]
 async fn a_watch_can_bring_the_first_list() {
     let (server, place) = place().await;
@@ -372,7 +372,7 @@ async fn versions_that_a_webhook_converts_are_refused_with_the_reason() {
     );
 }
 
-/// A map that the other one owns, and that holds its deletion up.
+/// A ConfigMap owned by the other one that blocks its deletion.
 async fn child(place: &Place, name: &str, owner: &ConfigMap) {
     let mut child = map(name, json!({}));
     child.metadata.owner_references = serde_json::from_value(json!([{
@@ -415,7 +415,7 @@ async fn what_has_lost_its_owner_is_collected_when_asked() {
     let orphan = place.maps().get("orphan-child").await.unwrap();
     assert!(orphan.owner_references().is_empty());
 
-    // A dependent with a finalizer holds an owner that waits for it.
+    // A dependent with a finalizer blocks an owner deleted in the foreground.
     let owner = place.map("owner", json!({})).await;
     child(&place, "held", &owner).await;
     let finalizers = async |names: serde_json::Value| {

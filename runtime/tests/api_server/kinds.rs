@@ -1,4 +1,4 @@
-//! Kinds of Kubernetes' own that operators use, and kinds that come and go.
+//! Kubernetes' own kinds that operators use, and installing and removing kinds.
 
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ async fn cluster_wide_kinds_have_no_namespace(server: Server) {
     assert_eq!(made.data, json!({ "spec": { "any": [1] } }));
     let misplaced: Api<DynamicObject> = Api::namespaced_with(place.client.clone(), &place.namespace, &kind);
     assert_eq!(refusal(misplaced.get(&place.namespace).await).code, 404);
-    // Without a status of its own, what is written there counts as anything else.
+    // Without a status subresource, the status is written like any other field.
     let patch = kube::api::Patch::Merge(json!({ "status": { "x": 1 } }));
     let changed = shelves
         .patch(&place.namespace, &Default::default(), &patch)

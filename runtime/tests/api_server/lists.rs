@@ -1,4 +1,4 @@
-//! Lists: of a namespace or all, selected, in pages, and of metadata alone.
+//! Lists: of one or all namespaces, with selectors, paginated, and of metadata only.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::api::{DynamicObject, ListParams, PostParams, VersionMatch};
@@ -170,7 +170,7 @@ async fn long_lists_come_in_pages_of_one_version(server: Server) {
     let first = place.maps().list(&ListParams::default().limit(2)).await.unwrap();
     assert_eq!(first.metadata.remaining_item_count, Some(3));
     let token = first.metadata.continue_.unwrap();
-    // What happens between the pages is not in them.
+    // Changes between pages are not part of the list.
     place.maps().delete("d", &Default::default()).await.unwrap();
     place.map("f", json!({})).await;
     let next = ListParams::default().limit(2).continue_token(&token);

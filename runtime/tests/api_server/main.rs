@@ -1,5 +1,5 @@
-//! The API that controllers stand on, asked of two servers: `rbuilder::fake` and kube-apiserver. What holds for the
-//! real one is the expectation; the fake one has to meet it.
+//! The API used by controllers, tested on two servers: `rbuilder::fake` and kube-apiserver. The behaviour of the
+//! real one is the expectation for the fake one.
 
 #[path = "../servers/mod.rs"]
 mod servers;

@@ -118,7 +118,7 @@ async fn strategic_patches_merge_lists_by_key(server: Server) {
         .create(&PostParams::default(), &pod)
         .await
         .unwrap();
-    // Of a pod, only images may be changed.
+    // Of the spec of a pod, only images can be changed.
     let patch = Patch::Strategic(json!({
         "metadata": { "finalizers": ["a.example.com/b"] },
         "spec": { "containers": [{ "name": "two", "image": "y" }] },

@@ -1,4 +1,4 @@
-//! Managers on the fake server with a clock that the test moves: hours of requeues, backoff and watches in a moment.
+//! Managers on the fake server with a paused clock: hours of requeues, back-off and watches in a moment.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::support::map;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// When objects were reconciled, by tokio's clock.
+/// The times at which objects were reconciled, by tokio's clock.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<(String, Instant)>>>);
 
@@ -40,7 +40,7 @@ impl Diary {
             .collect()
     }
 
-    /// The pauses between reconciles of an object.
+    /// Returns the intervals between reconciles of an object.
     fn pauses(&self, name: &str) -> Vec<Duration> {
         self.times(name)
             .windows(2)
@@ -83,7 +83,7 @@ async fn a_requeue_comes_when_its_time_has_come() {
     running.stop().await;
 }
 
-/// Watches end and begin again every few minutes meanwhile, and nothing is listed or missed for it.
+/// Watches end and restart every few minutes meanwhile, without relisting or missing anything.
 #[tokio::test(start_paused = true)]
 async fn a_day_of_watches_costs_one_list() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
@@ -130,7 +130,7 @@ async fn errors_are_tried_again_after_doubled_pauses() {
     running.stop().await;
 }
 
-/// While the server cannot be asked, the manager tries; when it can again, all is as before.
+/// While the server is unavailable, the manager retries; afterwards it continues as before.
 #[tokio::test(start_paused = true)]
 async fn an_outage_of_an_hour_is_survived() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
@@ -209,9 +209,9 @@ async fn a_lost_secret_is_back_within_the_hour() {
     let running = run(manager.controller(Controller::new(reconcile, ())));
     let writes = Fault::status(503).verb(Verb::Patch).kind::<Secret>();
     server.inject(writes.times(2));
-    create(&server, "door").await;
+    create(&server, "gate").await;
     let secrets: Api<Secret> = Api::default_namespaced(client);
-    eventually(Duration::from_secs(5), || secrets.get("door")).await;
+    eventually(Duration::from_secs(5), || secrets.get("gate")).await;
     let requests = server.requests();
     let writes = requests
         .iter()
@@ -221,10 +221,10 @@ async fn a_lost_secret_is_back_within_the_hour() {
         [503, 503, 201]
     );
 
-    secrets.delete("door", &DeleteParams::default()).await.unwrap();
+    secrets.delete("gate", &DeleteParams::default()).await.unwrap();
     sleep(Duration::from_secs(3500)).await;
-    assert!(secrets.get_opt("door").await.unwrap().is_none());
+    assert!(secrets.get_opt("gate").await.unwrap().is_none());
     sleep(Duration::from_secs(200)).await;
-    assert!(secrets.get_opt("door").await.unwrap().is_some());
+    assert!(secrets.get_opt("gate").await.unwrap().is_some());
     running.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What the schema of a CRD does to objects.
+//! Validation, defaulting and pruning by the schema of a CRD.
 
 use kube::api::{PatchParams, PostParams};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The status and the scale of an object.
+//! The status and scale subresources.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,4 +1,4 @@
-//! A namespace on a server, and short ways to ask it.
+//! A namespace on a server, and helpers for requests.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::servers::Server;
 
-/// Jars: a kind of a CRD with most of what one can say in one.
+/// Jars: a custom kind that uses most features of a CRD.
 pub(crate) fn jar_kind(version: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk("apiserver.example.com", version, "Jar"),
@@ -51,7 +51,7 @@ impl Place {
         Api::namespaced_with(self.client.clone(), &self.namespace, &jar_kind("v1"))
     }
 
-    /// A jar with a spec, made.
+    /// Creates a jar with a spec.
     pub(crate) async fn jar(&self, name: &str, spec: Value) -> DynamicObject {
         self.jars()
             .create(&PostParams::default(), &jar(name, spec))
@@ -59,7 +59,7 @@ impl Place {
             .unwrap()
     }
 
-    /// A map of texts, made.
+    /// Creates a ConfigMap.
     pub(crate) async fn map(&self, name: &str, data: Value) -> ConfigMap {
         self.maps()
             .create(&PostParams::default(), &map(name, data))
@@ -67,7 +67,7 @@ impl Place {
             .unwrap()
     }
 
-    /// Sends a request by hand; the code and the body of the answer.
+    /// Sends a raw request. Returns status and body of the response.
     pub(crate) async fn raw(
         &self,
         method: &str,
@@ -105,7 +105,7 @@ where
         .await
 }
 
-/// Why the server refused.
+/// Returns the status of a rejection.
 pub(crate) fn refusal<T: Debug>(answer: kube::Result<T>) -> Status {
     match answer {
         Err(kube::Error::Api(status)) => *status,
@@ -113,7 +113,7 @@ pub(crate) fn refusal<T: Debug>(answer: kube::Result<T>) -> Status {
     }
 }
 
-/// Asserts code, reason and message of a refusal; `{ns}` stands for anything in the message.
+/// Asserts code, reason and message of a rejection; `{ns}` in the message matches anything.
 #[track_caller]
 pub(crate) fn refused<T: Debug>(answer: kube::Result<T>, code: u16, reason: &str, message: &str) {
     let status = refusal(answer);

@@ -1,4 +1,4 @@
-//! Watches: what they tell, from where, to whom, and how they end.
+//! Watches: events, resource versions, selectors and expiry.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -28,7 +28,7 @@ on_both_servers!(
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// The next events as short words.
+/// Returns the next events in short form.
 async fn words<K, E>(
     stream: &mut (impl Stream<Item = Result<WatchEvent<K>, E>> + Unpin),
     count: usize,
@@ -152,7 +152,7 @@ async fn the_last_words_about_an_object_have_a_new_version(server: Server) {
     assert_eq!(first.resource_version(), made.resource_version());
     assert!(version(first) < version(going) && version(going) < version(last));
     assert!(going.metadata.deletion_timestamp.is_some());
-    // It is told of as it was stored last.
+    // The event contains the object as last stored.
     assert_eq!(last.finalizers(), ["x.example.com/y"]);
 }
 
@@ -172,7 +172,7 @@ async fn a_watch_ends_when_its_time_is_over(server: Server) {
 async fn a_version_that_is_too_old_has_expired(server: Server) {
     let place = Place::new(server).await;
     if let Server::Fake(server) = &place.server {
-        // The real one has forgotten what was before its cache was filled.
+        // The real server has no events from before its watch cache was filled.
         server.expire_watches();
     }
     let jars = place.jars();
@@ -240,7 +240,7 @@ async fn versions_of_a_kind_are_watched_as_asked(server: Server) {
     assert_eq!(second.get("a").await.unwrap().data, seen.data);
 }
 
-/// kube's own watcher, in the way that caches use it.
+/// kube's watcher, configured as in caches.
 async fn kubes_watcher_follows(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b", "c"] {

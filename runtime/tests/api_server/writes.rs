@@ -1,4 +1,4 @@
-//! Making and replacing objects.
+//! Creating and replacing objects.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DynamicObject, PostParams};

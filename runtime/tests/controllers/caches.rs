@@ -1,4 +1,4 @@
-//! What is watched, what is kept of it, and reading it.
+//! Watching, caching and reading objects.
 
 use std::sync::{Arc, Mutex};
 
@@ -39,10 +39,10 @@ fn secret(name: &str, label: &str) -> Secret {
     }
 }
 
-/// The texts that a controller reads from its caches, last first.
+/// The texts read by a controller from its caches, latest first.
 type Read = Arc<Mutex<Vec<String>>>;
 
-/// Guarantee 14: what a controller reads through its caches is what the cluster holds, found by index and label.
+/// Guarantee 14: a controller reads the objects of the cluster from its caches, by index and label.
 async fn caches_are_read_by_name_label_and_index(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
@@ -150,7 +150,7 @@ async fn reading_what_nobody_watches_is_an_error_that_says_what_to_add(server: S
     operator.stop().await.unwrap();
 }
 
-/// Only what is selected reaches the process.
+/// Only selected objects are sent to the process.
 async fn a_selection_decides_what_is_reconciled_and_kept(server: Server) {
     let place = Place::new(server).await;
     let mut ours = memo("ours", "");
@@ -180,7 +180,7 @@ async fn a_selection_decides_what_is_reconciled_and_kept(server: Server) {
     })
     .await;
     assert_eq!((seen.count("theirs"), *kept.lock().unwrap()), (0, 1));
-    // An object that loses the label is gone for this controller.
+    // An object that loses the label is deleted from the controller's point of view.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "shard": null } } }));
     place
         .api::<Memo>()
@@ -193,7 +193,7 @@ async fn a_selection_decides_what_is_reconciled_and_kept(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Kinds that are known only at run time are reconciled, watched, owned and finalized like others.
+/// Kinds known only at run time are reconciled, watched, owned and finalized like others.
 async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     let place = Place::new(server).await;
     let gvk = GroupVersionKind::gvk("controllers.example.com", "v1", "Memo");
@@ -246,7 +246,7 @@ async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A cache drops what is large and not needed, unless it is told to keep it.
+/// A cache drops large metadata that is rarely needed, unless configured to keep it.
 async fn managed_fields_and_last_applied_are_dropped_unless_kept(server: Server) {
     let place = Place::new(server).await;
     let mut note = memo("note", "");
@@ -278,7 +278,7 @@ async fn managed_fields_and_last_applied_are_dropped_unless_kept(server: Server)
     }
 }
 
-/// Owned objects are watched by their metadata alone: what else is in them never reaches the process.
+/// Only the metadata of owned objects is watched; their contents are not sent to the process.
 async fn owned_kinds_are_kept_as_metadata(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
@@ -299,7 +299,7 @@ async fn owned_kinds_are_kept_as_metadata(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: a kind that is not served yet is waited for, and the operator starts once its CRD is there.
+/// Guarantee 8: the operator waits for a kind that is not served yet, and starts once its CRD is installed.
 async fn a_crd_may_come_after_the_operator(server: Server) {
     let place = Place::new(server).await;
     let late = DynamicKind::namespaced(ApiResource::from_gvk_with_plural(
@@ -348,7 +348,7 @@ async fn a_crd_may_come_after_the_operator(server: Server) {
         .unwrap();
 }
 
-/// A manager that is stopped while it waits for a cache stops at once.
+/// A manager stopped while it waits for a cache stops immediately.
 async fn stopping_does_not_wait_for_a_cache(server: Server) {
     let place = Place::new(server).await;
     let ghost = DynamicKind::namespaced(ApiResource::from_gvk(&GroupVersionKind::gvk(

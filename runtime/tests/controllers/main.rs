@@ -1,5 +1,5 @@
 //! Controllers and their manager: each guarantee is one test, on the fake API server and on the real one. The latter
-//! is ignored, by name, where `KUBEBUILDER_ASSETS` does not say where the servers are.
+//! is listed as ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod caches;
 mod owning;

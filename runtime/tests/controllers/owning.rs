@@ -1,4 +1,4 @@
-//! Objects that an owner creates once.
+//! Owned objects that are created once.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -46,7 +46,7 @@ async fn what_somebody_else_made_is_neither_adopted_nor_changed(server: Server) 
             "ConfigMap {0}/{name} already exists and is not controlled by Memo {0}/owner; it was not changed",
             place.namespace
         );
-        // Whether the cache has it or only the server.
+        // Found in the cache, or only on the server.
         let cached = Ctx::new(place.env.client(), "memo", ()).caching([present.clone()]);
         for ctx in [&ctx, &cached] {
             let error = ctx

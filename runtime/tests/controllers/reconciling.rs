@@ -1,4 +1,4 @@
-//! What a controller does with one object after the other, and how it starts and stops.
+//! Reconciling objects, and starting and stopping a manager.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -46,7 +46,7 @@ on_both_servers!(
     a_standby_takes_over_when_the_leader_stops,
 );
 
-/// Guarantee 14: changes of the object and of what it owns are reconciled, whoever made them.
+/// Guarantee 14: changes of the object and of objects it owns are reconciled, whoever made them.
 async fn an_operator_keeps_what_it_owns_as_it_should_be(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -117,7 +117,7 @@ async fn an_operator_keeps_what_it_owns_as_it_should_be(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A reconcile that changes nothing causes no event, so it is not followed by another one.
+/// A reconcile that changes nothing causes no event, and so no further reconcile.
 async fn an_operator_comes_to_rest(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -141,7 +141,7 @@ async fn an_operator_comes_to_rest(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 5 and 6: a panic is retried like an error, and takes nothing else with it.
+/// Guarantees 5 and 6: a panic is retried like an error and does not affect other objects.
 async fn a_panic_in_one_reconcile_leaves_the_others_alone(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -165,7 +165,7 @@ async fn a_panic_in_one_reconcile_leaves_the_others_alone(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 5: errors back off, terminal ones are not tried again until the object changes.
+/// Guarantee 5: errors back off; terminal errors are not retried until the object changes.
 async fn terminal_errors_wait_for_a_change(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -184,14 +184,14 @@ async fn terminal_errors_wait_for_a_change(server: Server) {
             .controller(Controller::new(reconcile, seen.clone())),
     );
     eventually(SOON, || async { seen.count("temporary") >= 6 }).await;
-    // 5 + 10 + 20 + … ms: the seventh try is 640 ms after the start at the earliest.
+    // 5 + 10 + 20 + … ms: the seventh attempt is 640 ms after the start at the earliest.
     assert_eq!(seen.count("terminal"), 1);
     place.change_text("terminal", "2").await;
     eventually(SOON, || async { seen.count("terminal") == 2 }).await;
     operator.stop().await.unwrap();
 }
 
-/// An update with an old version of the object is refused, and succeeds once the cache has caught up.
+/// An update with an old version of the object gets a conflict, and succeeds once the cache has caught up.
 async fn conflicts_are_retried(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
@@ -246,7 +246,7 @@ async fn requeue_comes_back_without_a_change(server: Server) {
 async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
     let place = Place::new(server).await;
-    /// Whether the finalizer was there when the object was reconciled, and how often the cleanup ran.
+    /// Records whether the finalizer was present at the reconcile, and counts the cleanups.
     #[derive(Clone, Default)]
     struct Life {
         held_at_reconcile: Arc<AtomicBool>,
@@ -258,7 +258,7 @@ async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(server: Server) {
         Ok(Action::await_change())
     }
     async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Life>) -> Result {
-        // A status written on the way must not make the removal of the finalizer fail.
+        // A status update during the cleanup must not make the removal of the finalizer fail.
         let mut status = memo.status.clone().unwrap_or_default();
         conditions::set(
             &mut status.conditions,
@@ -301,7 +301,7 @@ async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 14: a deletion reaches the controller, with retries, and objects that never were do not.
+/// Guarantee 14: the controller receives a deletion, with retries, but not for objects that never existed.
 async fn deletions_are_delivered(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -349,7 +349,7 @@ async fn an_object_of_another_controller_is_left_untouched(server: Server) {
     let first = place.create(memo("first", "1")).await;
     let second = place.create(memo("second", "2")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
-    // Nobody controls it yet: it is adopted.
+    // It has no controller yet, so it is adopted.
     place
         .api::<ConfigMap>()
         .create(&PostParams::default(), &config_map("shared", "0"))
@@ -373,7 +373,7 @@ async fn an_object_of_another_controller_is_left_untouched(server: Server) {
     assert_eq!(place.copied("shared").await.as_deref(), Some("1"));
 }
 
-/// Guarantee 15: when an object moves from one owner to another, both are reconciled.
+/// Guarantee 15: when the owner of an object changes, both owners are reconciled.
 async fn an_owner_change_reconciles_both_owners(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -416,7 +416,7 @@ async fn an_owner_change_reconciles_both_owners(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// The mapping sees the state, and a panic in it stops nothing.
+/// A mapping function has access to the state, and a panic in it stops nothing.
 async fn watched_objects_are_mapped(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -496,7 +496,7 @@ async fn workers_start_when_all_caches_are_filled(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 1 and 2 through the whole of a controller: many changes, many workers, never two on one object.
+/// Guarantees 1 and 2 with a whole controller: many changes, many workers, never two on one object.
 async fn one_object_is_never_reconciled_twice_at_a_time(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -529,7 +529,7 @@ async fn one_object_is_never_reconciled_twice_at_a_time(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: a kind that the server does not serve is tried again, and at last said by name.
+/// Guarantee 8: watching a kind that the server does not serve is retried, and finally an error that names it.
 async fn a_missing_crd_is_an_error_that_names_it(server: Server) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
     #[kube(
@@ -560,7 +560,7 @@ async fn a_missing_crd_is_an_error_that_names_it(server: Server) {
     );
 }
 
-/// Guarantee 10: a reconcile that runs when the manager is stopped may end, and nothing new is started.
+/// Guarantee 10: a running reconcile may finish when the manager is stopped, and no new one starts.
 async fn stopping_lets_reconciles_end(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -594,10 +594,10 @@ async fn stopping_lets_reconciles_end(server: Server) {
     assert_eq!((slow.started.load(SeqCst), slow.ended.load(SeqCst)), (2, 2));
 }
 
-/// Guarantees 10 and 11: what does not end in time is abandoned and named, and no task is left behind.
+/// Guarantees 10 and 11: a reconcile that does not finish in time is cancelled and named, and no task is left behind.
 async fn a_hanging_reconcile_is_abandoned_after_the_grace_period(server: Server) {
     let place = Place::new(server).await;
-    /// Tells when the reconcile's future, and with it its task, is gone.
+    /// Set when the reconcile's future, and with it its task, is dropped.
     #[derive(Clone, Default)]
     struct Hanging {
         started: Arc<AtomicBool>,
@@ -678,7 +678,7 @@ async fn several_namespaces_are_watched_and_no_other(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Two controllers of one kind share its cache, and need two names.
+/// Two controllers of one kind share its cache and must have different names.
 async fn controllers_of_one_kind_need_different_names(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("twice", "1")).await;
@@ -759,7 +759,7 @@ async fn events_are_recorded_also_at_the_very_end(server: Server) {
     );
 }
 
-/// The answer to a GET, as HTTP text.
+/// Returns the response to a GET, as HTTP text.
 async fn get(address: &str, path: &str) -> std::io::Result<String> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await?;
@@ -770,7 +770,7 @@ async fn get(address: &str, path: &str) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// Guarantee 13: a manager is alive at once, and ready when its caches are filled.
+/// Guarantee 13: a manager is live immediately, and ready when its caches are synced.
 async fn probes_tell_alive_from_ready(server: Server) {
     let place = Place::new(server).await;
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -821,7 +821,7 @@ async fn probes_tell_alive_from_ready(server: Server) {
     assert!(get(&address, "/healthz").await.is_err());
 }
 
-/// Guarantee 9: one manager acts at a time, and the next one takes over as soon as the first has stopped.
+/// Guarantee 9: only one manager acts at a time, and the next one takes over as soon as the first has stopped.
 async fn a_standby_takes_over_when_the_leader_stops(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("led", "1")).await;
@@ -846,7 +846,7 @@ async fn a_standby_takes_over_when_the_leader_stops(server: Server) {
     let asked = Instant::now();
     leader.stop().await.unwrap();
     eventually(SOON, || async { second.count("led") > 0 }).await;
-    // A jittered retry period; a lease left to expire would take 15 s.
+    // A retry period with jitter; waiting for an unreleased lease would take 15 s.
     assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
     standby.stop().await.unwrap();
 }

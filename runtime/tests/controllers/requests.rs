@@ -1,4 +1,4 @@
-//! How many requests an object costs: those that write what is wanted, and no more.
+//! The number of requests per object: only those that write the desired state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ const MEMOS: usize = 40;
 struct Requests(Arc<Mutex<BTreeMap<String, usize>>>);
 
 impl Requests {
-    /// A client whose requests count.
+    /// Returns a client with counted requests.
     fn client(&self, inner: Client) -> Client {
         let Self(counts) = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -43,7 +43,7 @@ impl Requests {
     }
 }
 
-/// Writes what the caches lack.
+/// Writes objects that are missing from the caches.
 async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
     let copies = ctx.cached::<PartialObjectMeta<ConfigMap>>()?;
@@ -61,7 +61,7 @@ async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The watch tells of the first write while the second is under way, so the reconcile runs again at once.
+/// The watch delivers the first write while the second is in flight, so the reconcile runs again immediately.
 async fn a_reconcile_does_not_write_again_what_it_wrote_before(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();

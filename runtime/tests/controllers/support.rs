@@ -1,4 +1,4 @@
-//! The operator that the tests run, a namespace for each of them, and what they ask of it.
+//! The operator that the tests run, and a namespace for each test.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ mod servers;
 pub(crate) use servers::{Server, on_both_servers};
 
 pub(crate) const CRDS: &str = "tests/controllers/crds";
-/// Longer than anything here should take on a busy machine.
+/// A timeout longer than anything here takes on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// A text that its operator copies into a ConfigMap.
@@ -46,7 +46,7 @@ pub(crate) struct MemoStatus {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// What a reconcile of a memo does in most tests here.
+/// The reconcile function of most tests here.
 pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
     let text = memo.spec.text.clone().unwrap_or_default();
@@ -97,7 +97,7 @@ pub(crate) fn memo(name: &str, text: &str) -> Memo {
     )
 }
 
-/// A namespace of one test, with a client for the kinds it uses.
+/// The namespace of one test, with a client for the kinds it uses.
 pub(crate) struct Place {
     pub(crate) env: Server,
     pub(crate) namespace: String,

@@ -1,4 +1,4 @@
-//! What runs beside controllers, and what runs in every replica.
+//! Tasks, and controllers and tasks that run in every replica.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -19,7 +19,7 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// A manager that takes part in an election with the others of its place.
+/// A manager that takes part in leader election with the others of its namespace.
 fn elected(place: &Place) -> Manager {
     let args = ManagerArgs {
         leader_elect: true,
@@ -30,7 +30,7 @@ fn elected(place: &Place) -> Manager {
     Manager::with_client("tasks.example.com", place.env.client(), args)
 }
 
-/// A task that says when it runs and when it was told to end.
+/// A task that records when it runs and when shutdown was requested.
 fn noted(name: &str, seen: &Seen) -> Task {
     let (started, seen) = (name.to_owned(), seen.clone());
     Task::new(name, move |shutdown| async move {
@@ -41,7 +41,7 @@ fn noted(name: &str, seen: &Seen) -> Task {
     })
 }
 
-/// A replica that does not lead runs what was asked for everywhere, and nothing else.
+/// A replica that is not the leader runs only what is configured for every replica.
 async fn what_runs_everywhere_does_not_wait_for_the_lease(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "1")).await;
@@ -81,7 +81,7 @@ async fn what_runs_everywhere_does_not_wait_for_the_lease(server: Server) {
     assert_eq!(waiting.count("waiting told to end"), 1);
 }
 
-/// A task that fails or panics ends the manager with an error that names it; one that is done does not.
+/// A task that fails or panics stops the manager with an error that names it; one that finishes does not.
 async fn a_task_that_fails_ends_the_manager(server: Server) {
     let place = Place::new(server).await;
     async fn ends_with(place: &Place, task: Task) -> String {

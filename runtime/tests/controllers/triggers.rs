@@ -1,4 +1,4 @@
-//! What makes a controller look at an object, and what does not.
+//! Events that reconcile an object, and events that do not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ async fn a_predicate_keeps_changes_away(server: Server) {
     .await;
     label(&place, "note", "once").await;
     eventually(SOON, || async { either.count("note") == 2 }).await;
-    // The label came before the text, so had it reconciled, the count would be three by then.
+    // The label was changed before the text, so if it had caused a reconcile, the count would be three by now.
     place.change_text("note", "2").await;
     eventually(SOON, || async { either.count("note") == 3 }).await;
     eventually(SOON, || async { spec.count("note") >= 2 }).await;
@@ -63,7 +63,7 @@ async fn a_predicate_keeps_changes_away(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A predicate on what is watched sees both sides; should it panic, the change counts.
+/// A predicate of a watch sees the old and the new object; if it panics, the event passes.
 async fn a_watch_has_predicates_of_its_own(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -110,7 +110,7 @@ async fn a_watch_has_predicates_of_its_own(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 15: requests from outside the cluster reconcile what they name, through a channel or any stream.
+/// Guarantee 15: triggers from outside the cluster, through a channel or any stream, reconcile the objects they name.
 async fn triggers_reconcile_what_they_name(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b"] {
@@ -134,7 +134,7 @@ async fn triggers_reconcile_what_they_name(server: Server) {
     trigger.send(reference("b")).await;
 }
 
-/// What does not change is looked at again when a period has passed, and only then.
+/// An unchanged object is reconciled again after the resync period, and not before.
 async fn a_resync_reconciles_every_object_again(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b"] {
@@ -151,7 +151,7 @@ async fn a_resync_reconciles_every_object_again(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Every owner is reconciled when asked for, not only the one that controls the object.
+/// With `by_any_owner`, every owner is reconciled, not only the controller.
 async fn any_owner_can_count(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "")).await;

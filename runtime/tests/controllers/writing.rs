@@ -1,4 +1,4 @@
-//! What a reconcile writes: owned objects that two want at once, and objects that are made or changed.
+//! Writes by a reconcile: owned objects wanted by two owners, and objects that are created or updated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ on_both_servers!(
     a_controller_keeps_what_it_updates_as_it_should_be,
 );
 
-/// The metadata of an object, as a controller that owns its kind has it in its cache.
+/// Returns the metadata of an object as in the cache of a controller that owns its kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -37,7 +37,7 @@ fn is_taken(error: &Error) -> bool {
     error.is_conflict() || matches!(error.downcast_ref(), Some(OwnershipError::AlreadyOwned { .. }))
 }
 
-/// Owners that one controller reconciles share a field manager; the server alone would let the second one take over.
+/// Owners reconciled by one controller share a field manager; the server alone would let the second one take over.
 async fn of_two_owners_that_make_an_object_at_once_one_has_it(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
@@ -63,7 +63,7 @@ async fn of_two_owners_that_make_an_object_at_once_one_has_it(server: Server) {
     }
 }
 
-/// A cache that lags behind must not let a controller take what is not its own any more.
+/// A lagging cache must not let a controller take an object that it no longer owns.
 async fn an_object_that_is_not_the_one_in_the_cache_is_left_untouched(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
@@ -127,7 +127,7 @@ async fn an_object_is_created_updated_or_left_alone(server: Server) {
     );
 }
 
-/// A ConfigMap to one who cares for its data only.
+/// A ConfigMap type with data only.
 #[derive(Resource, Serialize, Deserialize, Clone, Debug)]
 #[resource(inherit = "ConfigMap")]
 struct Texts {
@@ -135,7 +135,7 @@ struct Texts {
     data: BTreeMap<String, String>,
 }
 
-/// What the type does not know is none of its business.
+/// Fields unknown to the type are not changed.
 async fn an_update_keeps_what_the_type_does_not_know(server: Server) {
     let place = Place::new(server).await;
     let mut full = config_map("note", "1");
@@ -191,7 +191,7 @@ async fn an_owned_object_is_made_adopted_and_left_to_its_owner(server: Server) {
     }
 }
 
-/// Whoever comes second is told that it was a conflict, which a reconcile only has to return.
+/// The second of two writers gets a conflict, which a reconcile just returns.
 async fn writers_at_once_meet_a_conflict(server: Server) {
     let place = Place::new(server).await;
     let wanted = |name: &str| {
@@ -216,7 +216,7 @@ async fn writers_at_once_meet_a_conflict(server: Server) {
     }
     assert!(refusals > 0, "no two of twenty were at once");
 
-    // The cache has what was made; the cluster has something newer.
+    // The cache holds the created object; the cluster has a newer version.
     let made = ctx.create_or_update(wanted("note"), |_| {}).await.unwrap();
     let behind = Ctx::new(place.env.client(), "memo", ()).caching([made.into_object()]);
     ctx.create_or_update(wanted("note"), set_text("3")).await.unwrap();
@@ -225,7 +225,7 @@ async fn writers_at_once_meet_a_conflict(server: Server) {
     assert_eq!(place.copied("note").await.as_deref(), Some("3"));
 }
 
-/// In a manager: what the cache has is not asked for, and in the end the object is as it should be.
+/// In a manager: cached objects cost no request, and the object ends up in the desired state.
 async fn a_controller_keeps_what_it_updates_as_it_should_be(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

@@ -1,4 +1,4 @@
-//! Everything at once, by lot.
+//! Random faults of all kinds.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::lot::Lot;
 use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
-/// For how many seconds; 30 unless said otherwise.
+/// Environment variable with the duration in seconds; defaults to 30.
 const SECONDS: &str = "RBUILDER_CHAOS_SECONDS";
-/// The seed of a run to be looked at again; a new one each time unless said otherwise.
+/// Environment variable with the seed of a run to repeat; defaults to a new seed.
 const SEED: &str = "RBUILDER_CHAOS_SEED";
 
 fn variable(name: &str) -> Option<u64> {
@@ -28,7 +28,7 @@ fn new_seed() -> u64 {
     RandomState::new().hash_one(0) % 1_000_000
 }
 
-/// One thing after the other goes wrong, for between a tenth of a second and three.
+/// Injects one fault after another, each for 0.1 to 3 seconds.
 async fn chaos(proxy: &Proxy, lot: &mut Lot, until: Instant) {
     let statuses = [
         StatusCode::TOO_MANY_REQUESTS,
@@ -54,7 +54,7 @@ async fn chaos(proxy: &Proxy, lot: &mut Lot, until: Instant) {
             _ => {}
         }
         sleep(Duration::from_millis(100 + lot.below(2900))).await;
-        // A silence ends with what has waited, or with the connections.
+        // A silence ends by delivering what was held back, or by resetting the connections.
         if lot.falls(0.5) {
             proxy.restore();
         } else {
@@ -77,15 +77,15 @@ async fn an_operator_bears_chaos(env: Environment) {
 
     let people = scene.busy();
     chaos(&proxy, &mut Lot::new(seed), Instant::now() + time).await;
-    let deeds = people.rest().await;
+    let changes = people.rest().await;
 
     let over = Instant::now();
-    // Long enough for the last request on its way to arrive.
+    // Long enough for the last request in flight to arrive.
     sleep(Duration::from_secs(5)).await;
     let garbage = scene.collect_garbage().await;
     scene.converges().await;
     println!(
-        "{deeds} deeds, {} faults, {} requests, {} reconciles, {garbage} late copies; as wanted after {:?}",
+        "{changes} changes, {} faults, {} requests, {} reconciles, {garbage} late copies; converged after {:?}",
         proxy.injected(),
         proxy.requests(),
         scene.watchman.reconciles(),

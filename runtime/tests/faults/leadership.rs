@@ -1,5 +1,5 @@
-//! Two processes of an operator, of which one leads, while the lease or the way to it is disturbed. Nothing may be
-//! worked on by both at a time.
+//! Two processes of an operator, one of them the leader, while the lease or the connection to it is disturbed. No object
+//! may be reconciled by both at a time.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
 const SOON: Duration = Duration::from_secs(30);
-/// How long a leader that cannot renew goes on at most, with some time for a busy machine; the lease lasts 15 s.
+/// The longest time that a leader without renewals continues, plus some time for a busy machine; the lease lasts 15 s.
 const RENEW_DEADLINE: Duration = Duration::from_secs(14);
-/// When a lease that nobody renews has found another holder: after its 15 s, a jittered retry period and some time.
+/// The time after which an unrenewed lease has another holder: 15 s, a retry period with jitter, and some slack.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
 
-/// Two processes, each behind a proxy of its own, and objects that are as wanted.
+/// Two processes, each behind its own proxy, and objects in the desired state.
 struct Pair {
     scene: Scene,
     leader: (Proxy, Operator),
@@ -35,7 +35,7 @@ impl Pair {
         scene.begin().await;
         let proxy = scene.proxy().await;
         let standby = (scene.candidate(&proxy, "the standby"), proxy);
-        // It looks at the lease when its caches are filled.
+        // It reads the lease when its caches are synced.
         eventually(SOON, || async { standby.1.requests() > 4 }).await;
         sleep(Duration::from_secs(3)).await;
         let [leader, standby] = [leader, standby].map(|(operator, proxy)| (proxy, operator));
@@ -46,7 +46,7 @@ impl Pair {
         }
     }
 
-    /// The leader ends, because it is the leader no longer; the other takes over and finishes everything.
+    /// The leader exits because it has lost the lease; the other process takes over and finishes everything.
     async fn changes_hands(self, before: &str) {
         let ended = timeout(RENEW_DEADLINE, self.leader.1.ended).await;
         let error = ended.expect("the leader ends").unwrap().unwrap_err().to_string();
@@ -92,7 +92,7 @@ async fn a_partition_of_the_leader(env: Environment) {
     pair.changes_hands(&before).await;
 }
 
-/// The leader is told to stop while it is cut off: a reconcile that still runs may not outlive the lease.
+/// The leader is stopped while it is cut off: a running reconcile must not outlive the lease.
 async fn a_partition_of_a_leader_that_stops(env: Environment) {
     let pair = Pair::new(env, 21).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_partition_of_a_leader_that_stops(env: Environment) {
     standby.1.stop().await.unwrap();
 }
 
-/// Somebody writes another holder into the lease, and never renews.
+/// Another holder is written into the lease, and never renews it.
 async fn a_theft_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 22).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -133,7 +133,7 @@ async fn a_theft_of_the_lease(env: Environment) {
     pair.changes_hands(&before).await;
 }
 
-/// The leader makes the lease again, and the standby does not jump in.
+/// The leader creates the lease again, and the standby does not take it.
 async fn a_deletion_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 23).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -148,7 +148,7 @@ async fn a_deletion_of_the_lease(env: Environment) {
     pair.stays_undisturbed(&before).await;
 }
 
-/// What is over before the renew deadline costs nobody the leadership.
+/// A disturbance shorter than the renew deadline does not change the leader.
 async fn faults_that_are_over_before_the_deadline(env: Environment) {
     let pair = Pair::new(env, 24).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -168,7 +168,7 @@ async fn faults_that_are_over_before_the_deadline(env: Environment) {
     pair.stays_undisturbed(&before).await;
 }
 
-/// All at once: they wait for most of their time.
+/// Runs the scenarios concurrently, because they mostly wait.
 #[rbuilder::envtest::test]
 async fn whoever_leads_leads_alone(env: Environment) {
     tokio::join!(

@@ -1,4 +1,4 @@
-//! Numbers drawn by lot, the same ones for the same seed.
+//! Pseudo-random numbers, the same for the same seed.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
@@ -17,12 +17,12 @@ impl Lot {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number less than `most`; 0 for 0.
+    /// Returns a number less than `most`; 0 for 0.
     pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }
 
-    /// True in this share of the calls.
+    /// Returns `true` in this share of the calls.
     pub(crate) fn falls(&mut self, share: f64) -> bool {
         (self.next() as f64) < share * (u64::MAX as f64)
     }

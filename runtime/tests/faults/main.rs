@@ -1,6 +1,6 @@
-//! An operator while what is between it and the API server fails, or the API server itself: in the end everything is as
-//! wanted, nothing was worked on twice at a time, and the process ended only where it should. Ignored, by name, where
-//! `KUBEBUILDER_ASSETS` does not say where the servers are.
+//! An operator while the network or the API server fails: in the end every object is in the desired
+//! state, none was reconciled twice at a time, and the process exited only when it should. Listed as ignored unless
+//! `KUBEBUILDER_ASSETS` is set.
 
 #![allow(clippy::disallowed_macros)] // seeds and figures, for whoever looks at a failure
 

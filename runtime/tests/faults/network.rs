@@ -1,4 +1,4 @@
-//! Faults between an operator and a sound API server.
+//! Faults between an operator and a working API server.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use tokio::time::sleep;
 use super::proxy::{Fault, Proxy, closed};
 use super::scene::Scene;
 
-/// How long a fault goes on.
+/// Duration of a fault.
 const WHILE: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(20);
 
-/// An operator at work, with people who want things, while `fault` happens.
+/// Runs an operator while users change objects and `fault` happens.
 async fn bears(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
     let scene = Scene::new(env, seed).await;
     let proxy = scene.proxy().await;
@@ -26,19 +26,19 @@ async fn bears(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
     let people = scene.busy();
     fault(&proxy).await;
     proxy.heal();
-    let deeds = people.rest().await;
+    let changes = people.rest().await;
 
     scene.converges().await;
     let faults = proxy.injected() - before.0;
     println!(
-        "{deeds} deeds, {faults} faults, {} reconciles, {} requests",
+        "{changes} changes, {faults} faults, {} reconciles, {} requests",
         scene.watchman.reconciles() - before.1,
         proxy.requests()
     );
-    assert!(deeds > 0 && faults > 0);
+    assert!(changes > 0 && faults > 0);
     assert!(!operator.ended.is_finished());
     operator.stop().await.unwrap();
-    // On a connection that is silent the proxy does not see that it was closed.
+    // The proxy does not notice that a silent connection was closed.
     proxy.restore();
     assert!(
         closed(&proxy, SOON).await,
@@ -47,8 +47,8 @@ async fn bears(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
     );
 }
 
-/// For some seconds these shares of the requests, watches among them, meet these faults. The watches that are there
-/// when it begins are ended.
+/// For some seconds these faults happen to these shares of the requests, including watches. Existing watches
+/// are ended at the start.
 async fn bears_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Fault)>>) {
     bears(env, seed, async |proxy| {
         proxy.inject(faults);
@@ -111,7 +111,7 @@ async fn watches_that_expire(env: Environment) {
     bears_all(env, 8, [(0.7, Fault::ExpireWatch)]).await;
 }
 
-/// As API servers do that are not Kubernetes' own.
+/// Behaves like API servers other than kube-apiserver.
 #[rbuilder::envtest::test]
 async fn watches_that_are_refused_as_expired(env: Environment) {
     bears(env, 9, async |proxy| {
@@ -124,7 +124,7 @@ async fn watches_that_are_refused_as_expired(env: Environment) {
     .await;
 }
 
-/// Nothing passes for a while, and then all of it does.
+/// No data passes for a while, then all of it does.
 #[rbuilder::envtest::test]
 async fn a_silence_that_ends(env: Environment) {
     bears(env, 10, async |proxy| {
@@ -135,8 +135,8 @@ async fn a_silence_that_ends(env: Environment) {
     .await;
 }
 
-/// The connections there are never bring anything any more, and nobody says that they are dead: the operator gives
-/// them up after 95 s.
+/// Existing connections deliver no more data and are not closed: the operator times
+/// them out after 95 s.
 #[rbuilder::envtest::test]
 async fn connections_that_are_forgotten_on_the_way(env: Environment) {
     let started = std::time::Instant::now();
@@ -148,7 +148,7 @@ async fn connections_that_are_forgotten_on_the_way(env: Environment) {
     println!("noticed and done after {:?}", started.elapsed());
 }
 
-/// No list after the gap shows that the copy was ever there; but the operator wrote it.
+/// No list after the gap shows that the copy ever existed; but the operator created it.
 #[rbuilder::envtest::test]
 async fn a_copy_that_comes_and_goes_while_its_watch_is_down(env: Environment) {
     let scene = Scene::new(env, 12).await;
@@ -166,7 +166,7 @@ async fn a_copy_that_comes_and_goes_while_its_watch_is_down(env: Environment) {
     scene.create("brief", "here and gone").await;
     let copies = scene.api::<ConfigMap>();
     eventually(SOON, || copies.get("brief")).await;
-    // Until the operator is done with it; its own writes reconcile it once more.
+    // Until the operator has finished; its own writes cause one more reconcile.
     sleep(Duration::from_secs(2)).await;
     copies.delete("brief", &DeleteParams::default()).await.unwrap();
     proxy.heal();

@@ -1,5 +1,5 @@
-//! The operator under test: each `Memo` has a ConfigMap of its name with its text, and a status that says so. It
-//! notices when it works on one object twice at a time, in one process or in two.
+//! The operator under test: each `Memo` has a ConfigMap of its name with its text, and a corresponding status. It
+//! detects two concurrent reconciles of one object, in one process or in two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ pub(crate) struct MemoStatus {
     pub(crate) copied: Option<String>,
 }
 
-/// What the processes of an operator do at this moment. Clones watch together.
+/// Tracks the running reconciles of all processes of an operator. Clones share the state.
 #[derive(Clone, Default)]
 pub(crate) struct Watchman(Arc<Mutex<Activity>>);
 
@@ -49,7 +49,7 @@ struct Activity {
     reconciles: usize,
 }
 
-/// An object is being worked on for as long as this is there.
+/// Marks an object as being reconciled until it is dropped.
 struct InWork {
     watchman: Watchman,
     key: String,
@@ -69,7 +69,7 @@ impl Watchman {
         }
     }
 
-    /// What was worked on twice at a time.
+    /// Returns the objects that were reconciled twice at a time.
     pub(crate) fn twice(&self) -> Vec<String> {
         self.0.lock().unwrap().twice.clone()
     }
@@ -100,7 +100,7 @@ pub(crate) struct Process {
     pub(crate) name: &'static str,
 }
 
-/// The text that holds a reconcile up, in the process of this name.
+/// Returns the text that blocks a reconcile in the process of this name.
 pub(crate) fn held_by(name: &str) -> String {
     format!("held by {name}")
 }
@@ -120,14 +120,14 @@ async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
         ..ConfigMap::default()
     };
     let copy = ctx.apply_owned(&*memo, copy).await?;
-    // Time for another worker to come in between, if one could.
+    // Gives another worker the time to interfere, if it could.
     tokio::time::sleep(Duration::from_millis(5)).await;
     let copied = copy.data.and_then(|mut data| data.remove("text"));
     ctx.apply_status(&*memo, MemoStatus { copied }).await?;
     Ok(Action::await_change())
 }
 
-/// Nothing else deletes copies: the test environment has no garbage collector.
+/// Deletes the copies, because the test environment has no garbage collector.
 async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     let _in_work = ctx.watchman.enter(&memo, ctx.name);
     let copies = ctx.api::<ConfigMap>(&*memo);
@@ -138,7 +138,7 @@ async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     }
 }
 
-/// A manager as `main` would make it, in this process.
+/// Returns a manager as `main` would create it, in this process.
 pub(crate) struct Operator {
     stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<()>>,

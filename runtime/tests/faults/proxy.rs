@@ -1,8 +1,8 @@
-//! A proxy between an operator and the API server that does to requests, answers and connections what networks and
-//! servers do.
+//! A proxy between an operator and the API server that injects the faults of networks and servers into requests, responses
+//! and connections.
 //!
-//! The operator talks plain HTTP to it; it talks to the API server as the administrator. Whatever is drawn by lot
-//! comes from a seed, so that a failure can be looked at again.
+//! The operator uses plain HTTP; the proxy connects to the API server as the administrator. Random choices
+//! come from a seed, so that a failure can be reproduced.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -31,32 +31,32 @@ use super::lot::Lot;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// How long a watch that is to end goes on when nothing happens in it.
+/// Time after which a watch that is to end does so without events.
 const WATCH_LASTS: Duration = Duration::from_millis(300);
 
-/// What a server of old sends in a watch whose version it no longer has.
+/// The event with which old servers end a watch whose version has expired.
 const EXPIRED: &str = concat!(
     r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
     r#""message":"too old resource version: 1 (2)","reason":"Expired","code":410}}"#,
     "\n"
 );
 
-/// What may happen to a request.
+/// A fault of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// It is answered with this status, and never reaches the API server. 429 says to come back in a second.
+    /// It is answered with this status and not forwarded. 429 has a `Retry-After` of one second.
     Refuse(StatusCode),
-    /// The answer takes this much longer.
+    /// The response is delayed.
     Delay(Duration),
-    /// The connection is reset, and the request never reaches the API server.
+    /// The connection is reset, and the request is not forwarded.
     Reset,
-    /// The API server does what it was asked; the connection is reset in place of the answer.
+    /// The API server handles the request; the connection is reset instead of the response.
     LoseAnswer,
-    /// The connection is reset in the midst of the answer, in a watch between two events or within one.
+    /// The connection is reset in the middle of the response; in a watch, between two events or within one.
     CutAnswer,
-    /// A watch ends in order after an event or a few.
+    /// A watch ends normally after a few events.
     EndWatch,
-    /// A watch ends after an event or a few, because what it starts from is too old.
+    /// A watch ends after a few events because its resource version is too old.
     ExpireWatch,
 }
 
@@ -66,10 +66,10 @@ impl Fault {
     }
 }
 
-/// Says of requests whether they may meet a fault.
+/// Decides which requests a fault may affect.
 type Only = fn(&request::Parts) -> bool;
 
-/// A running proxy; it ends when this is dropped.
+/// A running proxy, stopped when dropped.
 pub(crate) struct Proxy {
     shared: Arc<Shared>,
     port: u16,
@@ -79,12 +79,12 @@ pub(crate) struct Proxy {
 struct Shared {
     upstream: Client,
     lot: Mutex<Lot>,
-    /// Each fault with the share of requests that meet it.
+    /// Each fault with the share of requests it affects.
     faults: Mutex<(Only, Vec<(f64, Fault)>)>,
     connections: Mutex<HashMap<usize, Arc<Connection>>>,
-    /// Whether new connections are silent from the first.
+    /// `true` if new connections are silent from the start.
     silent: watch::Sender<bool>,
-    /// Counts the times that all watches were told to expire.
+    /// Number of times that all watches were expired.
     expiries: watch::Sender<usize>,
     accepted: AtomicUsize,
     requests: AtomicUsize,
@@ -94,7 +94,7 @@ struct Shared {
 /// A connection of the operator.
 struct Connection {
     reset: Notify,
-    /// Nothing passes, in neither direction; the peer is not told.
+    /// No data passes in either direction; the peer is not notified.
     silent: watch::Sender<bool>,
 }
 
@@ -126,12 +126,12 @@ impl Proxy {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What an operator needs to come through here.
+    /// Returns the configuration of a client that connects through the proxy.
     pub(crate) fn config(&self) -> Config {
         Config::new(self.url().parse().unwrap())
     }
 
-    /// From now on these shares of the requests meet these faults.
+    /// From now on these faults happen to these shares of the requests.
     pub(crate) fn inject(&self, faults: impl Into<Vec<(f64, Fault)>>) {
         self.inject_where(|_| true, faults);
     }
@@ -140,7 +140,7 @@ impl Proxy {
         *self.shared.faults.lock().unwrap() = (only, faults.into());
     }
 
-    /// No faults any more; connections that were cut off stay so.
+    /// Stops injecting faults; silenced connections stay silent.
     pub(crate) fn heal(&self) {
         self.inject([]);
         self.shared.silent.send_replace(false);
@@ -161,19 +161,19 @@ impl Proxy {
         }
     }
 
-    /// Ends every watch, because what it knows is too old.
+    /// Ends every watch with a resource version that is too old.
     pub(crate) fn expire_watches(&self) {
         self.shared.expiries.send_modify(|count| *count += 1);
     }
 
-    /// From now on nothing passes, on no connection, until it is [healed](Self::heal) or [restored](Self::restore).
+    /// From now on no data passes on any connection, until it is [healed](Self::heal) or [restored](Self::restore).
     pub(crate) fn fall_silent(&self) {
         self.shared.silent.send_replace(true);
         self.silence_connections();
     }
 
-    /// Nothing passes any more on the connections there are; new ones are not concerned. So a router behaves that has
-    /// forgotten its connections.
+    /// No more data passes on existing connections; new ones are not affected. This is how a router behaves that has
+    /// lost its connection table.
     pub(crate) fn silence_connections(&self) {
         for connection in self.connections() {
             self.shared.count_fault();
@@ -181,7 +181,7 @@ impl Proxy {
         }
     }
 
-    /// Lets everything pass again, what has waited first.
+    /// Lets data pass again, starting with what was held back.
     pub(crate) fn restore(&self) {
         self.heal();
         for connection in self.connections() {
@@ -189,17 +189,17 @@ impl Proxy {
         }
     }
 
-    /// How many connections there are.
+    /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.connections().len()
     }
 
-    /// How many requests there were.
+    /// Returns the number of requests so far.
     pub(crate) fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// How many faults there were.
+    /// Returns the number of faults so far.
     pub(crate) fn injected(&self) -> usize {
         self.shared.injected.load(Ordering::Relaxed)
     }
@@ -243,7 +243,7 @@ impl Shared {
     }
 }
 
-/// Each connection ends with the proxy.
+/// Closes all connections.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -280,12 +280,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     if is_reset {
         stream.set_zero_linger().unwrap();
     }
-    // Not counted any more only when it is closed.
+    // Counted until it is closed.
     drop(stream);
     shared.connections.lock().unwrap().remove(&id);
 }
 
-/// Carries bytes both ways, but for the time of a silence.
+/// Copies bytes in both directions, except during a silence.
 async fn pass(stream: &mut TcpStream, near: DuplexStream, silent: &watch::Sender<bool>) -> io::Result<()> {
     let (from_operator, to_operator) = stream.split();
     let (from_server, to_server) = tokio::io::split(near);
@@ -304,7 +304,7 @@ async fn carry(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let read = from.read(&mut buffer).await?;
-        // The sender lives as long as this does.
+        // The sender outlives this task.
         let _ = silent.wait_for(|silent| !*silent).await;
         if read == 0 {
             return to.shutdown().await;
@@ -320,7 +320,7 @@ async fn speak(far: DuplexStream, shared: Arc<Shared>, connection: Arc<Connectio
         .await;
 }
 
-/// Resets the connection; the task that waits for this ends with it.
+/// Resets the connection, which ends the waiting task.
 async fn reset<T>(connection: &Connection) -> T {
     connection.reset.notify_one();
     std::future::pending().await
@@ -349,7 +349,7 @@ async fn answer(
     };
     parts.headers.remove(header::HOST);
     let forwarded = Request::from_parts(parts, body.to_bytes().into());
-    // Whatever the proxy cannot do, the operator sees as a broken connection.
+    // The operator sees a failure of the proxy as a broken connection.
     let Ok(answered) = shared.upstream.send(forwarded).await else {
         return reset(&connection).await;
     };
@@ -399,7 +399,7 @@ fn refusal(status: StatusCode) -> Response<Body> {
 
 type Parts = BoxStream<'static, io::Result<Bytes>>;
 
-/// The first bytes, and then a broken connection.
+/// The first bytes of a response, then a broken connection.
 fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>> + Send {
     let broken = || io::Error::from(io::ErrorKind::ConnectionReset);
     futures::stream::unfold((body, Some(bytes)), move |(mut body, left)| async move {
@@ -415,7 +415,7 @@ fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>
     })
 }
 
-/// So many events of a watch, or those of a short time, and then a last one.
+/// This many events of a watch, or those within a short time, then a final one.
 fn ended(
     body: Parts,
     events: u64,
@@ -440,7 +440,7 @@ fn ended(
     })
 }
 
-/// A watch that ends when it is told to.
+/// A watch that can be ended.
 fn expiring(
     body: Parts,
     expiries: watch::Receiver<usize>,
@@ -480,7 +480,7 @@ fn lines(body: Parts) -> Parts {
     lines.boxed()
 }
 
-/// Waits until there are no connections any more.
+/// Waits until all connections are closed.
 pub(crate) async fn closed(proxy: &Proxy, within: Duration) -> bool {
     timeout(within, async {
         while proxy.open() > 0 {

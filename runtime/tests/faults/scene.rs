@@ -1,4 +1,4 @@
-//! A namespace with memos that come, change and go, and what must be true of it in the end.
+//! A namespace with memos that are created, changed and deleted, and the expected final state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,9 @@ use super::lot::Lot;
 use super::operator::{CRDS, Memo, MemoSpec, Operator, Process, Watchman};
 use super::proxy::Proxy;
 
-/// How many objects a scene begins with.
+/// Number of objects at the start.
 const OBJECTS: u64 = 50;
-/// Longer than the pauses that a fault of some seconds brings about.
+/// Longer than the back-off caused by a fault of some seconds.
 const CONVERGED: Duration = Duration::from_secs(150);
 
 pub(crate) struct Scene {
@@ -86,7 +86,7 @@ impl Scene {
         }
     }
 
-    /// Makes the first objects and waits until the operator is done with them.
+    /// Creates the first objects and waits until the operator has reconciled them.
     pub(crate) async fn begin(&self) {
         let mut people = self.people(self.seed);
         for _ in 0..OBJECTS {
@@ -100,7 +100,7 @@ impl Scene {
         people.create_as(name.to_owned(), text.to_owned()).await;
     }
 
-    /// People who create, change and delete objects, until they are told to rest.
+    /// Starts users who create, change and delete objects until they are stopped.
     pub(crate) fn busy(&self) -> Busy {
         let mut people = self.people(self.seed ^ 1);
         people.count = 1000;
@@ -115,18 +115,19 @@ impl Scene {
         Busy { rest, at_work }
     }
 
-    /// Waits until every object is as wanted and nothing else is there; and nothing was worked on twice at a time.
+    /// Waits until every object is in the desired state and nothing else exists, and checks that none was reconciled
+    /// twice at a time.
     pub(crate) async fn converges(&self) {
         eventually(CONVERGED, || self.difference()).await;
         assert_eq!(self.watchman.twice(), Vec::<String>::new());
     }
 
-    /// Deletes copies whose owner is gone, as a cluster's garbage collector does, and says how many there were. There
+    /// Deletes copies whose owner was deleted, as a cluster's garbage collector does, and returns their number. There
     /// are some when a request arrives late: after its connection was reset, after another try, after the cleanup.
     pub(crate) async fn collect_garbage(&self) -> usize {
         let (memos, copies) = (self.api::<Memo>(), self.api::<ConfigMap>());
         let all = ListParams::default();
-        // Copies first: the owner of one that is there now cannot have come later.
+        // Lists copies first: the owner of an existing copy cannot have been created later.
         let held = copies.list(&all).await.unwrap();
         let owners: Vec<Option<String>> = memos
             .list(&all)
@@ -194,21 +195,21 @@ fn compare(
     }
 }
 
-/// People at work.
+/// Users changing objects.
 pub(crate) struct Busy {
     rest: tokio::sync::oneshot::Sender<()>,
     at_work: JoinHandle<u64>,
 }
 
 impl Busy {
-    /// Waits until they rest, and says how many deeds were theirs.
+    /// Stops the users and returns the number of their changes.
     pub(crate) async fn rest(self) -> u64 {
         let _ = self.rest.send(());
         self.at_work.await.unwrap()
     }
 }
 
-/// Those who want things; they go straight to the API server, and try again until they are heard.
+/// Users who change objects directly at the API server, and retry until it succeeds.
 struct People {
     memos: Api<Memo>,
     copies: Api<ConfigMap>,
@@ -275,7 +276,7 @@ impl People {
         until_heard(|| async { gone(self.memos.delete(&name, &DeleteParams::default())).await }).await;
     }
 
-    /// Deletes or changes what is the operator's.
+    /// Deletes or changes an object of the operator.
     async fn meddle(&mut self, deletes: bool) {
         let Some(name) = self.any() else { return };
         self.count += 1;
@@ -290,7 +291,7 @@ impl People {
     }
 }
 
-/// What is not there any more need not be touched.
+/// Ignores that an object no longer exists.
 async fn gone<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<(), kube::Error> {
     match request.await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::operator::Operator;
 use super::scene::Scene;
 
-/// An operator that reaches the API server without a detour, while `fault` happens to its servers.
+/// Runs an operator connected directly to the API server while `fault` happens to the servers.
 async fn bears(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
     let scene = Scene::new(env.clone(), seed).await;
     let process = scene.process("the operator");
@@ -17,19 +17,19 @@ async fn bears(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
     let people = scene.busy();
     fault().await;
     sleep(Duration::from_secs(2)).await;
-    let deeds = people.rest().await;
+    let changes = people.rest().await;
     scene.converges().await;
-    println!("{deeds} deeds, {} reconciles", scene.watchman.reconciles());
+    println!("{changes} changes, {} reconciles", scene.watchman.reconciles());
     assert!(!operator.ended.is_finished());
     operator.stop().await.unwrap();
 }
 
-/// One after the other, on servers of their own.
+/// Runs the scenarios one after the other, on their own servers.
 #[rbuilder::envtest::test]
 async fn servers_that_hang_crash_and_come_back() {
     let env = Environment::builder().start().await.unwrap();
 
-    // Longer than the deadline of leader election and than most clients wait.
+    // Longer than the renew deadline and most client timeouts.
     bears(&env, 30, async || {
         env.pause(Server::ApiServer).unwrap();
         sleep(Duration::from_secs(15)).await;
@@ -37,7 +37,7 @@ async fn servers_that_hang_crash_and_come_back() {
     })
     .await;
 
-    // Its watch cache begins anew: every watch finds its version too old.
+    // The watch cache is empty after the restart: the version of every watch is too old.
     bears(&env, 31, async || {
         env.kill(Server::ApiServer).unwrap();
         sleep(Duration::from_secs(3)).await;

@@ -1,4 +1,4 @@
-//! Guarantee 15: what a change makes of what is watched.
+//! Guarantee 15: mapping changes of watched objects to reconciles.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -11,7 +11,7 @@ use rbuilder::{Action, Controller, Ctx, ObjectRef, Result};
 
 use crate::support::{Memo, Operator, Place, SOON, config_map, memo};
 
-/// A change that names an object many times reconciles it once, however quick the workers are.
+/// A change mapped to one object many times reconciles it once, however fast the workers are.
 #[rbuilder::envtest::test]
 async fn a_mapping_that_names_an_object_often_reconciles_it_once(env: Environment) {
     let place = Place::new(env).await;

@@ -1,4 +1,4 @@
-//! Guarantee 14: watches that are added while the controller runs.
+//! Guarantee 14: watches added while the controller is running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-/// A watch hears of what is there and of what comes, once, however often it is asked for; it lasts until the manager
+/// A watch delivers existing and new objects once, however often it is added; it lasts until the manager
 /// stops.
 #[rbuilder::envtest::test]
 async fn a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes(env: Environment) {
@@ -54,7 +54,7 @@ async fn a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes(env: En
         let secrets = watching.synced(SOON).await?;
         assert!(watching.is_synced());
         ctx.note(&format!("{} with {}", memo.name_any(), secrets.len()));
-        // From now on it is a cache like others.
+        // From now on it is cached like other kinds.
         assert_eq!(ctx.cached::<Secret>()?.len(), secrets.len());
         Ok(Action::await_change())
     }
@@ -85,7 +85,7 @@ async fn a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes(env: En
     assert_eq!(seen.count("mapped late"), after);
 }
 
-/// Kinds that are known at run time only are owned like others; a name tells watches of one kind apart.
+/// Kinds known only at run time are owned like others; watches of one kind are distinguished by name.
 #[rbuilder::envtest::test]
 async fn late_watches_of_dynamic_kinds_reconcile_owners(env: Environment) {
     let place = Place::new(env).await;
@@ -133,7 +133,7 @@ fn late_crd(group: &str) -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// A kind that is not served is said so, tried again, and watched once its CRD is there; the process goes on.
+/// Watching a kind that is not served is an error and is retried until its CRD is installed; the process continues.
 #[rbuilder::envtest::test]
 async fn a_late_watch_waits_for_its_crd(env: Environment) {
     let place = Place::new(env).await;
@@ -192,8 +192,8 @@ async fn a_late_watch_waits_for_its_crd(env: Environment) {
         .unwrap();
 }
 
-/// What cannot work is an error at once: a mapping to another kind, a watch from within a mapping, a watch while the
-/// manager stops.
+/// Invalid watches are errors: a mapping to another kind, a watch added in a mapping function, a watch added while the
+/// manager is stopping.
 #[rbuilder::envtest::test]
 async fn late_watches_that_cannot_work_are_refused(env: Environment) {
     let place = Place::new(env).await;

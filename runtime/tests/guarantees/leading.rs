@@ -1,4 +1,4 @@
-//! Guarantee 9: who leads, and who does not.
+//! Guarantee 9: leader election.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn lease(place: &Place) -> Lease {
     place.api::<Lease>().get(LEASE).await.unwrap()
 }
 
-/// A candidate that is told to stop gives its candidacy up: it neither takes the lease on its way out nor writes it.
+/// A candidate that is stopped withdraws: it neither takes nor writes the lease during shutdown.
 #[rbuilder::envtest::test]
 async fn a_manager_that_does_not_lead_stops_without_electing(env: Environment) {
     let place = Place::new(env).await;
@@ -60,10 +60,10 @@ async fn a_manager_that_does_not_lead_stops_without_electing(env: Environment) {
         "rest_client_requests_total{{code=\"200\",host=\"{}\",method=\"GET\"}}",
         place.env.real().config().cluster_url.authority().unwrap()
     );
-    // It has looked at the lease when its caches are filled and a request more has been answered.
+    // It has read the lease when its caches are synced and one more request has been answered.
     eventually(SOON, || async { metrics.text().contains(&reads) }).await;
     operator.stop().await.unwrap();
-    // By now whoever is still a candidate would take it.
+    // By now any remaining candidate would have taken it.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(
         lease(&place).await.meta().resource_version,
@@ -72,7 +72,7 @@ async fn a_manager_that_does_not_lead_stops_without_electing(env: Environment) {
     assert_eq!(seen.count("led"), 0);
 }
 
-/// The times are the operator's to choose; released, a lease is taken within a retry period and its jitter.
+/// The durations are configurable; a released lease is taken within a retry period and its jitter.
 #[rbuilder::envtest::test]
 async fn a_released_lease_is_taken_within_a_retry_period_and_its_jitter(env: Environment) {
     let place = Place::new(env).await;
@@ -116,7 +116,7 @@ async fn a_released_lease_is_taken_within_a_retry_period_and_its_jitter(env: Env
     leader.stop().await.unwrap();
     let released = lease(&place).await.spec.unwrap().holder_identity;
     assert_ne!(released, Some(holder));
-    // A lease that was not released would be left alone for a minute.
+    // A lease that was not released would be respected for a minute.
     eventually(SOON, || async { second.count("led") == 1 }).await;
     assert_eq!(first.count("led"), 1);
     standby.stop().await.unwrap();

@@ -1,4 +1,4 @@
-//! Guarantee 6: what a panic ends, and what not.
+//! Guarantee 6: the effect of a panic.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn a_panic_is_counted_and_the_other_objects_are_reconciled(env: Environmen
     operator.stop().await.unwrap();
 }
 
-/// `recover_panics(false)`: the manager ends, and says which controller and which object it was.
+/// `recover_panics(false)`: the manager stops with an error that names the controller and the object.
 #[rbuilder::envtest::test]
 async fn a_panic_ends_the_manager_where_that_is_asked_for(env: Environment) {
     let place = Place::new(env).await;

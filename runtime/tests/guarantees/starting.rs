@@ -1,4 +1,4 @@
-//! Guarantees 12 and 13: what is there before what, at start.
+//! Guarantees 12 and 13: the start order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn crd() -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// The answer to a GET, as HTTP text; empty when there is none.
+/// Returns the response to a GET, as HTTP text; empty if there is none.
 async fn get(address: &str, path: &str) -> String {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -102,7 +102,7 @@ async fn free_address() -> String {
 }
 
 /// Both versions are watched, objects are stored in both, and only the manager itself can convert them: its webhooks
-/// must be served before its caches fill, and the caches filled before it is ready.
+/// must be served before its caches sync, and the caches synced before it is ready.
 #[rbuilder::envtest::test]
 async fn objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_from_starting(
     env: Environment,
@@ -131,7 +131,7 @@ async fn objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_f
     let switched = crds.patch(name, &PatchParams::default(), &switch).await.unwrap();
     let stored = switched.status.and_then(|status| status.stored_versions);
     assert_eq!(stored, Some(vec!["v1".to_owned(), "v2".to_owned()]));
-    // The server takes a moment to store in the other version.
+    // It takes the server a moment to store objects in the other version.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let second = v2::Parcel::new(
         "second",
@@ -179,7 +179,7 @@ async fn objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_f
     operator.stop().await.unwrap();
 }
 
-/// A cache that cannot fill is no reason to restart the pod, and one not to send it requests.
+/// A cache that cannot sync fails the readiness probe, not the liveness probe.
 #[rbuilder::envtest::test]
 async fn a_manager_whose_caches_do_not_fill_is_alive_and_not_ready(env: Environment) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]

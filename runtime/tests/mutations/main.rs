@@ -1,7 +1,7 @@
-//! What kube-apiserver says to every case of the mutation corpus, held against the record.
+//! Compares kube-apiserver's verdict on every case of the mutation corpus with the record.
 //!
 //! The corpus and the record are `generator/tests/mutations`, where a test without a server holds rbuilder to them.
-//! `cargo xtask mutations` runs this and writes the record anew.
+//! `cargo xtask mutations` runs this and rewrites the record.
 
 #[path = "../../../generator/tests/mutations/corpus/mod.rs"]
 mod corpus;
@@ -21,10 +21,10 @@ use corpus::{Case, GROUP};
 use record::{Recorded, Verdict};
 use server::Server;
 
-/// Cases that are with the server at a time.
+/// Number of cases sent to the server at a time.
 const AT_ONCE: usize = 24;
 
-/// Says that the record is to be written anew.
+/// The environment variable that requests a new record.
 const OVERWRITE: &str = "SNAPSHOTS";
 
 #[rbuilder::envtest::test]
@@ -52,7 +52,7 @@ async fn the_server_says_what_is_recorded(env: Environment) {
     let mut answers: Vec<Recorded> = answers.into_iter().flatten().flatten().collect();
     answers.sort_by(|a, b| a.slug.cmp(&b.slug));
     let text = record::write(&answers);
-    if std::env::var_os(OVERWRITE).is_some_and(|wish| wish == "overwrite") {
+    if std::env::var_os(OVERWRITE).is_some_and(|value| value == "overwrite") {
         fs::write(path(), text).expect("the record is written");
         return;
     }
@@ -70,7 +70,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../generator/tests/mutations/recorded.jsonl")
 }
 
-/// What the server says to a case; nothing for one that never reaches it.
+/// Returns the server's verdict on a case; `None` for one that is never sent.
 async fn judge(case: &Case, number: usize, server: &Server) -> Result<Option<Verdict>, String> {
     let objects = case
         .objects()
@@ -99,7 +99,7 @@ async fn judge(case: &Case, number: usize, server: &Server) -> Result<Option<Ver
     })
 }
 
-/// What two records say of one case, where it is not the same.
+/// Returns the two verdicts on a case where they differ.
 fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     let find = |list: &[Recorded], slug: &str| list.iter().find(|line| line.slug == slug).cloned();
     let show = |line: Option<Recorded>| line.map_or("nothing".into(), |line| line.verdict.to_string());
@@ -123,7 +123,7 @@ fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     slugs.iter().filter_map(difference).collect()
 }
 
-/// The verdict with the base project's group in place of the one that the case had on the server.
+/// Returns the verdict with the group that the case had on the server replaced by that of the base project.
 fn renamed(verdict: Verdict, group: &str) -> Verdict {
     let rename = |why: String| why.replace(group, GROUP);
     match verdict {

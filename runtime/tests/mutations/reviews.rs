@@ -1,4 +1,4 @@
-//! Whether the server takes roles and webhook configurations, and whether what they name is served.
+//! Checks whether the server accepts roles and webhook configurations and serves the resources they name.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::server::{Answer, Served, Server};
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1";
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// What RBAC asks about and no server lists: group, resource, the verbs it is asked about with.
+/// Resources that are authorized but not served: group, resource and verbs.
 const ASKED: &[(&str, &str, &[&str])] = &[
     ("", "users", &["impersonate"]),
     ("", "groups", &["impersonate"]),
@@ -60,7 +60,7 @@ fn texts(value: &Value) -> Vec<&str> {
     items.filter_map(Value::as_str).collect()
 }
 
-/// A word of the rule that no request has.
+/// Returns a value of the rule that matches no request.
 fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
     let [groups, resources, verbs] = ["apiGroups", "resources", "verbs"].map(|key| texts(&rule[key]));
     if !texts(&rule["nonResourceURLs"]).is_empty() {
@@ -91,7 +91,7 @@ fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
                 .iter()
                 .any(|(_, verbs)| verbs.contains(&"*") || verbs.contains(&verb))
     };
-    // What the verbs of one's own kinds mean is for their authorizer to say.
+    // Custom verbs of custom kinds are valid: their own authorizer checks them.
     let is_own = groups == [GROUP];
     let verb = verbs
         .iter()
@@ -108,7 +108,7 @@ fn is_domain(group: &str) -> bool {
     labels.len() > 1 && labels.iter().all(is_label)
 }
 
-/// The verbs of requests for a resource of these groups; none when there is no such resource.
+/// Returns the verbs of requests for a resource of these groups; empty if there is no such resource.
 fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a str> {
     if resource == "*" {
         return vec!["*"];
@@ -129,7 +129,7 @@ fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a 
         in_groups(group) && (*name == resource || name.ends_with('/') && resource.starts_with(name))
     });
     verbs.extend(asked.flat_map(|(_, _, verbs)| *verbs));
-    // What the garbage collector's admission asks about; no request is for it.
+    // Checked by the garbage collector's admission plugin; no request is for it.
     if let Some(whole) = resource.strip_suffix("/finalizers")
         && server
             .resources
@@ -165,7 +165,7 @@ pub(crate) async fn webhooks(server: &Server, configurations: &[Value]) -> Optio
     (!configurations.is_empty()).then_some(Verdict::Served)
 }
 
-/// Each resource of a rule must be asked about, and one of them for an object of the handler's kind.
+/// Each resource of a rule must receive admission requests, and one of them for objects of the handler's kind.
 fn idle_webhook(server: &Server, rule: &Value) -> Option<String> {
     let [groups, versions, resources] =
         ["apiGroups", "apiVersions", "resources"].map(|key| texts(&rule[key]));
@@ -195,7 +195,7 @@ fn idle_webhook(server: &Server, rule: &Value) -> Option<String> {
     (!is_asked).then(|| "nothing is asked about the handler's kind".to_owned())
 }
 
-/// Whether a word of `resources` is about a resource or subresource.
+/// Returns `true` if a value of `resources` matches a resource or subresource.
 fn covers(word: &str, name: &str) -> bool {
     let (resource, part) = name.split_once('/').unwrap_or((name, ""));
     match word.split_once('/') {

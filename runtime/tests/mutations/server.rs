@@ -1,4 +1,4 @@
-//! Asking the server, and what its answers come down to.
+//! Requests to the server, and the evaluation of its responses.
 
 use http::Request;
 use kube::Client;
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::corpus;
 
-/// Most characters of a reason that the record keeps.
+/// Maximum number of characters of a reason in the record.
 const REASON: usize = 160;
 
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The server, and what it serves beside the cases.
+/// The server, and the resources it serves in addition to the cases.
 pub(crate) struct Server {
     client: Client,
-    /// Resources and subresources by group: name, verbs, versions, whether they are in namespaces.
+    /// Resources and subresources by group: name, verbs, versions and scope.
     pub(crate) resources: Vec<Served>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Served {
     pub(crate) namespaced: bool,
 }
 
-/// An answer: its status, its warnings, its body.
+/// A response: status, warnings and body.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) warnings: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Answer {
 }
 
 impl Server {
-    /// Installs the base project's kind and asks what is served.
+    /// Installs the base project's kind and discovers the served resources.
     pub(crate) async fn new(env: &Environment) -> Server {
         let mut server = Server {
             client: env.client(),
@@ -80,14 +80,14 @@ impl Server {
         self.send(Request::get(path), Vec::new()).await
     }
 
-    /// A list as kubectl asks for it.
+    /// Requests a list as kubectl does.
     pub(crate) async fn table(&self, path: &str) -> Answer {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         self.send(Request::get(path).header("accept", accept), Vec::new())
             .await
     }
 
-    /// As `kubectl apply` sends it: what the server does not know is refused.
+    /// Sends an object as `kubectl apply` does: unknown fields are rejected.
     pub(crate) async fn create(&self, path: &str, object: &Value, dry_run: bool) -> Answer {
         let dry_run = if dry_run { "&dryRun=All" } else { "" };
         let request = Request::post(format!("{path}?fieldValidation=Strict{dry_run}"))
@@ -122,7 +122,7 @@ impl Answer {
         (200..300).contains(&self.code)
     }
 
-    /// Why the server does not take it: the first of the places by name, in the server's words.
+    /// Returns the reason of a rejection: the server's message for the first field by name.
     pub(crate) fn reason(&self) -> String {
         let causes = self.body["details"]["causes"].as_array();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ impl Answer {
         short(&reason)
     }
 
-    /// The first warning by name.
+    /// Returns the first warning in alphabetical order.
     pub(crate) fn warning(&self) -> Option<String> {
         self.warnings.iter().min().map(|warning| short(warning))
     }

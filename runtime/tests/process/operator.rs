@@ -1,4 +1,4 @@
-//! The operator that the tests start: it reconciles the ConfigMaps of its namespace as their data say.
+//! The operator that the tests start: it reconciles the ConfigMaps of its namespace as their data instruct it.
 
 use std::io::Read;
 use std::process::Termination;
@@ -28,7 +28,7 @@ pub(crate) const STARTED: &str = "process.example.com/started";
 /// Annotation that a reconcile sets last, to the id of its process.
 pub(crate) const ENDED: &str = "process.example.com/ended";
 
-/// Set to the operator's flags, one a line, where this program is to be the operator.
+/// Environment variable with the operator's flags, one per line, if this program is to run as the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
 
 static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
@@ -47,19 +47,19 @@ pub(crate) fn is_this_process() -> bool {
     std::env::var_os(FLAGS).is_some()
 }
 
-/// Runs the operator and ends the process as its `main` would.
+/// Runs the operator and exits like its `main` would.
 pub(crate) async fn run() {
     end_with_parent();
     let flags = std::env::var(FLAGS).unwrap();
     let args = Args::parse_from(std::iter::once("operator").chain(flags.lines()));
     let ended = operate(args.manager).await;
     let status = i32::from(ended.is_err());
-    // Writes what a `main` that returns this writes.
+    // Prints what a `main` that returns this error prints.
     let _ = ended.report();
     std::process::exit(status)
 }
 
-/// Nobody closes the standard input but the end of the test that started this, whichever way it ended.
+/// Resolves when standard input is closed, which happens only when the test that started this process has ended.
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);

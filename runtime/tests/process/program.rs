@@ -1,4 +1,4 @@
-//! The operator as another process: started, signalled, and watched to its end.
+//! The operator as a child process that tests start, signal and wait for.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -11,10 +11,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::operator::FLAGS;
 
-/// The test that runs the operator where it finds that it shall.
+/// The test that runs the operator in a child process.
 const ENTRY: &str = "a_signal_lets_reconciles_end";
 
-/// How a process ended.
+/// The exit status or signal of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     status: Option<i32>,
@@ -76,7 +76,7 @@ impl Program {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits until the process has ended.
+    /// Waits until the process has exited.
     pub(crate) async fn ended(&mut self, within: Duration) -> Ended {
         let deadline = tokio::time::Instant::now() + within;
         loop {
@@ -95,12 +95,12 @@ impl Program {
         }
     }
 
-    /// All it has written to its standard error.
+    /// Returns the standard error of the process so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.log.path()).unwrap()
     }
 
-    /// Waits until the log has `text`.
+    /// Waits until the log contains `text`.
     pub(crate) async fn logs(&self, text: &str) {
         eventually(Duration::from_secs(30), || async {
             let log = self.log();
@@ -113,7 +113,7 @@ impl Program {
         .await;
     }
 
-    /// The answer to a GET, which must be 200.
+    /// Returns the response to a GET, which must be 200.
     pub(crate) async fn get(&self, port: u16, path: &str) -> Result<String, String> {
         let answer = get(port, path).await.map_err(|error| error.to_string())?;
         match answer.starts_with("HTTP/1.1 200 ") {
@@ -139,7 +139,7 @@ async fn get(port: u16, path: &str) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// A port that nobody listens on at the moment.
+/// Returns a free port.
 pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

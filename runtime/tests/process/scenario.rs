@@ -1,5 +1,5 @@
-//! What people do to the pods of an operator in a day: scale it to two, roll it, look at its probes and metrics, renew
-//! its certificates.
+//! Typical operations on the pods of an operator: scale to two, roll, read probes and metrics, renew
+//! certificates.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,9 +14,9 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use super::*;
 use crate::operator::PANIC;
 
-/// How long another process may take to notice that the lease was given up; the retry period with its jitter is 4.4 s.
+/// Time for another process to take a released lease; the retry period with its jitter is 4.4 s.
 const HANDED_OVER: Duration = Duration::from_secs(5);
-/// How often replaced certificates are looked for, and some time for a busy machine.
+/// The period of checks for replaced certificates, plus some time for a busy machine.
 const RELOADED: Duration = Duration::from_secs(30);
 
 #[rbuilder::envtest::test]
@@ -63,7 +63,7 @@ async fn of_two_replicas_one_works_and_the_other_takes_over_at_once() {
     assert!(value(&second, ports[3], reconciled).await >= 1.0);
 }
 
-/// What a scrape says of a series.
+/// Returns the value of a series.
 async fn value(program: &Program, port: u16, series: &str) -> f64 {
     let scraped = program.get(port, "/metrics").await.unwrap();
     let line = scraped.lines().find_map(|line| line.strip_prefix(series));
@@ -91,7 +91,7 @@ async fn a_panic_is_counted_and_tried_again_and_the_process_lives() {
     );
 }
 
-/// An API server that does not answer says nothing about the health of the operator.
+/// The health of the operator does not depend on the API server.
 #[rbuilder::envtest::test]
 async fn a_process_is_alive_but_not_ready_before_its_caches_are_filled() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -118,7 +118,7 @@ async fn a_process_is_alive_but_not_ready_before_its_caches_are_filled() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// As cert-manager does before the old one expires.
+/// Replaces the certificate, as cert-manager does before the old one expires.
 #[rbuilder::envtest::test]
 async fn a_replaced_certificate_is_served_by_the_running_process() {
     let place = Place::new().await;
@@ -139,7 +139,7 @@ async fn a_replaced_certificate_is_served_by_the_running_process() {
     place.marked_by("any", ENDED, &program).await;
 }
 
-/// Writes a certificate that signs itself, and its key.
+/// Writes a self-signed certificate and its key.
 fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
@@ -149,7 +149,7 @@ fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-/// Connects as one who trusts this certificate only.
+/// Connects as a client that trusts only this certificate.
 async fn shake_hands(port: u16, trusted: &CertificateDer<'static>) -> std::io::Result<()> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();

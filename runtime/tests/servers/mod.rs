@@ -1,4 +1,4 @@
-//! The two API servers that tests run on: the fake one, always, and the real one, where its binaries are.
+//! The API servers that tests run on: always the fake one, and the real one if its binaries are available.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use kube::Client;
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
 
-/// One of the two.
+/// A fake or real API server.
 #[derive(Clone, Debug)]
 pub(crate) enum Server {
     Fake(ApiServer),
@@ -32,7 +32,7 @@ impl Server {
         }
     }
 
-    /// The real one, for what the other cannot do.
+    /// The real API server, for tests that the fake one does not support.
     #[track_caller]
     pub(crate) fn real(&self) -> &Environment {
         match self {
@@ -58,8 +58,8 @@ impl Server {
     }
 }
 
-/// Makes of each named function, which takes a [`Server`], a test on the fake one and a test on the real one. The
-/// latter is ignored where `KUBEBUILDER_ASSETS` does not say where the binaries are. `Server` must be in scope.
+/// Turns each named function, which takes a [`Server`], into a test on the fake and a test on the real server. The
+/// latter is listed as ignored unless `KUBEBUILDER_ASSETS` is set. `Server` must be in scope.
 #[allow(unused_macros)]
 macro_rules! on_both_servers {
     ($($name:ident),+ $(,)?) => {

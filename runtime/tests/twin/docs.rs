@@ -53,7 +53,7 @@ pub struct DocumentedSpec {
     /// 1.5
     pub like_a_number: i32,
     /// yes
-    pub like_a_truth: i32,
+    pub like_a_boolean: i32,
     /// * a star at the start
     pub star: i32,
     #[kube(default = "yes", example = "012")]

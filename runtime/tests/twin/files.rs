@@ -1,10 +1,10 @@
-//! Files of the repository that the twin test reads.
+//! Reads files of the repository for the twin test.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The text files below a folder that have one of these extensions, by path relative to it.
+/// Returns the text files below a directory with one of these extensions, by relative path.
 pub fn below(root: &str, extensions: &[&str]) -> BTreeMap<String, String> {
     let root = Path::new(root);
     let mut files = BTreeMap::new();

@@ -28,7 +28,7 @@ pub struct FormSpec {
     pub nested_nulls: Vec<Option<BTreeMap<String, Option<i32>>>>,
     pub null_set: BTreeSet<Option<String>>,
     pub by_colour: BTreeMap<Colour, Option<bool>>,
-    pub by_truth: BTreeMap<bool, i32>,
+    pub by_boolean: BTreeMap<bool, i32>,
     pub not_zero: NonZero<u16>,
     #[serde(with = "as_text")]
     #[kube(schema = { "type": "string", "title": "A stated text" })]

@@ -64,7 +64,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KeyedSpec {
-    /// How many.
+    /// Number of items.
     pub size: i32,
     #[kube(validation(max_length = 64))]
     pub image: Option<String>,

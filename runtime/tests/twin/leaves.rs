@@ -66,7 +66,7 @@ pub struct Numbers {
     pub maybe_unsigned_16: Option<u16>,
     pub float: f32,
     pub double: f64,
-    pub truth: bool,
+    pub boolean: bool,
     pub non_zero: NonZeroU8,
     pub non_zero_large: NonZeroU64,
     pub non_zero_signed: NonZeroI32,
@@ -140,7 +140,7 @@ pub struct Open {
 /// Kubernetes' own.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Kubernetes {
-    /// How much.
+    /// An amount.
     pub quantity: Quantity,
     pub maybe_quantity: Option<Quantity>,
     pub quantities: BTreeMap<String, Quantity>,

@@ -251,7 +251,7 @@ pub struct Values {
     #[kube(default = 2.5)]
     pub fraction: f64,
     #[kube(default = true)]
-    pub truth: bool,
+    pub boolean: bool,
     #[kube(default = "on")]
     pub text: String,
     #[kube(default = ["a", "b"], example = [])]
@@ -269,7 +269,7 @@ pub struct WithDefault {
     pub a: i32,
 }
 
-/// What Rust's types cannot say.
+/// Constraints that Rust's types cannot express.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Overrides {

@@ -1,7 +1,7 @@
-//! Objects at random, held against both sides: what the schema accepts serde reads, and what serde reads and writes
-//! again the schema accepts.
+//! Random objects, checked on both sides: serde reads what the schema accepts, and the schema accepts what serde
+//! reads and writes again.
 //!
-//! The seed is fixed, so that a failure can be seen again. Places where the two sides differ by nature are in
+//! The seed is fixed, so that a failure can be reproduced. Fields for which the two sides differ by nature are in
 //! [`EXCEPTIONS`], each with its reason.
 
 use std::collections::BTreeMap;
@@ -26,26 +26,26 @@ mod values;
 use form::form;
 use values::Limits;
 
-/// Objects per kind.
+/// Number of objects per kind.
 const CASES: u32 = 100;
 
-/// A kind as both sides know it.
+/// A kind on both sides.
 pub struct Kind {
     /// The name of its CRD.
     pub name: String,
-    /// What an object says of itself.
+    /// `apiVersion` and `kind` of an object.
     pub identity: Value,
     /// The schema of the object without `apiVersion`, `kind` and `metadata`.
     pub schema: Schema,
-    /// Objects that fit it, and what the API server makes of an object that may not.
+    /// Generates valid objects, and evaluates possibly invalid ones like the API server.
     pub objects: RandomObjects,
-    /// The same for the schema without what markers put on values.
+    /// The same for the schema without the constraints of markers.
     form: RandomObjects,
-    /// Reads an object and writes it again.
+    /// Deserializes an object and serializes it again.
     pub round: fn(Value) -> Result<Value, String>,
 }
 
-/// Places where the two sides differ by nature.
+/// Fields for which the two sides differ by nature.
 struct Exception {
     #[allow(dead_code)] // for who reads the table
     reason: &'static str,
@@ -54,15 +54,15 @@ struct Exception {
     tried: Tried,
 }
 
-/// What the tests put there.
+/// The values that the tests use there.
 enum Tried {
     /// One of these values, JSON, or nothing.
     Values(&'static [&'static str]),
-    /// Nothing too, though the schema requires something.
+    /// Possibly absent, although the schema requires a value.
     Absence,
-    /// Always this value, JSON: the schema lets it be absent, and serde does not.
+    /// Always this value, JSON: the schema allows it to be absent, and serde does not.
     Given(&'static str),
-    /// Always something, though the schema does not require it.
+    /// Always present, although the schema does not require it.
     Presence,
 }
 
@@ -218,7 +218,7 @@ impl Limits for Kind {
     }
 }
 
-/// What the exceptions say of a place in a kind.
+/// Returns the exceptions for a field of a kind.
 fn exception(name: &str, path: &str) -> Option<&'static Tried> {
     let plural = name.split('.').next().unwrap_or_default();
     let is_it = |known: &&str| known.strip_prefix(plural) == Some(path);
@@ -227,7 +227,7 @@ fn exception(name: &str, path: &str) -> Option<&'static Tried> {
     Some(&exception.tried)
 }
 
-/// Objects that keep to the exceptions.
+/// Generates objects with the exceptions applied.
 fn limited(mut objects: RandomObjects, name: &str) -> RandomObjects {
     let plural = name.split('.').next().unwrap_or_default();
     for Exception { paths, tried, .. } in EXCEPTIONS {
@@ -330,7 +330,7 @@ pub fn all() -> Vec<Kind> {
     ]
 }
 
-/// Objects of a kind, some of them spoiled, without what every object has; the same in every run.
+/// Returns objects of a kind, some of them invalid, without type and metadata; the same in every run.
 pub fn objects(kind: &Kind, count: u32) -> Vec<Value> {
     let strategy = values::spoils();
     let mut runner = TestRunner::new_with_rng(
@@ -348,7 +348,7 @@ pub fn objects(kind: &Kind, count: u32) -> Vec<Value> {
         .collect()
 }
 
-/// An object with what every object has.
+/// Adds type and metadata to an object.
 pub fn whole(kind: &Kind, object: &Value) -> Value {
     let mut whole = kind.identity.clone();
     if let (Some(fields), Some(object)) = (whole.as_object_mut(), object.as_object()) {
@@ -366,7 +366,7 @@ fn without_identity(mut object: Value) -> Value {
 
 #[test]
 fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts() {
-    // A reason, and the first object that shows it.
+    // A reason, with the first object that has it.
     let mut wrong = BTreeMap::new();
     for kind in all() {
         let name = &kind.name;
@@ -396,7 +396,7 @@ fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts(
                 }
             }
         }
-        // Without objects of both sorts there is nothing to see.
+        // Without both valid and invalid objects the test proves nothing.
         for (count, what) in [(accepted, "accepted"), (read, "read")] {
             if !(CASES / 8..CASES * 9 / 10).contains(&count) {
                 wrong.insert(format!("{name}: {count} of {CASES} are {what}"), Value::Null);
@@ -410,8 +410,8 @@ fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts(
     assert!(wrong.is_empty(), "{} reasons:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The field of an object that serde refuses, found by putting one after the other into an object that is read; the
-/// whole object where that finds none.
+/// Returns the field of an object that serde rejects, found by adding one field after another to a valid object; the
+/// whole object if none is found.
 fn blamed(kind: &Kind, good: Option<&Value>, bad: &Value) -> Value {
     let fields = bad["spec"].as_object().into_iter().flatten();
     for (name, value) in fields {

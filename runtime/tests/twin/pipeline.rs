@@ -1,5 +1,5 @@
-//! Shapes at random through kube's own rewriting, which panics over alternatives that it cannot move: whatever the schema
-//! crate assembles must come out of it.
+//! Passes random containers through kube's schema rewriting, which panics on alternatives that it cannot hoist: it must
+//! accept everything that the schema crate assembles.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use rbuilder_schema::{
 };
 use schemars::transform::{AddNullable, Transform};
 
-/// Shapes that are tried.
+/// Number of random containers.
 const SHAPES: u64 = 4000;
 
-/// How deep types hold types.
+/// Maximum depth of nested types.
 const DEPTH: u32 = 3;
 
-/// A sequence of numbers that is the same in every run.
+/// A pseudo-random sequence that is the same in every run.
 struct Numbers(u64);
 
 impl Numbers {
-    /// A number below a limit.
+    /// Returns a number below a limit.
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self
             .0
@@ -35,7 +35,7 @@ impl Numbers {
     }
 }
 
-/// A container at random, with the schemas of the types that it mentions.
+/// Returns a random container, with the schemas of the types it uses.
 struct Maker<'n> {
     numbers: &'n mut Numbers,
     slots: Vec<Slot>,
@@ -64,7 +64,7 @@ impl Maker<'_> {
         let count = self.numbers.below(3);
         let field = |(position, maker): (u64, &mut Self)| {
             let slot = maker.slot(depth);
-            // Names that now and then are those of another variant, or of the tag.
+            // Names that sometimes equal those of another variant or of the tag.
             let name = match maker.numbers.below(4) {
                 0 => format!("shared{position}"),
                 _ => format!("{prefix}{position}"),
@@ -131,7 +131,7 @@ impl Maker<'_> {
     }
 }
 
-/// The schema of a type at random; nothing where it has none.
+/// Returns the schema of a random type; `None` if it has none.
 fn inner(numbers: &mut Numbers, depth: u32) -> Option<Arc<rbuilder_schema::Schema>> {
     let (container, slots) = made(numbers, depth - 1);
     assemble(&container, &slots).ok().map(Arc::new)
@@ -146,7 +146,7 @@ fn made(numbers: &mut Numbers, depth: u32) -> (Container, Vec<Slot>) {
     (container, maker.slots)
 }
 
-/// What `Kind::crd()` makes of the schema of a type.
+/// Returns the schema of a type after `Kind::crd()` has processed it.
 fn rewritten(container: &Container, slots: Vec<Slot>) -> schemars::Schema {
     let text = serde_json::to_string(container).expect("JSON");
     let mut schema = rbuilder_schema::private::json_schema::<Container>(&text, || slots);
@@ -186,7 +186,7 @@ fn whatever_is_assembled_comes_out_of_kubes_rewriting() {
     assert!(wrong.is_empty(), "of {tried}: {}", wrong.join("\n"));
 }
 
-/// What a schema says of the fields and values of an object, without its alternatives.
+/// Returns a schema without its alternatives.
 fn names(schema: &serde_json::Value) -> serde_json::Value {
     let inside = |key: &str| schema.get(key).map(names);
     let properties = schema.get("properties").and_then(serde_json::Value::as_object);

@@ -1,4 +1,4 @@
-//! What the rules that markers write do on a real API server: unions, and fields that stay as they are.
+//! Rules generated from markers on a real API server: unions and immutable fields.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const DRY_RUN: PostParams = PostParams {
     field_manager: None,
 };
 
-/// An object that is right.
+/// A valid object.
 fn right() -> Value {
     json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "Rule", "metadata": {"name": "sample"},
@@ -32,7 +32,7 @@ fn right() -> Value {
     })
 }
 
-/// The object with a value put in one place, or what is there taken away.
+/// Returns the object with one field set or removed.
 fn changed(object: &Value, place: &str, value: &Value) -> DynamicObject {
     let (parent, name) = place.rsplit_once('/').expect("a place");
     let mut object = object.clone();
@@ -49,7 +49,7 @@ fn changed(object: &Value, place: &str, value: &Value) -> DynamicObject {
 
 async fn installed(env: &Environment) -> Api<DynamicObject> {
     let crds: Api<CustomResourceDefinition> = Api::all(env.client());
-    // In a group of its own: other tests use this server too.
+    // In its own group, because other tests use this server too.
     let manifest = generated()["rules.oracle.example.com"].replace("oracle.example.com", GROUP);
     let crd = serde_saphyr::from_str(&manifest).expect("a CRD");
     crds.create(&PostParams::default(), &crd)

@@ -1,4 +1,4 @@
-//! The manifests on a real API server: taken without a word, and held to by objects.
+//! The manifests on a real API server: accepted without warnings, and enforced for objects.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::objects;
 use super::{compiled, files, generated, kinds};
 
-/// Objects per kind that the server is asked about.
+/// Number of objects per kind sent to the server.
 const SAMPLE: u32 = 16;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// What the API server says to a CRD beside "yes".
+/// Returns the errors and warnings of the API server for a CRD.
 pub(super) async fn post(client: &Client, crd: &Value, query: &str) -> Vec<String> {
     let name = &crd["metadata"]["name"];
     let request = Request::post(format!("{CRDS}{query}"))
@@ -39,14 +39,14 @@ pub(super) async fn post(client: &Client, crd: &Value, query: &str) -> Vec<Strin
     vec![format!("{name}: {status} {}", String::from_utf8_lossy(&body))]
 }
 
-/// One kind with an object that is right, to be spoiled in one place at a time.
+/// A kind with a valid object, which is made invalid in one field at a time.
 struct Sample {
     objects: Api<DynamicObject>,
     right: Value,
 }
 
 impl Sample {
-    /// `right` goes through the Rust type, so that what the server gets is what serde writes.
+    /// `right` is converted through the Rust type, so that the server receives what serde serializes.
     async fn new<K>(env: &Environment, right: Value) -> Sample
     where
         K: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned + Serialize,
@@ -82,7 +82,7 @@ impl Sample {
         self.objects.create(&dry_run, &object).await.map(drop)
     }
 
-    /// Puts a value in one place, or takes what is there away, and asks the server.
+    /// Sets or removes one field and sends the object to the server.
     async fn check(&self, place: &str, value: Option<Value>, accepted: bool) {
         let (parent, name) = place.rsplit_once('/').expect("a JSON pointer");
         let mut object = self.right.clone();
@@ -106,7 +106,7 @@ async fn the_server_takes_every_kind_without_a_warning(env: Environment) {
         let crd = serde_json::to_value(crd).expect("JSON");
         said.extend(post(&env.client(), &crd, "?dryRun=All").await);
     }
-    // Goldens may share a name with each other, so they are only tried.
+    // Goldens may have equal names, so they are sent as a dry run.
     for (file, manifest) in golden() {
         let crd: Value = serde_saphyr::from_str(&manifest).expect("YAML");
         let answers = post(&env.client(), &crd, "?dryRun=All").await;
@@ -121,19 +121,19 @@ async fn the_server_takes_every_kind_without_a_warning(env: Environment) {
     the_server_decides_as_the_schema(&env).await;
 }
 
-/// Objects at random are accepted and refused by the API server as by the schema crate.
+/// The API server and the schema crate accept and reject the same random objects.
 async fn the_server_decides_as_the_schema(env: &Environment) {
     let manifests = generated();
     let mut wrong = Vec::new();
     for kind in objects::all() {
         let collection = collection(env, &kind, &manifests[&kind.name]).await;
-        // Rules and the replicas of a scale only the server judges.
+        // CEL rules and the replicas of a scale are checked by the server only.
         let manifest = &manifests[&kind.name];
         let has_more = ["x-kubernetes-validations", "specReplicasPath"]
             .iter()
             .any(|word| manifest.contains(word));
         for mut object in objects::objects(&kind, SAMPLE) {
-            // A status is dropped, with what is wrong in it.
+            // The server drops a status, including invalid fields.
             if let Some(fields) = object.as_object_mut() {
                 fields.remove("status");
             }
@@ -150,7 +150,7 @@ async fn the_server_decides_as_the_schema(env: &Environment) {
     assert!(wrong.is_empty(), "{} times:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The URL of a kind's objects, once the server serves it.
+/// Waits until the server serves a kind and returns the URL of its objects.
 async fn collection(env: &Environment, kind: &objects::Kind, manifest: &str) -> String {
     let (plural, _) = kind.name.split_once('.').expect("plural and group");
     let version = kind.identity["apiVersion"].as_str().expect("a version");
@@ -168,7 +168,7 @@ async fn collection(env: &Environment, kind: &objects::Kind, manifest: &str) -> 
     url
 }
 
-/// Tries to create an object; the reason where it is refused.
+/// Attempts to create an object. Returns the reason if it is rejected.
 pub(super) async fn create(client: &Client, url: &str, object: &Value) -> Result<(), String> {
     let request = Request::post(format!("{url}?dryRun=All"))
         .header("content-type", "application/json")
@@ -192,7 +192,7 @@ struct Rule {
     times: Option<u64>,
 }
 
-/// The verdicts on CEL rules that `rbuilder-cel` is held to are this server's.
+/// Compares the recorded verdicts on CEL rules with this server.
 #[rbuilder::envtest::test]
 async fn rules_are_judged_as_recorded(env: Environment) {
     const SCHEMAS: &str = include_str!("../../../cel/tests/schemas.json");
@@ -276,7 +276,7 @@ async fn marked(env: &Environment) {
             },
             "presence": {"mayBeAbsent": 1, "mustBePresent": 1, "fixed": "a", "holes": [1, null]},
             "values": {
-                "negative": 1, "fraction": 1.0, "truth": false, "text": "a", "list": [], "map": {},
+                "negative": 1, "fraction": 1.0, "boolean": false, "text": "a", "list": [], "map": {},
                 "object": {"name": "a", "port": 1}, "with_default": {"a": 1},
             },
             "overrides": {
@@ -426,7 +426,7 @@ async fn formed(env: &Environment) {
             "openTag": {"kind": "Known", "low": 1, "high": 5}, "openNames": "Known", "openMixed": {"Known": {"size": 1}},
             "partlyTagged": "low", "fixedOrAuto": "Auto", "oneOrNamed": {"Left": {"x": 1}}, "taggedStruct": {"size": 1},
             "held": null, "nestedNulls": [{"a": null}, null], "nullSet": [null, "a"], "byColour": {"Red": true},
-            "byTruth": {"true": 1}, "notZero": 1, "stated": "12", "byHand": "3", "byHandAs": ["4"], "computed": 1,
+            "byBoolean": {"true": 1}, "notZero": 1, "stated": "12", "byHand": "3", "byHandAs": ["4"], "computed": 1,
             "joined": true,
         }}),
     )

@@ -1,5 +1,5 @@
-//! Certificates that managers make for their webhooks, with a real API server that asks through a Service. Ignored, by
-//! name, where `KUBEBUILDER_ASSETS` does not say where the servers are.
+//! Certificates that managers issue for their webhooks, with a real API server that calls them through a Service. Listed as
+//! ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod replica;
 
@@ -21,10 +21,10 @@ use tokio::time::Instant;
 
 use replica::{CRD, Note, Place, Replica, SECRET, SERVICE};
 
-/// Longer than anything here should take on a busy machine.
+/// A timeout longer than anything here takes on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// A kind is converted by one service only, so that tests with conversions need servers of their own.
+/// A kind is converted by one service only, so tests with conversions need their own servers.
 async fn own_environment() -> Environment {
     Environment::builder().start().await.unwrap()
 }
@@ -33,7 +33,7 @@ fn certificate(place: &Place) -> ManagedCertificate {
     ManagedCertificate::for_service(SERVICE).namespace(&place.namespace)
 }
 
-/// The authorities in everything that points to the service.
+/// Returns the CA bundles in all objects that refer to the service.
 async fn bundles(place: &Place) -> BTreeSet<Option<ByteString>> {
     let client = || place.env.client();
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client());
@@ -51,7 +51,7 @@ async fn bundles(place: &Place) -> BTreeSet<Option<ByteString>> {
     found
 }
 
-/// Waits until all that points to the service has the authorities of the Secret.
+/// Waits until all objects that refer to the service have the CA bundle of the Secret.
 async fn until_injected(place: &Place) {
     eventually(SOON, || async {
         let secret = place.secret().await.ok_or("no Secret")?;
@@ -66,7 +66,7 @@ async fn until_injected(place: &Place) {
     .await;
 }
 
-/// The operator has the rights that the documentation of `ManagedCertificate` lists, and no others.
+/// The operator has exactly the permissions that the documentation of `ManagedCertificate` lists.
 #[rbuilder::envtest::test]
 async fn the_api_server_asks_through_the_service_and_trusts_what_the_manager_made() {
     let place = Place::new(own_environment().await, "made", 1).await;
@@ -112,7 +112,7 @@ async fn the_api_server_asks_through_the_service_and_trusts_what_the_manager_mad
     let secret = place.secret().await.unwrap();
     assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/tls"));
 
-    // Without watches, the next look would be a minute away.
+    // Without watches, the next check would be a minute later.
     place.install().await;
     until_injected(&place).await;
     replica.stop().await;
@@ -144,8 +144,8 @@ async fn what_others_take_away_is_put_back_and_no_new_certificate_is_made(env: E
     replica.stop().await;
 }
 
-/// Guarantee 16. Two replicas follow one Secret; certificates live for seconds, and are replaced while both replicas
-/// are asked, each by webhooks of its own.
+/// Guarantee 16. Two replicas watch one Secret; certificates are valid for seconds, and are rotated while both replicas
+/// are called, each through its own webhooks.
 #[rbuilder::envtest::test]
 async fn replicas_share_a_certificate_and_renewing_it_fails_no_request() {
     let place = Place::new(own_environment().await, "renewed", 2).await;
@@ -235,7 +235,7 @@ async fn missing_rights_are_named_and_the_process_is_not_ready(env: Environment)
         "{said}"
     );
 
-    // Who may write the Secret, and not the configurations, serves and is not ready.
+    // With permission to write the Secret but not the configurations, the operator serves and is not ready.
     let rule = json!([{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["*"] }]);
     let half = place.user(rule, json!([])).await;
     let replica = Replica::start(&place, half, certificate(&place), 0).await;

@@ -1,4 +1,4 @@
-//! Operators with webhooks, and what sends the API server to them.
+//! Operators with webhooks, and the configurations that refer to them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -89,19 +89,19 @@ fn validate(note: &Note, _: Option<&Note>, _: &AdmissionRequest) -> Result<(), D
     }
 }
 
-/// A namespace with a service of webhooks that leads to this machine.
+/// A namespace with a webhook service that resolves to this machine.
 pub(crate) struct Place {
     pub(crate) env: Environment,
     pub(crate) namespace: String,
-    /// Of each replica.
+    /// The port of each replica.
     ports: Vec<u16>,
 }
 
 impl Place {
-    /// A place for this many replicas, each with webhooks of its own in the configurations.
+    /// Creates a namespace for this many replicas, each with its own webhooks in the configurations.
     pub(crate) async fn new(env: Environment, prefix: &str, replicas: usize) -> Self {
         let namespace = env.namespace(prefix).await.unwrap();
-        // Held until all are chosen, so that they differ.
+        // Kept open until all ports are chosen, so that they differ.
         let listeners: Vec<_> = (0..replicas)
             .map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap())
             .collect();
@@ -109,8 +109,8 @@ impl Place {
             .iter()
             .map(|listener| listener.local_addr().unwrap().port())
             .collect();
-        // The API server asks services of this type at the name they stand for, as it would any other at its
-        // address; nothing here routes the addresses of services.
+        // The API server calls services of this type at their external name, and others at their
+        // address, which is not routed here.
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": namespace },
             "spec": { "type": "ExternalName", "externalName": "localhost" },
@@ -124,12 +124,12 @@ impl Place {
         place
     }
 
-    /// The name of both webhook configurations.
+    /// Returns the name of both webhook configurations.
     pub(crate) fn configuration(&self) -> String {
         format!("{}-configuration", self.namespace)
     }
 
-    /// Puts the manifests there as a repository has them: without an authority.
+    /// Applies the manifests as in a repository, without a CA bundle.
     pub(crate) async fn install(&self) {
         for (kind, path) in [("Mutating", "mutate"), ("Validating", "validate")] {
             let webhooks: Vec<Value> = self
@@ -186,7 +186,7 @@ impl Place {
         })
     }
 
-    /// Creates an object, or puts it in the place of the one that is there.
+    /// Creates or replaces an object.
     async fn put(&self, object: Value) {
         let mut object: DynamicObject = serde_json::from_value(object).unwrap();
         let types = object.types.clone().unwrap();
@@ -217,7 +217,7 @@ impl Place {
         secrets.get_opt(SECRET).await.unwrap()
     }
 
-    /// What the Secret has under this key.
+    /// Returns the value of a key of the Secret.
     pub(crate) async fn text(&self, key: &str) -> Option<String> {
         let data = self.secret().await?.data?;
         String::from_utf8(data.get(key)?.0.clone()).ok()
@@ -231,7 +231,7 @@ impl Place {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Stores a note, which the API server lets be once it has heard of all that it should ask.
+    /// Stores a note, which succeeds once the API server has observed all webhook configurations.
     pub(crate) async fn store(&self, name: &str) {
         let notes = self.notes();
         eventually(Duration::from_secs(60), || async {
@@ -246,7 +246,7 @@ impl Place {
         .await;
     }
 
-    /// Somebody who may do what these rules say: in the namespace, and in the whole cluster.
+    /// Creates a user with these rules in the namespace and in the cluster.
     pub(crate) async fn user(&self, here: Value, everywhere: Value) -> Client {
         let name = format!("manager-of-{}", self.namespace);
         let subject = json!([{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name }]);
@@ -274,7 +274,7 @@ impl Place {
     }
 }
 
-/// An operator at work.
+/// A running operator.
 pub(crate) struct Replica {
     port: u16,
     probes: u16,
@@ -328,12 +328,12 @@ impl Replica {
         }
     }
 
-    /// How often it was asked for defaults.
+    /// Returns the number of calls of the defaulter.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// The answer of `/readyz`, or nothing.
+    /// Returns the response of `/readyz`; empty if there is none.
     pub(crate) async fn readyz(&self) -> String {
         let ask = async {
             let mut stream = TcpStream::connect(("127.0.0.1", self.probes)).await?;
@@ -358,7 +358,7 @@ impl Replica {
         .await;
     }
 
-    /// The certificate that it shows, PEM, to a client that trusts the Secret's bundle.
+    /// Returns the served certificate in PEM, as seen by a client that trusts the bundle of the Secret.
     pub(crate) async fn served(&self, place: &Place) -> CertificateDer<'static> {
         let bundle = place.text("ca.crt").await.unwrap();
         let mut roots = RootCertStore::empty();
@@ -376,7 +376,7 @@ impl Replica {
         stream.get_ref().1.peer_certificates().unwrap()[0].clone()
     }
 
-    /// What it ends with by itself.
+    /// Waits until the operator stops by itself and returns its result.
     pub(crate) async fn ended(self, timeout: Duration) -> Result<()> {
         let _stop = self.stop;
         tokio::time::timeout(timeout, self.ended).await.unwrap().unwrap()

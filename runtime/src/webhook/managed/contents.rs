@@ -1,4 +1,20 @@
-//! What the Secret holds, and what it should hold.
+//! The stored and the desired contents of the certificate Secret.
+//!
+//! # Example: a rotation
+//! The lifetime is 90 days. Replicas A and B serve the certificate `c1` of the CA `ca1`.
+//!
+//! | day | event | Secret: certificate; bundle | served |
+//! |---|---|---|---|
+//! | 60 | `c1` is due. A issues `c2` with the new CA `ca2`, and injects the bundle | `c2`; `ca2`, `ca1` | `c1` |
+//! | 60 + 1 min | all API servers have observed the bundle; A and B switch | `c2`; `ca2`, `ca1` | `c2` |
+//! | 90 | `ca1` has expired and is removed from the bundle | `c2`; `ca2` | `c2` |
+//!
+//! Serving `c2` immediately would be simpler, but an API server that has not observed the new bundle would reject it. The
+//! same goes for dropping `ca1` from the bundle on day 60: B may still serve `c1`.
+//!
+//! If somebody deletes the Secret on day 30, it is not a reason for a new certificate either: the first replica to notice
+//! writes back `c1`, which it serves. Only a replica that has just started, and serves nothing, issues a new one; the CA
+//! that the other replicas serve is then added to the bundle by them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,30 +27,31 @@ use k8s_openapi::api::core::v1::Secret;
 use super::Settings;
 use crate::tls::issued::{Authority, Issued};
 
-/// The service that the certificate in the Secret was made for; without it, the Secret is somebody else's.
+/// The annotation with the service that the certificate was issued for; a non-empty Secret without it is not ours.
 pub(super) const ANNOTATION: &str = "rbuilder/webhook-service";
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const BUNDLE: &str = "ca.crt";
 
-/// A certificate, and whom clients should trust.
+/// A certificate and the CAs that clients should trust.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
     pub(super) issued: Arc<Issued>,
-    /// The certificate's own authority, and those of earlier ones that may still be served somewhere.
+    /// The CA of the certificate, and those of earlier certificates that some replica may still serve.
     bundle: Vec<Authority>,
 }
 
-/// A Secret as it was found.
+/// The contents of an existing Secret.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct StoredContents {
+    /// The certificate, or the reason for which it cannot be used.
     issued: Result<Arc<Issued>, String>,
     bundle: Vec<Authority>,
 }
 
-impl Found {
-    /// `None` when the Secret is somebody else's.
+impl StoredContents {
+    /// Reads a Secret; `None` if it holds data not written for this service.
     pub(super) fn read(secret: &Secret, service: &str) -> Option<Self> {
         let text = |key: &str| {
             let value = secret.data.as_ref().and_then(|data| data.get(key));
@@ -42,13 +59,13 @@ impl Found {
                 .map(|value| String::from_utf8_lossy(&value.0).into_owned())
                 .unwrap_or_default()
         };
-        let made_for = secret
+        let issued_for = secret
             .metadata
             .annotations
             .as_ref()
             .and_then(|all| all.get(ANNOTATION));
         let is_empty = secret.data.iter().flatten().all(|(_, value)| value.0.is_empty());
-        if !is_empty && made_for.is_none_or(|made_for| made_for != service) {
+        if !is_empty && issued_for.is_none_or(|issued_for| issued_for != service) {
             return None;
         }
         let bundle = Authority::read_all(&text(BUNDLE));
@@ -62,25 +79,26 @@ impl Found {
 }
 
 impl Contents {
-    /// What the Secret should hold, given what it holds (if there is one) and what this process serves (if anything).
+    /// Returns the desired contents of the Secret, given its stored contents and the certificate that this process
+    /// serves.
     ///
-    /// A certificate that can be used stays until it is due. One that is due, or cannot be used, is replaced: by
-    /// what is being served if that is still good, or else by a new one. The bundle loses nobody before they expire,
-    /// so a replica that has not heard yet goes on being believed.
-    pub(super) fn wanted(
-        found: Option<&Found>,
+    /// A valid certificate stays until it is due for renewal. One that is due or invalid is replaced by the one being
+    /// served if that is still valid, otherwise by a new one. CAs stay in the bundle until they expire, so that replicas
+    /// that still serve an earlier certificate stay trusted.
+    pub(super) fn desired(
+        stored: Option<&StoredContents>,
         serving: Option<&Arc<Issued>>,
         settings: &Settings,
         now: Timestamp,
     ) -> Result<Self, String> {
         let host = settings.host();
-        let good = |issued: &&Arc<Issued>| now < issued.due() && issued.verify(&host, now).is_ok();
-        let kept = found.and_then(|found| found.issued.as_ref().ok());
-        let issued = match kept.filter(good).or(serving.filter(good)) {
-            Some(good) => Arc::clone(good),
+        let is_usable = |issued: &&Arc<Issued>| now < issued.due() && issued.verify(&host, now).is_ok();
+        let current = stored.and_then(|stored| stored.issued.as_ref().ok());
+        let issued = match current.filter(is_usable).or(serving.filter(is_usable)) {
+            Some(usable) => Arc::clone(usable),
             None => Arc::new(Issued::new(&settings.hosts(), settings.lifetime, now)?),
         };
-        let trusted = found.into_iter().flat_map(|found| &found.bundle);
+        let trusted = stored.into_iter().flat_map(|stored| &stored.bundle);
         let trusted = trusted.chain(serving.map(|serving| &serving.authority));
         let mut bundle = vec![issued.authority.clone()];
         for authority in trusted.filter(|authority| now < authority.expires) {
@@ -91,34 +109,37 @@ impl Contents {
         Ok(Self { issued, bundle })
     }
 
-    /// Whether a Secret holds just this; an error says why not.
-    pub(super) fn is(&self, found: Option<&Found>) -> Result<(), String> {
-        let Some(found) = found else {
+    /// Compares with the stored contents.
+    ///
+    /// # Errors
+    /// The difference, as a reason to write the Secret.
+    pub(super) fn matches(&self, stored: Option<&StoredContents>) -> Result<(), String> {
+        let Some(stored) = stored else {
             return Err("the Secret does not exist".to_owned());
         };
-        match &found.issued {
+        match &stored.issued {
             Err(reason) => Err(reason.clone()),
             Ok(issued) if !issued.is(&self.issued) => {
                 Err("the certificate is due for renewal, or for another service".to_owned())
             }
-            Ok(_) if found.bundle != self.bundle => Err("the CA bundle is out of date".to_owned()),
+            Ok(_) if stored.bundle != self.bundle => Err("the CA bundle is out of date".to_owned()),
             Ok(_) => Ok(()),
         }
     }
 
-    /// What clients should trust, PEM.
+    /// Returns the CA bundle in PEM.
     pub(super) fn bundle(&self) -> String {
         self.bundle.iter().map(Authority::pem).collect()
     }
 
-    /// When there will be something to do even if nobody changes anything.
+    /// Returns the time at which the contents must change: a renewal or the expiry of a CA.
     pub(super) fn next_change(&self) -> Timestamp {
         let expiries = self.bundle.iter().map(|authority| authority.expires);
         expiries.fold(self.issued.due(), Timestamp::min)
     }
 
-    /// How long it will be until a certificate that has replaced another is `age` old; nothing for a first one.
-    pub(super) fn young(&self, age: Duration, now: Timestamp) -> Duration {
+    /// Returns the time until a certificate that replaced another reaches `age`; zero for a first certificate.
+    pub(super) fn time_until_age(&self, age: Duration, now: Timestamp) -> Duration {
         if self.bundle.len() < 2 {
             return Duration::ZERO;
         }
@@ -126,7 +147,7 @@ impl Contents {
         age.saturating_sub(since)
     }
 
-    /// Writes this into a Secret.
+    /// Writes the contents into a Secret.
     pub(super) fn write(&self, secret: &mut Secret, service: &str) {
         let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
         let data = BTreeMap::from([
@@ -157,38 +178,39 @@ mod tests {
         }
     }
 
-    /// A Secret whose replicas look at it at given seconds.
-    struct Story {
+    /// A Secret that replicas reconcile at given times.
+    struct Timeline {
         start: Timestamp,
         secret: Option<Secret>,
     }
 
-    impl Story {
+    impl Timeline {
         fn begin() -> Self {
             let start = Timestamp::now();
             Self { start, secret: None }
         }
 
-        fn found(&self) -> Option<Found> {
+        fn stored(&self) -> Option<StoredContents> {
             self.secret
                 .as_ref()
-                .map(|secret| Found::read(secret, SERVICE).expect("the Secret is ours"))
+                .map(|secret| StoredContents::read(secret, SERVICE).expect("the Secret is ours"))
         }
 
-        /// One looks, and writes what is to be changed; whether there was anything.
-        fn look(&mut self, seconds: i64, serving: Option<&Arc<Issued>>) -> (Contents, bool) {
+        /// Reconciles the Secret by a replica with the served certificate. Returns the contents, and `true` if they were
+        /// changed.
+        fn reconcile(&mut self, seconds: i64, serving: Option<&Arc<Issued>>) -> (Contents, bool) {
             let now = self.start + SignedDuration::from_secs(seconds);
-            let found = self.found();
-            let wanted = Contents::wanted(found.as_ref(), serving, &settings(), now).unwrap();
-            let changed = wanted.is(found.as_ref()).is_err();
-            wanted.write(self.secret.get_or_insert_default(), SERVICE);
-            let again = self.found();
+            let stored = self.stored();
+            let desired = Contents::desired(stored.as_ref(), serving, &settings(), now).unwrap();
+            let changed = desired.matches(stored.as_ref()).is_err();
+            desired.write(self.secret.get_or_insert_default(), SERVICE);
+            let written = self.stored();
             assert_eq!(
-                wanted.is(again.as_ref()),
+                desired.matches(written.as_ref()),
                 Ok(()),
-                "what was written is what was wanted"
+                "the written contents are the desired ones"
             );
-            (wanted, changed)
+            (desired, changed)
         }
 
         fn text(&mut self, key: &str) -> &mut Vec<u8> {
@@ -202,106 +224,107 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_replaced_after_two_thirds_of_its_life_and_trusted_until_it_ends() {
-        let mut story = Story::begin();
-        let (first, changed) = story.look(0, None);
+    fn a_certificate_is_rotated_after_two_thirds_of_its_lifetime_and_trusted_until_it_expires() {
+        let mut timeline = Timeline::begin();
+        let (first, changed) = timeline.reconcile(0, None);
         assert!(changed);
         assert_eq!(
             (authorities(&first), first.next_change()),
             (1, first.issued.due())
         );
         for seconds in [1, 30, 59] {
-            let (same, changed) = story.look(seconds, Some(&first.issued));
+            let (same, changed) = timeline.reconcile(seconds, Some(&first.issued));
             assert!(!changed && same.issued.is(&first.issued), "after {seconds} s");
         }
-        let (second, changed) = story.look(60, Some(&first.issued));
+        let (second, changed) = timeline.reconcile(60, Some(&first.issued));
         assert!(changed && !second.issued.is(&first.issued));
         assert_eq!(authorities(&second), 2);
         assert_eq!(second.bundle[0], second.issued.authority);
         assert_eq!(second.next_change(), first.issued.valid.1);
         let (age, now) = (
             Duration::from_secs(3),
-            story.start + SignedDuration::from_secs(61),
+            timeline.start + SignedDuration::from_secs(61),
         );
-        assert_eq!(first.young(age, story.start), Duration::ZERO);
-        assert_eq!(second.young(age, now).as_secs(), 1);
-        // Others hear of it, with what they serve still good.
-        let (same, changed) = story.look(61, Some(&first.issued));
+        assert_eq!(first.time_until_age(age, timeline.start), Duration::ZERO);
+        assert_eq!(second.time_until_age(age, now).as_secs(), 1);
+        // Other replicas notice, while the certificate they serve is still valid.
+        let (same, changed) = timeline.reconcile(61, Some(&first.issued));
         assert!(!changed && same.issued.is(&second.issued));
-        let (later, changed) = story.look(90, Some(&second.issued));
+        let (later, changed) = timeline.reconcile(90, Some(&second.issued));
         assert!(changed && later.issued.is(&second.issued));
         assert_eq!(authorities(&later), 1);
     }
 
     #[test]
-    fn a_secret_that_was_deleted_or_spoiled_gets_back_what_is_served() {
-        let spoil: [fn(&mut Story); 5] = [
-            |story| story.secret = None,
-            |story| story.text("tls.crt").clear(),
-            |story| *story.text("tls.key") = b"no key".to_vec(),
-            |story| story.text("ca.crt").truncate(40),
-            |story| {
-                let other = Issued::new(&settings().hosts(), Duration::from_secs(90), story.start).unwrap();
-                *story.text("tls.key") = other.key.into_bytes();
+    fn a_deleted_or_corrupted_secret_is_restored_from_the_served_certificate() {
+        let corruptions: [fn(&mut Timeline); 5] = [
+            |timeline| timeline.secret = None,
+            |timeline| timeline.text("tls.crt").clear(),
+            |timeline| *timeline.text("tls.key") = b"no key".to_vec(),
+            |timeline| timeline.text("ca.crt").truncate(40),
+            |timeline| {
+                let other =
+                    Issued::new(&settings().hosts(), Duration::from_secs(90), timeline.start).unwrap();
+                *timeline.text("tls.key") = other.key.into_bytes();
             },
         ];
-        for spoil in spoil {
-            let mut story = Story::begin();
-            let (first, _) = story.look(0, None);
-            spoil(&mut story);
-            let (again, changed) = story.look(5, Some(&first.issued));
+        for corrupt in corruptions {
+            let mut timeline = Timeline::begin();
+            let (first, _) = timeline.reconcile(0, None);
+            corrupt(&mut timeline);
+            let (again, changed) = timeline.reconcile(5, Some(&first.issued));
             assert!(changed && again.issued.is(&first.issued));
         }
     }
 
     #[test]
-    fn one_who_starts_where_the_secret_is_spoiled_makes_a_new_one_and_those_who_serve_stay_trusted() {
-        let mut story = Story::begin();
-        let (first, _) = story.look(0, None);
-        story.secret = None;
-        let (second, _) = story.look(5, None);
+    fn a_new_replica_without_a_secret_issues_a_certificate_and_served_ones_stay_trusted() {
+        let mut timeline = Timeline::begin();
+        let (first, _) = timeline.reconcile(0, None);
+        timeline.secret = None;
+        let (second, _) = timeline.reconcile(5, None);
         assert!(!second.issued.is(&first.issued));
-        let (both, changed) = story.look(6, Some(&first.issued));
+        let (both, changed) = timeline.reconcile(6, Some(&first.issued));
         assert!(changed && both.issued.is(&second.issued));
         assert_eq!(
             both.bundle,
             [second.issued.authority.clone(), first.issued.authority.clone()]
         );
-        let (same, changed) = story.look(7, Some(&second.issued));
+        let (same, changed) = timeline.reconcile(7, Some(&second.issued));
         assert!(!changed && same.bundle == both.bundle);
     }
 
     #[test]
     fn a_certificate_for_another_service_is_replaced() {
-        let mut story = Story::begin();
+        let mut timeline = Timeline::begin();
         let other = Issued::new(
             &["other.system.svc".to_owned()],
             Duration::from_secs(90),
-            story.start,
+            timeline.start,
         );
         let other = Arc::new(other.unwrap());
         let contents = Contents {
             bundle: vec![other.authority.clone()],
             issued: other,
         };
-        contents.write(story.secret.get_or_insert_default(), SERVICE);
-        let (wanted, changed) = story.look(1, None);
-        assert!(changed && !wanted.issued.is(&contents.issued));
+        contents.write(timeline.secret.get_or_insert_default(), SERVICE);
+        let (desired, changed) = timeline.reconcile(1, None);
+        assert!(changed && !desired.issued.is(&contents.issued));
     }
 
     #[test]
-    fn secrets_of_others_are_left_alone_and_empty_ones_are_filled() {
-        let mut story = Story::begin();
-        story.look(0, None);
-        let mut secret = story.secret.unwrap();
-        assert!(Found::read(&secret, SERVICE).is_some());
-        assert!(Found::read(&secret, "another").is_none());
+    fn foreign_secrets_are_not_changed_and_empty_ones_are_filled() {
+        let mut timeline = Timeline::begin();
+        timeline.reconcile(0, None);
+        let mut secret = timeline.secret.unwrap();
+        assert!(StoredContents::read(&secret, SERVICE).is_some());
+        assert!(StoredContents::read(&secret, "another").is_none());
         secret.metadata.annotations = None;
-        assert!(Found::read(&secret, SERVICE).is_none());
+        assert!(StoredContents::read(&secret, SERVICE).is_none());
         for value in secret.data.iter_mut().flat_map(|data| data.values_mut()) {
             value.0.clear();
         }
-        assert!(Found::read(&secret, SERVICE).is_some());
-        assert!(Found::read(&Secret::default(), SERVICE).is_some());
+        assert!(StoredContents::read(&secret, SERVICE).is_some());
+        assert!(StoredContents::read(&Secret::default(), SERVICE).is_some());
     }
 }

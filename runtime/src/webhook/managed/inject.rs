@@ -1,4 +1,4 @@
-//! The authority in the configurations that send the API server to this operator.
+//! Injection of the CA bundle into the webhook configurations and CRDs that refer to the operator's service.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -18,87 +18,89 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{KeepError, Settings};
+use super::{KeeperError, Settings};
 
-/// How long the API server may take to answer one request.
+/// Timeout of one request to the API server.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Annotations with this beginning ask cert-manager's injector to do the same.
+/// Prefix of the annotations that make cert-manager inject its CA bundle.
 const CERT_MANAGER: &str = "cert-manager.io/inject-";
 
-/// What may send the API server to this operator.
+/// The objects into which the CA bundle is injected.
 #[derive(Clone, Debug)]
 pub(crate) struct Targets {
-    /// Whether webhook configurations do.
+    /// `true` if webhook configurations are included.
     pub(crate) admission: bool,
     /// The names of the CRDs whose objects this operator converts.
     pub(crate) crds: Vec<String>,
 }
 
-/// How it went.
+/// The result of an injection.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Injected {
-    /// How many objects point to the service.
+pub(super) struct InjectionCounts {
+    /// Number of objects that refer to the service.
     pub(super) found: usize,
-    /// In how many of them something had to be changed.
+    /// Number of them that were changed.
     pub(super) changed: usize,
 }
 
 impl Targets {
-    /// Brings the bundle to where the service is named. What fails does not keep the rest from being done; the first
-    /// error is returned.
+    /// Injects the bundle wherever the service is referenced. Continues after a failure, and returns the first error.
     pub(super) async fn inject(
         &self,
         client: &Client,
         settings: &Settings,
         bundle: &str,
-    ) -> Result<Injected, KeepError> {
+    ) -> Result<InjectionCounts, KeeperError> {
         let bundle = STANDARD.encode(bundle);
-        let mut injected = Injected::default();
-        let mut outcome = Ok(());
+        let mut counts = InjectionCounts::default();
+        let mut result = Ok(());
         let kinds = [
             ApiResource::erase::<MutatingWebhookConfiguration>(&()),
             ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
         ];
         for kind in kinds.iter().filter(|_| self.admission) {
-            let done = inject_all(client, kind, settings, &bundle, &mut injected).await;
-            outcome = outcome.and(done);
+            let injected = inject_configurations(client, kind, settings, &bundle, &mut counts).await;
+            result = result.and(injected);
         }
         for name in &self.crds {
-            let done = inject_crd(client, name, settings, &bundle, &mut injected).await;
-            outcome = outcome.and(done);
+            let injected = inject_crd(client, name, settings, &bundle, &mut counts).await;
+            result = result.and(injected);
         }
-        outcome.map(|()| injected)
+        result.map(|()| counts)
     }
 
-    /// Hears of every change of what might have to be changed back.
-    pub(super) fn changes(&self, client: &Client) -> SelectAll<BoxStream<'static, ()>> {
+    /// Watches the objects into which the bundle is injected.
+    pub(super) fn watch_changes(&self, client: &Client) -> SelectAll<BoxStream<'static, ()>> {
         let mut all = SelectAll::new();
         if self.admission {
             let config = watcher::Config::default;
-            all.push(changes::<MutatingWebhookConfiguration>(
+            all.push(watch_changes::<MutatingWebhookConfiguration>(
                 Api::all(client.clone()),
                 config(),
             ));
-            all.push(changes::<ValidatingWebhookConfiguration>(
+            all.push(watch_changes::<ValidatingWebhookConfiguration>(
                 Api::all(client.clone()),
                 config(),
             ));
         }
         for name in &self.crds {
             let crds = Api::all(client.clone());
-            all.push(changes::<CustomResourceDefinition>(crds, named(name)));
+            all.push(watch_changes::<CustomResourceDefinition>(crds, only_named(name)));
         }
         all
     }
 }
 
-/// The one object of this name: a role that names it allows to watch it.
-pub(super) fn named(name: &str) -> watcher::Config {
+/// Returns a watcher configuration for one object, which a role restricted to its name allows.
+pub(super) fn only_named(name: &str) -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={name}"))
 }
 
-/// A word for every change of the objects that a watch shows, and none of their contents.
-pub(super) fn changes<K>(api: Api<PartialObjectMeta<K>>, config: watcher::Config) -> BoxStream<'static, ()>
+/// Returns a stream with an item for every change of the watched objects.
+pub(super) fn watch_changes<K>(
+    api: Api<PartialObjectMeta<K>>,
+    config: watcher::Config,
+) -> BoxStream<'static, ()>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
 {
@@ -116,74 +118,81 @@ where
     changes.boxed()
 }
 
-/// Waits for an answer of the API server, but not for ever.
-pub(super) async fn request<T>(
+/// Sends a request to the API server with a timeout.
+pub(super) async fn send_request<T>(
     verb: &'static str,
     what: impl FnOnce() -> String,
-    answer: impl Future<Output = kube::Result<T>>,
-) -> Result<T, KeepError> {
-    let reason = match tokio::time::timeout(REQUEST_TIMEOUT, answer).await {
-        Ok(Ok(answer)) => return Ok(answer),
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, KeeperError> {
+    let reason = match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+        Ok(Ok(response)) => return Ok(response),
         Ok(Err(kube::Error::Api(status))) => status.message.clone(),
         Ok(Err(error)) => format!("{:#}", crate::Error::from(error)),
         Err(_) => format!("request timed out after {REQUEST_TIMEOUT:?}"),
     };
     let what = what();
-    Err(KeepError::Request { verb, what, reason })
+    Err(KeeperError::Request { verb, what, reason })
 }
 
-async fn inject_all(
+async fn inject_configurations(
     client: &Client,
     kind: &ApiResource,
     settings: &Settings,
     bundle: &str,
-    injected: &mut Injected,
-) -> Result<(), KeepError> {
+    counts: &mut InjectionCounts,
+) -> Result<(), KeeperError> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), kind);
     let what = || format!("{}s", kind.kind);
-    let list = request("list", what, api.list(&ListParams::default())).await?;
-    let mut outcome = Ok(());
+    let list = send_request("list", what, api.list(&ListParams::default())).await?;
+    let mut result = Ok(());
     for mut object in list.items {
-        // The items of a list do not say what they are.
+        // The items of a list have no `apiVersion` and `kind`.
         object.types.get_or_insert_with(|| TypeMeta {
             api_version: kind.api_version.clone(),
             kind: kind.kind.clone(),
         });
         let configs = object.data["webhooks"].as_array_mut().into_iter().flatten();
         let configs = configs.map(|webhook| &mut webhook["clientConfig"]);
-        let change = fill(configs, settings, bundle);
-        outcome = outcome.and(store(&api, kind, &object, change, injected).await);
+        let change = set_bundle(configs, settings, bundle);
+        result = result.and(update_object(&api, kind, &object, change, counts).await);
     }
-    outcome
+    result
 }
 
-/// A CRD that is not there has nobody who asks: it is looked for again when it appears.
+/// Injects the bundle into a CRD. A CRD that does not exist is skipped; its watch reports when it is created.
 async fn inject_crd(
     client: &Client,
     name: &str,
     settings: &Settings,
     bundle: &str,
-    injected: &mut Injected,
-) -> Result<(), KeepError> {
+    counts: &mut InjectionCounts,
+) -> Result<(), KeeperError> {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
     let what = || format!("{} {name}", kind.kind);
-    let Some(mut crd) = request("get", what, api.get_opt(name)).await? else {
+    let Some(mut crd) = send_request("get", what, api.get_opt(name)).await? else {
         return Ok(());
     };
     let config = crd.data.pointer_mut("/spec/conversion/webhook/clientConfig");
-    let change = fill(config.into_iter(), settings, bundle);
-    store(&api, &kind, &crd, change, injected).await
+    let change = set_bundle(config.into_iter(), settings, bundle);
+    update_object(&api, &kind, &crd, change, counts).await
 }
 
-/// Whether any of these points to the service, and whether one of them needed the bundle.
-struct Change {
+/// The result of setting the bundle in one object.
+struct BundleChange {
+    /// `true` if the object refers to the service.
     found: bool,
+    /// `true` if its bundle was changed.
     changed: bool,
 }
 
-fn fill<'a>(configs: impl Iterator<Item = &'a mut Value>, settings: &Settings, bundle: &str) -> Change {
-    let mut change = Change {
+/// Sets the bundle in the client configurations that refer to the service.
+fn set_bundle<'a>(
+    configs: impl Iterator<Item = &'a mut Value>,
+    settings: &Settings,
+    bundle: &str,
+) -> BundleChange {
+    let mut change = BundleChange {
         found: false,
         changed: false,
     };
@@ -201,28 +210,29 @@ fn fill<'a>(configs: impl Iterator<Item = &'a mut Value>, settings: &Settings, b
     change
 }
 
-/// Replaces the object as it was read, so that what others changed meanwhile is not undone.
-async fn store(
+/// Updates an object if it was changed. The update carries the resource version that was read, so it does not undo changes
+/// by others.
+async fn update_object(
     api: &Api<DynamicObject>,
     kind: &ApiResource,
     object: &DynamicObject,
-    change: Change,
-    injected: &mut Injected,
-) -> Result<(), KeepError> {
+    change: BundleChange,
+    counts: &mut InjectionCounts,
+) -> Result<(), KeeperError> {
     let what = || format!("{} {}", kind.kind, object.name_any());
-    injected.found += usize::from(change.found);
+    counts.found += usize::from(change.found);
     if change.found
         && object
             .annotations()
             .keys()
             .any(|key| key.starts_with(CERT_MANAGER))
     {
-        return Err(KeepError::Contested(what()));
+        return Err(KeeperError::ManagedByCertManager(what()));
     }
     if change.changed {
-        injected.changed += 1;
+        counts.changed += 1;
         let (name, params) = (object.name_any(), PostParams::default());
-        request("update", what, api.replace(&name, &params, object)).await?;
+        send_request("update", what, api.replace(&name, &params, object)).await?;
         tracing::info!(
             object = what(),
             "injected the CA bundle of the webhook certificate"

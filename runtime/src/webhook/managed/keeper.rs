@@ -1,4 +1,4 @@
-//! Keeps Secret, server and configurations in step, for as long as the process runs.
+//! The task that keeps the Secret, the served certificate and the CA bundles consistent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,32 +11,32 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::contents::{Contents, Found};
-use super::inject::{self, Targets, named, request};
-use super::{KeepError, ManagedCertificate, Settings};
+use super::contents::{Contents, StoredContents};
+use super::inject::{Targets, only_named, send_request, watch_changes};
+use super::{KeeperError, ManagedCertificate, Settings};
 use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::issued::Issued;
 
-/// How often all is looked at even when no watch says that something has changed.
+/// Period after which everything is checked even if no watch has reported a change.
 const RESYNC: Duration = Duration::from_secs(60);
-/// The shortest and the longest pause after a failure.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// Changes often come in groups.
-const PAUSE: Duration = Duration::from_millis(50);
-/// How often a write is tried again because others have written.
-const WRITES: usize = 5;
+/// The shortest and the longest back-off after a failure.
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// Delay after a change, because changes often come in groups.
+const DEBOUNCE: Duration = Duration::from_millis(50);
+/// Number of attempts to write the Secret in spite of conflicts.
+const WRITE_ATTEMPTS: usize = 5;
 
-/// Whether the API server has been told whom to trust.
+/// The state of the CA bundle injection.
 #[derive(Clone, Debug)]
 pub(crate) enum Injection {
-    /// Not yet; the last error, if there was one.
+    /// Not injected yet, with the last error.
     Pending(Option<String>),
-    /// It has, at least once.
+    /// Injected at least once.
     Done,
 }
 
-/// What keeps the certificate.
+/// Maintains a managed certificate.
 pub(crate) struct Keeper {
     settings: Settings,
     client: Client,
@@ -45,36 +45,38 @@ pub(crate) struct Keeper {
     metrics: Metrics,
     serving: Arc<Issued>,
     certificates: Arc<Certificates>,
-    /// Since when all that points to the service has the bundle of the certificate in the Secret.
-    in_place: Option<(Arc<Issued>, Instant)>,
-    /// How many objects pointed to the service when they were last counted.
+    /// The certificate whose CA bundle is injected everywhere, and the time since when.
+    injected: Option<(Arc<Issued>, Instant)>,
+    /// Number of objects that referred to the service at the last check.
     found: Option<usize>,
     injection: watch::Sender<Injection>,
 }
 
 impl Keeper {
-    /// Gets hold of a certificate, made now if need be, for as long as `timeout` allows.
+    /// Obtains the certificate from the Secret, issuing one if needed, and retries until `timeout`.
     pub(crate) async fn new(
         certificate: ManagedCertificate,
         targets: Targets,
         client: Client,
         metrics: Metrics,
         timeout: Duration,
-    ) -> Result<Self, KeepError> {
-        let settings = certificate.settle(client.default_namespace());
+    ) -> Result<Self, KeeperError> {
+        let settings = certificate.into_settings(client.default_namespace());
         let secrets = Api::namespaced(client.clone(), &settings.namespace);
         let deadline = Instant::now() + timeout;
-        let mut pause = RETRY.0;
+        let mut backoff = BACKOFF.0;
         let contents = loop {
-            let agreed = agree(&secrets, &settings, None).await;
-            metrics.certificate_read(agreed.is_ok());
-            match agreed {
+            let reconciled = reconcile_secret(&secrets, &settings, None).await;
+            metrics.certificate_read(reconciled.is_ok());
+            match reconciled {
                 Ok(contents) => break contents,
-                Err(error) if error.is_final() || Instant::now() + pause > deadline => return Err(error),
+                Err(error) if error.is_terminal() || Instant::now() + backoff > deadline => {
+                    return Err(error);
+                }
                 Err(error) => tracing::warn!(%error, "failed to obtain the webhook certificate, retrying"),
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(RETRY.1);
+            sleep(backoff).await;
+            backoff = (backoff * 2).min(BACKOFF.1);
         };
         let serving = contents.issued;
         Ok(Self {
@@ -85,13 +87,13 @@ impl Keeper {
             targets,
             metrics,
             serving,
-            in_place: None,
+            injected: None,
             found: None,
             injection: watch::Sender::new(Injection::Pending(None)),
         })
     }
 
-    /// What is to be served.
+    /// Returns the certificate to serve, which changes on rotation.
     pub(crate) fn certificates(&self) -> Arc<Certificates> {
         Arc::clone(&self.certificates)
     }
@@ -100,19 +102,22 @@ impl Keeper {
         self.injection.subscribe()
     }
 
-    /// Follows the Secret, renews what is in it and puts its authority where it belongs; for ever.
+    /// Watches the Secret, rotates the certificate and injects its CA bundle; never returns.
     pub(crate) async fn run(mut self) {
-        let mut changes = self.targets.changes(&self.client);
+        let mut changes = self.targets.watch_changes(&self.client);
         let secrets = Api::namespaced(self.client.clone(), &self.settings.namespace);
-        changes.push(inject::changes::<Secret>(secrets, named(&self.settings.secret)));
-        let mut retry = RETRY.0;
+        changes.push(watch_changes::<Secret>(
+            secrets,
+            only_named(&self.settings.secret),
+        ));
+        let mut backoff = BACKOFF.0;
         loop {
-            let kept = self.keep().await;
-            self.metrics.certificate_read(kept.is_ok());
-            let pause = match kept {
-                Ok(next) => {
-                    retry = RETRY.0;
-                    next
+            let reconciled = self.reconcile().await;
+            self.metrics.certificate_read(reconciled.is_ok());
+            let idle = match reconciled {
+                Ok(idle) => {
+                    backoff = BACKOFF.0;
+                    idle
                 }
                 Err(error) => {
                     tracing::error!(%error, "failed to maintain the webhook certificate, retrying");
@@ -123,64 +128,64 @@ impl Keeper {
                         }
                         Injection::Done => false,
                     });
-                    let pause = retry;
-                    retry = (retry * 2).min(RETRY.1);
-                    // What fails is tried again at its time, not whenever something changes.
-                    sleep(pause).await;
+                    // The back-off also applies when something changes meanwhile.
+                    sleep(backoff).await;
+                    backoff = (backoff * 2).min(BACKOFF.1);
                     continue;
                 }
             };
-            let deadline = Instant::now() + pause;
+            let deadline = Instant::now() + idle;
             if let Ok(Some(())) = timeout_at(deadline, changes.next()).await {
-                sleep(PAUSE).await;
+                sleep(DEBOUNCE).await;
             }
         }
     }
 
-    /// Looks at everything once, and puts right what is not; how long there will be nothing to do.
-    async fn keep(&mut self) -> Result<Duration, KeepError> {
-        let contents = agree(&self.secrets, &self.settings, Some(&self.serving)).await?;
+    /// Checks everything once and corrects it. Returns the time until the next check is due.
+    async fn reconcile(&mut self) -> Result<Duration, KeeperError> {
+        let contents = reconcile_secret(&self.secrets, &self.settings, Some(&self.serving)).await?;
         let injected = self
             .targets
             .inject(&self.client, &self.settings, &contents.bundle())
             .await;
         let now = Timestamp::now();
         if injected.is_err() && now >= self.serving.valid.1 {
-            // Nobody believes the old one any more.
+            // The old certificate has expired, so the new one cannot be worse.
             self.serve(&contents.issued);
         }
         let injected = injected?;
-        self.report(injected.found);
-        let spread = self.spread(&contents.issued, injected.changed > 0);
-        if spread.is_zero() {
+        self.log_found(injected.found);
+        let propagation = self.remaining_propagation(&contents.issued, injected.changed > 0);
+        if propagation.is_zero() {
             self.serve(&contents.issued);
         }
-        // Who starts in the middle of a renewal serves the new certificate before others do.
-        let young = contents.young(self.settings.spread(), now);
-        if young.is_zero() {
+        // A replica that starts during a rotation serves the new certificate already, and becomes ready only once the API
+        // servers have had time to observe its CA.
+        let aging = contents.time_until_age(self.settings.propagation_delay(), now);
+        if aging.is_zero() {
             self.injection.send_if_modified(|injection| {
                 !matches!(std::mem::replace(injection, Injection::Done), Injection::Done)
             });
         }
-        let waits = [spread, young].into_iter().filter(|wait| !wait.is_zero());
+        let waits = [propagation, aging].into_iter().filter(|wait| !wait.is_zero());
         let next = Duration::try_from(contents.next_change().duration_since(now)).unwrap_or_default();
-        Ok(waits.fold(RESYNC.min(next), Duration::min).max(PAUSE))
+        Ok(waits.fold(RESYNC.min(next), Duration::min).max(DEBOUNCE))
     }
 
-    /// How long the authority of this certificate has yet to be in place before all API servers know it.
-    fn spread(&mut self, issued: &Arc<Issued>, changed: bool) -> Duration {
-        let since = match &self.in_place {
+    /// Returns the time until all API servers have had time to observe the CA of this certificate.
+    fn remaining_propagation(&mut self, issued: &Arc<Issued>, changed: bool) -> Duration {
+        let since = match &self.injected {
             Some((of, since)) if !changed && of.is(issued) => *since,
             _ => {
                 let now = Instant::now();
-                self.in_place = Some((Arc::clone(issued), now));
+                self.injected = Some((Arc::clone(issued), now));
                 now
             }
         };
         if issued.is(&self.serving) {
             return Duration::ZERO;
         }
-        self.settings.spread().saturating_sub(since.elapsed())
+        self.settings.propagation_delay().saturating_sub(since.elapsed())
     }
 
     fn serve(&mut self, issued: &Arc<Issued>) {
@@ -191,8 +196,8 @@ impl Keeper {
         }
     }
 
-    /// Says how many objects point to the service, whenever that changes.
-    fn report(&mut self, found: usize) {
+    /// Logs the number of objects that refer to the service when it has changed.
+    fn log_found(&mut self, found: usize) {
         if self.found.replace(found) == Some(found) {
             return;
         }
@@ -208,35 +213,35 @@ impl Keeper {
     }
 }
 
-/// What the Secret holds, after it has been put right; all replicas find the same.
-async fn agree(
+/// Returns the contents of the Secret after correcting them, so that all replicas use the same certificate.
+async fn reconcile_secret(
     secrets: &Api<Secret>,
     settings: &Settings,
     serving: Option<&Arc<Issued>>,
-) -> Result<Contents, KeepError> {
+) -> Result<Contents, KeeperError> {
     let name = &settings.secret;
     let full_name = || format!("{}/{name}", settings.namespace);
     let what = || format!("Secret {}", full_name());
-    for _ in 0..WRITES {
-        let secret = request("get", what, secrets.get_opt(name)).await?;
-        let found = match &secret {
+    for _ in 0..WRITE_ATTEMPTS {
+        let secret = send_request("get", what, secrets.get_opt(name)).await?;
+        let stored = match &secret {
             Some(secret) => {
-                let found = Found::read(secret, &settings.service);
-                Some(found.ok_or_else(|| KeepError::Foreign(full_name()))?)
+                let stored = StoredContents::read(secret, &settings.service);
+                Some(stored.ok_or_else(|| KeeperError::ForeignData(full_name()))?)
             }
             None => None,
         };
-        let wanted = Contents::wanted(found.as_ref(), serving, settings, Timestamp::now());
-        let wanted = wanted.map_err(KeepError::Make)?;
-        let Err(reason) = wanted.is(found.as_ref()) else {
-            return Ok(wanted);
+        let desired = Contents::desired(stored.as_ref(), serving, settings, Timestamp::now());
+        let desired = desired.map_err(KeeperError::Issue)?;
+        let Err(reason) = desired.matches(stored.as_ref()) else {
+            return Ok(desired);
         };
         tracing::info!(secret = full_name(), reason, "writing the webhook certificate");
-        let written = match secret {
+        let is_written = match secret {
             Some(mut secret) => {
-                wanted.write(&mut secret, &settings.service);
+                desired.write(&mut secret, &settings.service);
                 let replaced = async { secrets.replace(name, &PostParams::default(), &secret).await };
-                request("update", what, unless(&[404, 409], replaced)).await?
+                send_request("update", what, tolerate_status(&[404, 409], replaced)).await?
             }
             None => {
                 let mut secret = Secret {
@@ -247,21 +252,24 @@ async fn agree(
                     type_: Some("kubernetes.io/tls".to_owned()),
                     ..Secret::default()
                 };
-                wanted.write(&mut secret, &settings.service);
+                desired.write(&mut secret, &settings.service);
                 let created = async { secrets.create(&PostParams::default(), &secret).await };
-                request("create", what, unless(&[409], created)).await?
+                send_request("create", what, tolerate_status(&[409], created)).await?
             }
         };
-        if written {
-            return Ok(wanted);
+        if is_written {
+            return Ok(desired);
         }
     }
-    Err(KeepError::RepeatedConflicts(full_name()))
+    Err(KeeperError::RepeatedConflicts(full_name()))
 }
 
-/// Whether a write was done; it was not when the answer has one of these codes: somebody else has made, changed or
-/// deleted the object meanwhile.
-async fn unless<T>(codes: &[u16], write: impl Future<Output = kube::Result<T>>) -> kube::Result<bool> {
+/// Returns `true` if a write succeeded, and `false` if it failed with one of these status codes: another replica has
+/// created, changed or deleted the object.
+async fn tolerate_status<T>(
+    codes: &[u16],
+    write: impl Future<Output = kube::Result<T>>,
+) -> kube::Result<bool> {
     match write.await {
         Ok(_) => Ok(true),
         Err(kube::Error::Api(status)) if codes.contains(&status.code) => Ok(false),

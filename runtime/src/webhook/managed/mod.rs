@@ -1,9 +1,9 @@
-//! The certificate that an operator makes for its webhooks itself: no cert-manager, no files.
+//! Webhook certificates issued and rotated by the operator itself, without cert-manager or files.
 //!
-//! A Secret holds it, so that all replicas serve the same one; whoever finds the Secret empty or the certificate due
-//! writes a new one, and of two who do so at once the API server refuses one. Every replica follows the Secret, and
-//! keeps the authority in the configurations that send the API server to this operator. What is to be in the Secret is
-//! [`contents`]'s; where the authority goes is [`inject`]'s.
+//! The certificate is stored in a Secret, so that all replicas serve the same one. A replica that finds the Secret empty
+//! or the certificate due for renewal writes a new one; of two that do so at the same time, one gets a conflict. Every
+//! replica watches the Secret, and keeps the CA bundle in the webhook configurations and CRDs that refer to the operator's
+//! service. [`contents`] decides what the Secret should hold, [`inject`] writes the CA bundle, and [`keeper`] runs both.
 
 mod contents;
 mod inject;
@@ -17,12 +17,12 @@ use crate::leader_election::pod_namespace;
 pub(super) use inject::Targets;
 pub(super) use keeper::{Injection, Keeper};
 
-/// Name of the Secret unless said otherwise; kubebuilder's for cert-manager's.
+/// Default name of the Secret, as kubebuilder names cert-manager's.
 const SECRET: &str = "webhook-server-cert";
-/// cert-manager's.
+/// Default lifetime of a certificate, as in cert-manager.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// A certificate that the manager makes for its webhooks, and renews, without any help from outside; see
+/// A webhook certificate issued and rotated by the manager itself; see
 /// [`Manager::webhook_certificate`](crate::Manager::webhook_certificate).
 ///
 /// ```no_run
@@ -32,16 +32,16 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// # }
 /// ```
 ///
-/// It is kept in a Secret, so that all replicas serve the same. Its authority is written, as `caBundle`, into each
-/// webhook configuration with a reference to the service, and into the CRDs of the kinds that are converted; again
-/// whenever somebody takes it away, as a `kubectl apply` of manifests does. When two thirds of its life are over, it is
-/// replaced: the new authority is trusted beside the old one until that has expired, and the new certificate is served
-/// once the API server has had time to hear of it. No request fails, and nothing is restarted.
+/// The certificate is stored in a Secret, so that all replicas serve the same one. Its CA is written as `caBundle` into
+/// each webhook configuration that refers to the service and into the CRDs of converted kinds, and restored whenever it
+/// is removed, for example by a `kubectl apply` of the manifests. The certificate is rotated after two thirds of its
+/// lifetime: the new CA is trusted in addition to the old one until that expires, and the new certificate is served once
+/// the API servers have had time to learn about it. No request fails and no restart is needed.
 ///
 /// # Permissions
 /// ```
 /// # use rbuilder::rbac;
-/// // In the namespace the operator runs in; `create` cannot be limited to a name.
+/// // In the operator's namespace; `create` cannot be restricted to a name.
 /// #[rbac(groups = "", resources = "secrets", verbs = "create", namespace = "memcached-operator-system")]
 /// #[rbac(
 ///     groups = "",
@@ -65,10 +65,10 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// )]
 /// # fn rights() {}
 /// ```
-/// Without `create`, the Secret has to be there: an empty one is filled in. One that holds what the manager did not
-/// make is left alone, and the manager does not start.
+/// Without `create`, the Secret must exist; an empty one is filled. If it holds data that the manager did not write, it is
+/// not changed and the manager does not start.
 #[derive(Clone, Debug)]
-#[must_use = "hand it to `Manager::webhook_certificate`"]
+#[must_use = "pass it to `Manager::webhook_certificate`"]
 pub struct ManagedCertificate {
     service: String,
     namespace: Option<String>,
@@ -77,7 +77,7 @@ pub struct ManagedCertificate {
 }
 
 impl ManagedCertificate {
-    /// A certificate for the webhooks behind this service.
+    /// Creates a certificate for the webhooks behind this service.
     pub fn for_service(name: impl Into<String>) -> Self {
         Self {
             service: name.into(),
@@ -87,25 +87,25 @@ impl ManagedCertificate {
         }
     }
 
-    /// The namespace of the service and of the Secret; the one the process runs in unless said otherwise.
+    /// Sets the namespace of the service and the Secret. Defaults to the namespace the process runs in.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// The name of the Secret; `webhook-server-cert` unless said otherwise.
+    /// Sets the name of the Secret. Defaults to `webhook-server-cert`.
     pub fn secret(mut self, name: impl Into<String>) -> Self {
         self.secret = name.into();
         self
     }
 
-    /// For how long a certificate is valid; 90 days unless said otherwise. It is replaced after two thirds of that.
+    /// Sets the lifetime of a certificate, which is rotated after two thirds of it. Defaults to 90 days.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
     }
 
-    /// What the flags ask for.
+    /// Returns the certificate configured by flags, if any.
     pub(crate) fn from_args(args: &ManagerArgs) -> Option<Self> {
         let service = args
             .webhook_cert_service
@@ -114,7 +114,7 @@ impl ManagedCertificate {
         Some(Self::for_service(service).secret(&args.webhook_cert_secret))
     }
 
-    fn settle(self, default_namespace: &str) -> Settings {
+    fn into_settings(self, default_namespace: &str) -> Settings {
         let namespace = self.namespace.or_else(pod_namespace);
         Settings {
             service: self.service,
@@ -125,23 +125,23 @@ impl ManagedCertificate {
     }
 }
 
-/// [`ManagedCertificate`] with nothing left open.
+/// A [`ManagedCertificate`] with all defaults filled in.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     service: String,
-    /// Of the service and the Secret.
+    /// Namespace of the service and the Secret.
     namespace: String,
     secret: String,
     lifetime: Duration,
 }
 
 impl Settings {
-    /// The name by which the API server asks.
+    /// Returns the host name that the API server uses.
     fn host(&self) -> String {
         format!("{}.{}.svc", self.service, self.namespace)
     }
 
-    /// All names of the service.
+    /// Returns all host names of the service.
     fn hosts(&self) -> Vec<String> {
         let (service, namespace) = (&self.service, &self.namespace);
         vec![
@@ -152,16 +152,16 @@ impl Settings {
         ]
     }
 
-    /// How long the API server, all replicas of it, may take to hear of a new authority.
-    fn spread(&self) -> Duration {
+    /// Returns the time to wait until all replicas of the API server have observed a new CA bundle.
+    fn propagation_delay(&self) -> Duration {
         (self.lifetime / 30).min(Duration::from_secs(60))
     }
 }
 
-/// Why the certificate, or its authority, is not where it should be.
+/// The error of maintaining the certificate or its CA bundle.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum KeepError {
-    #[error("failed to {verb} {what}: {reason}{}", advice(reason))]
+pub(super) enum KeeperError {
+    #[error("failed to {verb} {what}: {reason}{}", permission_hint(reason))]
     Request {
         verb: &'static str,
         what: String,
@@ -171,26 +171,27 @@ pub(super) enum KeepError {
         "Secret {0} holds data that this manager did not write for its service, and was not changed; delete it, or use \
          another Secret"
     )]
-    Foreign(String),
+    ForeignData(String),
     #[error(
         "{0} has a `cert-manager.io/inject-…` annotation, so cert-manager injects its own CA bundle, and was not \
          changed; remove the annotation, or use cert-manager's certificate with --webhook-cert-path"
     )]
-    Contested(String),
+    ManagedByCertManager(String),
     #[error("repeated conflicts while updating Secret {0}")]
     RepeatedConflicts(String),
     #[error("failed to issue a certificate: {0}")]
-    Make(String),
+    Issue(String),
 }
 
-impl KeepError {
-    /// Whether trying again can help without somebody's help.
-    fn is_final(&self) -> bool {
-        matches!(self, KeepError::Foreign(_) | KeepError::Make(_))
+impl KeeperError {
+    /// Returns `true` if retrying cannot help until somebody intervenes.
+    fn is_terminal(&self) -> bool {
+        matches!(self, KeeperError::ForeignData(_) | KeeperError::Issue(_))
     }
 }
 
-fn advice(reason: &str) -> &'static str {
+/// Returns a hint to append to an error with this reason.
+fn permission_hint(reason: &str) -> &'static str {
     if reason.contains("forbidden") {
         "; the documentation of `ManagedCertificate` lists the permissions it needs"
     } else {

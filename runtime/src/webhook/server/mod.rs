@@ -1,4 +1,4 @@
-//! The server that the API server asks: where its certificate comes from, and when it is ready.
+//! The webhook server: its certificate, start and readiness.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,30 +20,30 @@ use crate::server::Server;
 use crate::shutdown::Shutdown;
 use crate::tls::{Certificates, Files, handshake};
 
-/// How the manager calls the server.
+/// Name of the server in errors.
 pub(crate) const NAME: &str = "the webhook server";
 
-/// What the server needs to know beside its routes.
+/// Configuration of the server in addition to its routes.
 pub(crate) struct Setup<'a> {
     pub(crate) args: &'a ManagerArgs,
-    /// The certificate that is made here, if the code asks for one.
+    /// The managed certificate configured in code, if any.
     pub(crate) certificate: Option<ManagedCertificate>,
-    /// The file with the authorities of the clients.
+    /// A file with the CAs of client certificates.
     pub(crate) client_authorities: Option<&'a Path>,
     pub(crate) client: Client,
     pub(crate) metrics: Metrics,
-    /// How long a certificate may take to be had, and its authority to be where it belongs.
+    /// Time to obtain a managed certificate, and to inject its CA bundle.
     pub(crate) timeout: Duration,
 }
 
-/// A server that listens already.
+/// A server that is listening.
 pub(crate) struct Started {
-    /// Answers until the process is asked to stop.
+    /// Serves requests until shutdown.
     pub(crate) serving: BoxFuture<'static, ()>,
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Whether the server answers; the check `webhook` of `/readyz`.
+/// The readiness of the server: the check `webhook` of `/readyz`.
 #[derive(Clone, Default)]
 pub(crate) struct Readiness(Arc<Mutex<Option<Listening>>>);
 
@@ -54,8 +54,8 @@ struct Listening {
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Gets hold of the certificate, and listens.
-pub(crate) async fn start(
+/// Obtains the certificate and starts to listen.
+pub(crate) async fn start_server(
     routes: Routes,
     setup: Setup<'_>,
     readiness: &Readiness,
@@ -68,7 +68,7 @@ pub(crate) async fn start(
         certificates,
         upkeep,
         injection,
-    } = source(&routes, &setup).await?;
+    } = find_certificate(&routes, &setup).await?;
     let tls = certificates.acceptor(client_authorities, args.enable_http2);
     let tls = tls.map_err(|error| failed(error.to_string()))?;
     let server = Server::bind(&format!(":{}", args.webhook_port)).await;
@@ -76,7 +76,7 @@ pub(crate) async fn start(
     let server = server.ok_or_else(|| failed("--webhook-port: no address to listen on".to_owned()))?;
     let address = server.address().map_err(|error| failed(error.to_string()))?;
     tracing::info!(%address, "serving webhooks");
-    readiness.listening(Listening {
+    readiness.set_listening(Listening {
         address,
         certificates,
         injection: injection.clone(),
@@ -94,17 +94,17 @@ pub(crate) async fn start(
     })
 }
 
-/// Where the certificate comes from.
+/// The certificate, with the task that keeps it up to date.
 struct Source {
     certificates: Arc<Certificates>,
-    /// Keeps it up to date; never resolves.
+    /// Reloads or rotates the certificate; never resolves.
     upkeep: BoxFuture<'static, ()>,
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Files that the flags name, or what is made here for the service that the flags or the code name, or files where
-/// controller-runtime looks for them.
-async fn source(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerError> {
+/// Returns the certificate from, in this order, the files set by flags, the managed certificate set by flags or code, or
+/// the default files of controller-runtime.
+async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerError> {
     let args = setup.args;
     let asked = ManagedCertificate::from_args(args);
     let folder = args
@@ -124,7 +124,7 @@ async fn source(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerErr
         .or_else(|| setup.certificate.clone())
         .filter(|_| folder.is_none());
     let Some(managed) = managed else {
-        let files = files(args, folder);
+        let files = certificate_files(args, folder);
         let (certificates, upkeep) = Certificates::from_files(files, setup.metrics.clone())
             .map_err(|error| failed(format!("--webhook-cert-path: {error}")))?;
         return Ok(Source {
@@ -134,7 +134,14 @@ async fn source(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerErr
         });
     };
     let (client, metrics) = (setup.client.clone(), setup.metrics.clone());
-    let keeper = Keeper::new(managed, routes.targets(), client, metrics, setup.timeout).await;
+    let keeper = Keeper::new(
+        managed,
+        routes.injection_targets(),
+        client,
+        metrics,
+        setup.timeout,
+    )
+    .await;
     let keeper = keeper.map_err(|error| failed(error.to_string()))?;
     Ok(Source {
         certificates: keeper.certificates(),
@@ -143,8 +150,8 @@ async fn source(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerErr
     })
 }
 
-/// The files in this folder, or in controller-runtime's.
-fn files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
+/// Returns the certificate files in `folder`, or in controller-runtime's default directory.
+fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
     let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("k8s-webhook-server/serving-certs"));
     Files {
         certificate: folder.join(&args.webhook_cert_name),
@@ -153,8 +160,8 @@ fn files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
 }
 
 impl Started {
-    /// Waits until the API server has been told whom to trust: before, it would refuse to ask for the conversions that
-    /// caches may need. The server has to be [served](Self::serving) meanwhile.
+    /// Waits until the CA bundle is injected. Until then the API server does not trust the server, and cannot call the
+    /// conversion webhooks that the caches may need. [`serving`](Self::serving) must be polled meanwhile.
     pub(crate) fn injected(&self, limit: Duration) -> impl Future<Output = Result<(), ManagerError>> + use<> {
         let injection = self.injection.clone();
         async move {
@@ -163,7 +170,7 @@ impl Started {
             };
             let done = injection.wait_for(|injection| matches!(injection, Injection::Done));
             if timeout(limit, done).await.is_ok() {
-                // When the keeper is gone, the manager hears of it as of any part that ends.
+                // This includes a keeper that has exited, which the manager reports like any component that exits.
                 return Ok(());
             }
             let reason = match &*injection.borrow() {
@@ -178,11 +185,11 @@ impl Started {
 }
 
 impl Readiness {
-    fn listening(&self, listening: Listening) {
+    fn set_listening(&self, listening: Listening) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(listening);
     }
 
-    /// Whether the server shakes hands with the certificate that it should have, and the API server was told about it.
+    /// Checks that the CA bundle is injected, and that a TLS handshake presents the expected certificate.
     pub(crate) async fn check(&self) -> Result<(), String> {
         let listening = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(listening) = listening else {

@@ -7,11 +7,11 @@ use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::*;
-use crate::shutdown;
+use crate::shutdown::new_shutdown;
 use crate::tls::tests::{Secret, Shown, connector_of, connector_showing, parsed, pem};
 use crate::webhook::Webhook;
 
-/// A cluster that answers every request with this status.
+/// An API server that responds to every request with this status.
 fn cluster(status: u16) -> Client {
     let answer = move |_: Request<Body>| async move {
         let body = format!(r#"{{"kind":"Status","status":"Failure","message":"as asked","code":{status}}}"#);
@@ -27,7 +27,7 @@ fn routes() -> Routes {
     let mut routes = Routes::default();
     Webhook::<ConfigMap>::new()
         .validator(|_: &ConfigMap, _, _| Ok::<(), String>(()))
-        .route(&mut routes);
+        .add_to(&mut routes);
     routes
 }
 
@@ -51,13 +51,13 @@ fn setup(args: &ManagerArgs, client: Client) -> Setup<'_> {
 }
 
 async fn refused(setup: Setup<'_>) -> String {
-    let (_stop, stopped) = shutdown::channel();
-    let started = start(routes(), setup, &Readiness::default(), stopped).await;
+    let (_stop, stopped) = new_shutdown();
+    let started = start_server(routes(), setup, &Readiness::default(), stopped).await;
     started.map(drop).unwrap_err().to_string()
 }
 
 #[tokio::test]
-async fn it_is_ready_while_it_shakes_hands() {
+async fn the_server_is_ready_while_the_handshake_succeeds() {
     let (certificate, key) = pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
@@ -65,8 +65,8 @@ async fn it_is_ready_while_it_shakes_hands() {
     let said = readiness.check().await.unwrap_err();
     assert_eq!(said, "the webhook server is not listening yet");
 
-    let (stop, stopped) = shutdown::channel();
-    let started = start(routes(), setup(&args, cluster(500)), &readiness, stopped).await;
+    let (stop, stopped) = new_shutdown();
+    let started = start_server(routes(), setup(&args, cluster(500)), &readiness, stopped).await;
     let started = started.unwrap();
     started.injected(Duration::ZERO).await.unwrap();
     let serving = tokio::spawn(started.serving);
@@ -78,9 +78,9 @@ async fn it_is_ready_while_it_shakes_hands() {
     assert!(said.starts_with("nobody listens on "), "{said}");
 }
 
-/// The kubelet has no certificate that the webhooks would accept, and needs none.
+/// The readiness check needs no client certificate, although webhook clients do.
 #[tokio::test]
-async fn it_is_ready_though_its_clients_need_certificates_of_their_own() {
+async fn the_server_is_ready_although_clients_need_certificates() {
     let (certificate, key) = pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
@@ -89,16 +89,16 @@ async fn it_is_ready_though_its_clients_need_certificates_of_their_own() {
         client_authorities: Some(&authorities),
         ..setup(&args, cluster(500))
     };
-    let (_stop, stopped) = shutdown::channel();
+    let (_stop, stopped) = new_shutdown();
     let readiness = Readiness::default();
-    let started = start(routes(), setup, &readiness, stopped).await.unwrap();
+    let started = start_server(routes(), setup, &readiness, stopped).await.unwrap();
     tokio::spawn(started.serving);
     readiness.check().await.unwrap();
 }
 
-/// HTTP/1.1 is all that is offered, unless HTTP/2 was asked for.
+/// Only HTTP/1.1 is offered, unless HTTP/2 is enabled.
 #[tokio::test]
-async fn http2_is_offered_when_it_is_asked_for() {
+async fn http2_is_offered_when_enabled() {
     for (enabled, offered, expected) in [
         (false, &[&b"h2"[..], b"http/1.1"][..], Some(&b"http/1.1"[..])),
         (true, &[b"h2", b"http/1.1"], Some(b"h2")),
@@ -111,9 +111,9 @@ async fn http2_is_offered_when_it_is_asked_for() {
             enable_http2: enabled,
             ..args(Some(secret.path()))
         };
-        let (_stop, stopped) = shutdown::channel();
+        let (_stop, stopped) = new_shutdown();
         let readiness = Readiness::default();
-        let started = start(routes(), setup(&args, cluster(500)), &readiness, stopped).await;
+        let started = start_server(routes(), setup(&args, cluster(500)), &readiness, stopped).await;
         tokio::spawn(started.unwrap().serving);
         let port = readiness.0.lock().unwrap().as_ref().unwrap().address.port();
         let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
@@ -125,7 +125,7 @@ async fn http2_is_offered_when_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn two_sources_of_one_certificate_are_refused() {
+async fn two_certificate_flags_are_an_error() {
     let args = ManagerArgs {
         webhook_cert_service: Some("webhooks".to_owned()),
         ..args(Some(Path::new("/certificates")))
@@ -138,7 +138,7 @@ async fn two_sources_of_one_certificate_are_refused() {
 }
 
 #[tokio::test]
-async fn files_go_before_the_certificate_that_the_code_asks_for() {
+async fn certificate_files_take_precedence_over_the_managed_certificate() {
     let (certificate, key) = pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
@@ -146,15 +146,15 @@ async fn files_go_before_the_certificate_that_the_code_asks_for() {
         certificate: Some(ManagedCertificate::for_service("webhooks")),
         ..setup(&args, cluster(500))
     };
-    let (_stop, stopped) = shutdown::channel();
+    let (_stop, stopped) = new_shutdown();
     let readiness = Readiness::default();
-    let started = start(routes(), setup, &readiness, stopped).await.unwrap();
+    let started = start_server(routes(), setup, &readiness, stopped).await.unwrap();
     assert!(started.injection.is_none());
 }
 
-/// An API server that is in trouble is asked again until the time is up; the error is its last word.
+/// Requests are retried until the timeout; the error contains the last response.
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_fails_is_asked_again_until_the_time_is_up() {
+async fn failing_requests_are_retried_until_the_timeout() {
     let args = ManagerArgs {
         webhook_cert_service: Some("webhooks".to_owned()),
         ..args(None)
@@ -168,9 +168,9 @@ async fn an_api_server_that_fails_is_asked_again_until_the_time_is_up() {
     assert!((10..=30).contains(&took), "{took} s");
 }
 
-/// So is one that does not answer at all.
+/// A request without a response is reported as timed out.
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_does_not_answer_is_named_as_the_reason() {
+async fn a_request_without_response_is_the_reason_of_the_error() {
     let args = ManagerArgs {
         webhook_cert_service: Some("webhooks".to_owned()),
         ..args(None)
@@ -183,9 +183,9 @@ async fn an_api_server_that_does_not_answer_is_named_as_the_reason() {
     assert_eq!(said, expected);
 }
 
-/// Who shows no certificate, or one of another authority, gets no answer.
+/// A client without a certificate of the configured CA gets no response.
 #[tokio::test]
-async fn clients_are_held_to_the_authority_that_the_operator_names() {
+async fn clients_need_a_certificate_of_the_configured_ca() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     let (certificate, key) = pem();
@@ -199,9 +199,9 @@ async fn clients_are_held_to_the_authority_that_the_operator_names() {
         client_authorities: Some(&authorities),
         ..setup(&args, cluster(500))
     };
-    let (_stop, stopped) = shutdown::channel();
+    let (_stop, stopped) = new_shutdown();
     let readiness = Readiness::default();
-    let started = start(routes(), setup, &readiness, stopped).await.unwrap();
+    let started = start_server(routes(), setup, &readiness, stopped).await.unwrap();
     tokio::spawn(started.serving);
     let port = readiness.0.lock().unwrap().as_ref().unwrap().address.port();
     let ask = async |shown: Option<Shown>| {
@@ -220,7 +220,7 @@ async fn clients_are_held_to_the_authority_that_the_operator_names() {
     ask(None).await.unwrap_err();
 }
 
-/// An authority, PEM, and a client that it vouches for.
+/// Returns a CA in PEM and a client certificate signed by it.
 fn client() -> (String, Shown) {
     let mut params = rcgen::CertificateParams::default();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

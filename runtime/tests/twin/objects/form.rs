@@ -1,9 +1,9 @@
-//! The schema as far as the Rust type says it.
+//! The part of a schema that follows from the Rust type.
 
 use rbuilder_schema::Schema;
 
-/// The schema without the constraints that markers put on values: what is left is the form of the Rust type.
-/// `may_be_absent` says of a path that only a marker requires what is there.
+/// Returns the schema without the constraints of markers, which follows from the Rust type alone.
+/// `may_be_absent` returns `true` for a path whose value is required by a marker only.
 pub fn form(schema: &Schema, path: &str, may_be_absent: &dyn Fn(&str) -> bool) -> Schema {
     let inner = |schema: &Schema, path: String| form(schema, &path, may_be_absent).into();
     let mut form = Schema {

@@ -1,4 +1,4 @@
-//! Objects that fit a schema, spoiled in a few places.
+//! Valid objects of a schema, made invalid in a few fields.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,30 +6,30 @@ use proptest::sample::{Index, select};
 use rbuilder_schema::Schema;
 use serde_json::{Number, Value, json};
 
-/// What the exceptions say of places, by path.
+/// Exceptions by path.
 pub trait Limits {
-    /// Whether a place is limited to given values.
+    /// Returns `true` if a field is limited to given values.
     fn is_limited(&self, path: &str) -> bool;
-    /// Whether a field is always there, whatever the schema says.
+    /// Returns `true` if a field is always present, regardless of the schema.
     fn is_present(&self, path: &str) -> bool;
 }
 
-/// How a value is spoiled in one place.
+/// A change that may make a value invalid.
 #[derive(Clone, Debug)]
 pub enum Spoil {
-    /// What is there goes.
+    /// The value is removed.
     Remove,
-    /// A null stands there.
+    /// The value is replaced by null.
     Null,
-    /// Another value stands there, mostly of another type or at the edge of one.
+    /// The value is replaced by another one, mostly of another type or at a limit.
     Other(Value),
-    /// The last item is there twice.
+    /// The last item is duplicated.
     Repeat,
-    /// A field nobody knows.
+    /// An unknown field is added.
     Extra,
 }
 
-/// Where to spoil a value, and how.
+/// Generates changes, each with the index of the path at which to make it.
 pub fn spoils() -> impl Strategy<Value = Vec<(Index, Spoil)>> {
     let numbers = [
         -1_i64, 0, 1, 6, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 2147483647, 2147483648, 4294967295,
@@ -60,7 +60,7 @@ pub fn spoils() -> impl Strategy<Value = Vec<(Index, Spoil)>> {
     prop_oneof![2 => Just(Vec::new()), 3 => vec((any::<Index>(), spoil), 1..3)]
 }
 
-/// Spoils a value in the places that the schema lets one judge.
+/// Changes a value in fields for which the result can be predicted.
 pub fn spoil(value: &mut Value, schema: &Schema, path: &str, spoils: &[(Index, Spoil)], limits: &dyn Limits) {
     for (index, spoil) in spoils {
         let mut places = Vec::new();
@@ -75,17 +75,17 @@ pub fn spoil(value: &mut Value, schema: &Schema, path: &str, spoils: &[(Index, S
     }
 }
 
-/// What may be put in a place so that the outcome can be judged.
+/// The replacements of a field for which the result can be predicted.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
     Everything,
-    /// All but texts, which would have to fit a format or a pattern.
+    /// All except strings, which would have to match a format or pattern.
     NoText,
-    /// Texts, and numbers of 32 bits: an `IntOrString` holds no more, and the schema language has no bound for it.
+    /// Strings and 32-bit numbers: an `IntOrString` holds no larger ones, and the schema cannot express the limit.
     IntOrString,
-    /// Nothing: an exception holds here.
+    /// None, because of an exception.
     Nothing,
-    /// Not even that it is absent.
+    /// None, and the field cannot be removed either.
     Present,
 }
 
@@ -100,7 +100,7 @@ impl Judged {
         match schema {
             _ if limits.is_present(path) => Judged::Present,
             _ if limits.is_limited(path) => Judged::Nothing,
-            // The API server takes the factor for a whole number where the value is one, and refuses to divide by 0.
+            // The API server truncates the factor if the value is an integer, and fails to divide by 0.
             schema if schema.multiple_of.as_ref().is_some_and(Number::is_f64) => Judged::Nothing,
             _ if has_form => Judged::NoText,
             schema if schema.int_or_string => Judged::IntOrString,
@@ -126,7 +126,7 @@ impl Judged {
     }
 }
 
-/// The places in a value.
+/// Returns the paths in a value.
 fn collect(
     value: &Value,
     schema: &Schema,

@@ -1,7 +1,6 @@
-//! Who may read the metrics: Kubernetes knows the bearer token's user, and says what the user may do.
+//! Authentication and authorization of metrics requests by the API server, with TokenReview and SubjectAccessReview.
 //!
-//! A scrape costs no request to the API server as long as its answers are fresh enough; the times are
-//! controller-runtime's.
+//! Responses are cached for the same times as in controller-runtime, so most scrapes send no request to the API server.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,25 +16,25 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::Instant;
 
-/// How long the API server may take for both answers together.
+/// Timeout of both requests together.
 const TIMEOUT: Duration = Duration::from_secs(10);
-const USER_KEPT: Duration = Duration::from_secs(60);
-const ALLOWED_KEPT: Duration = Duration::from_secs(300);
-const DENIED_KEPT: Duration = Duration::from_secs(30);
-/// Answers kept at a time. Few clients scrape; more would be somebody's attempt to fill the memory.
-const MOST_KEPT: usize = 1024;
+const USER_TTL: Duration = Duration::from_secs(60);
+const ALLOWED_TTL: Duration = Duration::from_secs(300);
+const DENIED_TTL: Duration = Duration::from_secs(30);
+/// Maximum number of cached responses. Few clients scrape metrics; more would be an attempt to exhaust memory.
+const MAX_CACHED: usize = 1024;
 
-/// What a request may do.
+/// The decision on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum AccessDecision {
     Allowed,
-    /// Nobody the cluster knows.
-    Unknown,
-    /// Somebody who may not, by this name.
+    /// The token is missing or unknown to the cluster.
+    Unauthenticated,
+    /// The user of this name is not authorized.
     Denied(String),
 }
 
-/// Why there is no verdict.
+/// The error of a request that cannot be decided.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AccessError {
     #[error("failed to create TokenReview (needs `create` on `tokenreviews`): {0}")]
@@ -46,51 +45,52 @@ pub(super) enum AccessError {
     Timeout,
 }
 
-/// Asks the API server, and remembers.
+/// Authenticates and authorizes requests, and caches the responses.
 pub(super) struct Access {
     client: Client,
-    /// Users by their token. Tokens that nobody has are not kept: there is no end of them.
-    users: Kept<String, UserInfo>,
-    verdicts: Kept<String, bool>,
+    /// Users by token. Invalid tokens are not cached, because there is no limit to their number.
+    users: TtlCache<String, UserInfo>,
+    /// Authorization decisions by user and request.
+    allowed: TtlCache<String, bool>,
 }
 
 impl Access {
     pub(super) fn new(client: Client) -> Self {
         Self {
             client,
-            users: Kept::default(),
-            verdicts: Kept::default(),
+            users: TtlCache::default(),
+            allowed: TtlCache::default(),
         }
     }
 
-    /// Whether the request's user may do `verb` (a method in lower case) on the non-resource URL `path`.
+    /// Decides on a request with `verb` (a method in lower case) for the non-resource URL `path`.
     pub(super) async fn check(
         &self,
         headers: &HeaderMap,
         verb: &str,
         path: &str,
-    ) -> Result<Verdict, AccessError> {
+    ) -> Result<AccessDecision, AccessError> {
         let Some(token) = bearer_token(headers) else {
-            return Ok(Verdict::Unknown);
+            return Ok(AccessDecision::Unauthenticated);
         };
-        let verdict = async {
-            let Some(user) = self.user(token).await? else {
-                return Ok(Verdict::Unknown);
+        let decision = async {
+            let Some(user) = self.authenticate(token).await? else {
+                return Ok(AccessDecision::Unauthenticated);
             };
             let name = user.username.clone().unwrap_or_default();
-            let allowed = self.allowed(user, verb, path).await?;
+            let allowed = self.authorize(user, verb, path).await?;
             Ok(if allowed {
-                Verdict::Allowed
+                AccessDecision::Allowed
             } else {
-                Verdict::Denied(name)
+                AccessDecision::Denied(name)
             })
         };
-        tokio::time::timeout(TIMEOUT, verdict)
+        tokio::time::timeout(TIMEOUT, decision)
             .await
             .unwrap_or(Err(AccessError::Timeout))
     }
 
-    async fn user(&self, token: &str) -> Result<Option<UserInfo>, AccessError> {
+    async fn authenticate(&self, token: &str) -> Result<Option<UserInfo>, AccessError> {
         let token = token.to_owned();
         if let Some(user) = self.users.get(&token) {
             return Ok(Some(user));
@@ -103,21 +103,24 @@ impl Access {
             spec,
             ..Default::default()
         };
-        let made = Api::all(self.client.clone())
+        let created = Api::all(self.client.clone())
             .create(&PostParams::default(), &review)
             .await;
-        let status = made.map_err(AccessError::TokenReview)?.status.unwrap_or_default();
+        let status = created
+            .map_err(AccessError::TokenReview)?
+            .status
+            .unwrap_or_default();
         if let Some(error) = status.error {
             tracing::debug!(%error, "bearer token not authenticated");
         }
         let user = status.user.filter(|_| status.authenticated == Some(true));
         if let Some(user) = &user {
-            self.users.keep(token, user.clone(), USER_KEPT);
+            self.users.insert(token, user.clone(), USER_TTL);
         }
         Ok(user)
     }
 
-    async fn allowed(&self, user: UserInfo, verb: &str, path: &str) -> Result<bool, AccessError> {
+    async fn authorize(&self, user: UserInfo, verb: &str, path: &str) -> Result<bool, AccessError> {
         let attributes = NonResourceAttributes {
             path: Some(path.to_owned()),
             verb: Some(verb.to_owned()),
@@ -128,9 +131,9 @@ impl Access {
             uid,
             username,
         } = user;
-        // Everything that the answer may depend on, and so all that it is kept by.
-        let question = format!("{verb} {path} {username:?} {uid:?} {groups:?} {extra:?}");
-        if let Some(allowed) = self.verdicts.get(&question) {
+        // Contains everything that the response may depend on.
+        let key = format!("{verb} {path} {username:?} {uid:?} {groups:?} {extra:?}");
+        if let Some(allowed) = self.allowed.get(&key) {
             return Ok(allowed);
         }
         let spec = SubjectAccessReviewSpec {
@@ -145,23 +148,20 @@ impl Access {
             spec,
             ..Default::default()
         };
-        let made = Api::all(self.client.clone())
+        let created = Api::all(self.client.clone())
             .create(&PostParams::default(), &review)
             .await;
-        let allowed = made
+        let allowed = created
             .map_err(AccessError::AccessReview)?
             .status
             .is_some_and(|status| status.allowed);
-        self.verdicts.keep(
-            question,
-            allowed,
-            if allowed { ALLOWED_KEPT } else { DENIED_KEPT },
-        );
+        self.allowed
+            .insert(key, allowed, if allowed { ALLOWED_TTL } else { DENIED_TTL });
         Ok(allowed)
     }
 }
 
-/// The token of `Authorization: Bearer …`.
+/// Returns the token of the header `Authorization: Bearer …`.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers
         .get(header::AUTHORIZATION)?
@@ -172,29 +172,30 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Answers that are good for a while.
-struct Kept<K, V>(Mutex<HashMap<K, (V, Instant)>>);
+/// A bounded cache whose entries expire.
+struct TtlCache<K, V>(Mutex<HashMap<K, (V, Instant)>>);
 
-impl<K, V> Default for Kept<K, V> {
+impl<K, V> Default for TtlCache<K, V> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash, V: Clone> Kept<K, V> {
+impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     fn get(&self, key: &K) -> Option<V> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(key)
-            .filter(|(_, until)| Instant::now() < *until)
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries
+            .get(key)
+            .filter(|(_, expires)| Instant::now() < *expires)
             .map(|(value, _)| value.clone())
     }
 
-    fn keep(&self, key: K, value: V, time: Duration) {
+    fn insert(&self, key: K, value: V, ttl: Duration) {
         let now = Instant::now();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, (_, until)| now < *until);
-        if kept.len() < MOST_KEPT {
-            kept.insert(key, (value, now + time));
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|_, (_, expires)| now < *expires);
+        if entries.len() < MAX_CACHED {
+            entries.insert(key, (value, now + ttl));
         }
     }
 }
@@ -209,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// An API server that knows two users by their tokens, lets one of them read, and remembers what it was asked.
+    /// An API server that knows two users, authorizes one of them, and records the requests.
     #[derive(Clone, Default)]
     struct Cluster {
         asked: Arc<Mutex<Vec<String>>>,
@@ -262,7 +263,7 @@ mod tests {
             Ok(Response::new(Body::from(review.to_string().into_bytes())))
         }
 
-        /// What was asked since the last call.
+        /// Returns the requests since the last call.
         fn asked(&self) -> Vec<String> {
             std::mem::take(&mut self.asked.lock().unwrap())
         }
@@ -279,7 +280,7 @@ mod tests {
             .unwrap()
     }
 
-    async fn check(access: &Access, authorization: &str) -> Result<Verdict, AccessError> {
+    async fn check(access: &Access, authorization: &str) -> Result<AccessDecision, AccessError> {
         let mut headers = HeaderMap::new();
         if !authorization.is_empty() {
             headers.insert(
@@ -292,14 +293,18 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_known_user_who_may_get_the_path_is_allowed() {
-        let (cluster, denied) = (Cluster::default(), Verdict::Denied("stranger".to_owned()));
+        let (cluster, denied) = (Cluster::default(), AccessDecision::Denied("stranger".to_owned()));
         let access = cluster.access();
         for (authorization, verdict, asked) in [
-            ("", Verdict::Unknown, &[][..]),
-            ("Bearer ", Verdict::Unknown, &[]),
-            ("Basic cHJvbWV0aGV1cw==", Verdict::Unknown, &[]),
-            ("prometheus", Verdict::Unknown, &[]),
-            ("Bearer nobody", Verdict::Unknown, &["who is nobody"]),
+            ("", AccessDecision::Unauthenticated, &[][..]),
+            ("Bearer ", AccessDecision::Unauthenticated, &[]),
+            ("Basic cHJvbWV0aGV1cw==", AccessDecision::Unauthenticated, &[]),
+            ("prometheus", AccessDecision::Unauthenticated, &[]),
+            (
+                "Bearer nobody",
+                AccessDecision::Unauthenticated,
+                &["who is nobody"],
+            ),
             (
                 "Bearer stranger",
                 denied,
@@ -307,10 +312,10 @@ mod tests {
             ),
             (
                 "Bearer prometheus",
-                Verdict::Allowed,
+                AccessDecision::Allowed,
                 &["who is prometheus", "may prometheus get"],
             ),
-            ("bearer prometheus", Verdict::Allowed, &[]),
+            ("bearer prometheus", AccessDecision::Allowed, &[]),
         ] {
             assert_eq!(
                 check(&access, authorization).await.unwrap(),
@@ -322,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn answers_are_kept_as_long_as_controller_runtime_keeps_them() {
+    async fn responses_are_cached_as_long_as_in_controller_runtime() {
         let cluster = Cluster::default();
         let access = cluster.access();
         for (second, token, asked) in [
@@ -344,14 +349,14 @@ mod tests {
         }
     }
 
-    /// Time since the first call, on the paused clock.
+    /// Returns the time since the first call, on the paused clock.
     fn access_age(_: &Access) -> Duration {
         thread_local!(static START: Instant = Instant::now());
         START.with(Instant::elapsed)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_an_answer_nobody_is_allowed() {
+    async fn without_a_response_nobody_is_allowed() {
         let access = Cluster::default().access();
         let error = check(&access, "Bearer broken").await.unwrap_err().to_string();
         assert!(
@@ -363,15 +368,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_kept_has_a_bound_and_gives_way_when_it_is_old() {
-        let kept = Kept::default();
-        for number in 0..=MOST_KEPT {
-            kept.keep(number, (), Duration::from_secs(1));
+    async fn the_cache_is_bounded_and_drops_expired_entries() {
+        let cache = TtlCache::default();
+        for number in 0..=MAX_CACHED {
+            cache.insert(number, (), Duration::from_secs(1));
         }
-        assert_eq!((kept.get(&0), kept.get(&MOST_KEPT)), (Some(()), None));
+        assert_eq!((cache.get(&0), cache.get(&MAX_CACHED)), (Some(()), None));
         tokio::time::advance(Duration::from_secs(1)).await;
-        kept.keep(MOST_KEPT, (), Duration::from_secs(1));
-        assert_eq!((kept.get(&0), kept.get(&MOST_KEPT)), (None, Some(())));
-        assert_eq!(kept.0.lock().unwrap().len(), 1);
+        cache.insert(MAX_CACHED, (), Duration::from_secs(1));
+        assert_eq!((cache.get(&0), cache.get(&MAX_CACHED)), (None, Some(())));
+        assert_eq!(cache.0.lock().unwrap().len(), 1);
     }
 }

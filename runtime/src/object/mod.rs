@@ -1,4 +1,4 @@
-//! Which types can be reconciled, watched and applied, and how they are named.
+//! Traits for types that can be reconciled, watched and applied, and descriptions of their kinds.
 
 use std::fmt::{self, Debug};
 use std::hash::Hash;
@@ -11,11 +11,13 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::cache::Lean;
+mod trimmed;
 
-/// A Kubernetes type known at compile time: what `derive(CustomResource)` and k8s-openapi make.
+pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
+
+/// A Kubernetes type known at compile time, such as those of `derive(CustomResource)` and k8s-openapi.
 ///
-/// Implemented for every type that fits; nobody implements it by hand.
+/// Implemented automatically for every suitable type.
 pub trait Object:
     Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
@@ -26,10 +28,10 @@ impl<K> Object for K where
 {
 }
 
-/// A type of objects that can be watched: every [`Object`], the metadata of one ([`PartialObjectMeta`]), and
-/// kube's [`DynamicObject`], whose kind is a value.
+/// A type that can be watched: every [`Object`], its metadata ([`PartialObjectMeta`]), and kube's [`DynamicObject`], whose
+/// kind is known only at run time.
 ///
-/// Implemented for every type that fits; nobody implements it by hand.
+/// Implemented automatically for every suitable type.
 pub trait Watchable:
     Resource<DynamicType: Clone + Eq + Hash + Debug + Send + Sync>
     + Clone
@@ -52,7 +54,7 @@ impl<K> Watchable for K where
 {
 }
 
-/// A kind that is known only when the program runs, for [`DynamicObject`]s.
+/// A kind known only at run time, for [`DynamicObject`]s.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DynamicKind {
     resource: ApiResource,
@@ -60,7 +62,7 @@ pub struct DynamicKind {
 }
 
 impl DynamicKind {
-    /// A kind whose objects live in namespaces.
+    /// Creates a namespaced kind.
     pub fn namespaced(resource: ApiResource) -> Self {
         Self {
             resource,
@@ -68,7 +70,7 @@ impl DynamicKind {
         }
     }
 
-    /// A kind whose objects live once per cluster.
+    /// Creates a cluster-scoped kind.
     pub fn cluster_wide(resource: ApiResource) -> Self {
         Self {
             resource,
@@ -76,10 +78,10 @@ impl DynamicKind {
         }
     }
 
-    /// The kind as the API server serves it: plural and scope included.
+    /// Looks up a kind, with its plural and scope, in the API server's discovery.
     ///
     /// # Errors
-    /// When the API server does not serve such a kind, or does not answer.
+    /// When the API server does not serve the kind, or does not respond.
     pub async fn discover(client: &Client, kind: &GroupVersionKind) -> Result<Self, kube::Error> {
         let (resource, capabilities) = discovery::pinned_kind(client, kind).await?;
         Ok(Self {
@@ -88,21 +90,21 @@ impl DynamicKind {
         })
     }
 
-    /// Group, version, kind and plural.
+    /// Returns group, version, kind and plural.
     pub fn resource(&self) -> &ApiResource {
         &self.resource
     }
 }
 
-/// Makes an API that speaks of a kind in objects of type `O`: in a namespace, or everywhere.
+/// Creates the API of a kind with objects of type `O`, in one namespace or in all.
 type MakeApi<K, O> = fn(Client, &<K as Resource>::DynamicType, Option<&str>) -> Api<O>;
 
-/// What is to be known of a kind to watch it, whether its type says it or a value does.
+/// A kind as needed to watch it, known from its type or at run time.
 pub(crate) struct Kind<K: Resource> {
     pub(crate) dynamic: K::DynamicType,
     pub(crate) namespaced: bool,
     api: MakeApi<K, K>,
-    lean_api: MakeApi<K, Lean<K>>,
+    trimmed_api: MakeApi<K, Trimmed<K>>,
 }
 
 impl<K: Watchable> Clone for Kind<K> {
@@ -115,13 +117,13 @@ impl<K: Watchable> Clone for Kind<K> {
 }
 
 impl<K: Object> Kind<K> {
-    /// The kind of a type.
+    /// Returns the kind of a type.
     pub(crate) fn of_type() -> Self {
         Self {
             dynamic: (),
             namespaced: K::Scope::NAMESPACED,
             api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
-            lean_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
+            trimmed_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
         }
     }
 }
@@ -132,7 +134,7 @@ impl From<&DynamicKind> for Kind<DynamicObject> {
             dynamic: kind.resource.clone(),
             namespaced: kind.namespaced,
             api: dynamic_api,
-            lean_api: dynamic_api,
+            trimmed_api: dynamic_api,
         }
     }
 }
@@ -143,7 +145,7 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
             dynamic: kind.resource.clone(),
             namespaced: kind.namespaced,
             api: dynamic_api,
-            lean_api: dynamic_api,
+            trimmed_api: dynamic_api,
         }
     }
 }
@@ -159,27 +161,27 @@ where
 }
 
 impl<K: Watchable> Kind<K> {
-    /// The API of the kind, in one namespace, or everywhere.
+    /// Returns the API of the kind, in one namespace or in all.
     pub(crate) fn api(&self, client: Client, namespace: Option<&str>) -> Api<K> {
         (self.api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// [`api`](Self::api) for objects without what caches drop.
-    pub(crate) fn lean_api(&self, client: Client, namespace: Option<&str>) -> Api<Lean<K>> {
-        (self.lean_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
+    /// [`api`](Self::api) for objects without the metadata that caches drop.
+    pub(crate) fn trimmed_api(&self, client: Client, namespace: Option<&str>) -> Api<Trimmed<K>> {
+        (self.trimmed_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// The name of the kind, such as `Deployment`.
+    /// Returns the name of the kind, such as `Deployment`.
     pub(crate) fn name(&self) -> String {
         K::kind(&self.dynamic).into_owned()
     }
 
-    /// `Deployment (apps/v1)`, for messages.
+    /// Returns kind and API version for messages, such as `Deployment (apps/v1)`.
     pub(crate) fn describe(&self) -> String {
         format!("{} ({})", self.name(), K::api_version(&self.dynamic))
     }
 
-    /// `deployments.apps`, for messages.
+    /// Returns the resource for messages, such as `deployments.apps`.
     pub(crate) fn describe_resource(&self) -> String {
         match K::group(&self.dynamic) {
             group if group.is_empty() => K::plural(&self.dynamic).into_owned(),
@@ -187,7 +189,7 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// The key of an object of this kind, whose scope decides whether a namespace is part of it.
+    /// Returns the key of an object of this kind; a cluster-scoped kind ignores the namespace.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
         Key {
             namespace: namespace.filter(|_| self.namespaced).map(Into::into),
@@ -195,12 +197,12 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// The key that a reference to an object of this kind means.
+    /// Returns the key of a referenced object of this kind.
     pub(crate) fn key_of(&self, reference: &ObjectRef<K>) -> Key {
         self.key(reference.namespace.as_deref(), &reference.name)
     }
 
-    /// A reference to the object of this kind with this key.
+    /// Returns a reference to the object of this kind with this key.
     pub(crate) fn reference(&self, key: &Key) -> ObjectRef<K> {
         let reference = ObjectRef::new_with(&key.name, self.dynamic.clone());
         match &key.namespace {
@@ -210,14 +212,14 @@ impl<K: Watchable> Kind<K> {
     }
 }
 
-/// Where objects of a kind live: in namespaces, or once per cluster.
+/// The scope of a kind: namespaced or cluster-scoped. Sealed.
 pub trait Scope: sealed::Sealed + Send + Sync + 'static {
-    /// Whether objects of this scope have a namespace.
+    /// `true` if objects of this scope have a namespace.
     const NAMESPACED: bool;
 
-    /// The API of a kind of this scope, in one namespace, or everywhere when `namespace` is `None`.
+    /// Returns the API of a kind of this scope in one namespace, or in all when `namespace` is `None`.
     ///
-    /// A cluster-wide kind has only one API, whatever the namespace.
+    /// A cluster-scoped kind ignores the namespace.
     fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = Self>;
@@ -254,7 +256,7 @@ mod sealed {
     impl Sealed for kube::core::ClusterResourceScope {}
 }
 
-/// Namespace and name: what identifies an object among those of its kind.
+/// Namespace and name, which identify an object among those of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) namespace: Option<Box<str>>,
@@ -280,16 +282,16 @@ impl fmt::Display for Key {
     }
 }
 
-/// `Deployment default/web`, for messages.
-pub(crate) fn describe<K: Resource<DynamicType = ()>>(object: &K) -> String {
+/// Returns kind, namespace and name for messages, such as `Deployment default/web`.
+pub(crate) fn describe_object<K: Resource<DynamicType = ()>>(object: &K) -> String {
     match object.namespace() {
         Some(namespace) => format!("{} {namespace}/{}", K::kind(&()), object.name_any()),
         None => format!("{} {}", K::kind(&()), object.name_any()),
     }
 }
 
-/// An object as the body of a server-side apply: typed, and without what only the server writes.
-pub(crate) fn to_apply<K: Resource<DynamicType = ()> + Serialize>(
+/// Returns the body of a server-side apply: the object with its type, and without `managedFields`.
+pub(crate) fn to_apply_body<K: Resource<DynamicType = ()> + Serialize>(
     object: &K,
 ) -> Result<serde_json::Value, serde_json::Error> {
     let mut body = serde_json::to_value(object)?;
@@ -299,7 +301,7 @@ pub(crate) fn to_apply<K: Resource<DynamicType = ()> + Serialize>(
         .get_mut("metadata")
         .and_then(serde_json::Value::as_object_mut)
     {
-        // The server refuses an apply that brings its own record of who applied what.
+        // The server rejects an apply that contains `managedFields`.
         metadata.remove("managedFields");
     }
     Ok(body)

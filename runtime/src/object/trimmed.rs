@@ -1,9 +1,9 @@
-//! Objects read without what the cache would drop of them.
+//! Objects deserialized without the metadata that caches drop.
 //!
-//! Who applied which field (`metadata.managedFields`) and kubectl's copy of the object are often the larger half of what
-//! the API server sends. Reading them into values only to drop these costs most of the time and all of the peak of a
-//! first list, so [`Lean`] passes over them in the text: a deserializer between serde_json and the object's own code
-//! that leaves out some keys of some maps.
+//! `metadata.managedFields` and kubectl's copy of the object are often more than half of what the API server sends.
+//! Deserializing them only to drop them takes most of the time and all of the peak memory of a first list, so [`Trimmed`]
+//! skips them in the JSON text: it puts a deserializer between serde_json and the object's own code that hides some keys
+//! of some maps.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,17 +13,18 @@ use kube::core::ObjectMeta;
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::selection::LAST_APPLIED;
+/// The annotation in which `kubectl apply` (without `--server-side`) stores a copy of the object.
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What becomes of the value under a key.
+/// The treatment of a key and its value.
 enum Rule {
-    /// It is passed over, and so is the key.
+    /// Key and value are skipped.
     Skip,
-    /// It is read by further rules.
+    /// The value is read with these rules.
     Within(Rules),
 }
 
-/// Rules by key; what has none is read whole.
+/// Rules by key; a key without a rule is read unchanged.
 type Rules = &'static [(&'static str, Rule)];
 
 static METADATA: Rules = &[
@@ -35,16 +36,16 @@ static OBJECT: Rules = &[("metadata", Rule::Within(METADATA))];
 
 /// An object without its managed fields and without kubectl's last-applied annotation.
 #[derive(Clone, Debug)]
-pub(crate) struct Lean<K>(pub(crate) K);
+pub(crate) struct Trimmed<K>(pub(crate) K);
 
-impl<'de, K: Deserialize<'de>> Deserialize<'de> for Lean<K> {
+impl<'de, K: Deserialize<'de>> Deserialize<'de> for Trimmed<K> {
     fn deserialize<D: Deserializer<'de>>(inner: D) -> Result<Self, D::Error> {
         K::deserialize(Filtered { inner, rules: OBJECT }).map(Self)
     }
 }
 
-/// It is asked for at the places where the object itself is.
-impl<K: Resource> Resource for Lean<K> {
+/// The same resource as the object itself.
+impl<K: Resource> Resource for Trimmed<K> {
     type DynamicType = K::DynamicType;
     type Scope = K::Scope;
 
@@ -81,7 +82,7 @@ impl<K: Resource> Resource for Lean<K> {
     }
 }
 
-/// A deserializer, visitor, map access or seed whose maps are read by rules.
+/// A deserializer, visitor or seed that applies rules to maps.
 struct Filtered<T> {
     inner: T,
     rules: Rules,
@@ -206,7 +207,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filtered<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_map(Entries {
+        self.inner.visit_map(FilteredMap {
             inner,
             rules: self.rules,
             within: None,
@@ -214,15 +215,15 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filtered<V> {
     }
 }
 
-/// The entries of a map that no rule skips.
-struct Entries<A> {
+/// Access to the entries of a map that no rule skips.
+struct FilteredMap<A> {
     inner: A,
     rules: Rules,
-    /// The rules for the value that comes next.
+    /// The rules for the next value.
     within: Option<Rules>,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for FilteredMap<A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
@@ -265,14 +266,14 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Filtered<S> {
     }
 }
 
-/// A key, in the text where it stands there without escapes.
+/// A key, borrowed from the text if it has no escapes there.
 struct Name<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reads;
+        struct NameVisitor;
 
-        impl<'de> Visitor<'de> for Reads {
+        impl<'de> Visitor<'de> for NameVisitor {
             type Value = Name<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -292,7 +293,7 @@ impl<'de> Deserialize<'de> for Name<'de> {
             }
         }
 
-        deserializer.deserialize_str(Reads)
+        deserializer.deserialize_str(NameVisitor)
     }
 }
 
@@ -328,8 +329,8 @@ mod tests {
         })
     }
 
-    /// The same without what is passed over.
-    fn lean() -> Value {
+    /// The same object without the skipped fields.
+    fn trimmed() -> Value {
         let mut object = full();
         object["metadata"]
             .as_object_mut()
@@ -343,13 +344,13 @@ mod tests {
     }
 
     fn check<K: DeserializeOwned + Serialize>(text: &str) {
-        let expected: K = serde_json::from_value(lean()).unwrap();
-        let Lean(found) = serde_json::from_str::<Lean<K>>(text).unwrap();
+        let expected: K = serde_json::from_value(trimmed()).unwrap();
+        let Trimmed(found) = serde_json::from_str::<Trimmed<K>>(text).unwrap();
         assert_eq!(json!(found), json!(expected));
     }
 
     #[test]
-    fn managed_fields_and_the_last_applied_annotation_are_passed_over() {
+    fn managed_fields_and_the_last_applied_annotation_are_skipped() {
         let text = full().to_string();
         check::<Deployment>(&text);
         check::<DynamicObject>(&text);
@@ -358,26 +359,26 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_watch_events_are_read_by_it() {
+    fn lists_and_watch_events_of_trimmed_objects_are_read() {
         let list =
             json!({ "metadata": { "resourceVersion": "5", "managedFields": 1 }, "items": [full(), full()] });
-        let list: ObjectList<Lean<Deployment>> = serde_json::from_str(&list.to_string()).unwrap();
+        let list: ObjectList<Trimmed<Deployment>> = serde_json::from_str(&list.to_string()).unwrap();
         assert_eq!(list.metadata.resource_version.as_deref(), Some("5"));
-        for Lean(object) in list {
+        for Trimmed(object) in list {
             let object = json!(object);
             assert!(object["metadata"]["managedFields"].is_null(), "{object}");
             assert_eq!(object["metadata"]["annotations"], json!({ "q\"uoted": "kept" }));
         }
         let event = json!({ "type": "MODIFIED", "object": full() });
-        let event: WatchEvent<Lean<Deployment>> = serde_json::from_str(&event.to_string()).unwrap();
-        let WatchEvent::Modified(Lean(object)) = event else {
+        let event: WatchEvent<Trimmed<Deployment>> = serde_json::from_str(&event.to_string()).unwrap();
+        let WatchEvent::Modified(Trimmed(object)) = event else {
             panic!("{event:?}");
         };
         assert!(object.metadata.managed_fields.is_none());
     }
 
     #[test]
-    fn what_is_no_object_is_the_same_error() {
+    fn invalid_objects_give_the_same_error_as_without_trimming() {
         for text in [
             "5",
             "null",
@@ -387,19 +388,20 @@ mod tests {
             "{",
         ] {
             let plain = serde_json::from_str::<ConfigMap>(text).map(|object| json!(object));
-            let lean = serde_json::from_str::<Lean<ConfigMap>>(text).map(|Lean(object)| json!(object));
-            match (plain, lean) {
-                (Ok(plain), Ok(lean)) => assert_eq!(plain, lean, "{text}"),
-                (Err(plain), Err(lean)) => assert_eq!(plain.to_string(), lean.to_string(), "{text}"),
-                (plain, lean) => panic!("{text}: {plain:?} and {lean:?}"),
+            let trimmed =
+                serde_json::from_str::<Trimmed<ConfigMap>>(text).map(|Trimmed(object)| json!(object));
+            match (plain, trimmed) {
+                (Ok(plain), Ok(trimmed)) => assert_eq!(plain, trimmed, "{text}"),
+                (Err(plain), Err(trimmed)) => assert_eq!(plain.to_string(), trimmed.to_string(), "{text}"),
+                (plain, trimmed) => panic!("{text}: {plain:?} and {trimmed:?}"),
             }
         }
     }
 
     #[test]
-    fn null_is_no_metadata() {
+    fn null_values_in_metadata_are_accepted() {
         let text = r#"{"metadata": {"annotations": null, "managedFields": null, "name": "a"}, "data": null}"#;
-        let Lean(object) = serde_json::from_str::<Lean<ConfigMap>>(text).unwrap();
+        let Trimmed(object) = serde_json::from_str::<Trimmed<ConfigMap>>(text).unwrap();
         assert_eq!(object.metadata.name.as_deref(), Some("a"));
         assert_eq!(object.metadata.annotations, None);
     }

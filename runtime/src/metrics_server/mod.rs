@@ -1,4 +1,6 @@
-//! `/metrics` on the address that the flags give.
+//! The metrics server: serves [`Metrics`] to authorized clients.
+
+mod access;
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,54 +13,54 @@ use http::{HeaderMap, Method, StatusCode};
 use kube::Client;
 use tokio_rustls::TlsAcceptor;
 
-use super::Metrics;
-use super::access::{Access, Verdict};
-use super::exposition;
+use access::{Access, AccessDecision};
+
 use crate::args::ManagerArgs;
-use crate::server::{BindError, Reply, Server, text};
+use crate::metrics::{Metrics, TEXT_FORMAT};
+use crate::server::{BindError, Reply, Server, text_reply};
 use crate::tls::{CertificateError, Certificates, Files};
 
 const PATH: &str = "/metrics";
 
-/// Why the metrics cannot be served.
+/// The error of starting the metrics server.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EndpointError {
-    /// The message names the address.
+pub(crate) enum MetricsServerError {
+    /// The address cannot be bound.
     #[error("--metrics-bind-address: {0}")]
     Bind(#[from] BindError),
-    /// The message names the file.
+    /// The certificate cannot be used.
     #[error("--metrics-cert-path: {0}")]
     Certificate(#[from] CertificateError),
 }
 
-/// The metrics' server. It listens already; it answers once it is served.
-pub(crate) struct Endpoint {
+/// A metrics server that is listening; see [`serve`](Self::serve).
+pub(crate) struct MetricsServer {
     server: Server,
     tls: Option<TlsAcceptor>,
-    /// Keeps the certificate up to date; never resolves.
+    /// Reloads the certificate; never resolves.
     watch: BoxFuture<'static, ()>,
-    pages: Pages,
+    handler: MetricsHandler,
 }
 
-/// What is answered, and to whom.
-struct Pages {
+/// The handler of requests.
+struct MetricsHandler {
     metrics: Metrics,
-    /// Absent when everyone may read.
+    /// `None` if everyone may read.
     access: Option<Access>,
 }
 
-impl Endpoint {
-    /// Listens where the flags say; `None` when they say that there is no such server.
+impl MetricsServer {
+    /// Binds to the address set by flags; `None` if the server is disabled.
     pub(crate) async fn bind(
         args: &ManagerArgs,
         metrics: Metrics,
         client: Client,
-    ) -> Result<Option<Self>, EndpointError> {
+    ) -> Result<Option<Self>, MetricsServerError> {
         let Some(server) = Server::bind(&args.metrics_bind_address).await? else {
             return Ok(None);
         };
         if !args.metrics_secure {
-            let pages = Pages {
+            let handler = MetricsHandler {
                 metrics,
                 access: None,
             };
@@ -66,12 +68,12 @@ impl Endpoint {
                 server,
                 tls: None,
                 watch: Box::pin(std::future::pending()),
-                pages,
+                handler,
             }));
         }
-        let (certificates, watch) = certificates(args, &metrics)?;
+        let (certificates, watch) = load_certificates(args, &metrics)?;
         let tls = Some(certificates.acceptor(None, args.enable_http2)?);
-        let pages = Pages {
+        let handler = MetricsHandler {
             metrics,
             access: Some(Access::new(client)),
         };
@@ -79,29 +81,29 @@ impl Endpoint {
             server,
             tls,
             watch,
-            pages,
+            handler,
         }))
     }
 
-    /// Where it listens.
+    /// Returns the bound address.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.server.address()
     }
 
-    /// Answers until `shutdown` resolves and what was asked before is answered.
+    /// Serves requests until `shutdown` resolves, then waits for those in flight.
     pub(crate) async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             server,
             tls,
             watch,
-            pages,
+            handler,
         } = self;
-        let pages = Arc::new(pages);
+        let handler = Arc::new(handler);
         let handler = move |request: http::Request<_>| {
-            let pages = Arc::clone(&pages);
+            let handler = Arc::clone(&handler);
             async move {
                 let (parts, _) = request.into_parts();
-                pages
+                handler
                     .answer(&parts.method, parts.uri.path(), &parts.headers)
                     .await
             }
@@ -113,8 +115,8 @@ impl Endpoint {
     }
 }
 
-/// The certificate that the flags name, or one made for the occasion; and what keeps it up to date.
-fn certificates(
+/// Returns the certificate set by flags, or a self-signed one, with the task that reloads it.
+fn load_certificates(
     args: &ManagerArgs,
     metrics: &Metrics,
 ) -> Result<(Arc<Certificates>, BoxFuture<'static, ()>), CertificateError> {
@@ -135,45 +137,45 @@ fn certificates(
     }
 }
 
-impl Pages {
+impl MetricsHandler {
     async fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Reply {
         if path != PATH {
-            return text(StatusCode::NOT_FOUND, "404 page not found\n");
+            return text_reply(StatusCode::NOT_FOUND, "404 page not found\n");
         }
         if !matches!(*method, Method::GET | Method::HEAD) {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "expected method GET\n");
+            return text_reply(StatusCode::METHOD_NOT_ALLOWED, "expected method GET\n");
         }
-        match self.refusal(method, path, headers).await {
-            Some(refusal) => refusal,
+        match self.check_access(method, path, headers).await {
+            Some(rejection) => rejection,
             None => {
-                let mut reply = text(StatusCode::OK, self.metrics.text());
+                let mut reply = text_reply(StatusCode::OK, self.metrics.text());
                 reply
                     .headers_mut()
-                    .insert(CONTENT_TYPE, HeaderValue::from_static(exposition::CONTENT_TYPE));
+                    .insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
                 reply
             }
         }
     }
 
-    /// What those get who may not read; `None` for those who may.
-    async fn refusal(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
+    /// Returns the error response for a client that may not read the metrics; `None` if it may.
+    async fn check_access(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
         let verb = method.as_str().to_ascii_lowercase();
         match self.access.as_ref()?.check(headers, &verb, path).await {
-            Ok(Verdict::Allowed) => None,
-            Ok(Verdict::Unknown) => {
-                let mut reply = text(StatusCode::UNAUTHORIZED, "expected a valid bearer token\n");
+            Ok(AccessDecision::Allowed) => None,
+            Ok(AccessDecision::Unauthenticated) => {
+                let mut reply = text_reply(StatusCode::UNAUTHORIZED, "expected a valid bearer token\n");
                 reply
                     .headers_mut()
                     .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                 Some(reply)
             }
-            Ok(Verdict::Denied(user)) => {
+            Ok(AccessDecision::Denied(user)) => {
                 let reason = format!("user `{user}` cannot {verb} path {path}\n");
-                Some(text(StatusCode::FORBIDDEN, reason))
+                Some(text_reply(StatusCode::FORBIDDEN, reason))
             }
             Err(error) => {
                 tracing::error!(%error, "failed to authorize metrics request");
-                Some(text(
+                Some(text_reply(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     "failed to authorize the request\n",
                 ))

@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use super::*;
 use crate::tls::tests::{Secret, connector, pem};
 
-/// A cluster in which the token is the user's name and `prometheus` may read; `down` finds the server away.
+/// An API server for which the token is the user's name: `prometheus` may read, and the request for `down` fails.
 fn cluster() -> Client {
     Client::new(tower::service_fn(answer), "default")
 }
@@ -39,18 +39,21 @@ fn args(secure: bool, certificates: Option<&Path>) -> ManagerArgs {
     }
 }
 
-/// An endpoint at work, and where.
+/// Starts a metrics server and returns its address.
 async fn start(args: &ManagerArgs) -> SocketAddr {
     let metrics = Metrics::new();
     let cups = metrics.counter("cups_total", "Cups washed.", []).unwrap();
     cups.with([]).inc();
-    let endpoint = Endpoint::bind(args, metrics, cluster()).await.unwrap().unwrap();
-    let address = endpoint.address().unwrap();
-    tokio::spawn(endpoint.serve(std::future::pending()));
+    let server = MetricsServer::bind(args, metrics, cluster())
+        .await
+        .unwrap()
+        .unwrap();
+    let address = server.address().unwrap();
+    tokio::spawn(server.serve(std::future::pending()));
     address
 }
 
-/// The whole answer to a request of one line and its headers.
+/// Returns the whole response to a request without a body.
 async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> String {
     let request = format!("{request}\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -66,7 +69,7 @@ async fn ask_over_tls(address: SocketAddr, trusted: &CertificateDer<'static>, re
 }
 
 #[tokio::test]
-async fn without_security_everyone_reads_over_plain_http() {
+async fn without_security_everyone_may_read_over_plain_http() {
     let address = start(&args(false, None)).await;
     for (request, status, body) in [
         ("GET /metrics HTTP/1.1", "200 OK", "\ntokio_workers 1\n"),
@@ -103,7 +106,7 @@ async fn without_security_everyone_reads_over_plain_http() {
 }
 
 #[tokio::test]
-async fn with_security_those_read_whom_the_cluster_lets() {
+async fn with_security_only_authorized_users_may_read() {
     let (certificate, key) = pem();
     let secret = Secret::mount(&certificate, &key);
     let address = start(&args(true, Some(secret.path()))).await;
@@ -143,7 +146,7 @@ async fn with_security_those_read_whom_the_cluster_lets() {
 }
 
 #[tokio::test]
-async fn without_a_certificate_it_signs_its_own() {
+async fn without_certificate_files_a_self_signed_one_is_used() {
     let address = start(&args(true, None)).await;
     let (other, _) = pem();
     let trusted = CertificateDer::from_pem_slice(other.as_bytes()).unwrap();
@@ -165,13 +168,13 @@ async fn without_a_certificate_it_signs_its_own() {
         .await
         .unwrap();
     let _ = plain.read_to_end(&mut answer).await;
-    assert!(!answer.starts_with(b"HTTP"), "nothing is said in the clear");
+    assert!(!answer.starts_with(b"HTTP"), "nothing is sent unencrypted");
 }
 
 #[tokio::test]
-async fn the_flags_are_named_in_errors() {
+async fn errors_name_the_flags() {
     let check = async |args: ManagerArgs, expected: &str| {
-        let error = Endpoint::bind(&args, Metrics::new(), cluster())
+        let error = MetricsServer::bind(&args, Metrics::new(), cluster())
             .await
             .map(drop)
             .unwrap_err()
@@ -192,7 +195,7 @@ async fn the_flags_are_named_in_errors() {
         "--metrics-cert-path: cannot read /no/such/tls.crt: ",
     )
     .await;
-    let off = Endpoint::bind(&ManagerArgs::default(), Metrics::new(), cluster())
+    let off = MetricsServer::bind(&ManagerArgs::default(), Metrics::new(), cluster())
         .await
         .unwrap();
     assert!(off.is_none());

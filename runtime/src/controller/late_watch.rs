@@ -1,29 +1,25 @@
-//! Watches that a reconcile adds.
+//! Watches added by a reconcile, while the controller is running.
 
-use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::Ctx;
+use super::watch::{MapsLate, Watch, is_mapping};
 use crate::cache::{Cache, CacheId, Cached};
-use crate::controller::{MapsLate, Watch, is_mapping};
+use crate::ctx::Ctx;
 use crate::error::Error;
 use crate::object::Watchable;
 
-/// The watches that were added to one controller, by name and by what they watch.
-pub(super) type LateWatches = Mutex<HashSet<(String, CacheId)>>;
-
 impl<S: Send + Sync + 'static> Ctx<S> {
-    /// Makes the controller hear of one more kind from now on, until the manager stops.
+    /// Adds a watch to the running controller, which lasts until the manager stops.
     ///
-    /// It is for kinds, or selections of objects, that the controller learns of from what it reconciles; what is known
-    /// before belongs to [`Controller::watch`](crate::Controller::watch). The objects that are there are told as new
-    /// ones, and reconcile what the watch makes of them. Called again with the same name for the same kind and
-    /// selection, it adds nothing, whatever the filter and the mapping are then.
+    /// Use it for kinds, or selections of objects, that the controller learns about from the objects it reconciles; add
+    /// those known in advance with [`Controller::watch`](crate::Controller::watch). Existing objects are delivered as
+    /// initial events. A second call with the same name, kind and selection adds nothing, even if its predicate or
+    /// mapping differs.
     ///
-    /// It does not wait for the API server: what comes of the watch, [`Watching`] tells. A kind that is not served,
-    /// or must not be watched, is tried again and logged, and ends nothing.
+    /// The call does not wait for the API server; use the returned [`Watching`] for that. If the kind is not served or
+    /// may not be watched, the error is logged and the watch is retried.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -39,8 +35,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// When the mapping names objects of another kind than the controller's, which trying again does not help; when the
-    /// manager is stopping; and in the mapping of another watch.
+    /// A terminal error when the mapping function returns objects of another kind than the controller's, or when called
+    /// from a mapping function; a retryable error when the manager is stopping.
     pub fn watch<W, M>(&self, name: impl Into<String>, watch: Watch<W, M>) -> Result<Watching<W>, Error>
     where
         W: Watchable,
@@ -48,8 +44,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     {
         let caches = self.caches();
         let (kind, selection) = watch.watched();
-        let Some(reconciled) = &self.shared.reconciled else {
-            // In a test, the cache is what it was made to be.
+        let Some(target) = self.watch_target() else {
+            // In a test, the cache holds the objects that the test added.
             let cache = caches.of(kind, selection);
             cache.assume_synced();
             return Ok(Watching { cache });
@@ -64,24 +60,25 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         }
         let id = CacheId::of(kind, selection);
         let cache = caches.of(kind, selection);
-        // The lock is held until the watch is there: whoever asks for it at the same time finds it at work.
-        let mut late = self.shared.late.lock().unwrap_or_else(PoisonError::into_inner);
+        // The lock is held until the watch is subscribed, so that a concurrent call with the same name returns only
+        // after that.
+        let mut late_watches = self.late_watches().lock().unwrap_or_else(PoisonError::into_inner);
         let named = (name.into(), id);
-        if !late.contains(&named) {
-            watch.subscribe_late(&cache, reconciled, self)?;
+        if !late_watches.contains(&named) {
+            watch.subscribe_late(&cache, target, self)?;
             tracing::info!(
                 controller = self.controller(),
                 watch = named.0,
                 kind = cache.kind().describe(),
                 "watch added"
             );
-            late.insert(named);
+            late_watches.insert(named);
         }
         Ok(Watching { cache })
     }
 }
 
-/// A watch that was [added](Ctx::watch) while the controller runs.
+/// A watch [added](Ctx::watch) to a running controller.
 pub struct Watching<W: Watchable> {
     cache: Arc<Cache<W>>,
 }
@@ -96,23 +93,23 @@ impl<W: Watchable> fmt::Debug for Watching<W> {
 }
 
 impl<W: Watchable> Watching<W> {
-    /// Whether the objects that were there are in the cache, and have been told to the controller.
+    /// Returns `true` once the existing objects are in the cache and were delivered to the controller.
     pub fn is_synced(&self) -> bool {
         self.cache.is_synced()
     }
 
-    /// Waits until the objects that were there are in the cache, and returns it.
+    /// Waits until the existing objects are in the cache, and returns it.
     ///
-    /// The reconcile, and with it one of the controller's [workers](crate::Controller::concurrency), waits: a kind that
-    /// may not be served yet deserves a short time.
+    /// The wait blocks the reconcile, and thereby one of the controller's [workers](crate::Controller::concurrency); use
+    /// a short timeout for a kind that may not be served yet.
     ///
     /// # Errors
-    /// When it takes longer than `within`; says what the watch ran into. The watch goes on trying.
-    pub async fn synced(&self, within: Duration) -> Result<Cached<W>, Error> {
-        match tokio::time::timeout(within, self.cache.synced()).await {
+    /// When the cache is not synced after `timeout`, with the last error of the watch. The watch keeps retrying.
+    pub async fn synced(&self, timeout: Duration) -> Result<Cached<W>, Error> {
+        match tokio::time::timeout(timeout, self.cache.synced()).await {
             Ok(()) => Ok(Cached::new(Arc::clone(&self.cache))),
             Err(_) => Err(Error::new(format!(
-                "timed out after {within:?} waiting for the cache of {} to sync; last error: {}",
+                "timed out after {timeout:?} waiting for the cache of {} to sync; last error: {}",
                 self.cache.kind().describe(),
                 self.cache.last_error(),
             ))),
@@ -127,7 +124,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn in_a_test_a_watch_sees_what_the_context_was_given() {
+    async fn in_a_test_a_watch_sees_the_objects_added_to_the_context() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = kube::Client::try_from(nowhere).unwrap();
         let ctx = Ctx::new(client, "memo", ()).caching([Secret::default()]);
