@@ -70,6 +70,25 @@ pub(crate) fn current_etcd() -> Result<PathBuf> {
     Ok(binary)
 }
 
+/// Finds kubectl on the path, or builds it; returns the folder to add to the path, if it was built.
+///
+/// # Errors
+///
+/// Go is missing, or the build failed.
+pub(crate) fn ensure_kubectl() -> Result<Option<PathBuf>> {
+    if Cmd::new("kubectl version --client").succeeds() {
+        return Ok(None);
+    }
+    let version = required_version("kubectl", "k8s.io/kubectl")?;
+    let folder = cache_folder()?.join(format!("rbuilder/kubectl/{version}-{}-{}", go_os(), go_arch()));
+    if !folder.join("kubectl").is_file() {
+        fs_err::create_dir_all(&folder)?;
+        eprintln!("building kubectl {version}; this takes a minute or two, once");
+        go_build("kubectl", "-s -w", &folder.join("kubectl"))?;
+    }
+    Ok(Some(folder))
+}
+
 /// The folder of a module that says in its go.mod what to build.
 fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
@@ -255,5 +274,6 @@ mod tests {
         };
         check("kube-apiserver", "k8s.io/kubernetes");
         check("etcd", "go.etcd.io/etcd/server/v3");
+        check("kubectl", "k8s.io/kubectl");
     }
 }

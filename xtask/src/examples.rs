@@ -1,95 +1,73 @@
 //! `cargo xtask examples`: whole projects, made by the real command and committed.
 //!
-//! A project is made again from nothing in a scratch folder, its hand-written files (the table below) are laid over,
-//! its manifests are generated, and the result is compared with the committed tree file by file. So a change of a
-//! template or of the generator shows in review as the change of a project.
+//! A project is made again from nothing in a scratch folder: by the steps of its tutorial, or by the commands of the
+//! table below and the diff in examples/patches. Then its hand-written files are laid over, its manifests are generated,
+//! and the result is compared with the committed tree file by file. So a change of a template, of a tutorial or of the
+//! generator shows in review as the change of a project.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use similar::TextDiff;
 
+use crate::page::{Action, Page};
 use crate::repo;
 use crate::sh::Cmd;
 
 /// One committed project.
-pub(crate) struct Project {
+struct Project {
     /// The folder in examples/, and the project's name.
-    pub(crate) name: &'static str,
-    /// The commands a user types, in order, without `rbuilder`.
-    pub(crate) commands: &'static [&'static str],
+    name: &'static str,
+    /// The way from an empty folder to the project.
+    recipe: Recipe,
     /// Files written by hand after the scaffold: kept from the committed tree.
-    pub(crate) kept: &'static [&'static str],
+    kept: &'static [&'static str],
 }
 
-/// From an empty folder to the Memcached API, as README.md and the tutorial do it.
-pub(crate) const MEMCACHED: &[&str] = &[
-    "init --domain example.com",
-    "create api --group cache --version v1alpha1 --kind Memcached",
-];
+/// The way from an empty folder to a project.
+enum Recipe {
+    /// The steps of a page of docs/: its `rbuilder` commands, and the files that it writes and changes.
+    Page(&'static str),
+    /// The commands a user types, in order, without `rbuilder`; then the diff examples/patches/<name>.diff.
+    Commands(&'static [&'static str]),
+}
 
-/// From an empty folder to two versions of the CronJob API.
-const CRON_JOB: &[&str] = &[
-    "init --domain tutorial.kubebuilder.io",
-    "create api --group batch --version v1 --kind CronJob",
-    "create api --group batch --version v2 --kind CronJob",
-];
-
-/// The committed projects. The first is the tour's; docs/examples.md says what each shows.
-pub(crate) const PROJECTS: &[Project] = &[
+/// The committed projects; docs/examples.md says what each shows.
+const PROJECTS: &[Project] = &[
     Project {
         name: "memcached-operator",
-        commands: MEMCACHED,
-        kept: &[
-            "Cargo.lock",
-            "config/samples/cache_v1alpha1_memcached.yaml",
-            "src/api/v1alpha1/memcached.rs",
-            "src/controller/memcached.rs",
-            "tests/tutorial.rs",
-        ],
+        recipe: Recipe::Page("docs/tutorial.md"),
+        kept: &["Cargo.lock", "tests/tutorial.rs"],
     },
     Project {
         name: "deploy-image-operator",
-        commands: MEMCACHED,
+        recipe: Recipe::Commands(&[
+            "init --domain example.com",
+            "create api --group cache --version v1alpha1 --kind Memcached",
+            "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting",
+        ]),
         kept: &[
             "Cargo.lock",
-            "README.md",
-            "config/default/kustomization.yaml",
-            "config/manager/manager.yaml",
-            "config/samples/cache_v1alpha1_memcached.yaml",
-            "config/webhook/certificate.yaml",
-            "config/webhook/kustomization.yaml",
-            "config/webhook/kustomizeconfig.yaml",
-            "config/webhook/manager_webhook_patch.yaml",
-            "config/webhook/service.yaml",
             "src/api/v1alpha1/memcached.rs",
             "src/controller/deployment.rs",
             "src/controller/memcached.rs",
-            "src/controller/mod.rs",
-            "src/lib.rs",
-            "src/main.rs",
-            "src/webhook/memcached.rs",
-            "src/webhook/mod.rs",
+            "src/webhook/v1alpha1/memcached.rs",
             "tests/deploy_image/main.rs",
             "tests/deploy_image/support.rs",
             "tests/deploy_image/webhook.rs",
-            "tests/memcached.rs",
         ],
     },
     Project {
         name: "foo-operator",
-        commands: &[
+        recipe: Recipe::Commands(&[
             "init --domain k8s.io",
             "create api --group samplecontroller --version v1alpha1 --kind Foo",
-        ],
+        ]),
         kept: &[
             "Cargo.lock",
-            "README.md",
-            "config/samples/samplecontroller_v1alpha1_foo.yaml",
             "src/api/v1alpha1/foo.rs",
             "src/controller/foo.rs",
-            "tests/foo.rs",
             "tests/sample_controller/main.rs",
             "tests/sample_controller/support.rs",
         ],
@@ -97,43 +75,23 @@ pub(crate) const PROJECTS: &[Project] = &[
     Project {
         name: "pod-count-operator",
         // A controller over Kubernetes' own kinds is written by hand: `create api` begins with a kind of the project.
-        commands: &["init --domain example.com"],
+        recipe: Recipe::Commands(&["init --domain example.com"]),
         kept: &[
             "Cargo.lock",
-            "README.md",
-            "src/controller/mod.rs",
             "src/controller/replica_set.rs",
             "tests/pod_count.rs",
         ],
     },
     Project {
         name: "cronjob-operator",
-        commands: CRON_JOB,
+        recipe: Recipe::Page("docs/cronjob.md"),
         kept: &[
             "Cargo.lock",
-            "Cargo.toml",
-            "config/default/kustomization.yaml",
-            "config/samples/batch_v1_cronjob.yaml",
-            "config/samples/batch_v2_cronjob.yaml",
-            "config/webhook/kustomization.yaml",
-            "config/webhook/kustomizeconfig.yaml",
-            "config/webhook/manager_webhook_patch.yaml",
-            "config/webhook/service.yaml",
-            "config/webhook/webhook_role_binding.yaml",
-            "src/api/v1/cron_job.rs",
-            "src/api/v2/conversion.rs",
-            "src/api/v2/cron_job.rs",
-            "src/api/v2/mod.rs",
-            "src/clock.rs",
-            "src/controller/cron_job.rs",
-            "src/controller/cron_job/history.rs",
-            "src/controller/cron_job/report.rs",
-            "src/lib.rs",
-            "src/main.rs",
-            "src/schedule.rs",
-            "src/webhook/mod.rs",
-            "src/webhook/v1/cron_job.rs",
-            "src/webhook/v1/mod.rs",
+            "tests/functions/conversion.rs",
+            "tests/functions/history.rs",
+            "tests/functions/main.rs",
+            "tests/functions/schedule.rs",
+            "tests/functions/webhook.rs",
             "tests/tutorial/history.rs",
             "tests/tutorial/main.rs",
             "tests/tutorial/rights.rs",
@@ -142,6 +100,19 @@ pub(crate) const PROJECTS: &[Project] = &[
             "tests/tutorial/support.rs",
             "tests/tutorial/webhooks.rs",
             "tests/versions.rs",
+        ],
+    },
+    Project {
+        name: "plain-kube-rs",
+        // An existing project: everything but the manifests is written by hand.
+        recipe: Recipe::Commands(&[]),
+        kept: &[
+            "Cargo.lock",
+            "Cargo.toml",
+            "README.md",
+            "config/sample.yaml",
+            "src/api.rs",
+            "src/main.rs",
         ],
     },
 ];
@@ -194,9 +165,7 @@ fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
         fs_err::remove_dir_all(&folder)?;
     }
     fs_err::create_dir_all(&folder)?;
-    for command in project.commands {
-        rbuilder(bin, &folder, command)?;
-    }
+    follow_recipe(project, bin, &folder)?;
     for path in project.kept {
         if let Some(content) = committed.get(*path) {
             write_file(&folder.join(path), content)?;
@@ -206,6 +175,46 @@ fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
     let files = read_tree(&folder)?;
     fs_err::remove_dir_all(&folder)?;
     Ok(files)
+}
+
+fn follow_recipe(project: &Project, bin: &Path, folder: &Path) -> Result<()> {
+    match project.recipe {
+        Recipe::Page(path) => {
+            for step in Page::read(path)?.steps {
+                for command in step.action.rbuilder_commands() {
+                    rbuilder(bin, folder, command)?;
+                }
+                let edited = step.action.edit_file(folder);
+                edited.with_context(|| format!("{path}:{}", step.line))?;
+            }
+        }
+        Recipe::Commands(commands) => {
+            for command in commands {
+                rbuilder(bin, folder, command)?;
+            }
+            let patch = format!("examples/patches/{}.diff", project.name);
+            let text = fs_err::read_to_string(repo::root().join(&patch)).unwrap_or_default();
+            for (path, diff) in split_patch(&text) {
+                let change = Action::Change { path, diff };
+                change.edit_file(folder).with_context(|| patch.clone())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Splits a diff of several files, each after a line `+++ path`, into paths and their diffs.
+fn split_patch(text: &str) -> Vec<(String, String)> {
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        if let Some(path) = line.strip_prefix("+++ ") {
+            parts.push((path.to_owned(), String::new()));
+        } else if let Some((_, diff)) = parts.last_mut() {
+            diff.push_str(line);
+            diff.push('\n');
+        }
+    }
+    parts
 }
 
 fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<()> {
@@ -289,16 +298,6 @@ fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The committed copies of a project's hand-written files: where they go in the project, and where they are here.
-pub(crate) fn kept_files(project: &Project) -> impl Iterator<Item = (&'static str, PathBuf)> {
-    let folder = repo::root().join("examples").join(project.name);
-    project
-        .kept
-        .iter()
-        .map(move |path| (*path, folder.join(path)))
-        .filter(|(_, source)| source.is_file())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -323,6 +322,16 @@ mod tests {
         );
         check(&[], &[("a", "1\n")], "--- /dev/null\n+++ a\n@@ -0,0 +1 @@\n+1\n");
         check(&[("a", "1\n")], &[], "--- a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n");
+    }
+
+    #[test]
+    fn a_patch_names_its_files() {
+        let text = "A comment.\n+++ a/b\n x\n+y\n+++ c\n-z\n";
+        let expected = [("a/b", " x\n+y\n"), ("c", "-z\n")];
+        assert_eq!(
+            split_patch(text),
+            expected.map(|(path, diff)| (path.to_owned(), diff.to_owned()))
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod examples;
 mod formats;
 mod mutations;
 mod oracle;
+mod page;
 mod patterns;
 mod repo;
 mod scaffold;
@@ -22,6 +23,7 @@ mod sh;
 mod tidy;
 mod tools;
 mod tour;
+mod tutorials;
 mod versions;
 
 use std::process::ExitCode;
@@ -68,6 +70,8 @@ enum Task {
     Tidy,
     /// Shows the way from an empty folder to an operator's manifests
     Tour(tour::Args),
+    /// Follows the tutorials from top to bottom and compares what they say is seen
+    Tutorials(tutorials::Args),
     /// Writes the versions of Kubernetes, kube and Rust to the files that repeat them
     Versions(versions::Args),
 }
@@ -99,6 +103,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Scaffold(args) => scaffold::walk_journeys(args),
         Task::Tidy => tidy::check_conventions(),
         Task::Tour(args) => tour::show_tour(args),
+        Task::Tutorials(args) => tutorials::follow_pages(args),
         Task::Versions(args) => versions::write_versions(args),
     }
 }

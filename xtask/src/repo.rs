@@ -59,16 +59,20 @@ pub(crate) fn target_folder() -> PathBuf {
     asked.unwrap_or_else(|| root().join("target"))
 }
 
-/// A command in a project that is a workspace of its own, as its user runs it: the Kubernetes version comes from the
-/// project, not from this workspace's .cargo/config.toml. All such projects build their dependencies once, together.
-pub(crate) fn project_command(folder: &Path, line: &str) -> Cmd {
-    let target = match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
+/// Returns the folder that all projects outside of the workspace build into: they build their dependencies once, together.
+pub(crate) fn project_target_folder() -> PathBuf {
+    match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
         Some(folder) => folder.into(),
         None => target_folder().join("scaffold"),
-    };
+    }
+}
+
+/// A command in a project that is a workspace of its own, as its user runs it: the Kubernetes version comes from the
+/// project, not from this workspace's .cargo/config.toml.
+pub(crate) fn project_command(folder: &Path, line: &str) -> Cmd {
     Cmd::new(line)
         .dir(folder)
-        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_TARGET_DIR", project_target_folder())
         // Empty rather than absent, so that what depends on it is built once whoever asks.
         .env("K8S_OPENAPI_ENABLED_VERSION", "")
 }

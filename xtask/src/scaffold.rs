@@ -11,7 +11,6 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use rbuilder_templates::{Command, TEMPLATES, USED_NAMES};
 
-use crate::examples::MEMCACHED;
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
@@ -26,7 +25,10 @@ struct Journey {
 const JOURNEYS: &[Journey] = &[
     Journey {
         name: "plain-operator",
-        commands: MEMCACHED,
+        commands: &[
+            "init --domain example.com",
+            "create api --group cache --version v1alpha1 --kind Memcached",
+        ],
     },
     Journey {
         name: "webhook-operator",

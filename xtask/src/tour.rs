@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::examples::{PROJECTS, Project, kept_files};
+use crate::page::Page;
 use crate::repo;
 use crate::sh::Cmd;
 
@@ -16,16 +16,19 @@ pub(crate) struct Args {
     folder: Option<PathBuf>,
 }
 
-/// Scaffolds the Memcached operator, fills in what its tutorial writes by hand, and shows the CRD and the role.
+/// Scaffolds the Memcached operator, edits the files that its tutorial edits, and shows the CRD and the role.
 pub(crate) fn show_tour(args: &Args) -> Result<()> {
-    let project = &PROJECTS[0];
     let bin = repo::build_rbuilder()?;
-    let folder = new_folder(args.folder.as_deref(), project.name)?;
+    let folder = new_folder(args.folder.as_deref(), "memcached-operator")?;
     println!("$ mkdir -p {0} && cd {0}", folder.display());
-    for command in project.commands {
-        rbuilder(&bin, &folder, command)?;
+    for step in Page::read("docs/tutorial.md")?.steps {
+        for command in step.action.rbuilder_commands() {
+            rbuilder(&bin, &folder, command)?;
+        }
+        if let Some(path) = step.action.edit_file(&folder)? {
+            println!("\n# as docs/tutorial.md says:\n$ $EDITOR {path}");
+        }
     }
-    fill_in(project, &folder)?;
     rbuilder(&bin, &folder, "manifests")?;
     for manifests in ["config/crd/bases", "config/rbac/role.yaml"] {
         for path in files_of(&folder.join(manifests))? {
@@ -66,23 +69,6 @@ fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<()> {
         .path_first(bin)?
         .echo()
         .run()
-}
-
-/// Writes the tutorial's API type, controller, sample and test over the scaffolded ones.
-fn fill_in(project: &Project, folder: &Path) -> Result<()> {
-    let files: Vec<_> = kept_files(project)
-        .filter(|(path, _)| *path != "Cargo.lock")
-        .collect();
-    if files.is_empty() {
-        return Ok(());
-    }
-    println!();
-    println!("# Now the API and the controller are written by hand; the tour takes the tutorial's:");
-    for (path, source) in files {
-        fs_err::copy(source, folder.join(path))?;
-        println!("$ $EDITOR {path}");
-    }
-    Ok(())
 }
 
 fn show(folder: &Path, path: &Path) -> Result<()> {

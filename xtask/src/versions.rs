@@ -56,6 +56,8 @@ const PLACES: &[Place] = &[
     place("tools/kube-apiserver/go.mod", "\tk8s.io/component-base v0.", "\n", release),
     place("tools/cel/go.mod", "\tk8s.io/apiextensions-apiserver v0.", "\n", release),
     place("tools/cel/go.mod", "\tk8s.io/apiserver v0.", "\n", release),
+    place("tools/kubectl/go.mod", "\tk8s.io/kubectl v0.", "\n", release),
+    place("tools/kubectl/go.mod", "\tk8s.io/component-base v0.", "\n", release),
     place("README.md", "
 You need Rust ", " or newer", || versions::RUST.into()),
     place("README.md", " Supports Kubernetes ", " with kube ", || format!("{} to {}", Minor::EARLIEST, Minor::LATEST)),

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What time it is, as the controller sees it: tests put another clock in the place of the real one.
+//! The clock of the controller, which tests can set.
 
 use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// Tells the time. Clones tell the same.
+/// A clock. Its clones show the same time.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// A clock that shows what a function says.
+    /// Returns a clock that shows what a function returns.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// The time on the clock.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }
 }
 
-/// The clock of this machine.
+/// The system clock.
 impl Default for Clock {
     fn default() -> Self {
         Self::new(Timestamp::now)

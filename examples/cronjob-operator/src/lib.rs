@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The kinds of cronjob-operator, the controllers that serve them, and the webhooks that judge them.
+//! API types and controllers of cronjob-operator.
 
 pub mod api;
 pub mod clock;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The manager: runs the controllers of this operator, and serves its webhooks.
+//! Entry point of the manager, which runs the controllers.
 
 use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};
 
 use cronjob_operator::{controller, webhook};
 
-/// Name of the Lease through which replicas agree on the one that acts.
+/// Name of the Lease for leader election.
 const LEADER_ELECTION_ID: &str = "33948157.tutorial.kubebuilder.io";
 
-/// The manager of cronjob-operator.
+/// Runs the cronjob-operator manager.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
@@ -31,7 +31,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_line_is_valid() {
         super::Args::command().debug_assert();
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! When a CronJob runs: what a schedule says, and what it asks for at a given moment.
+//! Schedules: the times of runs, and the run that is due at a given time.
 //!
-//! Nothing here asks for the time or the cluster.
+//! Nothing here reads the clock or the cluster.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,11 +10,11 @@ use std::str::FromStr;
 use cronexpr::{Crontab, FallbackTimezoneOption, ParseOptions};
 use jiff::{SignedDuration, Timestamp};
 
-/// How many runs may have been missed before somebody has to look: a clock that jumped, or a controller that was away
-/// for long, must not look like a hundred runs to start.
+/// Maximum number of missed runs. More are an error, because they mean a clock that has jumped, or an operator that was
+/// down for long.
 pub const MOST_MISSED: usize = 100;
 
-/// The shorthands of cron, and the fields that they stand for.
+/// Shorthands of cron and their fields.
 const SHORTHANDS: &[(&str, [&str; 5])] = &[
     ("@yearly", ["0", "0", "1", "1", "*"]),
     ("@annually", ["0", "0", "1", "1", "*"]),
@@ -25,10 +25,10 @@ const SHORTHANDS: &[(&str, [&str; 5])] = &[
     ("@hourly", ["0", "*", "*", "*", "*"]),
 ];
 
-/// The five fields of a schedule: minute, hour, day of month, month, day of week. What is in them is not looked at.
+/// Splits a schedule into its five fields: minute, hour, day of month, month, day of week. Does not parse the fields.
 ///
 /// # Errors
-/// When there are more fields or fewer, or the shorthand is unknown.
+/// There are more or fewer fields, or the shorthand is unknown.
 pub fn fields(schedule: &str) -> Result<[&str; 5], InvalidSchedule> {
     let schedule = schedule.trim();
     if schedule.starts_with('@') {
@@ -46,7 +46,7 @@ pub fn fields(schedule: &str) -> Result<[&str; 5], InvalidSchedule> {
     })
 }
 
-/// A schedule that can be followed, in UTC.
+/// A valid schedule, in UTC.
 #[derive(Clone, Debug)]
 pub struct Schedule(Crontab);
 
@@ -58,7 +58,7 @@ impl FromStr for Schedule {
         let mut options = ParseOptions::default();
         options.fallback_timezone_option = FallbackTimezoneOption::UTC;
         let crontab = cronexpr::parse_crontab_with(&line, options).map_err(|error| {
-            // The crate draws an arrow to the place, over several lines; its last words say what is wrong.
+            // The crate draws an arrow to the place, over several lines; the reason is after it.
             let drawn = error.to_string();
             let reason = drawn
                 .rsplit_once("^ ")
@@ -69,7 +69,7 @@ impl FromStr for Schedule {
     }
 }
 
-/// Why a schedule cannot be followed.
+/// The error of a schedule that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSchedule(String);
 
@@ -81,27 +81,27 @@ impl fmt::Display for InvalidSchedule {
 
 impl std::error::Error for InvalidSchedule {}
 
-/// What a schedule asks for at one moment.
+/// The answer of a schedule at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// The run to start or to give up, if any.
+    /// The run that is due.
     pub run: Run,
-    /// When to look again; never for a schedule such as the 31st of February.
+    /// Time of the next run; `None` for a schedule such as the 31st of February.
     pub next: Option<Timestamp>,
 }
 
-/// A run whose time has come.
+/// A run that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// There is none.
+    /// No run is due.
     None,
-    /// The newest one that may still be started.
+    /// The newest run that may still be started.
     Start(Timestamp),
-    /// It is too late for every run that has not been started; this is the oldest of them.
+    /// All missed runs are past the deadline; this is the oldest.
     TooLate(Timestamp),
 }
 
-/// More than [`MOST_MISSED`] runs could be started.
+/// The error of more than [`MOST_MISSED`] missed runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyMissed;
 
@@ -118,18 +118,18 @@ impl fmt::Display for TooManyMissed {
 impl std::error::Error for TooManyMissed {}
 
 impl Schedule {
-    /// The first time of the schedule after a moment; `None` when there is none for years.
+    /// Returns the first time of the schedule after a time; `None` if there is none for years.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         let next = self.0.find_next(after).ok()?;
         Some(next.timestamp())
     }
 
-    /// What is to be done at `now`, when the last run was started for `since`.
+    /// Returns the run that is due at `now` if the last run was scheduled for `since`.
     ///
-    /// Of several runs that were missed, only the newest is started. With a deadline, only runs that are no older count.
+    /// Of several missed runs only the newest is started. With a deadline, older runs do not count.
     ///
     /// # Errors
-    /// When more than [`MOST_MISSED`] runs count.
+    /// More than [`MOST_MISSED`] runs were missed.
     pub fn due(
         &self,
         since: Timestamp,
@@ -140,7 +140,7 @@ impl Schedule {
             std::iter::successors(self.next(after), |time| self.next(*time))
                 .take_while(|time| *time <= now)
         };
-        // A run whose deadline ends this very moment may be started, and `next` is what comes strictly after.
+        // A run whose deadline ends at `now` may be started, and `next` returns a time strictly after its argument.
         let oldest = deadline
             .and_then(|deadline| now.checked_sub(deadline).ok())
             .and_then(|oldest| oldest.checked_sub(SignedDuration::from_nanos(1)).ok());
@@ -160,119 +160,5 @@ impl Schedule {
         };
         let next = self.next(now);
         Ok(Due { run, next })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(time: &str) -> Timestamp {
-        format!("2026-03-02T{time}Z").parse().unwrap()
-    }
-
-    fn schedule(text: &str) -> Schedule {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn schedules_are_read_as_cron_reads_them() {
-        let check = |text: &str, expected: &str| {
-            let next = schedule(text).next(at("10:30:15")).unwrap();
-            assert_eq!(next.to_string(), expected, "{text}");
-        };
-        check("*/1 * * * *", "2026-03-02T10:31:00Z");
-        check("30 10 * * *", "2026-03-03T10:30:00Z");
-        check("0 0 13 * FRI", "2026-03-06T00:00:00Z"); // either day, when both are restricted
-        check("0 0 29 2 *", "2028-02-29T00:00:00Z");
-        check("15,45 8-18/5 * * 1-5", "2026-03-02T13:15:00Z");
-        check("@hourly", "2026-03-02T11:00:00Z");
-        check("@daily", "2026-03-03T00:00:00Z");
-        check("@midnight", "2026-03-03T00:00:00Z");
-        check("@weekly", "2026-03-08T00:00:00Z");
-        check("@monthly", "2026-04-01T00:00:00Z");
-        check("@yearly", "2027-01-01T00:00:00Z");
-        check("@annually", "2027-01-01T00:00:00Z");
-        assert_eq!(schedule("0 0 31 2 *").next(at("10:30:00")), None);
-    }
-
-    #[test]
-    fn what_is_no_schedule_is_said() {
-        let check = |text: &str, expected: &str| {
-            assert_eq!(text.parse::<Schedule>().unwrap_err().to_string(), expected);
-        };
-        check("foo", "Expected exactly 5 fields, found 1: foo");
-        check("", "Expected exactly 5 fields, found 0: ");
-        check(
-            "* * * * * UTC",
-            "Expected exactly 5 fields, found 6: * * * * * UTC",
-        );
-        check("@often", "Unrecognized descriptor: @often");
-        check(
-            "60 * * * *",
-            "value must be in range 0..=59; found 60: 60 * * * *",
-        );
-    }
-
-    #[test]
-    fn the_newest_run_since_the_last_one_is_due() {
-        let hourly = schedule("0 * * * *");
-        let check = |since: &str, now: &str, run: Run, next: &str| {
-            let due = hourly.due(at(since), at(now), None).unwrap();
-            assert_eq!(
-                due,
-                Due {
-                    run,
-                    next: Some(at(next))
-                }
-            );
-        };
-        check("10:00:00", "10:59:59", Run::None, "11:00:00");
-        check(
-            "10:00:00",
-            "11:00:00",
-            Run::Start(at("11:00:00")),
-            "12:00:00",
-        );
-        check(
-            "10:00:00",
-            "14:30:00",
-            Run::Start(at("14:00:00")),
-            "15:00:00",
-        );
-        check("14:00:00", "14:30:00", Run::None, "15:00:00");
-        // The clock of this machine may be behind that of the API server.
-        check("10:00:00", "09:10:00", Run::None, "10:00:00");
-    }
-
-    #[test]
-    fn a_run_may_be_late_up_to_the_deadline() {
-        let hourly = schedule("0 * * * *");
-        let check = |now: &str, deadline: i64, expected: Run| {
-            let deadline = SignedDuration::from_secs(deadline);
-            let due = hourly.due(at("10:00:00"), at(now), Some(deadline)).unwrap();
-            assert_eq!(due.run, expected, "{now} {deadline:?}");
-        };
-        check("11:01:00", 60, Run::Start(at("11:00:00")));
-        check("11:01:01", 60, Run::TooLate(at("11:00:00")));
-        check("13:30:00", 60, Run::TooLate(at("11:00:00")));
-        check("13:00:30", 60, Run::Start(at("13:00:00")));
-        check("11:00:00", 0, Run::Start(at("11:00:00")));
-        check("10:30:00", 7200, Run::None);
-    }
-
-    #[test]
-    fn a_hundred_missed_runs_are_the_limit() {
-        let minutely = schedule("* * * * *");
-        let since = at("10:00:00");
-        let hundred = minutely.due(since, at("11:40:00"), None).unwrap();
-        assert_eq!(hundred.run, Run::Start(at("11:40:00")));
-        assert_eq!(
-            minutely.due(since, at("11:41:00"), None),
-            Err(TooManyMissed)
-        );
-        let deadline = SignedDuration::from_secs(600);
-        let counted = minutely.due(since, at("23:00:00"), Some(deadline));
-        assert_eq!(counted.unwrap().run, Run::Start(at("23:00:00")));
     }
 }

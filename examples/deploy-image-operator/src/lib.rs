@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The kinds of deploy-image-operator, the controllers that serve them, and the webhooks.
+//! API types and controllers of deploy-image-operator.
 
 pub mod api;
 pub mod controller;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The manager: runs the controllers of this operator, and answers its webhooks.
+//! Entry point of the manager, which runs the controllers.
 
 use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};
 
 use deploy_image_operator::{controller, webhook};
 
-/// Name of the Lease through which replicas agree on the one that acts.
+/// Name of the Lease for leader election.
 const LEADER_ELECTION_ID: &str = "96cd7c61.example.com";
 
-/// The manager of deploy-image-operator.
+/// Runs the deploy-image-operator manager.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
     #[command(flatten)]
     manager: ManagerArgs,
 
-    /// The image that every memcached instance runs, such as `memcached:1.6.26-alpine3.19`.
+    /// Image that every memcached instance runs, such as `memcached:1.6.26-alpine3.19`
     #[arg(long, env, value_name = "IMAGE")]
     memcached_image: Option<String>,
 }
@@ -26,8 +26,9 @@ struct Args {
 async fn main() -> Result<()> {
     let args = Args::parse();
     let manager = Manager::new(LEADER_ELECTION_ID, args.manager).await?;
+    let manager = webhook::register(manager);
     let manager = controller::register(manager, args.memcached_image);
-    webhook::register(manager).start().await
+    manager.start().await
 }
 
 #[cfg(test)]
@@ -35,7 +36,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_line_is_valid() {
         super::Args::command().debug_assert();
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Foo as its users and the API server see it.
+//! Tests of the Foo API and its controller.
 
 use std::time::Duration;
 
@@ -21,22 +21,22 @@ fn read(path: &str) -> String {
 }
 
 fn sample() -> Foo {
-    serde_saphyr::from_str(&read(SAMPLE)).expect("the sample is an object of this kind")
+    serde_saphyr::from_str(&read(SAMPLE)).expect("the sample deserializes")
 }
 
 #[test]
-fn the_manifest_says_what_the_types_say() {
+fn the_crd_matches_the_types() {
     let compiled = Foo::crd();
-    testing::assert_crd_matches(&compiled, &read(CRD));
+    rbuilder::testing::assert_crd_matches(&compiled, &read(CRD));
 }
 
 #[test]
-fn the_sample_is_of_this_kind() {
+fn the_sample_deserializes() {
     assert_eq!(sample().metadata.name.as_deref(), Some(NAME));
 }
 
 #[rbuilder::envtest::test]
-async fn the_sample_is_reconciled(env: Environment) {
+async fn the_sample_gets_its_deployment(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
     let namespace = env.namespace("test").await.unwrap();
     let mut args = ManagerArgs::for_tests();

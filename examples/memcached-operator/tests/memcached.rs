@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use kube::{Api, CustomResourceExt, api::PostParams};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, CustomResourceExt};
 use rbuilder::envtest::{Environment, eventually};
 use rbuilder::{Manager, ManagerArgs, conditions, testing};
 
@@ -44,11 +46,22 @@ async fn the_sample_becomes_available(env: Environment) {
     let running = testing::run(manager);
 
     let client = env.client();
-    let objects: Api<Memcached> = Api::namespaced(client, &namespace);
+    let objects: Api<Memcached> = Api::namespaced(client.clone(), &namespace);
     objects
         .create(&PostParams::default(), &sample())
         .await
         .unwrap();
+
+    let deployments: Api<Deployment> = Api::namespaced(client, &namespace);
+    eventually(Duration::from_secs(20), || async {
+        let status = serde_json::json!({"status": {
+            "observedGeneration": 1, "replicas": 3, "readyReplicas": 3,
+        }});
+        let params = PatchParams::default();
+        let patch = Patch::Merge(status);
+        deployments.patch_status(NAME, &params, &patch).await
+    })
+    .await;
     eventually(Duration::from_secs(20), || async {
         let object = objects.get(NAME).await.unwrap();
         let status = object.status.unwrap_or_default();

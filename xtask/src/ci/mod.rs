@@ -102,6 +102,7 @@ const STEPS: &[Step] = &[
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, Call(steps::check_scaffolds)),
     step("examples", "the examples pass their tests", Cargo, Call(steps::check_examples)),
+    step("tutorials", "the tutorials work when pasted", Cargo, Call(steps::follow_tutorials)),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
     extra_step("command", "the command passes its tests on this system; part of `tests`", Cargo, Call(steps::test_command)),
 ];

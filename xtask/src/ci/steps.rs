@@ -87,6 +87,12 @@ pub(super) fn check_examples(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The tutorials, from top to bottom.
+pub(super) fn follow_tutorials(context: &Context<'_>) -> Result<()> {
+    let command = context.command("xtask tutorials");
+    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
+}
+
 /// The measured operator: measuring takes too long here, but it must build.
 pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
     check_project(context, &repo::root().join("testdata/bench/rust"), None)

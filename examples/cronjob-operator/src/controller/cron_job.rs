@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Starts the Jobs of every CronJob when their time has come, and tells how they are doing.
+//! The CronJob controller: starts Jobs at the times of a schedule and reports on them.
 //!
-//! A reconcile looks at the Jobs that there are ([`history`]), asks the schedule what is to be done now
-//! ([`crate::schedule`]), does it, and says what it saw ([`report`]). It keeps nothing between two calls: what has been
-//! started is read from the Jobs and the status.
+//! A reconcile reads the Jobs that exist ([`history`]), asks the schedule which run is due ([`crate::schedule`]), starts
+//! it, and writes the status ([`report`]). It keeps nothing between calls: the Jobs and the status record what has been
+//! started.
 
 pub mod history;
 mod report;
@@ -27,30 +27,29 @@ use crate::schedule::{Run, Schedule};
 use history::{History, SCHEDULED_AT};
 use report::{Outcome, PROGRESSING, Trouble};
 
-/// What the reconciler needs beside the object.
+/// State shared by all reconciles.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Says when it is time.
+    /// The current time.
     pub clock: Clock,
 }
 
-/// The controller as the manager runs it.
+/// Returns the controller for the manager.
 pub fn controller() -> Controller<CronJob, State> {
     controller_with(State::default())
 }
 
-/// The controller with a state of the caller's: which objects wake the reconciler, and how it finds their Jobs.
+/// Returns the controller with a given state; tests set the clock.
 ///
-/// Jobs are watched whole, because their status says whether they have finished; the index lies over the same cache.
+/// Jobs are cached whole rather than as metadata, because their status says whether they have finished.
 pub fn controller_with(state: State) -> Controller<CronJob, State> {
     Controller::new(reconcile, state)
         .watch(Watch::<Job>::owned())
         .index(history::BY_CONTROLLER, history::controller_of)
 }
 
-/// Brings the cluster closer to what one CronJob asks for.
-///
-/// It runs when the object or one of its Jobs changes, when a run is due, and again after an error, later each time.
+/// Starts the run that is due, if any, and reports the observed state. Runs after a change of the object or of one of its
+/// Jobs, and when the next run is due.
 #[rbac(
     groups = "batch.tutorial.kubebuilder.io",
     resources = "cronjobs",
@@ -73,19 +72,19 @@ pub fn controller_with(state: State) -> Controller<CronJob, State> {
 )]
 pub async fn reconcile(cron_job: Arc<CronJob>, ctx: Ctx<State>) -> Result {
     if cron_job.metadata.deletion_timestamp.is_some() {
-        return Ok(Action::await_change()); // its Jobs go with it
+        return Ok(Action::await_change()); // its Jobs are deleted with it
     }
     let recorded = last_recorded(&cron_job);
-    let cron_job = greet(&cron_job, &ctx).await?;
+    let cron_job = report_start(&cron_job, &ctx).await?;
     let jobs = ctx
         .cached::<Job>()?
         .by(history::BY_CONTROLLER, &uid(&cron_job))?;
     let mut history = History::new(jobs, recorded);
 
     let outcome = run_if_due(&cron_job, &mut history, &ctx).await;
-    let status = report::status(&cron_job, &history, &outcome);
+    let status = report::observed_status(&cron_job, &history, &outcome);
     ctx.apply_status(&*cron_job, status).await?;
-    trim(&cron_job, &history, recorded, &ctx).await?;
+    delete_old_jobs(&cron_job, &history, recorded, &ctx).await?;
 
     match outcome?.wait {
         Some(wait) => Ok(Action::requeue(wait)),
@@ -93,8 +92,8 @@ pub async fn reconcile(cron_job: Arc<CronJob>, ctx: Ctx<State>) -> Result {
     }
 }
 
-/// Says of a new object that nothing is known about it yet.
-async fn greet(cron_job: &Arc<CronJob>, ctx: &Ctx<State>) -> Result<Arc<CronJob>> {
+/// Reports that a new object is being reconciled.
+async fn report_start(cron_job: &Arc<CronJob>, ctx: &Ctx<State>) -> Result<Arc<CronJob>> {
     let mut status = cron_job.status.clone().unwrap_or_default();
     if !status.conditions.is_empty() {
         return Ok(Arc::clone(cron_job));
@@ -106,7 +105,7 @@ async fn greet(cron_job: &Arc<CronJob>, ctx: &Ctx<State>) -> Result<Arc<CronJob>
     Ok(Arc::new(ctx.apply_status(&**cron_job, status).await?))
 }
 
-/// Does what the schedule asks for at this moment.
+/// Starts the run that the schedule asks for now.
 async fn run_if_due(
     cron_job: &CronJob,
     history: &mut History,
@@ -133,11 +132,11 @@ async fn run_if_due(
     match due.run {
         Run::None => {}
         Run::TooLate(at) => outcome.missed = Some(at),
-        Run::Start(at) if waits(cron_job, history) => {
-            info!(%at, "a run is due, and waits for the one that is not finished");
+        Run::Start(at) if must_wait(cron_job, history) => {
+            info!(%at, "run is due, waiting for the active run to finish");
         }
         Run::Start(at) => {
-            let job = start(cron_job, at, history, ctx).await;
+            let job = start_run(cron_job, at, history, ctx).await;
             let job =
                 job.map_err(|error| Trouble::CreationFailed(job_name(cron_job, at), error))?;
             outcome.started = Some(job.name_any());
@@ -147,13 +146,13 @@ async fn run_if_due(
     Ok(outcome)
 }
 
-/// Whether a run that is due has to wait for another one.
-fn waits(cron_job: &CronJob, history: &History) -> bool {
+/// Returns true if a run must wait for another one to finish.
+fn must_wait(cron_job: &CronJob, history: &History) -> bool {
     cron_job.spec.concurrency_policy == ConcurrencyPolicy::Forbid && !history.active.is_empty()
 }
 
-/// Creates the Job of one run, after deleting those that it replaces.
-async fn start(
+/// Creates the Job of a run, after it has deleted the Jobs that the run replaces.
+async fn start_run(
     cron_job: &CronJob,
     at: Timestamp,
     history: &mut History,
@@ -161,17 +160,19 @@ async fn start(
 ) -> Result<Job> {
     if cron_job.spec.concurrency_policy == ConcurrencyPolicy::Replace {
         for job in std::mem::take(&mut history.active) {
-            delete(&job, ctx).await?;
+            delete_job(&job, ctx).await?;
         }
     }
-    // The name is the time, so a run is created once, even when the cache does not show its Job yet.
-    let job = ctx.create_owned(cron_job, job_for(cron_job, at)).await?;
-    info!(job = job.name_any(), %at, "started a run");
+    // The time of the run is in the name, so a run is created once, even if the cache does not have its Job yet.
+    let job = ctx
+        .create_owned(cron_job, desired_job(cron_job, at))
+        .await?;
+    info!(job = job.name_any(), %at, "started run");
     Ok(job)
 }
 
-/// The Job of the run that is due at this time.
-fn job_for(cron_job: &CronJob, at: Timestamp) -> Job {
+/// Returns the Job of the run at a time.
+fn desired_job(cron_job: &CronJob, at: Timestamp) -> Job {
     let template = cron_job.spec.job_template.clone();
     let metadata = template.metadata.unwrap_or_default();
     let mut annotations = metadata.annotations.unwrap_or_default();
@@ -193,8 +194,8 @@ fn job_name(cron_job: &CronJob, at: Timestamp) -> String {
     format!("{}-{}", cron_job.name_any(), at.as_second())
 }
 
-/// Deletes the oldest of the finished Jobs that are more than the limits allow.
-async fn trim(
+/// Deletes the oldest finished Jobs beyond the history limits.
+async fn delete_old_jobs(
     cron_job: &CronJob,
     history: &History,
     recorded: Option<Timestamp>,
@@ -208,19 +209,19 @@ async fn trim(
         let Some(limit) = limit else { continue };
         let kept = usize::try_from(limit).unwrap_or_default();
         let surplus = &finished[..finished.len().saturating_sub(kept)];
-        // The status has to know of a run before its Job goes: the run would be started again.
+        // The status must record a run before its Job is deleted: otherwise the run would be started again.
         for job in surplus
             .iter()
             .filter(|job| history::scheduled_at(job) <= recorded)
         {
-            delete(job, ctx).await?;
+            delete_job(job, ctx).await?;
         }
     }
     Ok(())
 }
 
-/// Deletes a Job, and its pods after it; it is no error if the Job is gone already.
-async fn delete(job: &Job, ctx: &Ctx<State>) -> Result<()> {
+/// Deletes a Job and, in the background, its pods. A Job that is already deleted is no error.
+async fn delete_job(job: &Job, ctx: &Ctx<State>) -> Result<()> {
     let params = DeleteParams {
         preconditions: Some(Preconditions {
             uid: job.uid(),
@@ -235,13 +236,13 @@ async fn delete(job: &Job, ctx: &Ctx<State>) -> Result<()> {
     }
 }
 
-/// When the newest run was due that the status knows of.
+/// Returns the time of the newest run in the status.
 fn last_recorded(cron_job: &CronJob) -> Option<Timestamp> {
     let status = cron_job.status.as_ref()?;
     status.last_schedule_time.as_ref().map(|time| time.0)
 }
 
-/// When the object was created; runs before that are not missed.
+/// Returns the creation time of the object; earlier runs are not missed.
 fn created(cron_job: &CronJob) -> Timestamp {
     let created = cron_job.metadata.creation_timestamp.as_ref();
     created.map_or(Timestamp::MAX, |time| time.0)

@@ -11,39 +11,25 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::ResourceExt;
-use rbuilder::{Error, Result};
 
 use crate::api::v1alpha1::Memcached;
 
-/// The longest value a label may have.
-const LONGEST_LABEL: usize = 63;
-
 type Labels = BTreeMap<String, String>;
 
-/// What runs the instances of one Memcached.
-pub(super) fn of(memcached: &Memcached, image: Option<&str>) -> Result<Deployment, Error> {
-    // Another environment is another process, so there is nothing to wait for.
-    let image = image.ok_or_else(|| {
-        Error::terminal("unable to find MEMCACHED_IMAGE environment variable with the image")
-    })?;
+/// Returns the Deployment that a Memcached asks for.
+pub(super) fn desired_deployment(memcached: &Memcached, image: &str) -> Deployment {
     let name = memcached.name_any();
-    if name.len() > LONGEST_LABEL {
-        let length = name.len();
-        return Err(Error::terminal(format!(
-            "its name labels the pods, and a label has at most {LONGEST_LABEL} characters, not {length}"
-        )));
-    }
-    let selector = selector(&name);
+    let selector = selector_labels(&name);
     let mut labels = selector.clone();
-    // The version is no part of the selector, which nobody can change.
-    if let Some(tag) = tag_of(image) {
+    // The version is no part of the selector, which cannot change.
+    if let Some(tag) = image_tag(image) {
         labels.insert("app.kubernetes.io/version".to_owned(), tag.to_owned());
     }
     let pods = ObjectMeta {
         labels: Some(labels.clone()),
         ..ObjectMeta::default()
     };
-    Ok(Deployment {
+    Deployment {
         metadata: ObjectMeta {
             name: Some(name),
             namespace: memcached.namespace(),
@@ -58,21 +44,27 @@ pub(super) fn of(memcached: &Memcached, image: Option<&str>) -> Result<Deploymen
             },
             template: PodTemplateSpec {
                 metadata: Some(pods),
-                spec: Some(pod(image, memcached.spec.container_port)),
+                spec: Some(pod_spec(image, memcached.spec.container_port)),
             },
             ..DeploymentSpec::default()
         }),
         ..Deployment::default()
-    })
+    }
 }
 
-/// How many instances a Deployment is to run.
-pub(super) fn replicas(deployment: &Deployment) -> Option<i32> {
-    deployment.spec.as_ref()?.replicas
+/// Returns the number of ready replicas, or 0 while the status describes an earlier spec.
+pub(super) fn ready_replicas(deployment: &Deployment) -> i32 {
+    let generation = deployment.metadata.generation;
+    match &deployment.status {
+        Some(status) if status.observed_generation >= generation => {
+            status.ready_replicas.unwrap_or(0)
+        }
+        _ => 0,
+    }
 }
 
-/// The labels by which the Deployment knows its pods.
-fn selector(name: &str) -> Labels {
+/// Returns the labels by which the Deployment selects its pods.
+fn selector_labels(name: &str) -> Labels {
     let labels = [
         ("app.kubernetes.io/name", "memcached"),
         ("app.kubernetes.io/instance", name),
@@ -83,15 +75,15 @@ fn selector(name: &str) -> Labels {
         .into()
 }
 
-/// The tag of an image: what stands behind the last colon, unless that is a port or a digest.
-fn tag_of(image: &str) -> Option<&str> {
+/// Returns the tag of an image, if it fits into a label: what follows the last colon, unless that is a port or a digest.
+fn image_tag(image: &str) -> Option<&str> {
     let (image, _digest) = image.split_once('@').unwrap_or((image, ""));
     let (_, tag) = image.rsplit_once(':')?;
-    (!tag.contains('/') && tag.len() <= LONGEST_LABEL).then_some(tag)
+    (!tag.contains('/') && tag.len() <= 63).then_some(tag)
 }
 
-/// One instance, with what the `restricted` Pod Security Standard asks for.
-fn pod(image: &str, port: i32) -> PodSpec {
+/// Returns the pod of one instance, as the Pod Security Standard `restricted` wants it.
+fn pod_spec(image: &str, port: i32) -> PodSpec {
     let command = ["memcached", "--memory-limit=64", "-o", "modern", "-v"];
     PodSpec {
         security_context: Some(PodSecurityContext {
@@ -130,10 +122,10 @@ fn pod(image: &str, port: i32) -> PodSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::tag_of;
+    use super::image_tag;
 
     #[test]
-    fn the_tag_of_an_image_is_neither_a_port_nor_a_digest() {
+    fn the_image_tag_an_image_is_neither_a_port_nor_a_digest() {
         let long = format!("memcached:{}", "x".repeat(64));
         for (image, tag) in [
             ("memcached:1.6.26-alpine3.19", Some("1.6.26-alpine3.19")),
@@ -144,7 +136,7 @@ mod tests {
             ("memcached:1.6@sha256:0123", Some("1.6")),
             (&long, None),
         ] {
-            assert_eq!(tag_of(image), tag, "{image}");
+            assert_eq!(image_tag(image), tag, "{image}");
         }
     }
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controllers: one module each.
+//! Controllers, one module each.
 
 mod deployment;
 pub mod memcached;
 
 use rbuilder::{Manager, rbac};
 
-/// Hands every controller to the manager; `image` is what memcached instances run. The permission is the manager's
-/// own: it records events.
+/// Registers all controllers; memcached instances run `image`. The manager itself needs to create events.
 #[rbac(
     groups = ["", "events.k8s.io"],
     resources = "events",

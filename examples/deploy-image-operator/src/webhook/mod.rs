@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the API server asks before it stores an object: one module per kind.
+//! Webhooks, by version and kind.
 
-pub mod memcached;
+pub mod v1alpha1;
 
 use rbuilder::Manager;
 
-/// Hands every webhook to the manager.
+/// Registers all webhooks.
 pub fn register(manager: Manager) -> Manager {
-    manager.webhook(memcached::webhook())
+    manager.webhook(v1alpha1::memcached::webhook())
 }

@@ -27,6 +27,10 @@ pub const LONG: Duration = Duration::from_secs(30);
 
 pub const IMAGE: &str = "memcached:1.4.36-alpine";
 
+/// Status and reason of the condition Available, before and after all replicas are ready.
+pub const UNAVAILABLE: (&str, &str) = ("False", "Reconciled");
+pub const AVAILABLE: (&str, &str) = ("True", "Reconciled");
+
 /// What an API server says that was told to refuse something.
 pub const REFUSAL: &str = "not today";
 
@@ -103,30 +107,31 @@ impl Fixture {
         self.try_create(name, size).await.unwrap()
     }
 
-    pub async fn condition(&self, name: &str, type_: &str) -> Option<Condition> {
-        let memcached = self.memcacheds().get_opt(name).await.unwrap()?;
-        conditions::find(&memcached.status?.conditions, type_).cloned()
-    }
-
-    /// Waits until a condition has this status and reason, and returns it.
-    pub async fn await_condition(
-        &self,
-        name: &str,
-        type_: &str,
-        wanted: (&str, &str),
-    ) -> Condition {
+    /// Waits until the condition Available has this status and reason, and returns it.
+    pub async fn await_condition(&self, name: &str, wanted: (&str, &str)) -> Condition {
         eventually(LONG, || async {
-            match self.condition(name, type_).await {
-                Some(found) if (&*found.status, &*found.reason) == wanted => Ok(found),
-                found => Err(format!("want {type_} {wanted:?}, found {found:?}")),
+            let found = self.memcacheds().get(name).await.unwrap();
+            let conditions = found.status.unwrap_or_default().conditions;
+            match conditions::find(&conditions, "Available") {
+                Some(found) if (&*found.status, &*found.reason) == wanted => Ok(found.clone()),
+                found => Err(format!("expected {wanted:?}, found {found:?}")),
             }
         })
         .await
     }
 
-    pub async fn await_available(&self, name: &str) -> Condition {
-        self.await_condition(name, "Available", ("True", "Reconciling"))
-            .await
+    /// Writes the status that a Deployment controller would write; none runs here.
+    pub async fn report_ready(&self, name: &str, ready: i32) {
+        let deployments = self.deployments();
+        let deployment = deployments.get(name).await.unwrap();
+        let status = merge(json!({"status": {
+            "observedGeneration": deployment.metadata.generation,
+            "replicas": ready,
+            "readyReplicas": ready,
+        }}));
+        let params = PatchParams::default();
+        let patched = deployments.patch_status(name, &params, &status).await;
+        patched.unwrap();
     }
 
     pub async fn await_replicas(&self, name: &str, wanted: i32) -> Deployment {

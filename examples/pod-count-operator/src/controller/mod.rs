@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controllers: one module each.
+//! Controllers, one module each.
 
 pub mod replica_set;
 
 use rbuilder::{Manager, rbac};
 
-/// Hands every controller to the manager. The permission is the manager's own: it records events.
+/// Registers all controllers. The manager itself needs to create events.
 #[rbac(
     groups = ["", "events.k8s.io"],
     resources = "events",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! CronJob in version v1 of batch.tutorial.kubebuilder.io: the version that is stored, and that every other one is
-//! converted to and from.
+//! The CronJob API in version v1 of the batch.tutorial.kubebuilder.io group: the storage version and the hub of
+//! conversions.
 
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -41,49 +41,49 @@ use serde::{Deserialize, Serialize};
 #[crd(conversion, max_description_length = 0)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobSpec {
-    /// When to run, in UTC: minute, hour, day of month, month and day of week, as in a crontab, or a shorthand such as
-    /// `@hourly`.
+    /// schedule is the time of runs in UTC, in cron format (minute, hour, day of month, month, day of week) or as a
+    /// shorthand such as `@hourly`.
     pub schedule: String,
 
-    /// For how many seconds after its time a run may still be started. Without it, late runs are started however late
-    /// it is.
+    /// startingDeadlineSeconds is the number of seconds after its time until which a run may be started. No limit when
+    /// absent.
     #[kube(validation(minimum = 0))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starting_deadline_seconds: Option<i64>,
 
-    /// What happens when a run is due while an earlier one is not finished.
+    /// concurrencyPolicy describes how to treat a run that is due while another has not finished. Defaults to Allow.
     #[kube(default = "Allow")]
     #[serde(default)]
     pub concurrency_policy: ConcurrencyPolicy,
 
-    /// Whether no runs are started for now. Those that have been started go on.
+    /// suspend stops new runs; runs that have started continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
-    /// The Job that each run creates.
+    /// jobTemplate is the template of the Job of each run.
     #[kube(embedded_object_meta)]
     pub job_template: JobTemplateSpec,
 
-    /// How many successful runs are kept to look at; all of them when absent.
+    /// successfulJobsHistoryLimit is the number of successful Jobs to keep. All of them when absent.
     #[kube(validation(minimum = 0))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successful_jobs_history_limit: Option<i32>,
 
-    /// How many failed runs are kept to look at; all of them when absent.
+    /// failedJobsHistoryLimit is the number of failed Jobs to keep. All of them when absent.
     #[kube(validation(minimum = 0))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_jobs_history_limit: Option<i32>,
 }
 
-/// ConcurrencyPolicy says how a run that is due meets one that is not finished.
+/// ConcurrencyPolicy describes how a run that is due treats a run that has not finished.
 #[derive(CrdSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConcurrencyPolicy {
-    /// Runs go on beside each other.
+    /// Runs may overlap.
     #[default]
     Allow,
-    /// The new run waits until the other one has finished.
+    /// The new run waits until the active one has finished.
     Forbid,
-    /// The new run takes the place of the other one, which is deleted.
+    /// The new run replaces the active one, which is deleted.
     Replace,
 }
 
@@ -91,16 +91,16 @@ pub enum ConcurrencyPolicy {
 #[derive(CrdSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobStatus {
-    /// The Jobs that are not finished; the newest ones, where there are more than the list may hold.
+    /// active are the Jobs that have not finished, at most the newest 10.
     #[kube(list_type = "atomic", validation(min_items = 1, max_items = 10))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub active: Vec<ObjectReference>,
 
-    /// The scheduled time of the newest run that was started.
+    /// lastScheduleTime is the scheduled time of the newest run that was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_schedule_time: Option<Time>,
 
-    /// How it is doing: `Available`, `Progressing` and `Degraded`.
+    /// conditions represent the current state of the CronJob resource: Available, Progressing and Degraded.
     #[kube(list_type = "map", list_map_keys = ["type"])]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! CronJob in version v2 of batch.tutorial.kubebuilder.io: a schedule whose fields have names.
+//! The CronJob API in version v2 of the batch.tutorial.kubebuilder.io group: a schedule with named fields.
 
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use kube::CustomResource;
 use rbuilder::CrdSchema;
 use serde::{Deserialize, Serialize};
 
-// What v2 does not change is v1's.
+// Types that v2 does not change are those of v1.
 use crate::api::v1::{ConcurrencyPolicy, CronJobStatus};
 
 /// CronJobSpec defines the desired state of CronJob.
@@ -41,64 +41,64 @@ use crate::api::v1::{ConcurrencyPolicy, CronJobStatus};
 #[crd(max_description_length = 0)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobSpec {
-    /// When to run, in UTC: at every minute that all fields allow.
+    /// schedule is the time of runs in UTC: every minute that matches all fields.
     pub schedule: CronSchedule,
 
-    /// For how many seconds after its time a run may still be started. Without it, late runs are started however late
-    /// it is.
+    /// startingDeadlineSeconds is the number of seconds after its time until which a run may be started. No limit when
+    /// absent.
     #[kube(validation(minimum = 0))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starting_deadline_seconds: Option<i64>,
 
-    /// What happens when a run is due while an earlier one is not finished.
+    /// concurrencyPolicy describes how to treat a run that is due while another has not finished. Defaults to Allow.
     #[kube(default = "Allow")]
     #[serde(default)]
     pub concurrency_policy: ConcurrencyPolicy,
 
-    /// Whether no runs are started for now. Those that have been started go on.
+    /// suspend stops new runs; runs that have started continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
-    /// The Job that each run creates.
+    /// jobTemplate is the template of the Job of each run.
     #[kube(embedded_object_meta)]
     pub job_template: JobTemplateSpec,
 
-    /// How many successful runs are kept to look at; all of them when absent.
+    /// successfulJobsHistoryLimit is the number of successful Jobs to keep. All of them when absent.
     #[kube(validation(minimum = 0))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successful_jobs_history_limit: Option<i32>,
 
-    /// How many failed runs are kept to look at; all of them when absent.
+    /// failedJobsHistoryLimit is the number of failed Jobs to keep. All of them when absent.
     #[kube(validation(minimum = 0))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_jobs_history_limit: Option<i32>,
 }
 
-/// CronSchedule says when to run, one field for each unit of time.
+/// CronSchedule is a schedule with a field for each unit of time.
 #[derive(CrdSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronSchedule {
-    /// Minutes of the hour, 0 to 59.
+    /// minute of the hour, 0 to 59.
     #[kube(default = "*")]
     #[serde(default)]
     pub minute: CronField,
 
-    /// Hours of the day, 0 to 23.
+    /// hour of the day, 0 to 23.
     #[kube(default = "*")]
     #[serde(default)]
     pub hour: CronField,
 
-    /// Days of the month, 1 to 31.
+    /// dayOfMonth, 1 to 31.
     #[kube(default = "*")]
     #[serde(default)]
     pub day_of_month: CronField,
 
-    /// Months of the year, 1 to 12 or `JAN` to `DEC`.
+    /// month of the year, 1 to 12 or JAN to DEC.
     #[kube(default = "*")]
     #[serde(default)]
     pub month: CronField,
 
-    /// Days of the week, 0 to 7 or `SUN` to `SAT`; 0 and 7 are Sunday.
+    /// dayOfWeek, 0 to 7 or SUN to SAT; 0 and 7 are Sunday.
     #[kube(default = "*")]
     #[serde(default)]
     pub day_of_week: CronField,

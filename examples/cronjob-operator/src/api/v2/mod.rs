@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Version v2 of batch.tutorial.kubebuilder.io.
+//! Version v2 of the batch.tutorial.kubebuilder.io API group.
 
-mod conversion;
 mod cron_job;
+mod cron_job_conversion;
 
 pub use cron_job::*;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the status of a CronJob says: its Jobs, and three conditions.
+//! The status of a CronJob: its active Jobs and three conditions.
 //!
 //! | condition | `True` | `False` |
 //! |---|---|---|
@@ -8,8 +8,7 @@
 //! | `Progressing` | `JobCreated`, `JobsActive` | `NoJobsActive` |
 //! | `Degraded` | `InvalidSchedule`, `TooManyMissedSchedules`, `JobCreationFailed`, `MissedSchedule`, `JobsFailed` | `AsExpected` |
 //!
-//! All three are worked out anew each time, so that a trouble that is over is not on record any more: kubebuilder's
-//! tutorial, which this follows, leaves `Degraded` at `True` for ever.
+//! Each reconcile computes all three from the observed state, so that an error that is over does not stay in the status.
 
 use std::time::Duration;
 
@@ -24,39 +23,39 @@ use crate::schedule::{InvalidSchedule, TooManyMissed};
 
 use super::history::History;
 
-/// Whether runs start and succeed.
+/// Runs start and succeed.
 const AVAILABLE: &str = "Available";
-/// Whether a run is under way.
+/// A run is active.
 pub const PROGRESSING: &str = "Progressing";
-/// Whether something is wrong.
+/// Something is wrong.
 const DEGRADED: &str = "Degraded";
 
-/// How many Jobs the status may list, as its schema says.
+/// Maximum number of Jobs in the status, as in its schema.
 const MOST_LISTED: usize = 10;
 
-/// What came of looking at the schedule.
+/// The outcome of a look at the schedule.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The name of the Job that was created.
+    /// Name of the Job that was created.
     pub started: Option<String>,
-    /// The run that it is too late for.
+    /// Time of a run that missed its deadline.
     pub missed: Option<Timestamp>,
-    /// How long it is until the next run.
+    /// Time until the next run.
     pub wait: Option<Duration>,
 }
 
-/// Why a CronJob cannot have what it asks for.
+/// An error that the status reports.
 #[derive(Debug)]
 pub enum Trouble {
-    /// It cannot be said when it runs.
+    /// The schedule is not valid.
     InvalidSchedule(InvalidSchedule),
     /// Too many runs were missed.
     TooManyMissed(TooManyMissed),
-    /// The Job of this name could not be made.
+    /// The Job of this name could not be created.
     CreationFailed(String, Error),
 }
 
-/// A schedule must change before another look can help; a Job can be tried again.
+/// Only a change helps a schedule, so that those errors are terminal; the creation of a Job is retried.
 impl From<Trouble> for Error {
     fn from(trouble: Trouble) -> Self {
         match trouble {
@@ -67,8 +66,8 @@ impl From<Trouble> for Error {
     }
 }
 
-/// The status of a CronJob with this history, after a look at its schedule.
-pub fn status(
+/// Returns the status of a CronJob.
+pub fn observed_status(
     cron_job: &CronJob,
     history: &History,
     outcome: &Result<Outcome, Trouble>,

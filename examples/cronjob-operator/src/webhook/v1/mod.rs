@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Webhooks about version v1 of batch.tutorial.kubebuilder.io.
+//! Webhooks of version v1 of the batch.tutorial.kubebuilder.io API group.
 
 pub mod cron_job;

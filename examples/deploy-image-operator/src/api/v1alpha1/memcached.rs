@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `Memcached` of `cache.example.com/v1alpha1`.
+//! The Memcached API in version v1alpha1 of the cache.example.com group.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
     version = "v1alpha1",
     kind = "Memcached",
     plural = "memcacheds",
+    doc = "Memcached is the schema for the memcacheds API.",
     namespaced,
     status = "MemcachedStatus",
     derive = "PartialEq",
@@ -31,12 +32,12 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MemcachedSpec {
-    /// Number of memcached instances to run; 3 when absent or zero.
+    /// size is the number of memcached instances to run. Defaults to 3.
     #[kube(validation(minimum = 1, maximum = 5))]
     #[serde(default)]
     pub size: i32,
 
-    /// The port that the container of an instance names.
+    /// containerPort is the port of an instance.
     #[kube(validation(minimum = 1, maximum = 65535), default = 11211)]
     #[serde(default = "memcached_port")]
     pub container_port: i32,
@@ -50,7 +51,7 @@ fn memcached_port() -> i32 {
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct MemcachedStatus {
-    /// What is known about the instances, one condition per type.
+    /// conditions represent the current state of the Memcached resource.
     #[kube(list_type = "map", list_map_keys = ["type"])]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `Foo` of `samplecontroller.k8s.io/v1alpha1`.
+//! The Foo API in version v1alpha1 of the samplecontroller.k8s.io group.
 
 use kube::CustomResource;
 use rbuilder::CrdSchema;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
     version = "v1alpha1",
     kind = "Foo",
     plural = "foos",
+    doc = "Foo is the schema for the foos API.",
     namespaced,
     status = "FooStatus",
     derive = "PartialEq",
@@ -27,14 +28,14 @@ use serde::{Deserialize, Serialize};
         json_path = ".status.availableReplicas"
     )
 )]
-// The API server refuses kinds in groups of Kubernetes that do not say who approved them.
+// The API server refuses CRDs in groups of Kubernetes without this annotation.
 #[crd(annotation("api-approved.kubernetes.io", "unapproved, this is a sample"))]
 #[serde(rename_all = "camelCase")]
 pub struct FooSpec {
-    /// Name of the Deployment that the Foo keeps.
+    /// deploymentName is the name of the Deployment that the Foo keeps.
     pub deployment_name: String,
 
-    /// Number of instances to run; whatever the Deployment has when absent.
+    /// replicas is the number of instances to run. When absent it is left to others, such as an autoscaler.
     #[kube(validation(minimum = 1, maximum = 10))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
@@ -44,7 +45,7 @@ pub struct FooSpec {
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct FooStatus {
-    /// Number of instances that are available, as the Deployment has it.
+    /// availableReplicas is the number of available replicas of the Deployment.
     #[serde(default)]
     pub available_replicas: i32,
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Fills in what a Memcached leaves out.
+//! Memcached webhooks: defaulting.
 
 use rbuilder::webhook::AdmissionRequest;
 use rbuilder::{Webhook, webhook};
 
 use crate::api::v1alpha1::Memcached;
 
-/// How many instances there are where nobody says.
-const SIZE: i32 = 3;
+/// The number of instances of a Memcached without a size.
+const DEFAULT_SIZE: i32 = 3;
 
-/// What is asked about a Memcached, and who answers.
+/// Returns the webhooks for the manager.
 pub fn webhook() -> Webhook<Memcached> {
     Webhook::new().defaulter(default)
 }
 
-/// Zero instances is what a client sends that has no word for "absent".
-#[webhook(mutating, operations = ["create", "update"])]
-pub fn default(memcached: &mut Memcached, _request: &AdmissionRequest) {
+/// Sets the size. Clients whose language has no absent integer send 0 instead.
+#[webhook(mutating)]
+fn default(memcached: &mut Memcached, _request: &AdmissionRequest) {
     if memcached.spec.size == 0 {
-        memcached.spec.size = SIZE;
+        memcached.spec.size = DEFAULT_SIZE;
     }
 }
 
@@ -40,8 +40,7 @@ mod tests {
             let mut memcached = Memcached::new("some", spec);
             let mut expected = memcached.clone();
             expected.spec.size = defaulted;
-            let request = admission_request(Operation::Create);
-            default(&mut memcached, &request);
+            default(&mut memcached, &admission_request(Operation::Create));
             assert_eq!(memcached, expected);
         }
     }

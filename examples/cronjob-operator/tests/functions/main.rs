@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Tests of the functions that need no cluster.
+
+mod conversion;
+mod history;
+mod schedule;
+mod webhook;

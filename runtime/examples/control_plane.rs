@@ -1,0 +1,74 @@
+//! A control plane to try an operator on: etcd and kube-apiserver, until standard input ends.
+//!
+//! It prints the path of a kubeconfig. No kubelet and none of the controllers of Kubernetes run; a stand-in reports the
+//! replicas of Deployments as ready, so that an operator sees what it would see in a cluster.
+//!
+//! ```sh
+//! KUBEBUILDER_ASSETS=$(cargo xtask assets) cargo run --package rbuilder --features envtest --example control_plane
+//! ```
+
+use std::error::Error;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use rbuilder::envtest::Environment;
+use serde_json::json;
+
+/// How often the stand-ins look.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let environment = Environment::builder().start().await?;
+    println!("{}", environment.kubeconfig_path().display());
+    let client = environment.client();
+    let stand_ins = tokio::spawn(async move {
+        loop {
+            if let Err(error) = look_after_deployments(&client).await {
+                eprintln!("a stand-in failed: {error}");
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    });
+    // Nothing is expected on standard input but its end.
+    tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await?;
+    stand_ins.abort();
+    Ok(environment.stop().await?)
+}
+
+/// Reports all replicas of each Deployment as ready.
+async fn look_after_deployments(client: &Client) -> Result<(), kube::Error> {
+    let everywhere: Api<Deployment> = Api::all(client.clone());
+    for deployment in everywhere.list(&ListParams::default()).await? {
+        let (name, namespace) = (deployment.name_any(), deployment.namespace().unwrap_or_default());
+        let deployments: Api<Deployment> = Api::namespaced(client.clone(), &namespace);
+        let replicas = deployment
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.replicas)
+            .unwrap_or(1);
+        let status = json!({
+            "observedGeneration": deployment.metadata.generation,
+            "replicas": replicas,
+            "updatedReplicas": replicas,
+            "readyReplicas": replicas,
+            "availableReplicas": replicas,
+        });
+        let patch = Patch::Merge(json!({ "status": status }));
+        let reported = deployments
+            .patch_status(&name, &PatchParams::default(), &patch)
+            .await;
+        if let Err(error) = reported
+            && !is_gone(&error)
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn is_gone(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.is_not_found())
+}

@@ -1,0 +1,257 @@
+//! A page of docs/ that can be pasted from top to bottom: its blocks, in order, as steps.
+//!
+//! A step is a fenced block. The sentence above the block says to the reader what to do with it, and it says the same
+//! here, so that the two cannot differ:
+//!
+//! | above the block | fence | step |
+//! |---|---|---|
+//! | anything | `sh` | run the commands |
+//! | anything | `text` | compare with what the commands above have printed |
+//! | … write `path` … | any other | make the block the content of the file |
+//! | … change `path` … | `diff` | replace the `-` lines by the `+` lines, at the place that the other lines name |
+//! | … `path` … | any other | find the block in the file |
+//!
+//! After `sh`, the fence may say `fails` (the commands do not succeed), `background` (they go on beside the rest of the
+//! page) or `not-run: …` (the test lacks what the reason names). In a block that is compared, `…` stands for any text
+//! of a line, and a line of nothing else for any number of lines.
+
+mod edit;
+mod seen;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::repo;
+use edit::apply_diff;
+pub(crate) use seen::find_difference;
+
+/// A page, read.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One block of a page.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// The line of the opening fence, from 1.
+    pub(crate) line: usize,
+    pub(crate) action: Action,
+}
+
+/// An action on the folder of the reader.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Runs a shell script.
+    Run { script: String, how: How },
+    /// Compares with the output of the last script.
+    See(String),
+    /// Writes a whole file.
+    Write { path: String, content: String },
+    /// Changes a file.
+    Change { path: String, diff: String },
+    /// Finds an excerpt in a file.
+    Find { path: String, excerpt: String },
+}
+
+/// The way a script is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Succeeds,
+    Fails,
+    Background,
+    /// Not at all, for this reason.
+    NotRun(String),
+}
+
+impl Action {
+    /// Returns the arguments of the `rbuilder` commands of a script that is run and succeeds.
+    pub(crate) fn rbuilder_commands(&self) -> impl Iterator<Item = &str> {
+        let script = match self {
+            Self::Run {
+                script,
+                how: How::Succeeds,
+            } => script.as_str(),
+            _ => "",
+        };
+        script.lines().filter_map(|line| line.strip_prefix("rbuilder "))
+    }
+
+    /// Writes or changes a file in a folder, and returns its path; other actions have none.
+    ///
+    /// # Errors
+    ///
+    /// A change of lines that the file does not have.
+    pub(crate) fn edit_file(&self, folder: &Path) -> Result<Option<&str>> {
+        let (path, content) = match self {
+            Self::Write { path, content } => (path, content.clone()),
+            Self::Change { path, diff } => {
+                let text = fs_err::read_to_string(folder.join(path))?;
+                let changed = apply_diff(&text, diff).with_context(|| path.clone())?;
+                (path, changed)
+            }
+            _ => return Ok(None),
+        };
+        let file = folder.join(path);
+        fs_err::create_dir_all(file.parent().unwrap_or(folder))?;
+        fs_err::write(file, content)?;
+        Ok(Some(path))
+    }
+}
+
+impl Page {
+    /// Reads a page of this checkout.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse), or the page cannot be read.
+    pub(crate) fn read(path: &str) -> Result<Self> {
+        let text = fs_err::read_to_string(repo::root().join(path))?;
+        Self::parse(&text).with_context(|| path.to_owned())
+    }
+
+    /// Reads the blocks of a page.
+    ///
+    /// # Errors
+    ///
+    /// A block that says nothing about where it goes, or a fence that is not closed.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let mut steps = Vec::new();
+        let mut paragraph = String::new();
+        let mut lines = text.lines().zip(1..);
+        while let Some((line, number)) = lines.next() {
+            let Some(fence) = line.strip_prefix("```") else {
+                match line.trim() {
+                    "" => paragraph.push('\n'),
+                    _ if paragraph.ends_with('\n') => paragraph = line.to_owned(),
+                    _ => paragraph = format!("{paragraph} {line}"),
+                }
+                continue;
+            };
+            let mut content = String::new();
+            let mut is_closed = false;
+            for (line, _) in lines.by_ref() {
+                if line == "```" {
+                    is_closed = true;
+                    break;
+                }
+                content.push_str(line);
+                content.push('\n');
+            }
+            if !is_closed {
+                bail!("line {number}: the block is not closed");
+            }
+            let action = read_action(fence, &paragraph, content).with_context(|| format!("line {number}"))?;
+            steps.push(Step { line: number, action });
+        }
+        Ok(Self { steps })
+    }
+}
+
+fn read_action(fence: &str, paragraph: &str, content: String) -> Result<Action> {
+    let (language, options) = fence.split_once(' ').unwrap_or((fence, ""));
+    match language {
+        "sh" => Ok(Action::Run {
+            script: content,
+            how: read_how(options)?,
+        }),
+        "text" => Ok(Action::See(content)),
+        "diff" => {
+            let path = path_after(paragraph, "change")
+                .context("the sentence above a `diff` block says “change `path`”")?;
+            Ok(Action::Change { path, diff: content })
+        }
+        _ => {
+            if let Some(path) = path_after(paragraph, "write") {
+                return Ok(Action::Write { path, content });
+            }
+            let path = first_path(paragraph).context("the sentence above the block names no file")?;
+            Ok(Action::Find {
+                path,
+                excerpt: content,
+            })
+        }
+    }
+}
+
+fn read_how(options: &str) -> Result<How> {
+    match options {
+        "" => Ok(How::Succeeds),
+        "fails" => Ok(How::Fails),
+        "background" => Ok(How::Background),
+        _ => match options.strip_prefix("not-run: ") {
+            Some(reason) => Ok(How::NotRun(reason.to_owned())),
+            None => bail!("expected `fails`, `background` or `not-run: …` after `sh`, found `{options}`"),
+        },
+    }
+}
+
+/// Returns the path in backticks that follows a verb.
+fn path_after(paragraph: &str, verb: &str) -> Option<String> {
+    let start = paragraph.to_lowercase().rfind(&format!("{verb} `"))?;
+    // Lower case may change the length of letters that no page has before a path.
+    first_path(paragraph.get(start..)?)
+}
+
+/// Returns the first path in backticks: it has a slash or a dot, and no space.
+fn first_path(paragraph: &str) -> Option<String> {
+    let quoted = paragraph.split('`').skip(1).step_by(2);
+    let mut paths = quoted.filter(|text| text.contains(['/', '.']) && !text.contains([' ', '(', ':']));
+    paths.next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_above_a_block_says_what_it_is() {
+        let check = |page: &str, expected: Action| {
+            let page = Page::parse(page).unwrap();
+            assert_eq!(page.steps.into_iter().next_back().unwrap().action, expected);
+        };
+        let run = |how| Action::Run {
+            script: "ls\n".to_owned(),
+            how,
+        };
+        check("Look:\n\n```sh\nls\n```\n", run(How::Succeeds));
+        check("```sh fails\nls\n```\n", run(How::Fails));
+        check("```sh background\nls\n```\n", run(How::Background));
+        let reason = How::NotRun("needs a registry".to_owned());
+        check("```sh not-run: needs a registry\nls\n```\n", run(reason));
+        check("prints\n\n```text\na\n…\n```\n", Action::See("a\n…\n".to_owned()));
+        let (path, content) = ("src/a.rs".to_owned(), "fn a() {}\n".to_owned());
+        check(
+            "An old `b.rs`.\n\nIn place of it\nwrite `src/a.rs`:\n\n```rust\nfn a() {}\n```\n",
+            Action::Write { path, content },
+        );
+        let (path, diff) = ("Cargo.toml".to_owned(), "+a\n".to_owned());
+        check(
+            "Change `Cargo.toml`:\n\n```diff\n+a\n```\n",
+            Action::Change { path, diff },
+        );
+        let (path, excerpt) = ("config/x.yaml".to_owned(), "a: 1\n".to_owned());
+        check(
+            "The field `a` is in `config/x.yaml`:\n\n```yaml\na: 1\n```\n",
+            Action::Find { path, excerpt },
+        );
+    }
+
+    #[test]
+    fn a_block_that_goes_nowhere_is_an_error() {
+        let check = |page: &str, expected: &str| {
+            let error = format!("{:#}", Page::parse(page).unwrap_err());
+            assert_eq!(error, expected);
+        };
+        check(
+            "Like this:\n\n```rust\nfn a() {}\n```\n",
+            "line 3: the sentence above the block names no file",
+        );
+        check("```sh\nls\n", "line 1: the block is not closed");
+        check(
+            "```sh sometimes\nls\n```\n",
+            "line 1: expected `fails`, `background` or `not-run: …` after `sh`, found `sometimes`",
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! `cargo xtask tutorials`: the tutorials of docs/, pasted from top to bottom.
+//!
+//! Each page is followed in an empty folder outside of the checkout: its commands are run, its files written and
+//! changed, and what it says is seen is compared with what is seen. The cluster is a control plane on this machine with
+//! stand-ins for the controllers that tutorials rely on (`runtime/examples/control_plane.rs`). Blocks that need more
+//! than that say so in their fence, and are listed. Projects share one target folder, and start from this workspace's
+//! Cargo.lock, as those of `cargo xtask scaffold` do.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::page::{Action, How, Page, Step, find_difference};
+use crate::{assets, repo};
+
+/// The pages that can be pasted.
+const PAGES: &[&str] = &["docs/tutorial.md", "docs/cronjob.md"];
+
+/// The longest time that one block may take: most of it builds dependencies.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only the pages whose path contains this
+    filter: Option<String>,
+}
+
+/// Follows every page.
+pub(crate) fn follow_pages(args: &Args) -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let assets = assets::ensure_assets()?;
+    let kubectl = assets::ensure_kubectl()?;
+    let plane = ControlPlane::start(&assets)?;
+    let chosen = |page: &&&str| args.filter.as_ref().is_none_or(|filter| page.contains(filter));
+    for page in PAGES.iter().filter(chosen) {
+        let shell = Shell::open(&bin, kubectl.as_deref(), &assets, &plane.kubeconfig)?;
+        follow_page(page, shell).with_context(|| format!("{page} does not work as written"))?;
+    }
+    Ok(())
+}
+
+fn follow_page(path: &str, mut shell: Shell) -> Result<()> {
+    let page = Page::read(path)?;
+    let mut seen = String::new();
+    let mut not_run = Vec::new();
+    for step in &page.steps {
+        let place = format!("{path}:{}", step.line);
+        if let Action::Run {
+            how: How::NotRun(reason),
+            ..
+        } = &step.action
+        {
+            not_run.push(format!("{place} is not run: {reason}"));
+            continue;
+        }
+        take_step(step, &mut shell, &mut seen).with_context(|| place)?;
+    }
+    println!(
+        "{path}: {} of {} blocks hold",
+        page.steps.len() - not_run.len(),
+        page.steps.len()
+    );
+    not_run.iter().for_each(|line| println!("{line}"));
+    Ok(())
+}
+
+fn take_step(step: &Step, shell: &mut Shell, seen: &mut String) -> Result<()> {
+    match &step.action {
+        Action::Run { script, how } => {
+            println!("$ {}", script.trim_end().replace('\n', "\n$ "));
+            *seen = shell.run(script, how)?;
+            shell.lock_dependencies()
+        }
+        Action::See(expected) => match find_difference(expected, seen) {
+            Some(difference) => bail!("{difference}\n--- expected\n{expected}--- seen\n{seen}"),
+            None => Ok(()),
+        },
+        Action::Find { path, excerpt } => {
+            let text = fs_err::read_to_string(shell.folder()?.join(path))?;
+            match find_difference(&format!("…\n{excerpt}…\n"), &text) {
+                Some(difference) => bail!("{path}: {difference}"),
+                None => Ok(()),
+            }
+        }
+        Action::Write { .. } | Action::Change { .. } => step.action.edit_file(&shell.folder()?).map(drop),
+    }
+}
+
+/// The reader's terminal: a script continues in the folder and with the variables that the one before left.
+struct Shell {
+    home: tempfile::TempDir,
+    background: Vec<Child>,
+}
+
+impl Shell {
+    fn open(bin: &Path, kubectl: Option<&Path>, assets: &Path, kubeconfig: &str) -> Result<Self> {
+        let home = tempfile::Builder::new().prefix("rbuilder-tutorial-").tempdir()?;
+        let folder = home.path().join("work");
+        fs_err::create_dir(&folder)?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(bin).chain(kubectl).map(Path::to_owned);
+        let path = std::env::join_paths(folders.chain(std::env::split_paths(&path)))?;
+        let variables = [
+            ("PATH", path.to_string_lossy().into_owned()),
+            ("KUBECONFIG", kubeconfig.to_owned()),
+            ("KUBEBUILDER_ASSETS", assets.display().to_string()),
+            (
+                "CARGO_TARGET_DIR",
+                repo::project_target_folder().display().to_string(),
+            ),
+            ("CARGO_TERM_COLOR", "never".to_owned()),
+            ("K8S_OPENAPI_ENABLED_VERSION", String::new()),
+        ];
+        let exports = variables.map(|(name, value)| format!("export {name}='{value}'\n"));
+        fs_err::write(home.path().join("variables"), exports.concat())?;
+        fs_err::write(home.path().join("folder"), folder.display().to_string())?;
+        Ok(Self {
+            home,
+            background: Vec::new(),
+        })
+    }
+
+    /// Returns the folder that the terminal is in.
+    fn folder(&self) -> Result<PathBuf> {
+        let folder = fs_err::read_to_string(self.home.path().join("folder"))?;
+        Ok(PathBuf::from(folder.trim_end()))
+    }
+
+    /// Gives a new project the dependencies of this workspace: a release of one must not break a page on that day.
+    fn lock_dependencies(&self) -> Result<()> {
+        let (folder, lock) = (self.folder()?, repo::root().join("Cargo.lock"));
+        if folder.join("Cargo.toml").exists() && !folder.join("Cargo.lock").exists() {
+            fs_err::copy(lock, folder.join("Cargo.lock"))?;
+        }
+        Ok(())
+    }
+
+    /// Runs a script and returns what it has printed.
+    fn run(&mut self, script: &str, how: &How) -> Result<String> {
+        let home = self.home.path().display();
+        let leave = match how {
+            How::Background => String::new(),
+            _ => format!("trap 'pwd > {home}/folder; export -p > {home}/variables' EXIT\n"),
+        };
+        let script = format!(". {home}/variables\ncd \"$(cat {home}/folder)\"\n{leave}set -e\n{script}");
+        let printed = self
+            .home
+            .path()
+            .join(format!("printed-{}", self.background.len()));
+        let output = fs_err::File::create(&printed)?.into_parts().0;
+        let mut child = Command::new("bash")
+            .args(["-c", &script])
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .process_group(0)
+            .spawn()?;
+        if *how == How::Background {
+            self.background.push(child);
+            return Ok(String::new());
+        }
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if started.elapsed() > LONGEST {
+                stop(&mut child);
+                bail!(
+                    "not done after {LONGEST:?}:\n{}",
+                    fs_err::read_to_string(&printed)?
+                );
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        let printed = fs_err::read_to_string(&printed)?;
+        if status.success() != (*how == How::Succeeds) {
+            bail!("{status}:\n{printed}{}", self.background_output());
+        }
+        Ok(printed)
+    }
+
+    /// Returns what the programs in the background have printed: they may be the reason for a failure.
+    fn background_output(&self) -> String {
+        let outputs = (0..self.background.len()).map(|index| {
+            let path = self.home.path().join(format!("printed-{index}"));
+            let text = fs_err::read_to_string(path).unwrap_or_default();
+            format!("--- printed in the background\n{text}")
+        });
+        outputs.collect()
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        self.background.iter_mut().for_each(stop);
+    }
+}
+
+/// Ends a script and what it has started, which is its process group.
+fn stop(child: &mut Child) {
+    let group = format!("-{}", child.id());
+    let _ = Command::new("kill").args(["-TERM", "--", &group]).status();
+    let _ = child.wait();
+}
+
+/// The cluster: a process that ends when its standard input does.
+struct ControlPlane {
+    child: Child,
+    kubeconfig: String,
+}
+
+impl ControlPlane {
+    fn start(assets: &Path) -> Result<Self> {
+        let mut child = Command::new("cargo")
+            .args(["run", "--quiet", "--package", "rbuilder", "--features", "envtest"])
+            .args(["--example", "control_plane"])
+            .current_dir(repo::root())
+            .env("KUBEBUILDER_ASSETS", assets)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().context("the standard output is a pipe")?;
+        let mut kubeconfig = String::new();
+        BufReader::new(stdout).read_line(&mut kubeconfig)?;
+        if kubeconfig.is_empty() {
+            bail!("the control plane did not start: {}", child.wait()?);
+        }
+        let kubeconfig = kubeconfig.trim_end().to_owned();
+        Ok(Self { child, kubeconfig })
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
