@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 ///
 /// A name is all there is to go by here, and it may be somebody's own: which of the two types is meant is for the
 /// compiler to decide.
-pub(crate) fn replaced(ty: TokenStream, stand_in: &TokenStream) -> Option<TokenStream> {
+pub(crate) fn replace_byte_string(ty: TokenStream, stand_in: &TokenStream) -> Option<TokenStream> {
     let mut found = false;
     let tokens = replace(ty, stand_in, &mut found);
     found.then_some(tokens)
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn check(ty: TokenStream, expected: Option<TokenStream>) {
-        let replaced = replaced(ty, &quote!(B)).map(|tokens| tokens.to_string());
+        let replaced = replace_byte_string(ty, &quote!(B)).map(|tokens| tokens.to_string());
         assert_eq!(replaced, expected.map(|tokens| tokens.to_string()));
     }
 

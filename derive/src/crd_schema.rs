@@ -8,12 +8,12 @@ use rbuilder_reader::token::{Malformed, lex};
 use rbuilder_syntax::{Session, SlotType, crate_path, parse_type};
 
 use crate::byte_string;
-use crate::report::{compile_errors, malformed};
+use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
 /// Returns the implementation of `JsonSchema`, or the errors with a stand-in for it, so that one mistake in a marker
 /// does not also say that the type has no `JsonSchema`.
-pub(crate) fn expand(tokens: TokenStream) -> TokenStream {
+pub(crate) fn expand_crd_schema(tokens: TokenStream) -> TokenStream {
     let source = Source::of(tokens);
     let mut session = Session::keeping_slot_types();
     match read(&source, &mut session) {
@@ -22,7 +22,7 @@ pub(crate) fn expand(tokens: TokenStream) -> TokenStream {
             tokens.extend(implementation);
             tokens
         }
-        Err(error) => malformed(error, &source),
+        Err(error) => malformed_error(error, &source),
     }
 }
 
@@ -92,7 +92,7 @@ fn body(root: &TokenStream, container: &str, slots: &[TokenStream]) -> TokenStre
 
 /// The schema of a type that the container mentions.
 fn slot(root: &TokenStream, ty: &TokenStream) -> TokenStream {
-    match byte_string::replaced(ty.clone(), &quote!(#root::__private::Bytes)) {
+    match byte_string::replace_byte_string(ty.clone(), &quote!(#root::__private::Bytes)) {
         None => quote!(#root::__private::slot::<#ty>()),
         Some(replaced) => quote!({
             use #root::__private::{AsWritten as _, Substituted as _};
@@ -117,7 +117,7 @@ fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
     let bytes = quote!(#root::__private::Bytes);
     let held = slots
         .iter()
-        .map(|ty| byte_string::replaced(ty.clone(), &bytes).unwrap_or_else(|| ty.clone()));
+        .map(|ty| byte_string::replace_byte_string(ty.clone(), &bytes).unwrap_or_else(|| ty.clone()));
     quote! {
         fn _schemars_private_is_option() -> bool {
             true #(&& #root::__private::is_option::<#held>())*
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     fn check(item: TokenStream, present: &[&str], absent: &[&str]) {
-        let text = expand(item).to_string();
+        let text = expand_crd_schema(item).to_string();
         for part in present {
             assert!(text.contains(part), "`{part}` is missing from {text}");
         }

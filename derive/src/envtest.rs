@@ -27,7 +27,7 @@ const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 const IGNORED: &str = "needs a control plane: set KUBEBUILDER_ASSETS";
 
 /// Returns the test that `item` asks for, or the item as it is with an error beside it.
-pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     match parse(arguments, item.clone()) {
         Ok(function) => test(
             &function,
@@ -125,7 +125,7 @@ fn take_apart(source: &Source, body: Option<TokenTree>) -> Result<TestFunction, 
 
 const NO_FUNCTION: &str = "the test must be a function";
 
-/// Whether a variable says something with this value.
+/// Returns true if this value of a variable asks for a control plane.
 fn says(variable: &str, value: &OsStr) -> bool {
     if variable == EXISTING_CLUSTER {
         value.eq_ignore_ascii_case("true")
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn check_error(arguments: &str, item: &str, expected: &str) {
-        let expanded = expand(arguments.parse().unwrap(), item.parse().unwrap()).to_string();
+        let expanded = expand_test(arguments.parse().unwrap(), item.parse().unwrap()).to_string();
         let error = format!("compile_error ! {{ {expected:?} }}");
         assert!(expanded.contains(&error), "{expanded}");
         let item: TokenStream = item.parse().unwrap();

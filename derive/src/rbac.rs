@@ -4,11 +4,11 @@ use proc_macro2::TokenStream;
 use rbuilder_reader::token::lex;
 use rbuilder_syntax::{Session, parse_rbac};
 
-use crate::report::{compile_errors, malformed};
+use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
 /// The item, after what is wrong with the arguments.
-pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn expand_rbac(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let source = Source::of(arguments);
     let mut tokens = match lex(source.text()) {
         Ok(arguments) => {
@@ -16,7 +16,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
             parse_rbac(arguments.cursor(), &mut session);
             compile_errors(session, &source)
         }
-        Err(error) => malformed(error, &source),
+        Err(error) => malformed_error(error, &source),
     };
     tokens.extend(item);
     tokens
@@ -32,7 +32,7 @@ mod tests {
     fn a_correct_rule_leaves_only_the_item() {
         let arguments = quote!(groups = "apps", resources = "deployments", verbs = "get;list");
         assert_eq!(
-            expand(
+            expand_rbac(
                 arguments,
                 quote!(
                     fn f() {}
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_wrong_rule_keeps_the_item() {
-        let text = expand(
+        let text = expand_rbac(
             quote!(verb = "get"),
             quote!(
                 fn f() {}

@@ -20,7 +20,7 @@ pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
 }
 
 /// Returns the error about tokens that cannot be read at all; rustc has seen the same ones and will say more.
-pub(crate) fn malformed(error: Malformed, source: &Source) -> TokenStream {
+pub(crate) fn malformed_error(error: Malformed, source: &Source) -> TokenStream {
     compile_error(&describe_malformed(error), source)
 }
 

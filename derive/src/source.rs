@@ -17,7 +17,7 @@ pub(crate) struct Source {
 
 struct Token {
     start: usize,
-    /// What the compiler calls the place.
+    /// The compiler's own name of the place.
     place: Place,
     /// The token itself, or for an opening delimiter the group and where it ends; nothing for a closing one.
     tree: Option<(TokenTree, usize)>,
@@ -46,7 +46,7 @@ impl Source {
         }
     }
 
-    /// Where the first and the last token of a place are.
+    /// Returns the compiler's places of the first and the last token in a place.
     pub(crate) fn places(&self, span: Span) -> (Place, Place) {
         let Range { start, end } = span.range();
         if start >= self.text.len() {
@@ -62,7 +62,7 @@ impl Source {
         (place(first), place(behind(end.saturating_sub(1)).max(first)))
     }
 
-    /// The tokens in a place.
+    /// Returns the tokens in a place.
     pub(crate) fn tokens(&self, span: Span) -> TokenStream {
         let Range { start, end } = span.range();
         let mut from = start;

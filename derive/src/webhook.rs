@@ -5,11 +5,11 @@ use rbuilder_reader::Span;
 use rbuilder_reader::token::lex;
 use rbuilder_syntax::{Session, misplaced_webhook, parse_webhook};
 
-use crate::report::{compile_errors, malformed};
+use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
 /// The item, after what is wrong with the marker.
-pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn expand_webhook(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let source = Source::of(arguments);
     let mut session = Session::default();
     let mut tokens = match lex(source.text()) {
@@ -17,7 +17,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
             parse_webhook(arguments.cursor(), &mut session);
             TokenStream::new()
         }
-        Err(error) => malformed(error, &source),
+        Err(error) => malformed_error(error, &source),
     };
     if !is_function(item.clone()) {
         misplaced_webhook(Span::OUTSIDE, &mut session);
@@ -27,7 +27,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     tokens
 }
 
-/// Whether the item is a function: after attributes, visibility and qualifiers stands `fn`. The body is not
+/// Returns true if the item is a function: after attributes, visibility and qualifiers stands `fn`. The body is not
 /// parsed, which would cost every build.
 fn is_function(item: TokenStream) -> bool {
     let mut tokens = item.into_iter().peekable();
@@ -110,13 +110,13 @@ mod tests {
         let function = quote!(
             fn default(memcached: &mut Memcached) {}
         );
-        let expanded = expand(quote!(mutating, operations = "create"), function.clone());
+        let expanded = expand_webhook(quote!(mutating, operations = "create"), function.clone());
         assert_eq!(expanded.to_string(), function.to_string());
     }
 
     #[test]
     fn a_wrong_marker_keeps_the_item() {
-        let text = expand(
+        let text = expand_webhook(
             quote!(mutating, verb = "create"),
             quote!(
                 struct S;

@@ -15,7 +15,7 @@ use crate::token::{
 pub struct Arg<'a> {
     /// Its name; empty for a bare literal.
     pub name: &'a str,
-    /// Where the name is, or the literal.
+    /// The place of the name, or of the bare literal.
     pub span: Span,
     /// The value.
     pub value: ArgValue<'a>,
@@ -39,7 +39,7 @@ pub enum ArgValue<'a> {
 pub struct Literal {
     /// The literal as JSON; a character is a string.
     pub value: Value,
-    /// Where it is.
+    /// Its place.
     pub span: Span,
 }
 
@@ -125,13 +125,13 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Malformed> {
     }
 }
 
-/// Whether all that was read is one token, and that is a literal.
+/// Returns true if all that was read is one token, and that is a literal.
 fn is_literal(mut start: Cursor<'_>, behind: Cursor<'_>) -> bool {
     start.eat(b'-');
     start.literal().is_some() && start.is_at(behind)
 }
 
-/// Whether an operator stands behind the literal that is next.
+/// Returns true if an operator stands behind the literal that is next.
 fn continues(mut start: Cursor<'_>) -> bool {
     start.eat(b'-');
     start.skip();

@@ -15,7 +15,7 @@ pub struct Attribute<'a> {
     span: Span,
 }
 
-/// What stands behind the path of an attribute.
+/// The part of an attribute behind its path.
 #[derive(Clone, Copy, Debug)]
 pub enum Form<'a> {
     /// Nothing.
@@ -52,12 +52,12 @@ impl<'a> Attribute<'a> {
         Attribute { meta, name, span }
     }
 
-    /// Whether the path is this one name.
+    /// Returns true if the path is this one name.
     pub fn is(&self, name: &str) -> bool {
         self.name == name
     }
 
-    /// The names of the path, without `r#`.
+    /// Returns the names of the path, without `r#`.
     pub fn segments(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut cursor = self.meta;
         let mut doc = matches!(cursor.kind(), Kind::OuterDoc | Kind::InnerDoc).then_some("doc");
@@ -78,7 +78,7 @@ impl<'a> Attribute<'a> {
         })
     }
 
-    /// The last name of the path: `rbac` of `#[rbuilder::rbac(…)]`.
+    /// Returns the last name of the path: `test` of `#[tokio::test]`.
     pub fn last_segment(&self) -> &'a str {
         match self.name {
             "" => self.segments().last().unwrap_or_default(),
@@ -86,19 +86,19 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// Where the attribute is, `#` and brackets included.
+    /// The place of the attribute, `#` and brackets included.
     pub fn span(&self) -> Span {
         self.span
     }
 
-    /// Where the path is.
+    /// The place of the path.
     pub fn path_span(&self) -> Span {
         let mut cursor = self.meta;
         pass_path(&mut cursor);
         cursor.span_since(self.meta)
     }
 
-    /// What stands behind the path.
+    /// Returns the part behind the path.
     pub fn form(&self) -> Form<'a> {
         let mut cursor = self.meta;
         pass_path(&mut cursor);
@@ -111,7 +111,7 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// The text of `#[name = "…"]`, or of a doc comment.
+    /// Returns the string of `#[name = "…"]`, or the text of a doc comment.
     pub fn value_text(&self) -> Option<Cow<'a, str>> {
         match self.meta.kind() {
             Kind::OuterDoc | Kind::InnerDoc => Some(doc_text(self.meta.text())),
@@ -145,7 +145,7 @@ fn doc_text(comment: &str) -> Cow<'_, str> {
     crate::token::with_plain_lines(text)
 }
 
-/// Whether `::` follows the first name.
+/// Returns true if `::` follows the first name.
 fn is_path(mut cursor: Cursor<'_>) -> bool {
     cursor.skip();
     cursor.is_pair(b':', b':')

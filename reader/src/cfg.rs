@@ -12,7 +12,7 @@ use crate::{Span, attribute};
 #[derive(Clone, Debug, Default)]
 pub struct Cfg {
     features: BTreeSet<String>,
-    /// Whether every predicate counts as true.
+    /// Every predicate counts as true.
     everything: bool,
 }
 
@@ -52,8 +52,7 @@ impl Cfg {
         active
     }
 
-    /// The truth of the predicate that is next, or nothing when it asks about something that cannot be known from
-    /// source.
+    /// Evaluates the predicate that is next; `None` if it asks about something that the source does not tell.
     fn holds(&self, cursor: &mut Cursor<'_>) -> Result<Option<bool>, Malformed> {
         let name = cursor.any_ident().ok_or_else(|| cursor.expected("identifier"))?;
         if cursor.eat(b'=') {
@@ -62,20 +61,20 @@ impl Cfg {
             return Ok(value.and_then(|value| self.option(name.text, &value)));
         }
         if let Some(mut list) = cursor.any_group() {
-            let mut truths = Vec::new();
+            let mut values = Vec::new();
             while !list.is_end() {
-                truths.push(self.holds(&mut list)?);
+                values.push(self.holds(&mut list)?);
                 if !list.is_end() {
                     list.expect(b',')?;
                 }
             }
-            return Ok(match (name.text, truths.as_slice()) {
-                ("all", truths) => every(truths),
-                ("any", truths) => {
-                    let negated: Vec<_> = truths.iter().map(|truth| negate(*truth)).collect();
-                    negate(every(&negated))
+            return Ok(match (name.text, values.as_slice()) {
+                ("all", values) => all_of(values),
+                ("any", values) => {
+                    let negated: Vec<_> = values.iter().map(|value| negate(*value)).collect();
+                    negate(all_of(&negated))
                 }
-                ("not", [truth]) => negate(*truth),
+                ("not", [value]) => negate(*value),
                 _ => None,
             });
         }
@@ -107,22 +106,22 @@ fn flag(name: &str) -> Option<bool> {
     }
 }
 
-fn negate(truth: Option<bool>) -> Option<bool> {
-    truth.map(|truth| !truth)
+fn negate(value: Option<bool>) -> Option<bool> {
+    value.map(|value| !value)
 }
 
-/// Whether all hold; one that is false decides even beside one that is unknown.
-fn every(truths: &[Option<bool>]) -> Option<bool> {
-    if truths.contains(&Some(false)) {
+/// Combines predicates as `all(…)` does; one that is false decides even beside one that is unknown.
+fn all_of(values: &[Option<bool>]) -> Option<bool> {
+    if values.contains(&Some(false)) {
         return Some(false);
     }
-    truths.iter().all(|truth| *truth == Some(true)).then_some(true)
+    values.iter().all(|value| *value == Some(true)).then_some(true)
 }
 
-/// The conditions on an item and on its parts that may need a word to the user.
+/// The conditions on an item and on its parts that a reader may want to report.
 #[derive(Debug, Default)]
 pub struct Conditions<'a> {
-    /// Predicates whose truth the source does not tell. They counted as true.
+    /// Predicates that the source cannot decide. They counted as true.
     pub undecided: Vec<Span>,
     /// Every `cfg` and `cfg_attr` on a field or variant, also on those that are not compiled.
     pub on_parts: Vec<Attribute<'a>>,

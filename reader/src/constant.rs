@@ -16,13 +16,13 @@ pub enum Unknown<'a> {
 }
 
 /// The value of an expression.
-pub(crate) fn value<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
+pub(crate) fn evaluate_expr<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
     match &expr.kind {
         ExprKind::Literal(value) => Ok(value.clone()),
-        ExprKind::Array(items) => items.iter().map(value).collect(),
+        ExprKind::Array(items) => items.iter().map(evaluate_expr).collect(),
         ExprKind::Path(path) => bound(path).ok_or_else(|| Unknown::Name(path.join("::"))),
         ExprKind::Negative(inner) => {
-            let inner = value(inner)?;
+            let inner = evaluate_expr(inner)?;
             let negated = match integer(&inner) {
                 Some(integer) => integer.checked_neg().and_then(from_integer),
                 None => inner.as_f64().and_then(|float| from_float(-float)),
@@ -30,7 +30,7 @@ pub(crate) fn value<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
             negated.ok_or(Unknown::Part(expr.text))
         }
         ExprKind::Binary(left, operator, right) => {
-            let (left, right) = (value(left)?, value(right)?);
+            let (left, right) = (evaluate_expr(left)?, evaluate_expr(right)?);
             operate(&left, *operator, &right).ok_or(Unknown::Part(expr.text))
         }
         ExprKind::Call(..) | ExprKind::Method(..) | ExprKind::Other => Err(Unknown::Part(expr.text)),
@@ -124,7 +124,7 @@ mod tests {
     fn check(source: &str, expected: Result<Value, Unknown<'_>>) {
         let tokens = lex(source).expect("tokens");
         let read = Expr::read(&mut tokens.cursor()).expect("an expression");
-        assert_eq!(value(&read), expected, "{source}");
+        assert_eq!(evaluate_expr(&read), expected, "{source}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{Span, args, types};
 pub struct Expr<'a> {
     /// The form of the expression.
     pub kind: ExprKind<'a>,
-    /// Where it is.
+    /// Its place.
     pub span: Span,
     /// The expression as written.
     pub text: &'a str,
@@ -68,7 +68,7 @@ impl<'a> Expr<'a> {
             Err(error) if error.too_deep => return Err(error),
             _ => {
                 *cursor = start;
-                pass(cursor);
+                pass_expr(cursor);
                 ExprKind::Other
             }
         };
@@ -81,7 +81,7 @@ impl<'a> Expr<'a> {
     ///
     /// If the expression is of another form, needs a name of the program, or has no result.
     pub fn value(&self) -> Result<Value, Unknown<'a>> {
-        constant::value(self)
+        constant::evaluate_expr(self)
     }
 }
 
@@ -95,7 +95,7 @@ fn made<'a>(kind: ExprKind<'a>, start: Cursor<'a>, behind: Cursor<'a>) -> Expr<'
 }
 
 /// Passes everything up to a comma that is not among the parameters of a closure.
-pub(crate) fn pass(cursor: &mut Cursor<'_>) {
+pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
     let mut parameters = false;
     let mut begins = true;
     while !cursor.is_end() && (parameters || !cursor.is_punct(b',')) {
@@ -231,11 +231,11 @@ fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>
         }
         Kind::Open(Delimiter::Bracket) => Ok(list(cursor, depth)?.map(ExprKind::Array)),
         Kind::Ident if matches!(cursor.text(), "true" | "false") => {
-            let truth = cursor.eat_word("true");
-            if !truth {
+            let value = cursor.eat_word("true");
+            if !value {
                 cursor.skip();
             }
-            Ok(Some(ExprKind::Literal(Value::Bool(truth))))
+            Ok(Some(ExprKind::Literal(Value::Bool(value))))
         }
         Kind::Ident | Kind::RawIdent | Kind::Punct(b':') => path(cursor, depth),
         _ => Ok(None),
@@ -269,7 +269,7 @@ fn path<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>
     Ok(Some(ExprKind::Path(names)))
 }
 
-/// What stands in delimiters, separated by commas.
+/// Reads the content of delimiters, separated by commas.
 fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>>>, Malformed> {
     let Some(mut inner) = cursor.any_group() else {
         return Ok(None);
@@ -283,7 +283,7 @@ fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>
             Some(_) if inner.is_punct(b';') => return Ok(None),
             _ => {
                 inner = start;
-                pass(&mut inner);
+                pass_expr(&mut inner);
                 if inner.is_at(start) {
                     return Ok(None);
                 }

@@ -1,7 +1,7 @@
 //! Places in source: byte ranges of the text that was read.
 //!
-//! The generator reads files and shows these bytes. The derive reads what it wrote its tokens out to, and looks
-//! up which token stands at a byte.
+//! A caller that reads a file shows these bytes. A procedural macro writes its tokens out to a text, reads that, and
+//! looks up which token begins at a byte.
 
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// Outside of the text: where the macro was called whose arguments the text holds.
+    /// A place outside of the text: for a procedural macro, the place of its call.
     pub const OUTSIDE: Span = Span {
         start: u32::MAX,
         end: u32::MAX,
     };
 
-    /// From the start of this place to the end of another.
+    /// Returns the place from the start of this one to the end of another.
     #[must_use]
     pub fn to(self, last: Span) -> Span {
         Span {
@@ -32,12 +32,12 @@ impl Span {
         }
     }
 
-    /// As a range, to cut the text with.
+    /// Returns the place as a range, to cut the text with.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    /// Whether an offset is within.
+    /// Returns true if an offset lies within.
     pub fn contains(self, offset: u32) -> bool {
         self.start <= offset && offset < self.end
     }

@@ -8,7 +8,7 @@ use crate::token::{Cursor, Delimiter, Kind, LiteralKind, MAX_DEPTH, Malformed, i
 pub struct TypeRef {
     /// The form of the type.
     pub kind: TypeKind,
-    /// Where it is.
+    /// Its place.
     pub span: Span,
 }
 
@@ -87,7 +87,7 @@ fn nested(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeRef, Malformed> {
             if !begins_a_type(start.kind()) {
                 return Err(start.expected("a type"));
             }
-            pass(cursor);
+            pass_type(cursor);
             TypeKind::Other(as_written(start.text_of(cursor.span_since(start))))
         }
     };
@@ -234,7 +234,7 @@ fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef
             plain = false;
             cursor.skip();
             if cursor.group(Delimiter::Brace).is_none() {
-                pass(cursor);
+                pass_type(cursor);
             }
         }
         if !cursor.eat(b',') && !cursor.is_punct(b'>') {
@@ -245,7 +245,7 @@ fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef
 }
 
 /// Passes a type or bounds of any form: everything up to what ends one, outside of angle brackets.
-pub(crate) fn pass(cursor: &mut Cursor<'_>) {
+pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
     let start = *cursor;
     let mut angles = 0usize;
     while !cursor.is_end() {

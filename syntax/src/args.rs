@@ -13,7 +13,7 @@ use crate::Session;
 /// Reads the arguments of an attribute. `#[name]` has none; `#[name = …]` is an error.
 pub(crate) fn of_attribute<'a>(attr: &Attribute<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     match attr.form() {
-        Form::List(list) => parse(list, session),
+        Form::List(list) => parse_args(list, session),
         Form::Path => Vec::new(),
         Form::Value(_) => {
             let name = attr.segments().collect::<Vec<_>>().join("::");
@@ -28,7 +28,7 @@ pub(crate) fn of_attribute<'a>(attr: &Attribute<'a>, session: &mut Session) -> V
 }
 
 /// Reads arguments; what cannot be read is reported, and what came before it is returned.
-pub(crate) fn parse<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
+pub(crate) fn parse_args<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let (args, malformed) = Arg::read_list(cursor);
     if let Some(error) = malformed {
         session.error(error.span, error.message);
@@ -38,11 +38,11 @@ pub(crate) fn parse<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a
 
 /// The values of an argument as markers want them; anything else is reported.
 pub(crate) trait ReadArg<'a> {
-    /// The text of `name = "…"`; anything else is reported.
+    /// The string of `name = "…"`.
     fn text(&self, session: &mut Session) -> Option<String>;
 
-    /// The truth of `name = true|false`; `name` alone is true.
-    fn truth(&self, session: &mut Session) -> Option<bool>;
+    /// The value of `name = true|false`; `name` alone is true.
+    fn boolean(&self, session: &mut Session) -> Option<bool>;
 
     /// Checks that the argument is a bare name.
     fn flag(&self, session: &mut Session) -> bool;
@@ -50,10 +50,10 @@ pub(crate) trait ReadArg<'a> {
     /// The number of `name = 1`.
     fn number(&self, session: &mut Session) -> Option<Number>;
 
-    /// The count of `name = 1`: not negative, not a fraction.
+    /// The count of `name = 1`: an integer that is not negative.
     fn count(&self, session: &mut Session) -> Option<u64>;
 
-    /// The texts of `name = ["a", "b"]`; a single text counts as a list of one.
+    /// The strings of `name = ["a", "b"]`; a single one counts as a list.
     fn texts(&self, session: &mut Session) -> Option<Vec<String>>;
 
     /// Any literal.
@@ -62,7 +62,7 @@ pub(crate) trait ReadArg<'a> {
     /// The arguments of `name(…)`.
     fn list(&self, session: &mut Session) -> Option<&[Arg<'a>]>;
 
-    /// Where the argument is, for rules that it stands for.
+    /// The place of the argument, for rules that it stands for.
     fn origin(&self) -> Origin;
 }
 
@@ -77,16 +77,16 @@ impl<'a> ReadArg<'a> for Arg<'a> {
         }
     }
 
-    fn truth(&self, session: &mut Session) -> Option<bool> {
+    fn boolean(&self, session: &mut Session) -> Option<bool> {
         match (&self.value, self.literal()) {
             (ArgValue::Flag, _) => Some(true),
             (
                 _,
                 Some(Literal {
-                    value: Value::Bool(truth),
+                    value: Value::Bool(value),
                     ..
                 }),
-            ) => Some(*truth),
+            ) => Some(*value),
             _ => wrong(self, session, "`true` or `false`", "true"),
         }
     }
@@ -156,7 +156,7 @@ impl<'a> ReadArg<'a> for Arg<'a> {
     }
 
     fn origin(&self) -> Origin {
-        origin(self.span)
+        origin_at(self.span)
     }
 }
 
@@ -194,7 +194,7 @@ fn is_arithmetic(expr: &Expr<'_>) -> bool {
 }
 
 /// A place, as the schema crate carries it.
-pub(crate) fn origin(span: Span) -> Origin {
+pub(crate) fn origin_at(span: Span) -> Origin {
     Origin {
         file: 0,
         span: Some((span.start, span.end)),

@@ -13,7 +13,7 @@ use crate::{Diagnostic, Session};
 /// inside a code fence, nor where the line is indented. Line breaks and blank lines are kept, blank ends are not. The `#` of a heading on the
 /// first line is dropped, since no reader of a CRD renders Markdown.
 /// A text that `concat!` makes of literals is read; any other macro's is not known here, which is a warning.
-pub(crate) fn description(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
+pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
     let mut lines = Lines::default();
     for attr in attrs.iter().filter(|attr| attr.is("doc")) {
         if let Some(text) = attr.value_text() {
@@ -81,7 +81,7 @@ struct Lines {
     begun: bool,
     fenced: bool,
     ended: bool,
-    /// Where the lines are that come now.
+    /// The place of the lines that come now.
     at: Span,
     /// Warnings about lines that are markers in Go, which are no text.
     go_markers: Vec<Diagnostic>,
@@ -156,7 +156,11 @@ mod tests {
         let tokens = lex(&text).expect("tokens");
         let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
         let mut session = Session::default();
-        assert_eq!(description(&attrs, &mut session).as_deref(), expected, "{source}");
+        assert_eq!(
+            read_description(&attrs, &mut session).as_deref(),
+            expected,
+            "{source}"
+        );
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn parse_field(text: &str) -> (String, &str) {
     (name, "")
 }
 
-/// What stands between `[` and `]`.
+/// Reads the part between `[` and `]`.
 fn parse_brackets(inside: &str, steps: &mut Vec<Step>) -> Result<(), String> {
     if inside.contains(',') {
         for part in inside.split(',') {

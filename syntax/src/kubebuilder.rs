@@ -4,7 +4,7 @@ use rbuilder_reader::Span;
 
 use crate::Diagnostic;
 
-/// How a marker is written in Rust.
+/// The form of a marker in Rust.
 enum Spelling {
     /// As an attribute, whatever the value.
     As(&'static str),
@@ -162,7 +162,7 @@ fn items(value: &str) -> impl Iterator<Item = &str> {
         .filter(|item| !item.is_empty())
 }
 
-/// A number or truth as it is, anything else as a string.
+/// A number or boolean as it is, anything else as a string.
 fn literal(value: &str) -> String {
     let value = value.trim();
     let is_plain = matches!(value, "true" | "false") || value.parse::<f64>().is_ok_and(f64::is_finite);
@@ -228,7 +228,7 @@ fn items_text(value: &str) -> String {
     }
 }
 
-/// Where the value ends that a text begins with: at a comma outside of quotes and braces.
+/// Returns the end of the value that a text begins with: a comma outside of quotes and braces.
 fn end_of_value(text: &str) -> usize {
     let mut quote = None;
     let mut depth = 0usize;

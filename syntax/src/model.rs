@@ -1,4 +1,4 @@
-//! What one item says, unresolved: owned values and [`Span`]s, no tokens beyond this point.
+//! The model of one item, unresolved: owned values and [`Span`]s, no tokens beyond this point.
 
 use rbuilder_reader::{Span, TypeRef};
 use rbuilder_schema::Container;
@@ -10,17 +10,17 @@ use crate::names;
 pub struct Type {
     /// The Rust identifier, without `r#`.
     pub ident: String,
-    /// Whether a marker could not be read: what else seems to be wrong may be what that would have said.
+    /// True if a marker could not be read: another mistake may only seem to be one for want of it.
     pub is_incomplete: bool,
-    /// Where the identifier is.
+    /// The place of the identifier.
     pub span: Span,
     /// Type parameters in order, with their default types.
     pub generics: Vec<(String, Option<TypeRef>)>,
-    /// How serde writes it; slots index `slots`.
+    /// The form that serde gives it; slots index `slots`.
     pub container: Container,
     /// The types that the container mentions, as written.
     pub slots: Vec<TypeRef>,
-    /// Where each `Site` of the container is: fields of a struct, or variants of an enum.
+    /// The place of each `Site` of the container: fields of a struct, or variants of an enum.
     pub sites: Vec<Span>,
     /// For each variant, where each of its named fields is.
     pub variant_sites: Vec<Vec<Span>>,
@@ -35,7 +35,7 @@ pub struct Type {
 pub struct OneWay {
     /// The place of the other type.
     pub span: Span,
-    /// Whether the other type is the one read.
+    /// True if the other type is the one read.
     pub is_read: bool,
     /// The wire names of the type's own fields, sorted; nothing for what is no struct with named fields.
     pub fields: Option<Vec<String>>,
@@ -112,12 +112,12 @@ impl CustomResource {
     }
 }
 
-/// Who converts objects between versions.
+/// The conversion of objects between versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceConversion and WebhookClientConfig
 pub struct Conversion {
     pub span: Span,
-    /// Whether a webhook converts; without it only the version is written anew.
+    /// True if a webhook converts; otherwise only the version is written anew.
     pub webhook: bool,
     pub service_name: String,
     pub service_namespace: String,
@@ -158,10 +158,10 @@ pub struct PrintColumn {
 pub struct RbacRule {
     pub span: Span,
     pub groups: Vec<String>,
-    /// Where the groups are.
+    /// The place of the groups.
     pub groups_span: Span,
     pub resources: Vec<String>,
-    /// Where the resources are.
+    /// The place of the resources.
     pub resources_span: Span,
     pub resource_names: Vec<String>,
     pub verbs: Vec<String>,

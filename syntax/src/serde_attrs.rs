@@ -10,7 +10,7 @@ use crate::names::Case;
 use crate::table::{ArgRow, Draft, find_row, read_args, report_duplicate};
 use crate::{Diagnostic, Session};
 
-/// What serde uses when it reads, and when it writes; and where that is said.
+/// The value that serde reads by, the one it writes by, and the place where they are said.
 #[derive(Clone, Debug)]
 pub(crate) struct Directions<T> {
     pub(crate) read: Option<T>,
@@ -42,7 +42,7 @@ impl<T> Directions<T> {
     }
 }
 
-/// What `#[serde(…)]` on a container says.
+/// The meaning of `#[serde(…)]` on a container.
 #[derive(Default)]
 pub(crate) struct ContainerAttrs {
     rename: Directions<String>,
@@ -60,11 +60,11 @@ pub(crate) struct ContainerAttrs {
     into: Option<(String, Span)>,
     /// `deny_unknown_fields`.
     pub(crate) denies_unknown: Option<Span>,
-    /// Whether that is the type read, where only one way has another type.
+    /// True if that is the type read, where only one way has another type.
     pub(crate) is_one_way: Option<bool>,
     /// schemars' own `default`, where serde has none.
     pub(crate) shown_default: Option<Span>,
-    /// What schemars is told and serde is not.
+    /// The keys that schemars is told and serde is not.
     pub(crate) foreign: Foreign,
 }
 
@@ -86,14 +86,14 @@ impl ContainerAttrs {
     }
 }
 
-/// What `#[serde(…)]` on a field says.
+/// The meaning of `#[serde(…)]` on a field.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) default: bool,
     /// schemars' own `default`, where serde has none: serde reads no object without the field.
     pub(crate) shown_default: Option<Span>,
-    /// Whether that is the type's own default, `null` for an `Option`: it names no function.
+    /// True if that is the type's own default, `null` for an `Option`: it names no function.
     pub(crate) shows_type_default: bool,
     pub(crate) skip: bool,
     /// `skip_deserializing`: written, never read.
@@ -108,11 +108,11 @@ pub(crate) struct FieldAttrs {
     /// `with` or `deserialize_with`: serde asks the function also where the type is an `Option`, and only of a field that
     /// is there.
     pub(crate) read_by_function: bool,
-    /// What schemars is told and serde is not.
+    /// The keys that schemars is told and serde is not.
     pub(crate) foreign: Foreign,
 }
 
-/// What `#[schemars(…)]` says of the form on the wire that `#[serde(…)]` does not say: a form that serde does not have.
+/// The keys of `#[schemars(…)]` about a form on the wire that serde does not have.
 #[derive(Default)]
 pub(crate) struct Foreign {
     /// The name that serde has.
@@ -124,12 +124,12 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// Whether schemars has a name of its own.
+    /// Returns true if schemars has a name of its own.
     pub(crate) fn is_renamed(&self) -> bool {
         self.rename.is_some()
     }
 
-    /// Takes note of a key of schemars' that is none of serde's.
+    /// Notes a key of schemars' that is none of serde's.
     fn note(&mut self, arg: &Arg<'_>, serde: &[Arg<'_>]) {
         const KEYS: &[&str] = &[
             "content",
@@ -152,7 +152,7 @@ impl Foreign {
     }
 }
 
-/// What `#[serde(…)]` on a variant says.
+/// The meaning of `#[serde(…)]` on a variant.
 #[derive(Default)]
 pub(crate) struct VariantAttrs {
     pub(crate) rename: Directions<String>,
@@ -165,7 +165,7 @@ pub(crate) struct VariantAttrs {
     pub(crate) other: bool,
     pub(crate) untagged: bool,
     pub(crate) opaque: Option<Span>,
-    /// What schemars is told and serde is not.
+    /// The keys that schemars is told and serde is not.
     pub(crate) foreign: Foreign,
 }
 
@@ -386,7 +386,7 @@ impl<'a> Keys<'a> {
 }
 
 /// Reads the attributes of a container.
-pub(crate) fn container(attrs: &[Attribute<'_>], session: &mut Session) -> ContainerAttrs {
+pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Session) -> ContainerAttrs {
     let keys = Keys::of(attrs, session);
     let mut read = keys.read_own(CONTAINER, session);
     if !keys.schemars.is_empty() {
@@ -429,7 +429,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Reads the attributes of a field.
-pub(crate) fn field(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttrs {
+pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttrs {
     let keys = Keys::of(attrs, session);
     let mut read = keys.read_own(FIELD, session);
     if !keys.schemars.is_empty() {
@@ -449,7 +449,7 @@ pub(crate) fn field(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttr
 }
 
 /// Reads the attributes of a variant.
-pub(crate) fn variant(attrs: &[Attribute<'_>], session: &mut Session) -> VariantAttrs {
+pub(crate) fn read_variant_attrs(attrs: &[Attribute<'_>], session: &mut Session) -> VariantAttrs {
     let keys = Keys::of(attrs, session);
     let mut read = keys.read_own(VARIANT, session);
     if !keys.schemars.is_empty() {
@@ -503,7 +503,7 @@ impl Directions<Case> {
 }
 
 /// The name that serde reads; a warning where it writes another one.
-pub(crate) fn name(
+pub(crate) fn wire_name(
     ident: &str,
     rename: &Directions<String>,
     rename_all: &Directions<Case>,

@@ -1,4 +1,4 @@
-//! What one parse collects beside its result: complaints, and the types the derive needs back.
+//! The state of one parse beside its result: diagnostics, and the types that the derive needs back.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use crate::{Diagnostic, Diagnostics};
 /// The state of one parse. The generator uses one for each file, the derive one for each item.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// Every complaint made so far.
+    /// Every diagnostic so far.
     pub diagnostics: Diagnostics,
     /// The types of the slots of the last item parsed, where they are kept: what the derive writes back into the
     /// program.
     slot_types: Option<Vec<SlotType>>,
-    /// Whether a marker of the last item parsed could not be read.
+    /// True if a marker of the last item parsed could not be read.
     pub(crate) is_incomplete: bool,
     /// Regular expressions that were found good: many fields share one.
     good_patterns: BTreeSet<String>,
@@ -57,7 +57,7 @@ impl Session {
         }
     }
 
-    /// Whether this regular expression was found good before.
+    /// Returns true if this regular expression was found good before.
     pub(crate) fn is_good_pattern(&self, pattern: &str) -> bool {
         self.good_patterns.contains(pattern)
     }
@@ -66,7 +66,7 @@ impl Session {
         self.good_patterns.insert(pattern.to_owned());
     }
 
-    /// Adds a complaint.
+    /// Adds a diagnostic.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }

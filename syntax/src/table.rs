@@ -14,7 +14,7 @@ pub(crate) trait Row<T> {
     /// The name of the argument.
     fn name(&self) -> &'static str;
 
-    /// Whether it may be written more than once.
+    /// True if it may be written more than once.
     fn is_repeatable(&self) -> bool;
 
     /// Checks that the argument may stand in this list, and reports it if not.
@@ -100,9 +100,9 @@ pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
 pub struct ArgRow<T: 'static> {
     /// Its name.
     pub name: &'static str,
-    /// What it says, one line.
+    /// Its meaning, one line.
     pub doc: &'static str,
-    /// Whether it may be written more than once.
+    /// True if it may be written more than once.
     pub repeatable: bool,
     read: fn(&Arg<'_>, &mut T, &mut Session),
 }

@@ -5,7 +5,7 @@ use crate::args::{Arg, ReadArg as _};
 
 /// A list as `"a;b"` or `["a", "b"]`. Only a group may be empty: it is the core group, where it stands alone or in
 /// an array; beside a `;` it is most likely a slip, and would allow what nobody meant.
-pub(crate) fn words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>> {
+pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut is_right = true;
     for text in arg.texts(session)? {

@@ -17,7 +17,7 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> 
     }
 }
 
-/// What a type says, and the complaints about it.
+/// The model of a type, and the diagnostics about it.
 fn said(source: &str) -> (String, Vec<String>) {
     let mut session = Session::default();
     let read = read(source, &mut session).map_err(|error| error.message);

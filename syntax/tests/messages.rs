@@ -1,5 +1,4 @@
-//! What the reader of items complains about, and in which words. The compiler and the command line print these
-//! same texts.
+//! The messages about items. The compiler and the command line print these same words.
 
 use rbuilder_reader::Span;
 use rbuilder_reader::grammar::{Item, ItemKind, Items};

@@ -126,7 +126,7 @@ fn names_presence_and_words() {
         /// A spec.
         #[serde(rename_all = "camelCase")]
         struct S {
-            /// How many.
+            /// A count.
             size_wanted: i32,
             node_name: Option<String>,
             #[serde(rename = "type")] kind: String,
@@ -140,7 +140,7 @@ fn names_presence_and_words() {
         json!({
             "type": "object", "description": "A spec.", "required": ["must", "sizeWanted", "type"],
             "properties": {
-                "sizeWanted": {"type": "integer", "format": "int32", "description": "How many."},
+                "sizeWanted": {"type": "integer", "format": "int32", "description": "A count."},
                 "nodeName": {"type": "string"},
                 "type": {"type": "string"},
                 "list": {"type": "array", "items": {"type": "string"}},

@@ -13,11 +13,11 @@ pub struct TypeItem<'a> {
     pub ident: Ident<'a>,
     /// Its parameters.
     pub generics: Generics<'a>,
-    /// What it consists of.
+    /// Its fields or variants.
     pub body: Body<'a>,
 }
 
-/// What a type consists of.
+/// The fields or variants of a type.
 #[derive(Debug)]
 pub enum Body<'a> {
     /// The fields of a struct.
@@ -57,7 +57,7 @@ pub struct VariantItem<'a> {
     pub attrs: Vec<Attribute<'a>>,
     /// Its name.
     pub ident: Ident<'a>,
-    /// What it holds.
+    /// Its fields.
     pub fields: Fields<'a>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-pub(super) fn structure<'a>(
+pub(super) fn read_struct<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
@@ -104,7 +104,7 @@ pub(super) fn structure<'a>(
     })
 }
 
-pub(super) fn enumeration<'a>(
+pub(super) fn read_enum<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
@@ -119,7 +119,7 @@ pub(super) fn enumeration<'a>(
     })
 }
 
-pub(super) fn union<'a>(cursor: &mut Cursor<'a>) -> Result<TypeItem<'a>, Malformed> {
+pub(super) fn read_union<'a>(cursor: &mut Cursor<'a>) -> Result<TypeItem<'a>, Malformed> {
     let (ident, mut generics) = head(cursor)?;
     generics.read_predicates(cursor);
     super::body(cursor)?;
@@ -171,7 +171,7 @@ fn fields<'a>(
         let ty = TypeRef::read(&mut cursor)?;
         if cursor.eat(b'=') {
             // The value of the field where none is given.
-            expr::pass(&mut cursor);
+            expr::pass_expr(&mut cursor);
         }
         if active {
             fields.push(FieldItem { attrs, ident, ty });
@@ -202,7 +202,7 @@ fn variants<'a>(
             Fields::Unit
         };
         if cursor.eat(b'=') {
-            expr::pass(&mut cursor);
+            expr::pass_expr(&mut cursor);
         }
         if active {
             variants.push(VariantItem { attrs, ident, fields });

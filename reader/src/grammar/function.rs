@@ -11,7 +11,7 @@ pub struct Function<'a> {
     pub ident: Ident<'a>,
     /// The word `fn`.
     pub keyword: Span,
-    /// Whether `async` stands in front of it.
+    /// True if `async` stands in front of it.
     pub is_async: bool,
     /// The parameters in angle brackets, brackets included.
     pub generics: Option<Span>,
@@ -55,7 +55,7 @@ impl Function<'_> {
 }
 
 /// Reads from `fn` to behind the body, or behind the semicolon in its place; `start` is in front of words like `async`.
-pub(super) fn read<'a>(
+pub(super) fn read_function<'a>(
     start: Cursor<'a>,
     is_async: bool,
     cursor: &mut Cursor<'a>,
@@ -76,7 +76,7 @@ pub(super) fn read<'a>(
     if cursor.is_pair(b'-', b'>') {
         let arrow = *cursor;
         cursor.eat_pair(b'-', b'>');
-        types::pass(cursor);
+        types::pass_type(cursor);
         output = Some(cursor.span_since(arrow));
     }
     pass_header(cursor);

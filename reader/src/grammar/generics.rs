@@ -81,10 +81,10 @@ fn parameter<'a>(cursor: &mut Cursor<'a>) -> Result<Generic<'a>, Malformed> {
     if cursor.eat_word("const") {
         let ident = cursor.ident()?;
         cursor.expect(b':')?;
-        types::pass(cursor);
+        types::pass_type(cursor);
         let declaration = cursor.span_since(start);
         if cursor.eat(b'=') && cursor.group(Delimiter::Brace).is_none() {
-            types::pass(cursor);
+            types::pass_type(cursor);
         }
         return Ok(Generic {
             kind: GenericKind::Const,
@@ -111,7 +111,7 @@ fn parameter<'a>(cursor: &mut Cursor<'a>) -> Result<Generic<'a>, Malformed> {
 
 fn pass_bounds(cursor: &mut Cursor<'_>) {
     if cursor.eat(b':') {
-        types::pass(cursor);
+        types::pass_type(cursor);
     }
 }
 

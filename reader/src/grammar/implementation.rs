@@ -1,4 +1,4 @@
-//! `impl` blocks: what they are of.
+//! `impl` blocks: trait, type and content.
 
 use super::{body, pass_header};
 use crate::token::{Cursor, Delimiter, Kind, Malformed};
@@ -9,12 +9,12 @@ use crate::{TypeRef, types};
 pub struct Implementation<'a> {
     /// Behind the word and its parameters.
     head: Cursor<'a>,
-    /// What stands in the braces.
+    /// The content of the braces.
     pub content: Cursor<'a>,
 }
 
 impl<'a> Implementation<'a> {
-    /// What `Self` is.
+    /// Reads the type that `Self` stands for.
     pub fn self_type(&self) -> Result<TypeRef, Malformed> {
         TypeRef::read(&mut self.parts().1)
     }
@@ -57,7 +57,7 @@ fn ends_head(cursor: Cursor<'_>) -> bool {
 }
 
 /// From `impl` to behind the braces.
-pub(super) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Implementation<'a>, Malformed> {
+pub(super) fn read_impl<'a>(cursor: &mut Cursor<'a>) -> Result<Implementation<'a>, Malformed> {
     cursor.skip();
     if cursor.is_punct(b'<') {
         types::pass_angles(cursor);
@@ -87,14 +87,14 @@ mod tests {
             ("impl Serialize for a::S {}", Some("Serialize")),
         ] {
             let tokens = lex(source).expect("tokens");
-            let read = read(&mut tokens.cursor()).expect("an impl");
+            let read = read_impl(&mut tokens.cursor()).expect("an impl");
             assert_eq!(read.trait_name(), expected, "{source}");
         }
     }
 
     fn check(source: &str, expected: &str) {
         let tokens = lex(source).expect("tokens");
-        let read = read(&mut tokens.cursor()).expect("an impl");
+        let read = read_impl(&mut tokens.cursor()).expect("an impl");
         let name = match read.self_type().expect("a type").kind {
             TypeKind::Path(segments, _) => segments.join("::"),
             other => format!("{other:?}"),

@@ -1,8 +1,7 @@
-//! Items as written: what a file, a module or an `impl` holds, one item at a time.
+//! Items as written: the content of a file, a module or an `impl`, one item at a time.
 //!
-//! Read are attributes, names, generics, fields and variants, and where the rest begins and ends. What no API can
-//! depend on (the bodies of functions, values of constants, `where` clauses, `impl` headers) is passed over: that it
-//! is correct Rust is for rustc to say.
+//! Attributes, names, generics, fields and variants are read. Of the rest (bodies of functions, values of constants,
+//! `where` clauses, `impl` headers) only the places are kept: rustc checks that it is correct.
 
 mod data;
 mod function;
@@ -32,9 +31,9 @@ pub struct Items<'a, 'c> {
 pub struct Item<'a> {
     /// The attributes that count, those inside of a module or `impl` included.
     pub attrs: Vec<Attribute<'a>>,
-    /// Where attributes are written: in front of the item, and inside of it.
+    /// The places of its attributes: in front of the item, and inside of it.
     pub written: [Span; 2],
-    /// Whether the item is compiled; one that is not has no other kind than [`ItemKind::Other`].
+    /// True if the item is compiled; one that is not has no other kind than [`ItemKind::Other`].
     pub active: bool,
     /// The conditions on the item and on its parts that a reader may want to hear of.
     pub conditions: Conditions<'a>,
@@ -42,7 +41,7 @@ pub struct Item<'a> {
     pub visibility: Option<Span>,
     /// The whole item.
     pub span: Span,
-    /// What it is.
+    /// Its sort.
     pub kind: ItemKind<'a>,
 }
 
@@ -51,13 +50,13 @@ pub struct Item<'a> {
 pub struct InnerAttributes<'a> {
     /// The attributes that count.
     pub attrs: Vec<Attribute<'a>>,
-    /// Whether what they are about is compiled.
+    /// True if the thing that they are about is compiled.
     pub active: bool,
     /// The conditions among them that a reader may want to hear of.
     pub conditions: Conditions<'a>,
 }
 
-/// What an item is.
+/// The sorts of items.
 #[derive(Debug)]
 pub enum ItemKind<'a> {
     /// A struct, enum or union.
@@ -66,11 +65,11 @@ pub enum ItemKind<'a> {
     Function(Function<'a>),
     /// An `impl`.
     Impl(Implementation<'a>),
-    /// What stands in a trait.
+    /// A trait, with its content.
     Trait(Ident<'a>, Cursor<'a>),
     /// A module, with its content if it is written here.
     Module(Ident<'a>, Option<Cursor<'a>>),
-    /// What stands behind `use`.
+    /// The tree of a `use`.
     Use(Cursor<'a>),
     /// A `type` alias.
     Alias(Alias<'a>),
@@ -78,7 +77,7 @@ pub enum ItemKind<'a> {
     ExternCrate(Ident<'a>, Option<Ident<'a>>),
     /// `name!(…)`.
     Macro(Macro<'a>),
-    /// Anything else.
+    /// Any other item.
     Other,
 }
 
@@ -89,7 +88,7 @@ pub struct Alias<'a> {
     pub ident: Ident<'a>,
     /// Its parameters.
     pub generics: Generics<'a>,
-    /// What it stands for; nothing in a trait.
+    /// The type that it stands for; `None` in a trait.
     pub target: Option<TypeRef>,
 }
 
@@ -98,7 +97,7 @@ pub struct Alias<'a> {
 pub struct Macro<'a> {
     /// The names of the path.
     pub path: Vec<&'a str>,
-    /// What stands in the delimiters.
+    /// The content of the delimiters.
     pub body: Cursor<'a>,
     /// The whole, without a semicolon behind it.
     pub span: Span,
@@ -193,10 +192,10 @@ fn kind<'a>(
         return Err(start.expected("an item"));
     }
     match start.text() {
-        "struct" => return data::structure(cursor, cfg, conditions).map(ItemKind::Type),
-        "enum" => return data::enumeration(cursor, cfg, conditions).map(ItemKind::Type),
+        "struct" => return data::read_struct(cursor, cfg, conditions).map(ItemKind::Type),
+        "enum" => return data::read_enum(cursor, cfg, conditions).map(ItemKind::Type),
         "union" if matches!(start.second_kind(), Kind::Ident | Kind::RawIdent) => {
-            return data::union(cursor).map(ItemKind::Type);
+            return data::read_union(cursor).map(ItemKind::Type);
         }
         "use" => {
             cursor.skip();
@@ -228,7 +227,7 @@ fn kind<'a>(
     macro_call(cursor).map(ItemKind::Macro)
 }
 
-/// What words like `unsafe` can stand in front of.
+/// Reads an item that words like `unsafe` can stand in front of; `None` if there is none.
 fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Malformed> {
     let start = *cursor;
     let mut is_async = false;
@@ -236,11 +235,11 @@ fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Malfor
     while cursor.kind() == Kind::Ident {
         match cursor.text() {
             "fn" => {
-                return function::read(start, is_async, cursor)
+                return function::read_function(start, is_async, cursor)
                     .map(ItemKind::Function)
                     .map(Some);
             }
-            "impl" => return implementation::read(cursor).map(ItemKind::Impl).map(Some),
+            "impl" => return implementation::read_impl(cursor).map(ItemKind::Impl).map(Some),
             "trait" => return trait_item(cursor).map(Some),
             "mod" => return module(cursor).map(Some),
             "static" => {
@@ -296,7 +295,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Malformed> {
     let mut generics = Generics::read(cursor)?;
     // Bounds in a trait.
     if cursor.is_punct(b':') {
-        types::pass(cursor);
+        types::pass_type(cursor);
     }
     generics.read_predicates(cursor);
     let target = if cursor.eat(b'=') {
@@ -409,7 +408,7 @@ fn pass_statement(cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// What stands in the braces that must be next.
+/// Returns the content of the braces, which must be next.
 fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, Malformed> {
     cursor
         .group(Delimiter::Brace)

@@ -18,7 +18,7 @@ pub struct Cursor<'a> {
 pub struct Ident<'a> {
     /// The name, without `r#`.
     pub text: &'a str,
-    /// Where it is, `r#` included.
+    /// Its place, `r#` included.
     pub span: Span,
 }
 
@@ -37,17 +37,17 @@ impl<'a> Cursor<'a> {
         self.tokens.list[(self.at as usize + 1).min(last)]
     }
 
-    /// What the next token is.
+    /// The sort of the next token.
     pub fn kind(self) -> Kind {
         self.token().kind
     }
 
-    /// Where the next token is.
+    /// The place of the next token.
     pub fn span(self) -> Span {
         self.token().span()
     }
 
-    /// Where the last token passed is; the next one's place at the very beginning.
+    /// The place of the last token passed; that of the next one at the very beginning.
     pub fn previous_span(self) -> Span {
         self.tokens.list[self.at.saturating_sub(1) as usize].span()
     }
@@ -57,12 +57,12 @@ impl<'a> Cursor<'a> {
         &self.tokens.text[self.span().range()]
     }
 
-    /// What is written in a place.
+    /// The source text of a place.
     pub fn text_of(self, span: Span) -> &'a str {
         &self.tokens.text[span.range()]
     }
 
-    /// Whether nothing is left before the closing delimiter.
+    /// Returns true if nothing is left before the closing delimiter.
     pub fn is_end(self) -> bool {
         matches!(self.kind(), Kind::Close(_) | Kind::End)
     }
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the next token is this character.
+    /// Returns true if the next token is this character.
     pub fn is_punct(self, punct: u8) -> bool {
         self.kind() == Kind::Punct(punct)
     }
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Whether the next two tokens are these characters with nothing between: `::`, `->`.
+    /// Returns true if the next two tokens are these characters with nothing between: `::`, `->`.
     pub fn is_pair(self, first: u8, second: u8) -> bool {
         self.is_punct(first) && {
             let next = self.second();
@@ -111,6 +111,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes a character that must be next.
+    ///
+    /// # Errors
+    ///
+    /// If another token is next.
     pub fn expect(&mut self, punct: u8) -> Result<(), Malformed> {
         if self.eat(punct) {
             Ok(())
@@ -119,18 +123,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the next token is this word, and not `r#` and the word.
+    /// Returns true if the next token is this word, and not `r#` and the word.
     pub fn is_word(self, word: &str) -> bool {
         self.kind() == Kind::Ident && self.text() == word
     }
 
-    /// Whether the token after the next is this word.
+    /// Returns true if the token after the next is this word.
     pub(crate) fn is_second_word(self, word: &str) -> bool {
         let second = self.second();
         second.kind == Kind::Ident && &self.tokens.text[second.span().range()] == word
     }
 
-    /// What the token after the next is.
+    /// The sort of the token after the next.
     pub(crate) fn second_kind(self) -> Kind {
         self.second().kind
     }
@@ -168,6 +172,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a name, which is no keyword.
+    ///
+    /// # Errors
+    ///
+    /// If no name is next.
     pub fn ident(&mut self) -> Result<Ident<'a>, Malformed> {
         let here = *self;
         match self.any_ident() {
@@ -181,7 +189,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the next token can be a name.
+    /// Returns true if the next token can be a name.
     pub fn is_ident(self) -> bool {
         match self.kind() {
             Kind::RawIdent => true,
@@ -190,7 +198,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the next token opens this delimiter.
+    /// Returns true if the next token opens this delimiter.
     pub fn is_group(self, delimiter: Delimiter) -> bool {
         self.kind() == Kind::Open(delimiter)
     }
@@ -228,7 +236,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Says what should be here.
+    /// Returns the error that something else should be here.
     pub fn expected(self, what: &str) -> Malformed {
         let message = if self.is_end() {
             format!("unexpected end of input, expected {what}")
@@ -238,12 +246,12 @@ impl<'a> Cursor<'a> {
         Malformed::new(self.span(), message)
     }
 
-    /// From the next token of `start` to the last one passed here.
+    /// Returns the place from the next token of `start` to the last one passed here.
     pub fn span_since(self, start: Cursor<'_>) -> Span {
         start.span().to(self.previous_span())
     }
 
-    /// Whether this stands where another does.
+    /// Returns true if this cursor stands where another does.
     pub(crate) fn is_at(self, other: Cursor<'_>) -> bool {
         self.at == other.at
     }

@@ -1,6 +1,6 @@
-//! The words that can be no name.
+//! Keywords.
 
-/// Whether a word is a keyword in every edition. What only some editions reserve (`async`, `dyn`, `try`, `gen`) can
+/// Returns true if a word is a keyword in every edition. What only some editions reserve (`async`, `dyn`, `try`, `gen`) can
 /// be a name elsewhere, and a name that the edition does not allow is for rustc to refuse.
 pub(super) fn is_reserved(word: &str) -> bool {
     match word.len() {

@@ -80,7 +80,7 @@ pub(crate) fn float_value(literal: &str, sign: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// What `\` and a letter stand for, and what is behind.
+/// Returns the character that `\` and a letter stand for, and the rest of the text.
 fn unescape(escape: u8, rest: &str) -> Option<(char, &str)> {
     let letter = match escape {
         b'n' => '\n',

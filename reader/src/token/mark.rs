@@ -20,12 +20,12 @@ pub struct Mark {
     pub word: &'static str,
     /// Its first byte.
     pub at: u32,
-    /// Whether it stands in the body of a function.
+    /// True if it stands in the body of a function.
     pub in_body: bool,
 }
 
 impl Mark {
-    /// Where the word is.
+    /// The place of the word.
     pub fn span(&self) -> Span {
         let length = u32::try_from(self.word.len()).unwrap_or_default();
         Span {

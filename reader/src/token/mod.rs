@@ -33,7 +33,7 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Where reading begins.
+    /// Returns a cursor at the first token.
     pub fn cursor(&'a self) -> Cursor<'a> {
         Cursor::new(self, 0)
     }
@@ -81,7 +81,7 @@ impl Token {
     }
 }
 
-/// What a token is.
+/// The sorts of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An identifier or keyword.
@@ -132,19 +132,19 @@ pub enum Delimiter {
     Brace,
 }
 
-/// Why a text cannot be read, and where.
+/// The error about a text that is not formed as Rust.
 #[derive(Clone, Debug)]
 pub struct Malformed {
-    /// Where.
+    /// The place of the mistake.
     pub span: Span,
-    /// What is wrong, a phrase.
+    /// The mistake, a phrase in lower case.
     pub message: Cow<'static, str>,
-    /// Whether the text may be Rust, but is nested deeper than anything is read.
+    /// True if the text may be Rust, but is nested deeper than [`MAX_DEPTH`].
     pub too_deep: bool,
 }
 
 impl Malformed {
-    /// What is wrong in some place.
+    /// Creates the error about a place.
     pub fn new(span: Span, message: impl Into<Cow<'static, str>>) -> Self {
         Malformed {
             span,

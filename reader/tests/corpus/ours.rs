@@ -157,7 +157,7 @@ impl Outline<'_> {
         }
     }
 
-    /// What is written in a place.
+    /// The source text of a place.
     fn source(&self, span: Span) -> String {
         let text = &self.text[span.range()];
         if text.contains("//") || text.contains("/*") {
@@ -166,7 +166,7 @@ impl Outline<'_> {
         squeezed(text)
     }
 
-    /// What is left up to the semicolon.
+    /// The rest up to the semicolon.
     fn rest(&self, start: Cursor<'_>) -> String {
         let mut cursor = start;
         let mut text = String::new();

@@ -69,7 +69,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-pub(super) fn print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
+pub(super) fn read_print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
     let json: JsonColumn = match &arg.value {
         ArgValue::Literal(_) => from_json(arg, session)?,
         _ => {

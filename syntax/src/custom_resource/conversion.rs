@@ -1,4 +1,4 @@
-//! `conversion(…)`: who converts objects between the versions of a kind.
+//! `conversion(…)`: the webhook that converts objects between the versions of a kind.
 
 use rbuilder_reader::Span;
 
@@ -71,7 +71,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
 const STRATEGIES: &[&str] = &["Webhook", "None"];
 
 /// `conversion`, or `conversion(…)`. What is not written is as kubebuilder scaffolds it.
-pub(super) fn conversion(arg: &Arg, session: &mut Session) -> Option<Conversion> {
+pub(super) fn read_conversion(arg: &Arg, session: &mut Session) -> Option<Conversion> {
     let args = match &arg.value {
         ArgValue::Flag => &[],
         _ => arg.list(session)?,
@@ -161,7 +161,7 @@ fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
     Some(text)
 }
 
-/// What does not go together.
+/// Checks that the arguments go together.
 fn check_together(args: &[Arg], made: &Conversion, session: &mut Session) {
     let at = |name: &str| args.iter().find(|arg| arg.name == name).map(|arg| arg.span);
     if !made.webhook {

@@ -102,7 +102,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "scale",
         "Scale subresource, with its JSON paths.",
         |arg, parts, session| {
-            parts.made.scale = scale::scale(arg, session);
+            parts.made.scale = scale::read_scale(arg, session);
         },
     ),
     ArgRow::repeatable(
@@ -112,7 +112,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
             parts
                 .made
                 .print_columns
-                .extend(column::print_column(arg, session));
+                .extend(column::read_print_column(arg, session));
         },
     ),
     ArgRow::repeatable(
@@ -177,7 +177,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ),
 ];
 
-/// What `#[crd(…)]` may say on a kind and kube cannot: about the definition only, not about its objects.
+/// The keys of `#[crd(…)]` that kube does not have: about the definition only, not about its objects.
 pub const CRD_KEYS: &[ContainerKey] = &[
     ArgRow::repeatable(
         "annotation",
@@ -194,7 +194,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
         "Conversion webhook: `strategy`, `service_name`, `service_namespace`, `service_port`, \
          `path`, `url`, `ca_bundle`, `review_versions`; without arguments, as scaffolded by kubebuilder.",
         |arg, parts, session| {
-            parts.made.conversion = conversion::conversion(arg, session);
+            parts.made.conversion = conversion::read_conversion(arg, session);
         },
     ),
 ];
@@ -204,7 +204,7 @@ fn kube_bool(arg: &Arg, session: &mut Session) -> Option<bool> {
     match arg.literal().and_then(|literal| literal.value.as_str()) {
         Some("true") => Some(true),
         Some("false") => Some(false),
-        _ => arg.truth(session),
+        _ => arg.boolean(session),
     }
 }
 
@@ -260,7 +260,7 @@ fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
         );
         return None;
     }
-    marker::cel_rule(arg, session)
+    marker::read_cel_rule(arg, session)
 }
 
 /// Reads the JSON that kube takes in place of arguments.

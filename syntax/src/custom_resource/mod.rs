@@ -29,7 +29,7 @@ pub struct Parts {
     made: CustomResource,
 }
 
-/// Whether a type is a kind: it derives `CustomResource`, or has the keys that only a kind has. The compiler
+/// Returns true if a type is a kind: it derives `CustomResource`, or has the keys that only a kind has. The compiler
 /// takes `#[derive(…)]` away before a derive sees the item, so there the keys must tell.
 pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
     has_derive(attrs, "CustomResource")
@@ -41,7 +41,7 @@ pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
 }
 
 /// Reads the kind of an item that derives `CustomResource`.
-pub(crate) fn parse(
+pub(crate) fn parse_custom_resource(
     attrs: &[Attribute<'_>],
     ident: Ident<'_>,
     session: &mut Session,
@@ -104,7 +104,7 @@ fn unknown_key(arg: &Arg, session: &mut Session) {
     let help = if arg.name == "struct" {
         // The key's name before kube 1.0.
         "write `root = \"…\"`".to_owned()
-    } else if marker::exists(arg.name) {
+    } else if marker::is_marker(arg.name) {
         format!("kube takes no markers on a kind: write `#[crd({}…)]`", arg.name)
     } else {
         suggest::help(arg.name, KUBE_KEYS.iter().map(|key| key.name))

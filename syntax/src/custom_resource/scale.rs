@@ -48,7 +48,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-pub(super) fn scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
+pub(super) fn read_scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
     let json: JsonScale = match &arg.value {
         ArgValue::Literal(_) => from_json(arg, session)?,
         _ => {

@@ -29,7 +29,7 @@ impl Reader<'_, '_> {
     }
 
     fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, Span)> {
-        let attrs = serde_attrs::field(&field.attrs, self.session);
+        let attrs = serde_attrs::read_field_attrs(&field.attrs, self.session);
         let place = field.ident?;
         let ident = place.text.to_owned();
         // A default of the whole is no help to a flattened field either: serde reads it from what is there.
@@ -41,7 +41,7 @@ impl Reader<'_, '_> {
             return None;
         }
         self.check_foreign_field(&attrs, &ident, rules);
-        let name = serde_attrs::name(
+        let name = serde_attrs::wire_name(
             &ident,
             &attrs.rename,
             &rules.rename_all,

@@ -15,7 +15,7 @@ use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
 use crate::session::SlotType;
 use crate::{Diagnostic, OneWay, Session, Type, custom_resource, docs, serde_attrs, suggest};
 
-/// What the type certainly is on the wire.
+/// Returns the form on the wire, as far as it is certain.
 fn kind(body: &Body<'_>) -> Kind {
     match body {
         Body::Struct(Fields::Named(_)) => Kind::Object,
@@ -41,12 +41,12 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         sites: Vec::new(),
         variant_sites: Vec::new(),
     };
-    let serde = serde_attrs::container(attrs, reader.session);
+    let serde = serde_attrs::read_container_attrs(attrs, reader.session);
     reader.check_foreign(&serde.foreign);
     if let Some(at) = serde.shown_default {
         report_shown_default(at, reader.session);
     }
-    let custom_resource = custom_resource::parse(attrs, ident, reader.session);
+    let custom_resource = custom_resource::parse_custom_resource(attrs, ident, reader.session);
     let is_root = custom_resource::is_kind(attrs);
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
     let mut markers = read.markers;
@@ -107,10 +107,15 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
     let fields = match body {
         Body::Struct(Fields::Named(fields)) => {
             let name = |field: &FieldItem<'_>| {
-                let attrs = serde_attrs::field(&field.attrs, &mut ignored);
+                let attrs = serde_attrs::read_field_attrs(&field.attrs, &mut ignored);
                 let ident = field.ident.filter(|_| !attrs.skip)?.text;
-                let name =
-                    serde_attrs::name(ident, &attrs.rename, &serde.rename_all, Case::field, &mut ignored);
+                let name = serde_attrs::wire_name(
+                    ident,
+                    &attrs.rename,
+                    &serde.rename_all,
+                    Case::field,
+                    &mut ignored,
+                );
                 Some(name)
             };
             let mut names: Vec<String> = fields.iter().filter_map(name).collect();
@@ -136,7 +141,7 @@ struct Reader<'s, 'a> {
     variant_sites: Vec<Vec<Span>>,
 }
 
-/// What decides the names and presence of a list of fields.
+/// The attributes around a list of fields that decide their names and presence.
 struct FieldRules {
     rename_all: Directions<Case>,
     all_default: bool,
@@ -212,7 +217,7 @@ impl Reader<'_, '_> {
 
     fn transparent(&mut self, fields: Fields<'_>, span: Span, markers: &mut Markers) -> Option<Shape> {
         let mut kept = fields.into_list().into_iter().map(|field| {
-            let attrs = serde_attrs::field(&field.attrs, self.session);
+            let attrs = serde_attrs::read_field_attrs(&field.attrs, self.session);
             (field, attrs)
         });
         let Some((field, attrs)) = kept.find(|(field, attrs)| !attrs.skip && !is_phantom(&field.ty)) else {
@@ -226,7 +231,7 @@ impl Reader<'_, '_> {
         Some(Shape::Transparent(slot))
     }
 
-    /// Whether serde's derive reads the item. The compiler hides the derives of an item from each other, so that this is
+    /// Returns true if serde's derive reads the item. The compiler hides the derives of an item from each other, so that this is
     /// seen in source text only.
     fn reads_by_derive(&self) -> bool {
         has_derive(self.attrs, "Deserialize")
@@ -252,7 +257,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What schemars would write for a default is what a function returns.
+/// Reports a default that schemars would ask a function for.
 fn report_shown_default(at: Span, session: &mut Session) {
     let message = "the default that schemars writes into the schema cannot be known without running it";
     let help = "write the value: `#[kube(default = …)]`; or write `default` in `#[serde(…)]`, so that serde fills it in";
@@ -280,9 +285,9 @@ fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) 
     }
 }
 
-/// What is said for readers: schemars' `description`, else the doc comment.
+/// Returns the description: schemars' own, else the doc comment.
 fn described(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
-    marker::description(attrs).or_else(|| docs::description(attrs, session))
+    marker::schemars_description(attrs).or_else(|| docs::read_description(attrs, session))
 }
 
 fn generics(parameters: Generics<'_>, session: &mut Session) -> Vec<(String, Option<TypeRef>)> {

@@ -6,7 +6,7 @@ use rbuilder_schema::{Markers, SchemaType};
 use crate::Session;
 use crate::marker::{self, Kind};
 
-/// Whether markers say a type at all: what the type of a field is need not be known otherwise.
+/// Returns true if markers say a type at all: otherwise the kind of the field need not be found out.
 pub(super) fn may_retype(markers: &Markers) -> bool {
     markers.int_or_string
         || markers.validation.schema_type.is_some()

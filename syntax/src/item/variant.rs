@@ -19,7 +19,7 @@ impl Reader<'_, '_> {
     ) -> Option<Shape> {
         let mut read = Vec::with_capacity(variants.len());
         for variant in variants {
-            let attrs = serde_attrs::variant(&variant.attrs, self.session);
+            let attrs = serde_attrs::read_variant_attrs(&variant.attrs, self.session);
             if attrs.skip {
                 continue;
             }
@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
         serde: &ContainerAttrs,
     ) -> Option<Variant> {
         let ident = variant.ident.text.to_owned();
-        let name = serde_attrs::name(
+        let name = serde_attrs::wire_name(
             &ident,
             &attrs.rename,
             &serde.rename_all,
@@ -84,7 +84,7 @@ impl Reader<'_, '_> {
             }
             Fields::Unnamed(fields) if fields.len() == 1 => {
                 let field = fields.into_iter().next()?;
-                let attrs = serde_attrs::field(&field.attrs, self.session);
+                let attrs = serde_attrs::read_field_attrs(&field.attrs, self.session);
                 if attrs.skip {
                     Content::Unit
                 } else {

@@ -6,7 +6,7 @@ use rbuilder_schema::{Cel, Reason};
 use serde_json::Value;
 
 use super::{ANYWHERE, Marker};
-use crate::args::{Arg, ArgValue, ReadArg as _, origin};
+use crate::args::{Arg, ArgValue, ReadArg as _, origin_at};
 use crate::table::{ArgRow, Draft};
 use crate::{Session, suggest};
 
@@ -62,7 +62,7 @@ const ARGS: &[ArgRow<Parts>] = &[
         "optional_old_self",
         "Whether the rule holds on creation too.",
         |arg, parts, session| {
-            parts.rest.optional_old_self = arg.truth(session);
+            parts.rest.optional_old_self = arg.boolean(session);
         },
     ),
 ];
@@ -84,7 +84,7 @@ fn named(outer: &Arg, session: &mut Session) -> Option<Cel> {
     };
     let at = |name: &str| seen.at(name).unwrap_or(outer.span);
     check(&cel, &at, session);
-    cel.origin = origin(at("rule"));
+    cel.origin = origin_at(at("rule"));
     Some(cel)
 }
 
@@ -100,7 +100,7 @@ fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
     known
 }
 
-/// What the API server refuses without looking into the expression.
+/// Checks the parts that the API server refuses without looking into the expression.
 fn check(cel: &Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if cel.rule.trim().is_empty() {
         session.error_help(
@@ -139,7 +139,7 @@ fn check(cel: &Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
 }
 
 /// `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
-pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
+pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     let mut cel = match &arg.value {
         ArgValue::Expr(expr) => match chain(expr, arg.value_span(), session).or_else(|| pair(expr)) {
             Some(cel) => cel,
@@ -158,7 +158,7 @@ pub(crate) fn rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
         },
     };
     check(&cel, &|_| arg.value_span(), session);
-    cel.origin = origin(arg.value_span());
+    cel.origin = origin_at(arg.value_span());
     Some(cel)
 }
 
@@ -192,7 +192,7 @@ fn chain(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
                 "reason" => cel.reason = reason(last_segment(argument)?, at, session),
                 "field_path" => cel.field_path = Some(text(argument)?),
                 "optional_old_self" => match argument.kind {
-                    ExprKind::Literal(Value::Bool(truth)) => cel.optional_old_self = Some(truth),
+                    ExprKind::Literal(Value::Bool(value)) => cel.optional_old_self = Some(value),
                     _ => return None,
                 },
                 _ => return None,

@@ -12,7 +12,7 @@ use super::{Kind, Reading};
 use crate::{Diagnostic, Session, suggest};
 
 /// Checks everything that one place says.
-pub(super) fn reading(reading: &Reading, session: &mut Session) {
+pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     bounds(reading, session);
     subjects(reading, session);
     preserved_subject(reading, session);
@@ -26,7 +26,7 @@ pub(super) fn reading(reading: &Reading, session: &mut Session) {
 }
 
 /// Checks the markers of one place against each other, where the spelling of the type says all of what it is.
-pub(super) fn consistency(reading: &Reading, session: &mut Session) {
+pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     let Markers {
         validation,
         default,

@@ -16,11 +16,11 @@ pub(super) const MARKERS: &[Marker] = &[Marker {
     repeatable: true,
     read: |arg, reading, session| match &arg.value {
         ArgValue::List(args) => read(args, reading, session),
-        _ => reading.markers.cel.extend(cel::rule(arg, session)),
+        _ => reading.markers.cel.extend(cel::read_cel_rule(arg, session)),
     },
 }];
 
-/// What a constraint can constrain.
+/// The values that a constraint is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Whole numbers and others.
@@ -39,9 +39,9 @@ pub enum Subject {
 pub struct Constraint {
     /// Its name.
     pub name: &'static str,
-    /// What it says, one line.
+    /// Its meaning, one line.
     pub doc: &'static str,
-    /// What it can constrain.
+    /// The values that it is about.
     pub subject: Subject,
     read: fn(&Arg, &mut Validation, &mut Session),
 }
@@ -83,7 +83,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
         Subject::Number,
         "Excludes `minimum` itself.",
         |arg, to, session| {
-            to.exclusive_minimum = arg.truth(session).unwrap_or_default();
+            to.exclusive_minimum = arg.boolean(session).unwrap_or_default();
         },
     ),
     row(
@@ -91,7 +91,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
         Subject::Number,
         "Excludes `maximum` itself.",
         |arg, to, session| {
-            to.exclusive_maximum = arg.truth(session).unwrap_or_default();
+            to.exclusive_maximum = arg.boolean(session).unwrap_or_default();
         },
     ),
     row(

@@ -1,11 +1,11 @@
-//! What a type certainly is on the wire, by its spelling alone.
+//! The form of a type on the wire, as far as its spelling tells.
 //!
 //! This is for early complaints at the token. A type that somebody else named `String` is not seen through;
 //! whatever is not certain is left to the checks on the finished schema.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
-/// What a type is on the wire.
+/// The form of a type on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -29,7 +29,7 @@ impl Kind {
         }
     }
 
-    /// How a message calls it.
+    /// Returns the noun that messages use for it.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Kind::Text => "text",
@@ -58,7 +58,7 @@ fn of_path(segments: &[String], args: &[TypeRef]) -> Kind {
     }
 }
 
-/// Whether a type is written as an `Option`.
+/// Returns true if a type is written as an `Option`.
 pub(crate) fn is_option(ty: &TypeRef) -> bool {
     match &ty.kind {
         TypeKind::Path(segments, _) => segments.last().is_some_and(|last| last == "Option"),

@@ -26,17 +26,17 @@ use crate::custom_resource::CRD_KEYS;
 use crate::table::{Row, Seen, Target, read_args};
 use crate::{Session, suggest};
 
-pub(crate) use cel::rule as cel_rule;
+pub(crate) use cel::read_cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option};
-pub(crate) use schemars::{description, is_required_elsewhere};
+pub(crate) use schemars::{is_required_elsewhere, schemars_description};
 
 /// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.
 pub fn pattern_problem(text: &str) -> Option<String> {
     Pattern::parse(text).err()
 }
 
-/// Where a marker stands.
+/// The places of markers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// On a struct or enum.
@@ -67,13 +67,13 @@ impl Place {
 pub struct Marker {
     /// Its name.
     pub name: &'static str,
-    /// How it is written.
+    /// Its form in source.
     pub form: &'static str,
-    /// What it says, one line.
+    /// Its meaning, one line.
     pub doc: &'static str,
-    /// Where it may stand.
+    /// The places that it may stand at.
     pub places: &'static [Place],
-    /// Whether it may be written more than once in one place.
+    /// True if it may be written more than once in one place.
     pub repeatable: bool,
     read: fn(&Arg, &mut Reading, &mut Session),
 }
@@ -107,8 +107,8 @@ pub fn markers() -> impl Iterator<Item = &'static Marker> + Clone {
     FAMILIES.iter().flat_map(|family| family.iter())
 }
 
-/// Whether there is a marker of this name.
-pub(crate) fn exists(name: &str) -> bool {
+/// Returns true if there is a marker of this name.
+pub(crate) fn is_marker(name: &str) -> bool {
     find(name).is_some()
 }
 
@@ -116,7 +116,7 @@ fn find(name: &str) -> Option<&'static Marker> {
     markers().find(|marker| marker.name == name)
 }
 
-/// What the markers of one place have said so far.
+/// The markers of one place while they are read.
 struct Reading {
     place: Place,
     kind: Kind,
@@ -127,7 +127,7 @@ struct Reading {
     one_of_fields: Vec<(String, Span)>,
     /// The type that `schema_type` names, and how it is written.
     schema_type: Option<(TypeRef, String)>,
-    /// Whether something could not be read: what seems to be missing may be that.
+    /// True if something could not be read: a marker that seems to be missing may be that.
     is_incomplete: bool,
 }
 
@@ -148,7 +148,7 @@ impl Reading {
         self.seen.has(name)
     }
 
-    /// Where the value of a marker or constraint is.
+    /// Returns the place of the value of a marker or constraint.
     fn at(&self, name: &str) -> Span {
         self.seen.at(name).unwrap_or_default()
     }
@@ -165,7 +165,7 @@ impl Reading {
     fn check(&self, session: &mut Session) {
         session.is_incomplete |= self.is_incomplete;
         if !self.seen.is_empty() {
-            check::reading(self, session);
+            check::check_reading(self, session);
         }
     }
 
@@ -173,7 +173,7 @@ impl Reading {
     fn check_whole(&self, had: usize, session: &mut Session) {
         self.check(session);
         if !self.seen.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
-            check::consistency(self, session);
+            check::check_consistency(self, session);
         }
     }
 }
@@ -239,7 +239,7 @@ fn misplaced(arg: &Arg<'_>, marker: &Marker, place: Place, session: &mut Session
     );
 }
 
-/// What the markers of one container say.
+/// The markers of one container.
 #[derive(Default)]
 pub(crate) struct ContainerMarkers {
     pub(crate) markers: Markers,
@@ -249,7 +249,7 @@ pub(crate) struct ContainerMarkers {
     pub(crate) schema_type: Option<(TypeRef, String)>,
 }
 
-/// What the markers of one field say.
+/// The markers of one field.
 #[derive(Default)]
 pub(crate) struct FieldMarkers {
     pub(crate) markers: Markers,
@@ -321,11 +321,11 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     reading.check_whole(had, session);
 }
 
-/// What other tools' attributes say about the schema, after our own: where those say it, nothing is opaque.
+/// Reads other tools' attributes about the schema, after our own: where those say it, nothing is opaque.
 fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     for names in [&["schemars", "x_kube"][..], &["validate"], &["garde"]] {
         for attr in attrs.iter().filter(|attr| names.iter().any(|name| attr.is(name))) {
-            schemars::read(attr, reading, session);
+            schemars::read_attribute(attr, reading, session);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `#[schemars(…)]`, `#[validate(…)]` and `#[garde(…)]`, put into our own markers.
 //!
-//! schemars reads constraints from all three, and so does rbuilder: what a kube-rs user has written counts in both
-//! doors. The keys that serde knows too are read with serde's (`serde_attrs`). What schemars would have to run
+//! schemars reads constraints from all three, and so does rbuilder: what a kube-rs user has written counts for
+//! the derive and for the generator. The keys that serde knows too are read with serde's (`serde_attrs`). What schemars would have to run
 //! code for is an error, unless a marker of ours says what comes out.
 
 use rbuilder_reader::{Attribute, Expr, ExprKind, Operator, Span};
@@ -11,7 +11,7 @@ use super::{Kind, Place, Reading, x_kube};
 use crate::args::{self, Arg, ArgValue, Literal, ReadArg as _};
 use crate::{Session, suggest};
 
-/// Whose attribute it is: each has keys that the others do not.
+/// The owner of an attribute: each has keys that the others do not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Schemars,
@@ -77,14 +77,14 @@ const READ: &[&str] = &[
 ];
 
 /// Reads an attribute of another tool, if it is one that says something about the schema.
-pub(super) fn read(attr: &Attribute<'_>, reading: &mut Reading, session: &mut Session) {
+pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, session: &mut Session) {
     let owner = if attr.is("schemars") {
         Owner::Schemars
     } else if attr.is("validate") || attr.is("garde") {
         Owner::Validator
     } else if attr.is("x_kube") {
         let args = args::of_attribute(attr, session);
-        return x_kube::read(args, reading, session);
+        return x_kube::read_x_kube(args, reading, session);
     } else {
         return;
     };
@@ -115,7 +115,7 @@ fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
 }
 
 /// `description = "…"`, which takes the place of the doc comment.
-pub(crate) fn description(attrs: &[Attribute<'_>]) -> Option<String> {
+pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
     let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
     let mut args = schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default()));
     match args.find(|arg| arg.name == "description")?.literal() {
@@ -127,7 +127,7 @@ pub(crate) fn description(attrs: &[Attribute<'_>]) -> Option<String> {
     }
 }
 
-/// Whether `required` stands in their attributes only: there it is about an `Option`, and without effect on a field that
+/// Returns true if `required` stands in their attributes only: there it is about an `Option`, and without effect on a field that
 /// has a default.
 pub(crate) fn is_required_elsewhere(attrs: &[Attribute<'_>]) -> bool {
     let says = |names: &[&str]| {
@@ -201,7 +201,7 @@ fn translate<'a>(
     }
 }
 
-/// What would have to be run. A marker of ours beside it says what comes out.
+/// Reports a key that would have to be run, unless a marker of ours says what comes out.
 fn opaque(arg: &Arg<'_>, what: &str, reading: &Reading, session: &mut Session) {
     if ["schema", "schema_type", "schemaless"]
         .iter()

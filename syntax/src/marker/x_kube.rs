@@ -10,7 +10,7 @@ use crate::{Session, suggest};
 const KEYS: &[&str] = &["validation", "merge_strategy"];
 
 /// Reads the arguments of one attribute.
-pub(super) fn read(args: Vec<Arg<'_>>, reading: &mut Reading, session: &mut Session) {
+pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &mut Session) {
     for arg in args {
         match arg.name {
             "validation" => reading.read(&[arg], session),

@@ -1,4 +1,4 @@
-//! What the API server asks of a rule, and what would allow nothing.
+//! Checks of a rule: the API server's own, and those that find a rule which allows nothing.
 
 use rbuilder_reader::Span;
 
@@ -36,11 +36,11 @@ const VERBS: &[&str] = &[
 /// The verbs of requests to URLs that are no resources: the methods of HTTP.
 const URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options"];
 
-/// Where an argument's value is; the marker for one that is not written.
+/// The place of an argument's value; of the marker for one that is not written.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
 /// Rules between the arguments of one marker, and the form of each.
-pub(super) fn check(parts: &Parts, args: &[Arg<'_>], session: &mut Session) {
+pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session) {
     let rule = &parts.rule;
     let at = |name: &str| {
         args.iter()

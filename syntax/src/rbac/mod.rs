@@ -9,7 +9,7 @@ use rbuilder_reader::{Attribute, Span};
 
 use crate::args::{self, Arg, ReadArg as _};
 use crate::table::{ArgRow, Draft};
-use crate::words::words;
+use crate::words::read_words;
 use crate::{RbacRule, Session};
 
 /// The name of the attribute; its last segment where it is written with a path.
@@ -32,7 +32,7 @@ pub const RBAC_ARGS: &[RbacArg] = &[
         "groups",
         "API groups of the resources; `\"\"` is the core group.",
         |arg, parts, session| {
-            parts.rule.groups = words(arg, session).unwrap_or_default();
+            parts.rule.groups = read_words(arg, session).unwrap_or_default();
             parts.rule.groups_span = arg.value_span();
         },
     ),
@@ -40,29 +40,29 @@ pub const RBAC_ARGS: &[RbacArg] = &[
         "resources",
         "Resources in plural form, `pods/status` for a subresource.",
         |arg, parts, session| {
-            parts.rule.resources = words(arg, session).unwrap_or_default();
+            parts.rule.resources = read_words(arg, session).unwrap_or_default();
             parts.rule.resources_span = arg.value_span();
         },
     ),
     ArgRow::once(
         "resource_names",
         "Names of individual objects [default: all objects].",
-        |arg, parts, session| parts.rule.resource_names = words(arg, session).unwrap_or_default(),
+        |arg, parts, session| parts.rule.resource_names = read_words(arg, session).unwrap_or_default(),
     ),
     ArgRow::once(
         "verbs",
         "Verbs: `get;list;watch;create;update;patch;delete;…`, or `*`.",
-        |arg, parts, session| parts.rule.verbs = words(arg, session).unwrap_or_default(),
+        |arg, parts, session| parts.rule.verbs = read_words(arg, session).unwrap_or_default(),
     ),
     ArgRow::once(
         "custom_verbs",
         "Additional verbs of your own APIs, which are not validated.",
-        |arg, parts, session| parts.custom_verbs = words(arg, session).unwrap_or_default(),
+        |arg, parts, session| parts.custom_verbs = read_words(arg, session).unwrap_or_default(),
     ),
     ArgRow::once(
         "urls",
         "Non-resource URLs, such as `/metrics`; only in a ClusterRole.",
-        |arg, parts, session| parts.rule.urls = words(arg, session).unwrap_or_default(),
+        |arg, parts, session| parts.rule.urls = read_words(arg, session).unwrap_or_default(),
     ),
     ArgRow::once(
         "namespace",
@@ -90,7 +90,7 @@ pub fn parse_rbac_attribute(attr: &Attribute<'_>, session: &mut Session) -> Opti
 /// Reads what stands between the parentheses of `#[rbac(…)]`. Nothing comes back when the rule is wrong; the
 /// session then holds the reasons. Complaints about the whole are placed where the macro was called.
 pub fn parse_rbac(arguments: Cursor<'_>, session: &mut Session) -> Option<RbacRule> {
-    let args = args::parse(arguments, session);
+    let args = args::parse_args(arguments, session);
     rule(&args, Span::OUTSIDE, session)
 }
 
@@ -101,7 +101,7 @@ fn rule(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<RbacRule>
     draft.read(RBAC, args, RBAC_ARGS, &[], session);
     let parts = draft.value;
     if session.diagnostics.error_count() == errors {
-        check::check(&parts, args, session);
+        check::check_rule(&parts, args, session);
     }
     let Parts {
         mut rule,

@@ -1,4 +1,4 @@
-//! What the API server asks of a webhook, and what would never be called.
+//! Checks of a webhook: the API server's own, and those that find one which is never called.
 
 use rbuilder_reader::Span;
 
@@ -7,11 +7,11 @@ use crate::args::{Arg, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
 use crate::{Diagnostic, Session, kubernetes, object_name, resources};
 
-/// Where an argument's value is; the marker for one that is not written.
+/// The place of an argument's value; of the marker for one that is not written.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
 /// Rules between the arguments of one marker, and the form of each.
-pub(super) fn check(webhook: &Webhook, args: &[Arg], session: &mut Session) {
+pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Session) {
     let has = |name: &str| args.iter().any(|arg| arg.name == name);
     let at = |name: &str| {
         args.iter()
@@ -268,7 +268,7 @@ fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
 }
 
 /// `service_port`: 1 to 65535.
-pub(super) fn port(arg: &Arg, session: &mut Session) -> Option<u16> {
+pub(super) fn read_port(arg: &Arg, session: &mut Session) -> Option<u16> {
     let number = arg.number(session)?;
     let port = number
         .as_u64()
@@ -282,7 +282,7 @@ pub(super) fn port(arg: &Arg, session: &mut Session) -> Option<u16> {
 }
 
 /// `timeout_seconds`: 1 to 30.
-pub(super) fn timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
+pub(super) fn read_timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
     let number = arg.number(session)?;
     let seconds = number
         .as_u64()

@@ -1,4 +1,4 @@
-//! `#[webhook(…)]`: where the API server calls a handler function, and about what.
+//! `#[webhook(…)]`: the requests that the API server calls a handler function for.
 //!
 //! Group, version, resource, path and name follow from the handler's type where the marker is silent; which type
 //! that is takes a second item, so the generator fills them in.
@@ -13,7 +13,7 @@ use rbuilder_reader::{Attribute, Span};
 
 use crate::args::{self, Arg, ReadArg as _};
 use crate::table::{ArgRow, Draft};
-use crate::words::words;
+use crate::words::read_words;
 use crate::{Session, suggest};
 
 pub use selector::{LabelSelector, MatchCondition, Requirement};
@@ -21,7 +21,7 @@ pub use selector::{LabelSelector, MatchCondition, Requirement};
 /// The name of the attribute; its last segment where it is written with a path.
 pub const WEBHOOK: &str = "webhook";
 
-/// What a webhook may do with an object.
+/// The two sorts of admission webhooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WebhookKind {
     /// Changes it, before any webhook validates it.
@@ -40,11 +40,11 @@ pub struct Webhook {
     pub kind: WebhookKind,
     pub configuration: Option<String>,
     pub name: Option<String>,
-    /// Where the name is; the marker where it has none.
+    /// The place of the name; of the marker where it has none.
     pub name_span: Span,
     /// From the handler's type when nothing is written, as `versions`, `resources` and `path`.
     pub groups: Option<Vec<String>>,
-    /// Where the groups are; the marker where none are written. The other places are alike.
+    /// The place of the groups; of the marker where none are written. The other places are alike.
     pub groups_span: Span,
     pub versions: Option<Vec<String>>,
     pub versions_span: Span,
@@ -55,7 +55,7 @@ pub struct Webhook {
     pub scope: Option<&'static str>,
     pub scope_span: Span,
     pub path: Option<String>,
-    /// Where the path is; the marker where it has none.
+    /// The place of the path; of the marker where it has none.
     pub path_span: Span,
     pub url: Option<String>,
     pub service_name: Option<String>,
@@ -73,7 +73,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// What kubebuilder's scaffold writes: operations create and update, fail closed, no side effects, v1.
+    /// The defaults of kubebuilder's scaffold: operations create and update, fail closed, no side effects, v1.
     fn at(span: Span) -> Webhook {
         Webhook {
             span,
@@ -145,7 +145,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
         "groups",
         "API groups of the objects [default: from the handler's type]; `core` or `\"\"` is the core group.",
         |arg, webhook, session| {
-            webhook.groups = words(arg, session);
+            webhook.groups = read_words(arg, session);
             webhook.groups_span = arg.value_span();
         },
     ),
@@ -153,7 +153,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
         "versions",
         "API versions of the objects [default: from the handler's type].",
         |arg, webhook, session| {
-            webhook.versions = words(arg, session);
+            webhook.versions = read_words(arg, session);
             webhook.versions_span = arg.value_span();
         },
     ),
@@ -161,7 +161,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
         "resources",
         "Resources in plural form, `pods/status` for a subresource [default: from the handler's type].",
         |arg, webhook, session| {
-            webhook.resources = words(arg, session);
+            webhook.resources = read_words(arg, session);
             webhook.resources_span = arg.value_span();
         },
     ),
@@ -207,7 +207,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ArgRow::once(
         "service_port",
         "Port of the Service [default: 443].",
-        |arg, webhook, session| webhook.service_port = check::port(arg, session),
+        |arg, webhook, session| webhook.service_port = check::read_port(arg, session),
     ),
     ArgRow::once(
         "url",
@@ -234,13 +234,13 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ArgRow::once(
         "timeout_seconds",
         "Timeout in seconds, 1 to 30 [default: 10].",
-        |arg, webhook, session| webhook.timeout_seconds = check::timeout(arg, session),
+        |arg, webhook, session| webhook.timeout_seconds = check::read_timeout(arg, session),
     ),
     ArgRow::once(
         "admission_review_versions",
         "Supported versions of AdmissionReview, in order of preference [default: `v1`].",
         |arg, webhook, session| {
-            webhook.admission_review_versions = words(arg, session).unwrap_or_default();
+            webhook.admission_review_versions = read_words(arg, session).unwrap_or_default();
         },
     ),
     ArgRow::once(
@@ -251,17 +251,21 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ArgRow::repeatable(
         "match_condition",
         "`match_condition(name = \"…\", expression = \"…\")`: calls the webhook only if the CEL expression is true.",
-        |arg, webhook, session| webhook.match_conditions.extend(selector::condition(arg, session)),
+        |arg, webhook, session| {
+            webhook
+                .match_conditions
+                .extend(selector::read_condition(arg, session))
+        },
     ),
     ArgRow::once(
         "namespace_selector",
         "`namespace_selector(match_labels = { \"a\": \"b\" }, match_expression(key = \"…\", operator = \"In\", values = [\"…\"]))`: restricts the webhook to objects in matching namespaces.",
-        |arg, webhook, session| webhook.namespace_selector = selector::selector(arg, session),
+        |arg, webhook, session| webhook.namespace_selector = selector::read_selector(arg, session),
     ),
     ArgRow::once(
         "object_selector",
         "Restricts the webhook to objects with matching labels; same form as `namespace_selector`.",
-        |arg, webhook, session| webhook.object_selector = selector::selector(arg, session),
+        |arg, webhook, session| webhook.object_selector = selector::read_selector(arg, session),
     ),
 ];
 
@@ -303,7 +307,7 @@ pub fn parse_webhook_attribute(attr: &Attribute<'_>, session: &mut Session) -> O
 /// Reads what stands between the parentheses of `#[webhook(…)]`. Nothing comes back when it is wrong; the session
 /// then holds the reasons. Complaints about the whole are placed where the macro was called.
 pub fn parse_webhook(arguments: Cursor<'_>, session: &mut Session) -> Option<Webhook> {
-    let args = args::parse(arguments, session);
+    let args = args::parse_args(arguments, session);
     read(&args, Span::OUTSIDE, session)
 }
 
@@ -323,7 +327,7 @@ fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> 
     let webhook = draft.value;
     // What holds between arguments is looked at only where each was understood: one mistake, one complaint.
     if session.diagnostics.error_count() == errors {
-        check::check(&webhook, args, session);
+        check::check_webhook(&webhook, args, session);
     }
     (session.diagnostics.error_count() == errors).then_some(webhook)
 }
@@ -335,7 +339,7 @@ fn choice(arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'
 }
 
 fn choices(arg: &Arg, known: &[&'static str], session: &mut Session) -> Vec<&'static str> {
-    let words = words(arg, session).unwrap_or_default();
+    let words = read_words(arg, session).unwrap_or_default();
     words
         .iter()
         .filter_map(|word| chosen(word, arg, known, session))

@@ -26,7 +26,7 @@ pub struct Requirement {
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: &'static str,
-    /// What `In` and `NotIn` compare with.
+    /// The values that `In` and `NotIn` compare with.
     pub values: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct MatchCondition {
     pub name: String,
     /// The expression; it may speak of `object`, `oldObject`, `request` and `authorizer`.
     pub expression: String,
-    /// Where the expression is.
+    /// The place of the expression.
     pub span: Span,
 }
 
@@ -63,7 +63,7 @@ const CONDITION_ARGS: &[ArgRow<ConditionParts>] = &[
 ];
 
 /// `match_condition(name = "…", expression = "…")`.
-pub(super) fn condition(arg: &Arg, session: &mut Session) -> Option<MatchCondition> {
+pub(super) fn read_condition(arg: &Arg, session: &mut Session) -> Option<MatchCondition> {
     let draft = Draft::of_list(arg, CONDITION_ARGS, session)?;
     draft.require(arg, &[("name", "…"), ("expression", "…")], session);
     let at = |name: &str| draft.seen.at(name).unwrap_or(arg.span);
@@ -105,7 +105,7 @@ const SELECTOR_ARGS: &[ArgRow<LabelSelector>] = &[
 ];
 
 /// `….selector(match_labels = {…}, match_expression(…))`.
-pub(super) fn selector(arg: &Arg, session: &mut Session) -> Option<LabelSelector> {
+pub(super) fn read_selector(arg: &Arg, session: &mut Session) -> Option<LabelSelector> {
     if arg.list(session)?.is_empty() {
         let help = "add `match_labels = { \"key\": \"value\" }` or `match_expression(…)`, or remove it";
         session.error_help(arg.span, format!("`{}` selects everything", arg.name), help);

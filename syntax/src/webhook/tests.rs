@@ -9,7 +9,7 @@ fn read_text(text: &str) -> (Option<Webhook>, Vec<String>) {
     (webhook, complaints.iter().map(Diagnostic::text).collect())
 }
 
-/// What is complained about, as `message | help`.
+/// The diagnostics, as `message | help`.
 fn refused(text: &str, expected: &[&str]) {
     let (webhook, complaints) = read_text(text);
     let complaints: Vec<String> = complaints

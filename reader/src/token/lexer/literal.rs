@@ -137,7 +137,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Whether a decimal number has `e` and a number behind it; the `e` of `1usize` has a letter before, that of `1else`
+/// Returns true if a decimal number has `e` and a number behind it; the `e` of `1usize` has a letter before, that of `1else`
 /// one behind.
 fn has_exponent(number: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'_' | b'.');

@@ -56,11 +56,11 @@ struct Lexer<'a> {
     open: Vec<Open>,
     /// Between `fn name` and the body.
     signature: Option<Signature>,
-    /// How many delimiters are open around the body of the function we are in.
+    /// Inside of a body: the number of delimiters that are open around it.
     body: Option<usize>,
-    /// How many are open around the attribute we are in.
+    /// Inside of an attribute: the number that are open around it.
     attribute: Option<usize>,
-    /// How many are open around the arguments of the `derive` we are in.
+    /// Inside of the arguments of a `derive`: the number that are open around them.
     derive: Option<usize>,
 }
 
@@ -73,9 +73,9 @@ struct Open {
 }
 
 struct Signature {
-    /// How many delimiters were open at `fn`.
+    /// The number of delimiters that were open at `fn`.
     depth: usize,
-    /// How many `<` are open: a brace between them is an argument, not a body.
+    /// The number of `<` that are open: a brace between them is an argument, not a body.
     angles: usize,
 }
 
@@ -374,7 +374,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// What begins with a character beyond ASCII: a word or a space.
+    /// Reads a word or a space that begins with a character beyond ASCII.
     fn foreign(&mut self, start: usize) -> Result<(), Malformed> {
         let letter = self.text[start..].chars().next().unwrap_or_default();
         if is_space(letter) {
@@ -399,7 +399,7 @@ const IN_WORD: [bool; 256] = {
     table
 };
 
-/// Whether a byte can begin a name.
+/// Returns true if a byte can begin a name.
 fn starts_word(byte: u8) -> bool {
     matches!(byte, b'_' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..)
 }

@@ -1,4 +1,4 @@
-//! What is between tokens: spaces, comments, and what may stand before the first token.
+//! Spaces and comments between tokens, and the byte order mark and `#!` line before the first one.
 
 use super::Lexer;
 use crate::token::{Kind, Malformed};
