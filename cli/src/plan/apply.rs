@@ -272,19 +272,19 @@ fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
     for entry in &record.entries {
         steps.take(&entry.path)?;
         let (folder, name) = reach(root, &entry.path)?;
-        let told = || cannot_message("write", &entry.path);
+        let context = || cannot_message("write", &entry.path);
         if let Some(before) = &entry.before {
             check_target(&folder, name, before, &entry.path)?;
         }
         match entry.action {
             Action::Create => match folder.rename_to_free_name(&Entry::staged(name), name) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => bail!(changed(&entry.path)),
-                done => done.with_context(told)?,
+                done => done.with_context(context)?,
             },
-            Action::Write => folder.rename(&Entry::staged(name), name).with_context(told)?,
+            Action::Write => folder.rename(&Entry::staged(name), name).with_context(context)?,
             Action::Delete => folder
                 .rename_to_free_name(name, &Entry::backup(name))
-                .with_context(told)?,
+                .with_context(context)?,
         }
     }
     steps.take("folders")?;
@@ -338,10 +338,10 @@ impl Steps {
 
 /// Creates a file and waits until it is on disk; returns its inode.
 fn write_synced(folder: &Folder, name: &str, bytes: &[u8], mode: u32) -> Result<u64> {
-    let told = || cannot_message("write", name);
-    let mut file = folder.create_file(name).with_context(told)?;
-    file.write_all(bytes).with_context(told)?;
-    set_mode(&file, mode).with_context(told)?;
-    file.sync_all().with_context(told)?;
-    Ok(status_of(&file).with_context(told)?.inode)
+    let context = || cannot_message("write", name);
+    let mut file = folder.create_file(name).with_context(context)?;
+    file.write_all(bytes).with_context(context)?;
+    set_mode(&file, mode).with_context(context)?;
+    file.sync_all().with_context(context)?;
+    Ok(status_of(&file).with_context(context)?.inode)
 }

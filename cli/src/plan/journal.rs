@@ -213,13 +213,13 @@ fn open_journal(folder: &Folder, to_write: bool) -> Result<Option<File>> {
 
 /// Reads a journal. Skips the check of git's index for a journal that this process has created.
 fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Option<Interruption>, String> {
-    let told = |error: std::io::Error| format!("it cannot be read: {error}");
-    let status = status_of(file).map_err(told)?;
+    let context = |error: std::io::Error| format!("it cannot be read: {error}");
+    let status = status_of(file).map_err(context)?;
     check_plain(&status)?;
-    let again = file.try_clone().map_err(told)?;
-    let bytes = read_bounded(again, LARGEST).map_err(told)?;
+    let again = file.try_clone().map_err(context)?;
+    let bytes = read_bounded(again, LARGEST).map_err(context)?;
     let bytes = bytes.ok_or_else(|| "it is too large".to_owned())?;
-    let inode = folder.status().map_err(told)?.inode;
+    let inode = folder.status().map_err(context)?.inode;
     let left = Interruption::parse(&bytes, status.inode, inode)?;
     if !is_own {
         git::check_untracked(root, JOURNAL)?;

@@ -266,12 +266,12 @@ impl Interruption {
 impl Entry {
     /// Returns the name of the staged file for a target.
     pub(super) fn staged(name: &str) -> String {
-        beside(name, "new")
+        temporary_name(name, "new")
     }
 
     /// Returns the name of the backup of a target.
     pub(super) fn backup(name: &str) -> String {
-        beside(name, "old")
+        temporary_name(name, "old")
     }
 
     /// Returns the name under which an edited target is kept when the old file is restored; `count` numbers several.
@@ -290,7 +290,7 @@ impl Entry {
 }
 
 /// Returns a hidden name in the same directory, so that a rename never crosses file systems.
-fn beside(name: &str, end: &str) -> String {
+fn temporary_name(name: &str, end: &str) -> String {
     let hidden = format!(".{name}.rbuilder-{end}");
     if hidden.len() <= LONGEST_NAME {
         return hidden;

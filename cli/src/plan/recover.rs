@@ -290,11 +290,11 @@ impl EntryState {
             return Ok(None);
         }
         steps.take(&entry.path)?;
-        let told = || cannot_message("restore", &entry.path);
+        let context = || cannot_message("restore", &entry.path);
         let mut kept = None;
         match (&self.target, entry.action) {
             (None, _) => {}
-            (Some(Target::New), Action::Create) => folder.remove_file(&self.name).with_context(told)?,
+            (Some(Target::New), Action::Create) => folder.remove_file(&self.name).with_context(context)?,
             // Replaced below in one step.
             (Some(Target::New), Action::Write) => {}
             (Some(Target::Old), Action::Write) => {}
@@ -306,11 +306,11 @@ impl EntryState {
         steps.take(&entry.path)?;
         let backup = Entry::backup(&self.name);
         if kept.is_none() && self.target.is_some() {
-            folder.rename(&backup, &self.name).with_context(told)?;
+            folder.rename(&backup, &self.name).with_context(context)?;
         } else {
             folder
                 .rename_to_free_name(&backup, &self.name)
-                .with_context(told)?;
+                .with_context(context)?;
         }
         Ok(kept)
     }

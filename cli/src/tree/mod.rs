@@ -140,17 +140,17 @@ impl Tree {
         let Some((folder_above, name)) = root.reach(folder)? else {
             return Ok(Vec::new());
         };
-        let told = || cannot_message("read", folder);
-        match folder_above.look(name).with_context(told)? {
+        let context = || cannot_message("read", folder);
+        match folder_above.look(name).with_context(context)? {
             None => return Ok(Vec::new()),
             Some(status) if status.sort == Sort::Link => bail!(is_link(folder)),
             Some(status) if status.sort != Sort::Folder => bail!("{folder} is not a directory: move it away"),
             Some(_) => {}
         }
-        let open = folder_above.folder(name).with_context(told)?;
+        let open = folder_above.folder(name).with_context(context)?;
         let mut names: Vec<String> = open
             .names()
-            .with_context(told)?
+            .with_context(context)?
             .into_iter()
             .filter(|(_, sort)| *sort == Sort::File)
             .filter_map(|(name, _)| Some(format!("{folder}/{}", name.to_str()?)))

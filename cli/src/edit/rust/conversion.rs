@@ -120,8 +120,8 @@ fn conversion_of(item: &ItemStruct) -> Option<bool> {
         .flat_map(|attribute| arguments(attribute, "crd"));
     let is_conversion = |argument: &Vec<TokenTree>| matches!(argument.first(), Some(TokenTree::Ident(key)) if key == "conversion");
     let conversion = attributes.into_iter().find(is_conversion)?;
-    let said: TokenStream = conversion.into_iter().collect();
-    Some(!said.to_string().contains("strategy = \"None\""))
+    let tokens: TokenStream = conversion.into_iter().collect();
+    Some(!tokens.to_string().contains("strategy = \"None\""))
 }
 
 /// Returns the tokens of each argument of an attribute; none if the attribute has another name.
