@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 
 use super::*;
-use crate::tls::tests::{Secret, connector, pem};
+use crate::tls::tests::{Secret, connector_to, localhost_pem};
 
 /// An API server for which the token is the user's name: `prometheus` may read, and the request for `down` fails.
 fn cluster() -> Client {
@@ -65,7 +65,11 @@ async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> 
 async fn ask_over_tls(address: SocketAddr, trusted: &CertificateDer<'static>, request: &str) -> String {
     let stream = TcpStream::connect(address).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
-    ask(connector(trusted).connect(name, stream).await.unwrap(), request).await
+    ask(
+        connector_to(trusted).connect(name, stream).await.unwrap(),
+        request,
+    )
+    .await
 }
 
 #[tokio::test]
@@ -107,7 +111,7 @@ async fn without_security_everyone_may_read_over_plain_http() {
 
 #[tokio::test]
 async fn with_security_only_authorized_users_may_read() {
-    let (certificate, key) = pem();
+    let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let address = start(&args(true, Some(secret.path()))).await;
     let trusted = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
@@ -148,10 +152,10 @@ async fn with_security_only_authorized_users_may_read() {
 #[tokio::test]
 async fn without_certificate_files_a_self_signed_one_is_used() {
     let address = start(&args(true, None)).await;
-    let (other, _) = pem();
+    let (other, _) = localhost_pem();
     let trusted = CertificateDer::from_pem_slice(other.as_bytes()).unwrap();
     let stream = TcpStream::connect(address).await.unwrap();
-    let connected = connector(&trusted)
+    let connected = connector_to(&trusted)
         .connect(ServerName::try_from("localhost").unwrap(), stream)
         .await;
     let error = connected.map(drop).unwrap_err().to_string();

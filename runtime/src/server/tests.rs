@@ -235,7 +235,7 @@ mod http2 {
 
     use super::*;
     use crate::tls::Certificates;
-    use crate::tls::tests::{certificate, connector_of};
+    use crate::tls::tests::{connector_of, current_certificate};
 
     /// Several requests on one connection, and a graceful shutdown.
     #[tokio::test]
@@ -247,7 +247,7 @@ mod http2 {
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve(Some(tls), ok, stopped.map(drop)));
         let stream = TcpStream::connect(address).await.unwrap();
-        let connector = connector_of(&certificate(&certificates), &[b"h2"]);
+        let connector = connector_of(&current_certificate(&certificates), &[b"h2"]);
         let name = ServerName::try_from("localhost").unwrap();
         let stream = connector.connect(name, stream).await.unwrap();
         let shaken = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await;

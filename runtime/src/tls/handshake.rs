@@ -1,4 +1,4 @@
-//! Asking a server of our own whether it answers.
+//! TLS handshakes with a server of this process, for its readiness check.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,20 +14,23 @@ use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, Signature
 
 use super::Certificates;
 
-/// How long the server may take. controller-runtime's.
+/// Timeout of a handshake; controller-runtime's.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shakes hands with the server that listens on this address, and holds it to the certificate that it should serve.
+/// Completes a TLS handshake with the server on this address and checks that it serves the current certificate.
 ///
 /// # Errors
-/// Why it did not work out, for people.
-pub(crate) async fn handshake(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
-    let shaken = timeout(TIMEOUT, shake(address, certificates)).await;
-    shaken.map_err(|_| format!("no TLS handshake on {address} within {TIMEOUT:?}"))?
+/// A message with the reason, when there is no handshake within ten seconds or another certificate is served.
+pub(crate) async fn check_handshake(
+    address: SocketAddr,
+    certificates: &Arc<Certificates>,
+) -> Result<(), String> {
+    let finished = timeout(TIMEOUT, connect(address, certificates)).await;
+    finished.map_err(|_| format!("no TLS handshake on {address} within {TIMEOUT:?}"))?
 }
 
-async fn shake(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
-    // A server on every interface is asked on those that never leave the machine.
+async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
+    // A server on all interfaces is called on the loopback ones.
     let own: &[SocketAddr] = if address.ip().is_unspecified() {
         let port = address.port();
         &[
@@ -38,7 +41,7 @@ async fn shake(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<
         &[address]
     };
     let stream = TcpStream::connect(own).await;
-    let stream = stream.map_err(|error| format!("nobody listens on {address}: {error}"))?;
+    let stream = stream.map_err(|error| format!("cannot connect to {address}: {error}"))?;
     let provider = Arc::new(ring::default_provider());
     let only = Arc::new(OnlyCurrent {
         certificates: Arc::clone(certificates),
@@ -52,13 +55,13 @@ async fn shake(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<
         .with_no_client_auth();
     let connector = TlsConnector::from(Arc::new(config));
     let name = ServerName::from(address.ip());
-    let shaken = connector.connect(name, stream).await;
-    shaken
+    let connected = connector.connect(name, stream).await;
+    connected
         .map(drop)
         .map_err(|error| format!("no TLS handshake on {address}: {error}"))
 }
 
-/// Accepts the certificate that the server should have, and no other; its name and age are for clients to judge.
+/// Accepts the current certificate of the server and no other. Names and validity are for clients to check.
 #[derive(Debug)]
 struct OnlyCurrent {
     certificates: Arc<Certificates>,
@@ -126,13 +129,13 @@ mod tests {
         let tls = own.acceptor(None, false).unwrap();
         let ok = |_| async { text_reply(StatusCode::OK, "ok") };
         let serving = tokio::spawn(server.serve(Some(tls), ok, std::future::pending()));
-        handshake(address, &own).await.unwrap();
-        let error = handshake(address, &other).await.unwrap_err();
+        check_handshake(address, &own).await.unwrap();
+        let error = check_handshake(address, &other).await.unwrap_err();
         assert!(error.contains("another certificate is served"), "{error}");
         serving.abort();
         let _ = serving.await;
-        let error = handshake(address, &own).await.unwrap_err();
-        assert!(error.starts_with("nobody listens on "), "{error}");
+        let error = check_handshake(address, &own).await.unwrap_err();
+        assert!(error.starts_with("cannot connect to "), "{error}");
     }
 
     #[tokio::test]
@@ -142,7 +145,7 @@ mod tests {
         let ok = |_| async { text_reply(StatusCode::OK, "ok") };
         let serving = tokio::spawn(server.serve(None, ok, std::future::pending()));
         let own = Certificates::self_signed().unwrap();
-        let error = handshake(address, &own).await.unwrap_err();
+        let error = check_handshake(address, &own).await.unwrap_err();
         assert!(error.starts_with("no TLS handshake on "), "{error}");
         serving.abort();
     }

@@ -1,182 +1,160 @@
-//! New keys, and certificates for them: ECDSA P-256 in X.509, version 3.
-//!
-//! A crate that writes any certificate would bring half a dozen others into every operator, while the signature
-//! algorithm is there already, for TLS.
+//! New keys and certificates for them (ECDSA P-256, X.509 version 3), written by rcgen, and the validity period of a
+//! certificate.
 
-use std::net::IpAddr;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use ring::rand::{SecureRandom, SystemRandom};
-use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
-use tokio_rustls::rustls::pki_types::CertificateDer;
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, Error,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, date_time_ymd,
+};
+use yasna::tags::TAG_UTCTIME;
+use yasna::{ASN1Result, BERReader, BERReaderSeq, Tag};
 
-use super::der::{BOOLEAN, INTEGER, OCTET_STRING, SEQUENCE, SET, UTF8_STRING, VERSION, bits, der, oid, time};
+/// An authority that signs servers' certificates, with its key.
+pub(super) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
-/// Alternatives of a general name, RFC 5280 §4.2.1.6.
-const DNS_NAME: u8 = 0x82;
-const IP_ADDRESS: u8 = 0x87;
-/// The explicit tag of a certificate's extensions.
-const EXTENSIONS: u8 = 0xa3;
+/// Begin and end of a certificate's validity.
+pub(super) type Validity = (Timestamp, Timestamp);
 
-// Object identifiers, encoded.
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-const EC_PUBLIC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-const PRIME256V1: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-const ECDSA_WITH_SHA256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
-const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
-const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
-const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
-const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
-const SERVER_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
-
-/// `keyCertSign`, the sixth bit, of RFC 5280 §4.2.1.3; two bits of the byte are unused.
-const MAY_SIGN_CERTIFICATES: [u8; 4] = [0x03, 0x02, 0x02, 0x04];
-
-/// A key and what its owner is called.
-pub(super) struct Identity {
-    /// The common name.
-    name: String,
-    key: EcdsaKeyPair,
-    /// The key, PKCS #8.
-    document: Vec<u8>,
-    random: SystemRandom,
+/// Issues a certificate for a new authority, signed by itself. It may sign servers' certificates, and no authority's.
+///
+/// Its name is unique, because it contains a hash of its key: two authorities that are trusted at the same time must
+/// not be taken for one.
+pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, Error> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    let hash = params.key_identifier(&key);
+    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    set_subject(&mut params, &format!("{name} {hash}"), validity);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    CertifiedIssuer::self_signed(params, key)
 }
 
-/// What a certificate says of its subject.
-pub(super) enum Purpose<'a> {
-    /// It signs the certificates of servers.
-    Authority,
-    /// It is the server with these names, of hosts or addresses.
-    Server(&'a [String]),
+/// Issues a certificate for a server with these host names and IP addresses, signed by `issuer`, or by itself when
+/// there is none.
+pub(super) fn issue_server_certificate(
+    name: &str,
+    hosts: &[String],
+    validity: Validity,
+    issuer: Option<&Issuer>,
+) -> Result<(Certificate, KeyPair), Error> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(hosts)?;
+    set_subject(&mut params, name, validity);
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let certificate = match issuer {
+        Some(issuer) => params.signed_by(&key, issuer)?,
+        None => params.self_signed(&key)?,
+    };
+    Ok((certificate, key))
 }
 
-impl Identity {
-    pub(super) fn new(name: impl Into<String>) -> Result<Self, &'static str> {
-        let random = SystemRandom::new();
-        let algorithm = &ECDSA_P256_SHA256_ASN1_SIGNING;
-        let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(no_random)?;
-        let key = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random)
-            .map_err(|_| "the new key is no key")?;
-        let (name, document) = (name.into(), document.as_ref().to_vec());
-        Ok(Self {
-            name,
-            key,
-            document,
-            random,
+fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validity) {
+    // rcgen's times are those of a crate that only it uses; a certificate has whole seconds since 1970.
+    let time = |time: Timestamp| {
+        let seconds = u64::try_from(time.as_second()).unwrap_or_default();
+        date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
+    };
+    params.distinguished_name.push(DnType::CommonName, name);
+    (params.not_before, params.not_after) = (time(from), time(until));
+}
+
+/// Reads the validity of a certificate in DER; `None` when it is not a certificate.
+pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
+    let validity = yasna::parse_der(certificate, |reader| {
+        reader.read_sequence(|certificate| {
+            let validity = certificate.next().read_sequence(|content| {
+                content.read_optional(|version| {
+                    version.read_tagged(Tag::context(0), |reader| reader.read_u8())
+                })?;
+                // Serial number, algorithm, issuer.
+                for _ in 0..3 {
+                    content.next().read_der()?;
+                }
+                let validity = content
+                    .next()
+                    .read_sequence(|times| Ok((read_time(times.next())?, read_time(times.next())?)))?;
+                skip_rest(content)?;
+                Ok(validity)
+            })?;
+            skip_rest(certificate)?;
+            Ok(validity)
         })
-    }
+    });
+    let (from, until) = validity.ok()?;
+    Some((
+        Timestamp::from_second(from).ok()?,
+        Timestamp::from_second(until).ok()?,
+    ))
+}
 
-    /// The key, PKCS #8.
-    pub(super) fn into_key(self) -> Vec<u8> {
-        self.document
-    }
-
-    /// A certificate for `subject`, signed by this one.
-    pub(super) fn sign(
-        &self,
-        subject: &Identity,
-        purpose: &Purpose<'_>,
-        valid: (Timestamp, Timestamp),
-    ) -> Result<CertificateDer<'static>, &'static str> {
-        let mut serial = random_bytes(&self.random)?;
-        // A positive number of full length.
-        serial[0] = serial[0] & 0x7f | 0x40;
-        let content = self.content(&serial, subject, purpose, valid);
-        let signature = self.key.sign(&self.random, &content).map_err(no_random)?;
-        let parts = [&*content, &signature_algorithm(), &bits(signature.as_ref())];
-        Ok(der(SEQUENCE, &parts).into())
-    }
-
-    /// What is signed, RFC 5280 §4.1.2.
-    fn content(
-        &self,
-        serial: &[u8],
-        subject: &Identity,
-        purpose: &Purpose<'_>,
-        (from, until): (Timestamp, Timestamp),
-    ) -> Vec<u8> {
-        let key_type = der(SEQUENCE, &[&oid(EC_PUBLIC_KEY), &oid(PRIME256V1)]);
-        let key = der(SEQUENCE, &[&key_type, &bits(subject.key.public_key().as_ref())]);
-        der(
-            SEQUENCE,
-            &[
-                &der(VERSION, &[&der(INTEGER, &[&[2]])]),
-                &der(INTEGER, &[serial]),
-                &signature_algorithm(),
-                &name(&self.name),
-                &der(SEQUENCE, &[&time(from), &time(until)]),
-                &name(&subject.name),
-                &key,
-                &der(EXTENSIONS, &[&extensions(purpose)]),
-            ],
-        )
+/// Seconds since 1970. RFC 5280 §4.1.2.5: UTCTime until 2049, GeneralizedTime from 2050 on.
+fn read_time(reader: BERReader<'_, '_>) -> ASN1Result<i64> {
+    if reader.lookahead_tag()? == TAG_UTCTIME {
+        Ok(reader.read_utctime()?.datetime().unix_timestamp())
+    } else {
+        Ok(reader.read_generalized_time()?.datetime().unix_timestamp())
     }
 }
 
-fn no_random<E>(_: E) -> &'static str {
-    "the system gives no random numbers"
+fn skip_rest(sequence: &mut BERReaderSeq<'_, '_>) -> ASN1Result<()> {
+    while sequence.read_optional(|reader| reader.read_der())?.is_some() {}
+    Ok(())
 }
 
-fn random_bytes(random: &SystemRandom) -> Result<[u8; 16], &'static str> {
-    let mut bytes = [0; 16];
-    random.fill(&mut bytes).map_err(no_random)?;
-    Ok(bytes)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A name that no other identity has: two authorities that are trusted at the same time must not be taken for one.
-pub(super) fn unique(name: &str) -> Result<String, &'static str> {
-    let bytes = random_bytes(&SystemRandom::new())?;
-    let number = u64::from_be_bytes(std::array::from_fn(|at| bytes[at]));
-    Ok(format!("{name} {number:016x}"))
-}
-
-fn name(common_name: &str) -> Vec<u8> {
-    let parts = [&*oid(COMMON_NAME), &der(UTF8_STRING, &[common_name.as_bytes()])];
-    der(SEQUENCE, &[&der(SET, &[&der(SEQUENCE, &parts)])])
-}
-
-fn signature_algorithm() -> Vec<u8> {
-    der(SEQUENCE, &[&oid(ECDSA_WITH_SHA256)])
-}
-
-fn extensions(purpose: &Purpose<'_>) -> Vec<u8> {
-    let yes = der(BOOLEAN, &[&[0xff]]);
-    match purpose {
-        Purpose::Authority => {
-            // It signs servers only, no further authorities.
-            let constraints = der(SEQUENCE, &[&yes, &der(INTEGER, &[&[0]])]);
-            der(
-                SEQUENCE,
-                &[
-                    &extension(BASIC_CONSTRAINTS, Some(&yes), &constraints),
-                    &extension(KEY_USAGE, Some(&yes), &MAY_SIGN_CERTIFICATES),
-                ],
-            )
-        }
-        Purpose::Server(names) => {
-            let names: Vec<Vec<u8>> = names.iter().map(|name| general_name(name)).collect();
-            let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
-            let usage = der(SEQUENCE, &[&oid(SERVER_AUTH)]);
-            der(
-                SEQUENCE,
-                &[
-                    &extension(SUBJECT_ALT_NAME, None, &der(SEQUENCE, &names)),
-                    &extension(EXTENDED_KEY_USAGE, None, &usage),
-                ],
-            )
+    #[test]
+    fn the_validity_is_read_back_in_both_forms_of_time() {
+        for (from, until) in [
+            ("1970-01-01T00:00:00Z", "2049-12-31T23:59:59Z"),
+            ("2026-01-31T12:00:01Z", "2050-01-01T00:00:00Z"),
+            ("2050-01-01T00:00:00Z", "9999-12-30T22:00:00Z"),
+        ] {
+            let validity = (from.parse().unwrap(), until.parse().unwrap());
+            let (certificate, _) = issue_server_certificate("test", &[], validity, None).unwrap();
+            assert_eq!(read_validity(certificate.der()), Some(validity), "{from}");
         }
     }
-}
 
-fn extension(id: &[u8], critical: Option<&[u8]>, value: &[u8]) -> Vec<u8> {
-    let critical = critical.unwrap_or_default();
-    der(SEQUENCE, &[&oid(id), critical, &der(OCTET_STRING, &[value])])
-}
+    #[test]
+    fn two_authorities_have_two_names() {
+        let validity = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
+        let [one, two] = [(); 2].map(|()| issue_authority("authority", validity).unwrap());
+        // The subject of a certificate that rcgen signs stands in it as it is.
+        let count = |certificate: &[u8]| {
+            certificate
+                .windows(10)
+                .filter(|part| part == b"authority ")
+                .count()
+        };
+        assert_eq!((count(one.der()), count(two.der())), (2, 2), "subject and issuer");
+        let name = |certificate: &[u8]| {
+            let at = certificate
+                .windows(10)
+                .position(|part| part == b"authority ")
+                .unwrap();
+            certificate[at..at + 26].to_vec()
+        };
+        assert_ne!(name(one.der()), name(two.der()));
+    }
 
-fn general_name(name: &str) -> Vec<u8> {
-    match name.parse() {
-        Ok(IpAddr::V4(address)) => der(IP_ADDRESS, &[&address.octets()]),
-        Ok(IpAddr::V6(address)) => der(IP_ADDRESS, &[&address.octets()]),
-        Err(_) => der(DNS_NAME, &[name.as_bytes()]),
+    #[test]
+    fn what_is_no_certificate_has_no_validity() {
+        for bytes in [
+            &b""[..],
+            b"\x30",
+            b"\x30\x05\x30",
+            b"\x30\x84\xff\xff\xff\xff",
+            b"\x30\x89\x01\x01\x01\x01\x01\x01\x01\x01\x01",
+            b"\x30\x02\x30\x00",
+            b"\x30\x04\x30\x02\xa0\x00",
+        ] {
+            assert_eq!(read_validity(bytes), None, "{bytes:?}");
+        }
     }
 }

@@ -1,32 +1,28 @@
-//! Certificates that are made here for a server whose clients are told whom to trust: a certificate, its key, and the
-//! authority that has signed it.
+//! Certificates issued here, for a server whose clients are given the authority: a certificate, its key, and the
+//! certificate of the authority that signed it.
 //!
-//! Each certificate has an authority of its own, whose key is forgotten as soon as it has signed: nobody can sign
-//! anything else with it, so trusting it longer than needed costs nothing.
+//! Each certificate has an authority of its own, whose key is dropped after it has signed. Nothing else can be signed
+//! with it, so trusting the authority longer than needed is harmless.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
+use pem::{EncodeConfig, LineEnding, Pem};
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::ServerCertVerifier;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{
-    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime,
-};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
-use super::der::validity;
-use super::issue::{Identity, Purpose, unique};
+use super::issue::{Validity, issue_authority, issue_server_certificate, read_validity};
 
-/// Clocks of other machines may be behind by this much.
+/// Begin of the validity before the time of issue, for clients whose clocks are behind.
 const BACKDATED: SignedDuration = SignedDuration::from_mins(5);
 
-/// A certificate with its key, ready to serve with, and whom to trust to accept it.
+/// A certificate with its key and its authority.
 #[derive(Debug)]
 pub(crate) struct Issued {
     /// PEM.
@@ -35,45 +31,45 @@ pub(crate) struct Issued {
     pub(crate) key: String,
     pub(crate) authority: Authority,
     pub(crate) pair: Arc<CertifiedKey>,
-    /// From when to when the certificate is valid.
-    pub(crate) valid: (Timestamp, Timestamp),
+    /// Begin and end of the certificate's validity.
+    pub(crate) valid: Validity,
 }
 
-/// A certificate that vouches for others.
+/// The certificate of an authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authority {
     certificate: CertificateDer<'static>,
-    /// After that it vouches for nobody.
+    /// End of its validity.
     pub(crate) expires: Timestamp,
 }
 
 impl Issued {
-    /// A new certificate for a server of these names, by a new authority; both end with `lifetime`.
+    /// Issues a certificate for a server with these names, by a new authority. Both expire after `lifetime`.
     pub(crate) fn new(names: &[String], lifetime: Duration, now: Timestamp) -> Result<Self, String> {
         let lifetime = SignedDuration::try_from(lifetime).unwrap_or(SignedDuration::MAX);
         let until = now.checked_add(lifetime).unwrap_or(Timestamp::MAX);
         let from = now.checked_sub(BACKDATED).unwrap_or(now);
-        let made = || {
-            let authority = Identity::new(unique("rbuilder webhook authority")?)?;
-            let signed = authority.sign(&authority, &Purpose::Authority, (from, until))?;
-            let server = Identity::new("rbuilder webhook server")?;
-            let certificate = authority.sign(&server, &Purpose::Server(names), (from, until))?;
-            Ok((signed, certificate, server.into_key()))
+        let issue = || {
+            let authority = issue_authority("rbuilder webhook authority", (from, until))?;
+            let (certificate, key) =
+                issue_server_certificate("rbuilder webhook server", names, (from, until), Some(&authority))?;
+            Ok((authority, certificate, key))
         };
-        let made: Result<_, &'static str> = made();
-        let (authority, certificate, key) = made.map_err(str::to_owned)?;
-        let authority = Authority::new(authority).ok_or("the new authority cannot be read")?;
-        let certificate = pem("CERTIFICATE", &certificate);
-        let key = pem("PRIVATE KEY", PrivatePkcs8KeyDer::from(key).secret_pkcs8_der());
-        Self::read(&certificate, &key, authority)
+        let (authority, certificate, key) = issue().map_err(|error: rcgen::Error| error.to_string())?;
+        let authority =
+            Authority::new(authority.der().clone()).ok_or("the new authority's certificate is invalid")?;
+        Self::read(&certificate.pem(), &key.serialize_pem(), authority)
     }
 
-    /// What was written down earlier; an error says what is wrong with it.
+    /// Reads a stored certificate and its key, both PEM.
+    ///
+    /// # Errors
+    /// A message, when one of them is malformed or they do not belong together.
     pub(crate) fn read(certificate: &str, key: &str, authority: Authority) -> Result<Self, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
         let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;
         let first = chain.first().ok_or("there is no certificate")?;
-        let valid = validity(first).ok_or("the certificate is none")?;
+        let valid = read_validity(first).ok_or("the certificate is not X.509")?;
         let private = PrivateKeyDer::from_pem_slice(key.as_bytes())
             .map_err(|error| format!("the key is not PEM: {error}"))?;
         let pair = CertifiedKey::from_der(chain, private, &ring::default_provider())
@@ -87,8 +83,10 @@ impl Issued {
         })
     }
 
-    /// Whether a client that trusts the authority would accept the certificate for a server of this name; an error
-    /// says why not.
+    /// Verifies the certificate for a server name as a client does that trusts the authority.
+    ///
+    /// # Errors
+    /// The reason for which the client would refuse it.
     pub(crate) fn verify(&self, name: &str, now: Timestamp) -> Result<(), String> {
         let mut roots = RootCertStore::empty();
         let added = roots.add(self.authority.certificate.clone());
@@ -109,18 +107,18 @@ impl Issued {
         verified.map(drop).map_err(|error| error.to_string())
     }
 
-    /// When it should be replaced: two thirds of its life are over then.
+    /// Returns the time to replace it, when two thirds of its lifetime have passed.
     pub(crate) fn due(&self) -> Timestamp {
         let until = self.valid.1;
         until - until.duration_since(self.made()) / 3
     }
 
-    /// When it was made.
+    /// Returns the time of issue.
     pub(crate) fn made(&self) -> Timestamp {
         (self.valid.0 + BACKDATED).min(self.valid.1)
     }
 
-    /// Whether this is the same certificate.
+    /// Returns true when both are the same certificate.
     pub(crate) fn is(&self, other: &Issued) -> bool {
         self.pair.cert == other.pair.cert
     }
@@ -128,36 +126,26 @@ impl Issued {
 
 impl Authority {
     fn new(certificate: CertificateDer<'static>) -> Option<Self> {
-        let (_, expires) = validity(&certificate)?;
+        let (_, expires) = read_validity(&certificate)?;
         Some(Self { certificate, expires })
     }
 
-    /// Those in a PEM text, in their order. What is none is left out.
+    /// Reads the certificates in PEM, in their order, and skips what is not a certificate.
     pub(crate) fn read_all(text: &str) -> Vec<Self> {
         CertificateDer::pem_slice_iter(text.as_bytes())
             .filter_map(|certificate| Self::new(certificate.ok()?))
             .collect()
     }
 
-    /// PEM.
+    /// Returns the certificate as PEM.
     pub(crate) fn pem(&self) -> String {
-        pem("CERTIFICATE", &self.certificate)
+        encode_certificate(&self.certificate)
     }
 }
 
-/// RFC 7468: lines of 64 characters.
-fn pem(label: &str, der: &[u8]) -> String {
-    let text = STANDARD.encode(der);
-    let mut lines = vec![format!("-----BEGIN {label}-----")];
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        // Base64 is ASCII.
-        let (line, further) = rest.split_at(rest.len().min(64));
-        lines.push(line.to_owned());
-        rest = further;
-    }
-    lines.push(format!("-----END {label}-----\n"));
-    lines.join("\n")
+fn encode_certificate(der: &[u8]) -> String {
+    let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    pem::encode_config(&Pem::new("CERTIFICATE", der), config)
 }
 
 #[cfg(test)]
@@ -225,7 +213,7 @@ mod tests {
             &other.key,
             "certificate and key do not belong together: ",
         );
-        let nonsense = pem("CERTIFICATE", b"abc");
-        check(&nonsense, &made.key, "the certificate is none");
+        let nonsense = encode_certificate(b"abc");
+        check(&nonsense, &made.key, "the certificate is not X.509");
     }
 }

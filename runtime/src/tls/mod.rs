@@ -1,9 +1,8 @@
-//! Certificates of the servers that operators run, and the TLS they speak with them.
+//! Certificates of an operator's servers, and their TLS configuration.
 //!
-//! A certificate comes from files, which are read again when they change, or is made here and signed by itself. What
-//! is said over the connection is `server`'s.
+//! A certificate comes from files, which are reloaded when they change, or is issued here: self-signed, or signed by an
+//! authority of its own ([`issued`]). HTTP over the connection is the module `server`.
 
-mod der;
 mod handshake;
 mod issue;
 pub(crate) mod issued;
@@ -25,14 +24,14 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
 use crate::metrics::Metrics;
 
-pub(crate) use handshake::handshake;
-use issue::{Identity, Purpose};
+pub(crate) use handshake::check_handshake;
+use issue::issue_server_certificate;
 
-/// How often the files are looked at. A mounted Secret changes by a link to another folder, which the kubelet makes up
-/// to a minute late anyway; watching for that link is not worth its trouble.
+/// Interval at which the files are read. The kubelet updates a mounted Secret up to a minute late, so watching the file
+/// system would gain little.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Why there is no certificate to serve with.
+/// An error of loading or issuing a certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
     #[error("cannot read {}: {source}", path.display())]
@@ -41,7 +40,7 @@ pub(crate) enum CertificateError {
         #[source]
         source: io::Error,
     },
-    #[error("{} holds no {what} in PEM: {reason}", path.display())]
+    #[error("{} contains no {what} in PEM: {reason}", path.display())]
     Parse {
         path: PathBuf,
         what: &'static str,
@@ -53,16 +52,16 @@ pub(crate) enum CertificateError {
         key: PathBuf,
         reason: rustls::Error,
     },
-    #[error("cannot make a self-signed certificate: {0}")]
-    SelfSigned(&'static str),
+    #[error("cannot issue a self-signed certificate: {0}")]
+    SelfSigned(#[source] rcgen::Error),
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
 
-/// Where a certificate and its key are.
+/// Paths of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The certificate and those that vouch for it, PEM.
+    /// The certificate with its intermediate certificates, PEM.
     pub(crate) certificate: PathBuf,
     /// The private key, PEM.
     pub(crate) key: PathBuf,
@@ -112,40 +111,40 @@ impl Files {
     }
 }
 
-/// What the files held when they were read last.
+/// The contents of the files at the last read.
 #[derive(PartialEq, Eq)]
 struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// The certificate that new connections get; it may change while they last.
+/// The certificate of new connections. It can be replaced while connections are open.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     current: RwLock<Arc<CertifiedKey>>,
 }
 
 impl Certificates {
-    /// A certificate for `localhost` that nobody vouches for: the connection is private, but the client cannot know
-    /// with whom.
+    /// Issues a self-signed certificate for `localhost`. Connections are encrypted, but clients cannot verify the
+    /// server.
     ///
-    /// It is valid for ever (RFC 5280 §4.1.2.5): it lives in memory and is made anew with each process.
+    /// It is kept in memory and issued by each process, so it does not expire (until 9999-12-30).
     pub(crate) fn self_signed() -> Result<Arc<Self>, CertificateError> {
-        let sign = || {
-            let server = Identity::new("rbuilder self-signed")?;
-            let names = Purpose::Server(&["localhost".to_owned()]);
-            let certificate = server.sign(&server, &names, (Timestamp::UNIX_EPOCH, Timestamp::MAX))?;
-            Ok((certificate, PrivatePkcs8KeyDer::from(server.into_key())))
-        };
-        let (certificate, key) = sign().map_err(CertificateError::SelfSigned)?;
-        let pair = CertifiedKey::from_der(vec![certificate], key.into(), &ring::default_provider())?;
+        let forever = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
+        let hosts = ["localhost".to_owned()];
+        let (certificate, key) = issue_server_certificate("rbuilder self-signed", &hosts, forever, None)
+            .map_err(CertificateError::SelfSigned)?;
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+        let pair = CertifiedKey::from_der(
+            vec![certificate.der().clone()],
+            key.into(),
+            &ring::default_provider(),
+        )?;
         Ok(Self::new(Arc::new(pair)))
     }
 
-    /// The certificate in these files, and what keeps it up to date: a future that never resolves.
-    ///
-    /// When the files change, connections from then on get what they hold. What cannot be used is logged and counted,
-    /// and what was there before stays.
+    /// Loads the certificate in these files. The returned future never resolves: it reloads the files when they change,
+    /// for new connections. Files that cannot be used are logged and counted, and the current certificate is kept.
     pub(crate) fn from_files(
         files: Files,
         metrics: Metrics,
@@ -169,19 +168,20 @@ impl Certificates {
         })
     }
 
-    /// Serves another certificate from now on; connections that are there stay.
+    /// Replaces the certificate. Open connections keep the previous one.
     pub(crate) fn replace(&self, pair: Arc<CertifiedKey>) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
     }
 
-    /// What new connections get.
+    /// Returns the certificate of new connections.
     pub(crate) fn current(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// TLS 1.2 and 1.3 with this certificate. Inside is HTTP/1.1, or with `http2` what the client likes better.
+    /// Returns an acceptor for TLS 1.2 and 1.3 with this certificate. ALPN offers HTTP/1.1, and HTTP/2 first with
+    /// `http2`.
     ///
-    /// With `client_authorities`, a file, only clients that an authority in it vouches for are let in.
+    /// With `client_authorities`, a file, clients need a certificate that is signed by an authority in it.
     pub(crate) fn acceptor(
         self: &Arc<Self>,
         client_authorities: Option<&Path>,
@@ -204,7 +204,8 @@ impl Certificates {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// The contents are compared rather than the files' times: they are small, and links have times of their own.
+    /// Reloads the files when they change. Their contents are compared, not their modification times: the files of a
+    /// mounted Secret are links, which have their own.
     async fn watch(&self, files: &Files, mut known: Contents, metrics: &Metrics) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -222,11 +223,13 @@ impl Certificates {
                 Ok((contents, Some(pair))) => {
                     self.replace(pair);
                     known = contents;
-                    tracing::info!(certificate = %files.certificate.display(), "the certificate has changed");
+                    tracing::info!(certificate = %files.certificate.display(), "reloaded certificate");
                 }
                 Ok((_, None)) => {}
-                // Files that are not links change one after the other; the next look finds them both new.
-                Err(error) => tracing::error!("the certificate in use stays: {error}"),
+                // Files that are not links change one after the other; the next read finds both changed.
+                Err(error) => {
+                    tracing::error!(%error, "failed to reload certificate, keeping the current one")
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{ClientConfig, ConfigBuilder};
 use super::*;
 
 /// A client that trusts this certificate and no others.
-pub(crate) fn connector(trusted: &CertificateDer<'static>) -> TlsConnector {
+pub(crate) fn connector_to(trusted: &CertificateDer<'static>) -> TlsConnector {
     connector_of(trusted, &[])
 }
 
@@ -43,7 +43,7 @@ fn client(trusted: &CertificateDer<'static>) -> ConfigBuilder<ClientConfig, Want
     config.with_root_certificates(roots)
 }
 
-pub(crate) fn certificate(certificates: &Certificates) -> CertificateDer<'static> {
+pub(crate) fn current_certificate(certificates: &Certificates) -> CertificateDer<'static> {
     certificates.current().cert[0].clone()
 }
 
@@ -65,7 +65,7 @@ async fn connect(
         stream.shutdown().await
     });
     let stream = TcpStream::connect(address).await?;
-    let mut stream = connector(trusted)
+    let mut stream = connector_to(trusted)
         .connect(ServerName::try_from(name).unwrap(), stream)
         .await?;
     stream.write_all(b"hello").await?;
@@ -79,7 +79,7 @@ async fn connect(
 #[tokio::test]
 async fn a_client_that_trusts_the_self_signed_certificate_can_verify_it() {
     let certificates = Certificates::self_signed().unwrap();
-    let trusted = certificate(&certificates);
+    let trusted = current_certificate(&certificates);
     connect(&certificates, &trusted, "localhost").await.unwrap();
 
     let error = connect(&certificates, &trusted, "elsewhere.example.com")
@@ -87,7 +87,7 @@ async fn a_client_that_trusts_the_self_signed_certificate_can_verify_it() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("not valid for name"), "{error}");
-    let other = certificate(&Certificates::self_signed().unwrap());
+    let other = current_certificate(&Certificates::self_signed().unwrap());
     connect(&certificates, &other, "localhost")
         .await
         .expect_err("another key has not signed it");
@@ -138,12 +138,12 @@ impl Secret {
 }
 
 /// Certificate and key of `localhost`, PEM.
-pub(crate) fn pem() -> (String, String) {
+pub(crate) fn localhost_pem() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     (made.cert.pem(), made.signing_key.serialize_pem())
 }
 
-pub(crate) fn parsed(pem: &str) -> CertificateDer<'static> {
+pub(crate) fn parse_certificate(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 
@@ -175,23 +175,27 @@ async fn next_poll() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replaced_secret_is_served_without_a_restart() {
-    let ((old, old_key), (new, new_key)) = (pem(), pem());
+    let ((old, old_key), (new, new_key)) = (localhost_pem(), localhost_pem());
     let mut secret = Secret::mount(&old, &old_key);
     let metrics = Metrics::new();
     let certificates = watched(&secret, &metrics);
-    assert_eq!(certificate(&certificates), parsed(&old));
-    connect(&certificates, &parsed(&old), "localhost").await.unwrap();
+    assert_eq!(current_certificate(&certificates), parse_certificate(&old));
+    connect(&certificates, &parse_certificate(&old), "localhost")
+        .await
+        .unwrap();
 
     secret.update(&new, &new_key);
     next_poll().await;
-    assert_eq!(certificate(&certificates), parsed(&new));
-    connect(&certificates, &parsed(&new), "localhost").await.unwrap();
+    assert_eq!(current_certificate(&certificates), parse_certificate(&new));
+    connect(&certificates, &parse_certificate(&new), "localhost")
+        .await
+        .unwrap();
     assert_eq!(reads(&metrics).1, "0");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_used_is_counted_and_what_was_there_stays() {
-    let ((old, old_key), (new, new_key)) = (pem(), pem());
+    let ((old, old_key), (new, new_key)) = (localhost_pem(), localhost_pem());
     let mut secret = Secret::mount(&old, &old_key);
     let metrics = Metrics::new();
     let certificates = watched(&secret, &metrics);
@@ -199,12 +203,12 @@ async fn what_cannot_be_used_is_counted_and_what_was_there_stays() {
         let before = reads(&metrics).1.parse::<u32>().unwrap();
         secret.update(certificate_text, key);
         next_poll().await;
-        assert_eq!(certificate(&certificates), parsed(&old));
+        assert_eq!(current_certificate(&certificates), parse_certificate(&old));
         assert!(reads(&metrics).1.parse::<u32>().unwrap() > before);
     }
     secret.update(&new, &new_key);
     next_poll().await;
-    assert_eq!(certificate(&certificates), parsed(&new));
+    assert_eq!(current_certificate(&certificates), parse_certificate(&new));
 }
 
 #[tokio::test]
@@ -218,13 +222,13 @@ async fn files_that_cannot_be_used_at_start_are_an_error_that_names_them() {
         let error = error.replace(secret.path().to_str().unwrap(), "DIR");
         assert!(error.starts_with(expected), "{error}");
     };
-    let ((certificate, key), (_, other_key)) = (pem(), pem());
+    let ((certificate, key), (_, other_key)) = (localhost_pem(), localhost_pem());
     check(
         "",
         &key,
-        "DIR/tls.crt holds no certificate in PEM: there is no section of that kind",
+        "DIR/tls.crt contains no certificate in PEM: there is no section of that kind",
     );
-    check(&certificate, "", "DIR/tls.key holds no private key in PEM: ");
+    check(&certificate, "", "DIR/tls.key contains no private key in PEM: ");
     check(
         &certificate,
         &other_key,
@@ -248,7 +252,7 @@ async fn files_that_cannot_be_used_at_start_are_an_error_that_names_them() {
 /// Files that are not links change one after the other: until both have, what was there before is served.
 #[tokio::test(start_paused = true)]
 async fn of_files_that_change_one_by_one_the_old_pair_stays_until_both_are_new() {
-    let ((old, old_key), (new, new_key)) = (pem(), pem());
+    let ((old, old_key), (new, new_key)) = (localhost_pem(), localhost_pem());
     let folder = tempfile::tempdir().unwrap();
     let files = Files {
         certificate: folder.path().join("tls.crt"),
@@ -262,17 +266,21 @@ async fn of_files_that_change_one_by_one_the_old_pair_stays_until_both_are_new()
 
     std::fs::write(&files.certificate, &new).unwrap();
     next_poll().await;
-    assert_eq!(certificate(&certificates), parsed(&old));
+    assert_eq!(current_certificate(&certificates), parse_certificate(&old));
     assert_eq!(reads(&metrics).1, "1");
-    connect(&certificates, &parsed(&old), "localhost").await.unwrap();
+    connect(&certificates, &parse_certificate(&old), "localhost")
+        .await
+        .unwrap();
 
     std::fs::write(&files.key, &new_key).unwrap();
     next_poll().await;
-    assert_eq!(certificate(&certificates), parsed(&new));
-    connect(&certificates, &parsed(&new), "localhost").await.unwrap();
+    assert_eq!(current_certificate(&certificates), parse_certificate(&new));
+    connect(&certificates, &parse_certificate(&new), "localhost")
+        .await
+        .unwrap();
 
     std::fs::remove_file(&files.key).unwrap();
     next_poll().await;
-    assert_eq!(certificate(&certificates), parsed(&new));
+    assert_eq!(current_certificate(&certificates), parse_certificate(&new));
     assert!(reads(&metrics).1.parse::<u32>().unwrap() >= 2);
 }

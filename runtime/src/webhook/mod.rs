@@ -30,7 +30,9 @@ pub use managed::ManagedCertificate;
 pub(crate) use routes::Routes;
 
 use admission::{Defaulter, RawHandler, Validator};
-pub(crate) use conversion::{AnyConverter, Converter};
+#[cfg(feature = "testing")]
+pub(crate) use conversion::AnyConverter;
+pub(crate) use conversion::Converter;
 
 /// An admission request: the operation, the user and the object. kube's type.
 ///

@@ -18,7 +18,7 @@ use crate::error::ManagerError;
 use crate::metrics::Metrics;
 use crate::server::Server;
 use crate::shutdown::Shutdown;
-use crate::tls::{Certificates, Files, handshake};
+use crate::tls::{Certificates, Files, check_handshake};
 
 /// Name of the server in errors.
 pub(crate) const NAME: &str = "the webhook server";
@@ -201,7 +201,7 @@ impl Readiness {
             let error = error.as_deref().unwrap_or("injection has just started");
             return Err(format!("CA bundle not injected yet: {error}"));
         }
-        handshake(listening.address, &listening.certificates).await
+        check_handshake(listening.address, &listening.certificates).await
     }
 }
 

@@ -8,7 +8,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::*;
 use crate::shutdown::new_shutdown;
-use crate::tls::tests::{Secret, Shown, connector_of, connector_showing, parsed, pem};
+use crate::tls::tests::{Secret, Shown, connector_of, connector_showing, localhost_pem, parse_certificate};
 use crate::webhook::Webhook;
 
 /// An API server that responds to every request with this status.
@@ -58,7 +58,7 @@ async fn refused(setup: Setup<'_>) -> String {
 
 #[tokio::test]
 async fn the_server_is_ready_while_the_handshake_succeeds() {
-    let (certificate, key) = pem();
+    let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
     let readiness = Readiness::default();
@@ -75,13 +75,13 @@ async fn the_server_is_ready_while_the_handshake_succeeds() {
     stop.now();
     serving.await.unwrap();
     let said = readiness.check().await.unwrap_err();
-    assert!(said.starts_with("nobody listens on "), "{said}");
+    assert!(said.starts_with("cannot connect to "), "{said}");
 }
 
 /// The readiness check needs no client certificate, although webhook clients do.
 #[tokio::test]
 async fn the_server_is_ready_although_clients_need_certificates() {
-    let (certificate, key) = pem();
+    let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
     let authorities = secret.path().join("tls.crt");
@@ -105,7 +105,7 @@ async fn http2_is_offered_when_enabled() {
         (true, &[b"http/1.1"], Some(b"http/1.1")),
         (true, &[], None),
     ] {
-        let (certificate, key) = pem();
+        let (certificate, key) = localhost_pem();
         let secret = Secret::mount(&certificate, &key);
         let args = ManagerArgs {
             enable_http2: enabled,
@@ -117,7 +117,7 @@ async fn http2_is_offered_when_enabled() {
         tokio::spawn(started.unwrap().serving);
         let port = readiness.0.lock().unwrap().as_ref().unwrap().address.port();
         let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        let connector = connector_of(&parsed(&certificate), offered);
+        let connector = connector_of(&parse_certificate(&certificate), offered);
         let name = ServerName::try_from("localhost").unwrap();
         let stream = connector.connect(name, stream).await.unwrap();
         assert_eq!(stream.get_ref().1.alpn_protocol(), expected);
@@ -139,7 +139,7 @@ async fn two_certificate_flags_are_an_error() {
 
 #[tokio::test]
 async fn certificate_files_take_precedence_over_the_managed_certificate() {
-    let (certificate, key) = pem();
+    let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
     let setup = Setup {
@@ -188,7 +188,7 @@ async fn a_request_without_response_is_the_reason_of_the_error() {
 async fn clients_need_a_certificate_of_the_configured_ca() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    let (certificate, key) = pem();
+    let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
     let (authority, known) = client();
@@ -206,7 +206,7 @@ async fn clients_need_a_certificate_of_the_configured_ca() {
     let port = readiness.0.lock().unwrap().as_ref().unwrap().address.port();
     let ask = async |shown: Option<Shown>| {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        let connector = connector_showing(&parsed(&certificate), shown);
+        let connector = connector_showing(&parse_certificate(&certificate), shown);
         let name = ServerName::try_from("localhost").unwrap();
         let mut stream = connector.connect(name, stream).await?;
         let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
