@@ -1,12 +1,12 @@
-//! Requests for calling a webhook's functions from a test.
+//! Admission requests for tests of a webhook's functions.
 
 use kube::api::DynamicObject;
 use kube::core::admission::{AdmissionRequest, Operation};
 use kube::core::{GroupVersionKind, GroupVersionResource, TypeMeta};
 
-/// A request of a user `test` to do this to some object, as the functions of a `rbuilder::Webhook` get it.
+/// Returns an admission request of the user `test`, as the functions of a `rbuilder::Webhook` receive it.
 ///
-/// Kind, resource and name are empty; a function that looks at them wants them set:
+/// Kind, resource and name are empty; set them for a function that reads them:
 ///
 /// ```
 /// use rbuilder::testing::admission_request;

@@ -1,17 +1,21 @@
-//! Decisions at random that can be repeated, and made simpler.
+//! Random choices that can be replayed and shrunk.
 //!
-//! Whoever makes a value asks for numbers; zero leads to the simplest outcome. The numbers that led to a value are the
-//! value's recipe: the same ones make it again, and smaller or fewer ones make a simpler value of the same sort. So a
-//! value is never taken apart to simplify it, and what comes out always keeps to the rules it was made by.
+//! A generator draws numbers; zero leads to the simplest result. The numbers that led to a value are its recipe: the
+//! same numbers generate it again, and smaller or fewer ones generate a simpler value. Shrinking changes the recipe and
+//! never the value, so a shrunk value obeys the generator's rules like any other.
+//!
+//! Example: a list whose generator draws, for each item, 1 to go on and then the item, and 0 to stop. `[7, 900]` has
+//! the recipe `1 7 1 900 0`, with the parts `1 7` and `1 900`. If the check fails for items above 500, leaving out the
+//! first part gives `1 900 0`, and smaller numbers give `1 501 0`, which is `[501]`.
 
-/// How many simpler recipes are tried at most.
+/// Maximum number of simpler recipes that are tried.
 const TRIES: usize = 4000;
 
-/// Numbers for a maker of values: at random, or as they were before.
+/// A source of numbers for a generator: random ones, or those of a recipe.
 pub(super) struct Choices {
     source: Source,
     made: Vec<u64>,
-    /// The parts of a value that could be left out: from where to where in `made`.
+    /// Ranges of `made` that belong to parts of the value that could be left out.
     parts: Vec<(usize, usize)>,
 }
 
@@ -20,14 +24,14 @@ enum Source {
     Recipe(std::vec::IntoIter<u64>),
 }
 
-/// The numbers that led to a value, and which of them belong to parts that could be left out.
+/// The numbers that led to a value, with the ranges that belong to parts that could be left out.
 #[derive(Clone, Debug)]
 pub(super) struct Recipe {
     numbers: Vec<u64>,
     parts: Vec<(usize, usize)>,
 }
 
-/// Sebastiano Vigna's SplitMix64: a few lines, and random enough for tests.
+/// Sebastiano Vigna's SplitMix64: short, and random enough for tests.
 struct Random(u64);
 
 impl Random {
@@ -54,7 +58,7 @@ impl Choices {
         Self { source, made, parts }
     }
 
-    /// A number from 0 up to, and not including, `limit`, which is not 0.
+    /// Returns a number below `limit`, which must not be 0.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         let number = match &mut self.source {
             Source::Random(random) => random.next() % limit,
@@ -64,7 +68,7 @@ impl Choices {
         number
     }
 
-    /// A number from 0 up to, and not including, `limit`, which is not 0: often a small one, sometimes the largest.
+    /// Returns a number below `limit`, which must not be 0: often a small one, sometimes the largest.
     pub(super) fn mostly_small(&mut self, limit: u64) -> u64 {
         const SMALL: u64 = 100;
         let number = match &mut self.source {
@@ -79,12 +83,12 @@ impl Choices {
         number
     }
 
-    /// One of these; the first is the simplest. There must be one.
+    /// Returns one of these items, of which the first is the simplest. There must be at least one.
     pub(super) fn one_of<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// Makes something, or leaves it out, which is simpler: `in_ten` times out of ten it is made.
+    /// Generates a part `in_ten` times out of ten, and leaves it out otherwise, which is simpler.
     pub(super) fn maybe<T>(&mut self, in_ten: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let from = self.made.len();
         let left_out = 10 - in_ten;
@@ -100,7 +104,7 @@ impl Choices {
 }
 
 impl Recipe {
-    /// The simplest recipe found that still has what `holds` looks for; this one has it.
+    /// Returns the simplest recipe found for which `holds`, as it does for this one.
     pub(super) fn simplest(self, mut holds: impl FnMut(&mut Choices) -> bool) -> Self {
         let mut best = self;
         let mut tries = 0;
@@ -121,12 +125,12 @@ impl Recipe {
         best
     }
 
-    /// Leaves out one part, the largest that can be missed.
+    /// Leaves out one part, the largest possible one.
     fn without_a_part(&mut self, simpler: &mut impl FnMut(&mut Recipe, Vec<u64>) -> bool) -> bool {
         let mut parts = self.parts.clone();
         parts.sort_by_key(|(from, to)| std::cmp::Reverse(to - from));
         parts.into_iter().any(|(from, to)| {
-            // With a word that it is left out, as of a field; or without any, as of an item before others.
+            // Replaced by a zero, as an absent field, or without one, as an item before others.
             [&[0][..], &[]].into_iter().any(|instead| {
                 let numbers = [&self.numbers[..from], instead, &self.numbers[to..]].concat();
                 simpler(self, numbers)

@@ -1,30 +1,28 @@
-//! Comparison of a CRD as the compiled types describe it with its manifest.
+//! Comparison of a compiled CRD with its manifest.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rbuilder_schema::undo_kube_quirks;
 use serde_json::Value;
 
-/// Panics with every difference between a kind as compiled (`Kind::crd()`) and its manifest.
+/// Asserts that a kind as compiled (`Kind::crd()`) and its manifest are equal.
 ///
 /// # Panics
-/// When [`crd_differences`] finds any.
+/// When [`crd_differences`] returns any; the message lists all of them.
 #[track_caller]
 pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
     let differences = crd_differences(crd, manifest);
     assert!(
         differences.is_empty(),
-        "the manifest does not say what the types say; `rbuilder manifests` may be due:\n  {}",
+        "the manifest differs from the types; run `rbuilder manifests`:\n  {}",
         differences.join("\n  ")
     );
 }
 
-/// The differences between a kind as compiled (`Kind::crd()`) and its manifest, one line each.
+/// Returns the differences between a kind as compiled (`Kind::crd()`) and its manifest, one line each.
 ///
-/// Left out is what kube's own pipeline puts into `crd()` and the API server does without: the root's title
-/// and description, `nullable` on the optional status and the loss of its description where the status has
-/// alternatives, whole numbers printed as floats, and the wrapping of alternatives that keeps kube's rewriting
-/// away from them; and what only the manifest has: annotations, the list kind, and the `apiVersion`, `kind` and
-/// `metadata` properties.
+/// What kube adds to `crd()` and the API server does not need is ignored: title and description of the root, `nullable`
+/// on an optional status, the missing description of a status with alternatives, and integers printed as floats. So is
+/// what only the manifest has: annotations, the list kind, and the properties `apiVersion`, `kind` and `metadata`.
 pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<String> {
     let manifest: Value = match serde_saphyr::from_str(manifest) {
         Ok(manifest) => manifest,
@@ -35,21 +33,21 @@ pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<St
         Err(error) => return vec![format!("the compiled CRD is not JSON: {error}")],
     };
     let mut found = Vec::new();
-    compare(
+    compare_values(
         "metadata.name",
         &compiled["metadata"]["name"],
         &manifest["metadata"]["name"],
         &mut found,
     );
     for key in ["group", "scope"] {
-        compare(
+        compare_values(
             &format!("spec.{key}"),
             &compiled["spec"][key],
             &manifest["spec"][key],
             &mut found,
         );
     }
-    compare("spec.names", &names(&compiled), &names(&manifest), &mut found);
+    compare_values("spec.names", &names(&compiled), &names(&manifest), &mut found);
     for version in compiled["spec"]["versions"].as_array().into_iter().flatten() {
         compare_version(version, &manifest, &mut found);
     }
@@ -67,7 +65,7 @@ fn compare_version(version: &Value, manifest: &Value, found: &mut Vec<String>) {
         found.push(format!("{path}: not in the manifest"));
         return;
     };
-    compare(
+    compare_values(
         &path,
         &comparable_version(version),
         &comparable_version(written),
@@ -83,7 +81,7 @@ fn names(crd: &Value) -> Value {
     names
 }
 
-/// A version without what kube adds, and without the properties that only a manifest lists.
+/// Returns a version without kube's additions and without the properties that only a manifest lists.
 fn comparable_version(version: &Value) -> Value {
     let mut version = version.clone();
     undo_kube_quirks(&mut version);
@@ -96,7 +94,7 @@ fn comparable_version(version: &Value) -> Value {
     version
 }
 
-fn compare(path: &str, compiled: &Value, written: &Value, found: &mut Vec<String>) {
+fn compare_values(path: &str, compiled: &Value, written: &Value, found: &mut Vec<String>) {
     match (compiled, written) {
         (Value::Object(compiled), Value::Object(written)) => {
             let mut keys: Vec<&String> = compiled.keys().chain(written.keys()).collect();
@@ -104,7 +102,7 @@ fn compare(path: &str, compiled: &Value, written: &Value, found: &mut Vec<String
             keys.dedup();
             for key in keys {
                 let path = format!("{path}.{key}");
-                compare(
+                compare_values(
                     &path,
                     compiled.get(key).unwrap_or(&Value::Null),
                     written.get(key).unwrap_or(&Value::Null),
@@ -114,16 +112,16 @@ fn compare(path: &str, compiled: &Value, written: &Value, found: &mut Vec<String
         }
         (Value::Array(compiled), Value::Array(written)) if compiled.len() == written.len() => {
             for (index, (compiled, written)) in compiled.iter().zip(written).enumerate() {
-                compare(&format!("{path}[{index}]"), compiled, written, found);
+                compare_values(&format!("{path}[{index}]"), compiled, written, found);
             }
         }
         (Value::Number(compiled), Value::Number(written)) if compiled.as_f64() == written.as_f64() => {}
         (compiled, written) if compiled == written => {}
-        // The typed CRD leaves empty lists out; a manifest may spell them.
+        // The typed CRD leaves out empty lists; a manifest may contain them.
         (Value::Null, Value::Array(list)) | (Value::Array(list), Value::Null) if list.is_empty() => {}
         (compiled, written) => {
             found.push(format!(
-                "{path}: the types say {compiled}, the manifest says {written}"
+                "{path}: {compiled} in the types, {written} in the manifest"
             ));
         }
     }
@@ -191,7 +189,7 @@ spec:
             json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 2.0}}}),
             &[
                 "version v1.schema.openAPIV3Schema.properties.spec.properties.size.minimum: \
-               the types say 2.0, the manifest says 1",
+               2.0 in the types, 1 in the manifest",
             ],
         );
     }
@@ -201,7 +199,7 @@ spec:
         check(
             json!({"type": "object"}),
             &["version v1.schema.openAPIV3Schema.properties.spec.properties: \
-               the types say null, the manifest says {\"size\":{\"minimum\":1,\"type\":\"integer\"}}"],
+               null in the types, {\"size\":{\"minimum\":1,\"type\":\"integer\"}} in the manifest"],
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for something that will be true soon.
+//! Waiting for a condition.
 
 use std::fmt::{Debug, Display};
 use std::panic::Location;
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// How long to wait between two looks.
+/// Interval between two checks.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a look can find: `true`, `Some` and `Ok` are what was waited for; the rest says to look again.
+/// The result of a check: `true`, `Some` and `Ok` end the wait; `false`, `None` and `Err` continue it.
 pub trait Outcome {
-    /// What [`eventually`] returns.
+    /// The value that [`eventually`] returns.
     type Value;
 
-    /// The value, or why it is not there yet.
+    /// Returns the value, if the wait is over.
     ///
     /// # Errors
-    /// The words in which a timeout reports the last look.
+    /// The description of the last check in the message of a timeout.
     fn outcome(self) -> Result<Self::Value, String>;
 }
 
@@ -50,22 +50,22 @@ impl<T, E: Display> Outcome for Result<T, E> {
     }
 }
 
-/// Calls `look` again and again until it finds what is waited for, and returns that.
+/// Calls `check` every 50 ms until it succeeds, and returns its value.
 ///
-/// It goes by tokio's clock: when that is paused, the time passes at once.
+/// Time is tokio's: while its clock is paused, waiting takes no time.
 ///
 /// # Panics
-/// When `timeout` has passed, with what the last look found. The message names the caller's line.
+/// When `timeout` has passed, with the result of the last check. The message names the caller's line.
 #[track_caller]
-pub fn eventually<O, F>(timeout: Duration, look: impl FnMut() -> F) -> impl Future<Output = O::Value>
+pub fn eventually<O, F>(timeout: Duration, check: impl FnMut() -> F) -> impl Future<Output = O::Value>
 where
     O: Outcome,
     F: Future<Output = O>,
 {
-    wait(timeout, look, Location::caller())
+    wait_for(timeout, check, Location::caller())
 }
 
-/// Calls `look` again and again until it finds this value. The message of a timeout has both values.
+/// Calls `read` every 50 ms until it returns the expected value. The message of a timeout contains both values.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -78,12 +78,12 @@ where
 /// ```
 ///
 /// # Panics
-/// When `timeout` has passed, with what was found last. The message names the caller's line.
+/// When `timeout` has passed, with the last value. The message names the caller's line.
 #[track_caller]
 pub fn eventually_eq<V, F>(
     timeout: Duration,
     expected: V,
-    mut look: impl FnMut() -> F,
+    mut read: impl FnMut() -> F,
 ) -> impl Future<Output = ()>
 where
     V: PartialEq + Debug,
@@ -92,22 +92,22 @@ where
     let caller = Location::caller();
     let expected = Arc::new(expected);
     let compare = move || {
-        let (found, expected) = (look(), expected.clone());
+        let (found, expected) = (read(), expected.clone());
         async move {
             let found = found.await;
             if found == *expected {
                 Ok(())
             } else {
-                Err(format!("{found:?} instead of {expected:?}"))
+                Err(format!("found {found:?}, expected {expected:?}"))
             }
         }
     };
-    wait(timeout, compare, caller)
+    wait_for(timeout, compare, caller)
 }
 
-async fn wait<O, F>(
+async fn wait_for<O, F>(
     timeout: Duration,
-    mut look: impl FnMut() -> F,
+    mut check: impl FnMut() -> F,
     caller: &'static Location<'static>,
 ) -> O::Value
 where
@@ -115,11 +115,11 @@ where
     F: Future<Output = O>,
 {
     let deadline = Instant::now() + timeout;
-    let mut last = "the first look did not end".to_owned();
+    let mut last = "the first check did not finish".to_owned();
     loop {
-        // A look that is ready at once is never cut off, so the time is asked here as well.
+        // `timeout_at` never cuts off a check that is ready at once, so the deadline is compared here as well.
         let overdue = Instant::now() >= deadline;
-        match timeout_at(deadline, look()).await.map(Outcome::outcome) {
+        match timeout_at(deadline, check()).await.map(Outcome::outcome) {
             Ok(Ok(value)) => return value,
             Ok(Err(reason)) if !overdue => last = reason,
             Ok(Err(reason)) => fail(caller, timeout, &reason),
@@ -130,7 +130,7 @@ where
 }
 
 fn fail(caller: &Location<'_>, timeout: Duration, last: &str) -> ! {
-    panic!("{caller}: not within {timeout:?}; when last looked at: {last}")
+    panic!("{caller}: timed out after {timeout:?}; last check: {last}")
 }
 
 #[cfg(test)]
@@ -155,20 +155,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    #[should_panic(expected = "not within 1s; when last looked at: still empty")]
+    #[should_panic(expected = "timed out after 1s; last check: still empty")]
     async fn a_timeout_tells_what_was_last_seen() {
         eventually(SECOND, || async { Err::<(), _>("still empty") }).await;
     }
 
     #[tokio::test(start_paused = true)]
-    #[should_panic(expected = "not within 1s; when last looked at: Some(2) instead of Some(3)")]
+    #[should_panic(expected = "timed out after 1s; last check: found Some(2), expected Some(3)")]
     async fn a_timeout_tells_both_values() {
         eventually_eq(SECOND, 1, || async { 1 }).await;
         eventually_eq(SECOND, Some(3), || async { Some(2) }).await;
     }
 
     #[tokio::test(start_paused = true)]
-    #[should_panic(expected = "the first look did not end")]
+    #[should_panic(expected = "the first check did not finish")]
     async fn a_look_that_hangs_is_cut_off() {
         eventually(SECOND, std::future::pending::<bool>).await;
     }

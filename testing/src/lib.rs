@@ -1,8 +1,8 @@
 //! The test kit of rbuilder: API servers for tests, and checks that need none.
 //!
-//! Operators reach it as `rbuilder::testing`, `rbuilder::fake` and `rbuilder::envtest`, each behind a feature of its name
-//! that is turned on in `[dev-dependencies]`, so no release build compiles any of it. It does not know the library: what
-//! runs a `Manager` in a test, or converts objects as its webhook does, is in `rbuilder::testing` itself.
+//! Operators reach it as `rbuilder::testing`, `rbuilder::fake` and `rbuilder::envtest`, each behind a feature of its
+//! name that is turned on in `[dev-dependencies]`, so no release build compiles any of it. It does not know the
+//! library: what runs a `Manager` in a test, or converts objects as its webhook does, is in `rbuilder::testing` itself.
 //!
 //! | to | look at |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Manifests from files.
+//! Manifests read from files.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,22 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-/// The YAML documents of a file, or of the manifests of a folder, in order; each with its file.
-pub(crate) fn documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
+/// Returns the YAML documents of a file, or of the manifests of a folder in the order of their names, each with its
+/// file.
+pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     let mut found = Vec::new();
-    for file in files(path)? {
-        let text = fs::read_to_string(&file).map_err(|err| unreadable(&file, err))?;
+    for file in manifest_files(path)? {
+        let text = fs::read_to_string(&file).map_err(|err| read_error(&file, err))?;
         let documents: Vec<Value> =
-            serde_saphyr::from_multiple(&text).map_err(|err| unreadable(&file, err))?;
+            serde_saphyr::from_multiple(&text).map_err(|err| read_error(&file, err))?;
         found.extend(documents.into_iter().map(|document| (file.clone(), document)));
     }
     Ok(found)
 }
 
-/// The file itself, or the manifests of a folder by name; not those of its subfolders.
-fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let read = |err| unreadable(path, err);
+/// Returns the file itself, or the manifests of a folder sorted by name, without those of its subfolders.
+fn manifest_files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let read = |err| read_error(path, err);
     if fs::metadata(path).map_err(read)?.is_file() {
         return Ok(vec![path.to_owned()]);
     }
@@ -36,6 +37,6 @@ fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn unreadable(path: &Path, cause: impl Display) -> io::Error {
+fn read_error(path: &Path, cause: impl Display) -> io::Error {
     io::Error::other(format!("cannot read {}: {cause}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! Objects at random, as the API server would take them.
+//! Random objects that fit a schema.
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use super::choices::{Choices, Recipe};
 use super::values::Maker;
 
-/// How many objects are thrown away at most for one that fits.
+/// Maximum number of objects generated for one that fits.
 const TRIES: u64 = 200;
 
-/// Objects at random that fit the schema of a kind, the same ones in every run.
+/// Random objects that fit the schema of a kind, the same ones in every run.
 ///
 /// ```
 /// # use rbuilder::CrdSchema;
@@ -31,9 +31,9 @@ const TRIES: u64 = 200;
 /// }
 /// ```
 ///
-/// They keep to types, bounds, formats, patterns, enums, presence and alternatives, and have the defaults filled in, as
-/// those have that the API server hands out. CEL rules are not asked: say [`values`](Self::values) of fields that they
-/// bind, or leave out the objects that break them.
+/// They respect types, bounds, formats, patterns, enums, required fields and alternatives, and have defaults set, like
+/// objects that the API server returns. CEL rules are not evaluated: give [`values`](Self::values) for the fields of a
+/// rule, or skip the objects that break it.
 #[derive(Clone, Debug)]
 pub struct RandomObjects {
     schema: Schema,
@@ -49,16 +49,16 @@ pub struct Counterexample<F> {
     pub object: Value,
     /// The failure of the check.
     pub failure: F,
-    /// Whether the check failed for it again. When it did not, the check depends on more than the object, and the object
-    /// is not simplified.
+    /// True when the check failed for it a second time. Otherwise the check depends on more than the object, and the
+    /// object is not simplified.
     pub repeats: bool,
 }
 
 impl RandomObjects {
-    /// Objects of one version of a kind.
+    /// Creates random objects of one version of a kind.
     ///
     /// # Panics
-    /// When the CRD has no such version, or the version no schema.
+    /// When the CRD has no such version, or the version has no schema.
     #[track_caller]
     pub fn new(crd: &CustomResourceDefinition, version: &str) -> Self {
         let found = crd.spec.versions.iter().find(|found| found.name == version);
@@ -72,7 +72,7 @@ impl RandomObjects {
             schema.unwrap_or_else(|| panic!("{name} of {version} has no schema: derive `CrdSchema` for it"));
         let schema = serde_json::to_value(schema).and_then(serde_json::from_value);
         let mut schema: Schema = schema.unwrap_or_else(|error| panic!("the schema of {name}: {error}"));
-        // What every object has.
+        // The stanza that every object has.
         for stanza in ["apiVersion", "kind", "metadata"] {
             schema.properties.remove(stanza);
             schema.required.remove(stanza);
@@ -94,8 +94,8 @@ impl RandomObjects {
         }
     }
 
-    /// Puts one of these values, and no others, where `path` leads: `spec.schedule`, `spec.containers[].image` (in
-    /// each item), `spec.labels{}` (each value of a map). A field that may be absent sometimes is; see
+    /// Uses only these values for the field at `path`: `spec.schedule`, `spec.containers[].image` (in each item),
+    /// `spec.labels{}` (each value of a map). An optional field is still absent sometimes; see
     /// [`always`](Self::always).
     ///
     /// # Panics
@@ -108,19 +108,19 @@ impl RandomObjects {
         self
     }
 
-    /// Has this field in every object, and not as null, though the schema does not ask for it.
+    /// Sets an optional field in every object, and not to null.
     pub fn always(mut self, path: &str) -> Self {
         self.maker.present.insert(format!(".{path}"));
         self
     }
 
-    /// Other objects than those of seed 0.
+    /// Sets the seed; the default is 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The first of them.
+    /// Returns the first `count` objects.
     ///
     /// # Panics
     /// The iterator does, when no object is found that fits the schema.
@@ -170,7 +170,7 @@ impl RandomObjects {
         fail(&mut simplest.choices()).unwrap_or(first)
     }
 
-    /// The object of this number, and how it was made.
+    /// Generates the object of this number, with its recipe.
     fn make(&self, number: u32) -> (Value, Recipe) {
         let mut last = String::new();
         for attempt in 0..TRIES {
@@ -181,7 +181,7 @@ impl RandomObjects {
             }
         }
         panic!(
-            "no object of {} {} was found that fits the schema: {last}; say `values` that fit there",
+            "no object of {} {} was found that fits the schema: {last}; give `values` that do",
             self.identity["kind"], self.identity["apiVersion"]
         )
     }
@@ -200,11 +200,11 @@ impl RandomObjects {
         Ok(Value::Object(whole))
     }
 
-    /// What the API server makes of an object that it is sent: fields that nobody knows are dropped, and nulls;
-    /// defaults are filled in. CEL rules, patterns and formats are not judged.
+    /// Returns an object as the API server would store it: without unknown fields and disallowed nulls, with defaults.
+    /// CEL rules, patterns and formats are not checked.
     ///
     /// # Errors
-    /// Why it would be refused.
+    /// The reason for which the API server would refuse the object.
     pub fn admit(&self, object: Value) -> Result<Value, String> {
         let mut object = object;
         let mut identity = Map::new();
@@ -215,7 +215,7 @@ impl RandomObjects {
         }
         settle(&mut object, &self.schema);
         validate(&object, &self.schema)?;
-        check(&object, &self.schema)?;
+        check_extensions(&object, &self.schema)?;
         if let Value::Object(fields) = &mut object {
             fields.extend(identity);
         }
@@ -223,7 +223,7 @@ impl RandomObjects {
     }
 }
 
-/// Prunes what the schema does not name, drops nulls that it does not allow, fills in its defaults.
+/// Prunes unknown fields, drops disallowed nulls and sets defaults.
 fn settle(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => settle_fields(fields, schema),
@@ -267,28 +267,28 @@ fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
         .map(|inner| &**inner)
 }
 
-/// What the schema language says beside JSON schema: no item twice, whole objects.
-fn check(value: &Value, schema: &Schema) -> Result<(), String> {
+/// Checks what CRDs add to JSON schema: unique list items and embedded resources.
+fn check_extensions(value: &Value, schema: &Schema) -> Result<(), String> {
     match value {
         Value::Object(fields) => {
             if schema.embedded_resource && !["apiVersion", "kind"].iter().all(|key| fields.contains_key(*key))
             {
-                return Err("it is no whole object".into());
+                return Err("an embedded resource has no apiVersion or kind".into());
             }
             for (name, value) in fields {
                 if let Some(inner) = inner(schema, name) {
-                    check(value, inner)?;
+                    check_extensions(value, inner)?;
                 }
             }
         }
         Value::Array(items) => {
-            let keys = items.iter().filter_map(|item| identity(item, schema));
+            let keys = items.iter().filter_map(|item| item_identity(item, schema));
             let keys: Vec<String> = keys.collect();
             if keys.iter().collect::<BTreeSet<_>>().len() != keys.len() {
-                return Err("an item is there twice".into());
+                return Err("a list contains an item twice".into());
             }
             if let Some(inner) = &schema.items {
-                items.iter().try_for_each(|item| check(item, inner))?;
+                items.iter().try_for_each(|item| check_extensions(item, inner))?;
             }
         }
         _ => {}
@@ -296,8 +296,8 @@ fn check(value: &Value, schema: &Schema) -> Result<(), String> {
     Ok(())
 }
 
-/// What no two items of a list may share.
-pub(super) fn identity(item: &Value, list: &Schema) -> Option<String> {
+/// Returns the key that no two items of a list may share; `None` for atomic lists.
+pub(super) fn item_identity(item: &Value, list: &Schema) -> Option<String> {
     match list.list_type {
         Some(ListType::Set) => Some(item.to_string()),
         Some(ListType::Map) => {

@@ -1,17 +1,17 @@
-//! Texts that match a regular expression.
+//! Random strings that match a regular expression.
 
 use rbuilder_schema::{Choice, Pattern};
 
 use super::choices::Choices;
 
-/// How often a text is made anew that does not match, since an anchor or an empty class stands in the way.
+/// Maximum number of samples; one may not match because of an anchor or an empty class.
 const TRIES: usize = 20;
 
-/// A text that matches; `None` when this is no expression, or none was found.
-pub(super) fn matching(pattern: &str, choices: &mut Choices) -> Option<String> {
+/// Returns a string that matches; `None` when the pattern is invalid, or no match was found.
+pub(super) fn matching_string(pattern: &str, choices: &mut Choices) -> Option<String> {
     let pattern = Pattern::parse(pattern).ok()?;
     for _ in 0..TRIES {
-        // The longer a text gets, the rarer it goes on.
+        // Repetitions get rarer, so that strings stay short.
         let mut ways = 0;
         let text = pattern.sample(|choice| match choice {
             Choice::Way => {
@@ -57,10 +57,10 @@ mod tests {
         ] {
             let read = Pattern::parse(pattern).expect("a pattern");
             for seed in 0..100 {
-                let text = matching(pattern, &mut Choices::random(seed)).expect("a text");
+                let text = matching_string(pattern, &mut Choices::random(seed)).expect("a text");
                 assert_eq!(read.is_match(&text), Some(true), "{pattern}: {text:?}");
             }
         }
-        assert_eq!(matching("(", &mut Choices::random(0)), None);
+        assert_eq!(matching_string("(", &mut Choices::random(0)), None);
     }
 }

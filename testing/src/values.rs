@@ -1,4 +1,4 @@
-//! Values at random that fit a schema.
+//! Random values that fit a schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,24 +6,24 @@ use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Map, Number, Value, json};
 
 use super::choices::Choices;
-use super::objects::identity;
-use super::pattern::matching;
+use super::objects::item_identity;
+use super::pattern::matching_string;
 
-/// How often a text is made anew because it is too long or too short.
+/// Maximum number of strings generated for one of an allowed length.
 const TRIES: usize = 50;
 
-/// Makes values. What a schema cannot say of a place, or says in words that are not understood here, can be given.
+/// A generator of values. Values of fields whose constraints are not in the schema can be given.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Maker {
-    /// Values that a place is limited to, by path.
+    /// The only values of a field, by its path.
     pub(super) values: BTreeMap<String, Vec<Value>>,
-    /// The paths of fields that are always there.
+    /// Paths of the optional fields that are always set.
     pub(super) present: BTreeSet<String>,
 }
 
 impl Maker {
-    /// A value that fits the schema, as far as types, bounds, formats and patterns go; alternatives may still clash,
-    /// which is for the caller to see.
+    /// Returns a value that respects types, bounds, formats and patterns. Alternatives may still contradict each other,
+    /// which the caller checks.
     pub(super) fn value(&self, schema: &Schema, path: &str, choices: &mut Choices) -> Value {
         if let Some(values) = self.values.get(path) {
             return choices.one_of(values).clone();
@@ -67,7 +67,7 @@ impl Maker {
             }
         }
         let mut known = BTreeSet::new();
-        items.retain(|item| identity(item, schema).is_none_or(|identity| known.insert(identity)));
+        items.retain(|item| item_identity(item, schema).is_none_or(|identity| known.insert(identity)));
         Value::from(items)
     }
 
@@ -100,7 +100,7 @@ impl Maker {
         value
     }
 
-    /// The entries of a map.
+    /// Adds the entries of a map.
     fn entries(
         &self,
         schema: &Schema,
@@ -126,7 +126,7 @@ impl Maker {
         }
     }
 
-    /// Makes a value fit one alternative, and not the others.
+    /// Changes a value so that it fits one alternative and not the others.
     fn choose(&self, value: &mut Value, list: &[Schema], whole: &Schema, path: &str, choices: &mut Choices) {
         let chosen = choices.one_of(list);
         if let Value::Object(fields) = value {
@@ -165,7 +165,7 @@ impl Maker {
     }
 }
 
-/// The lists of alternatives of a schema, wherever it has them.
+/// Returns the lists of alternatives of a schema, including those in `allOf`.
 fn alternatives(schema: &Schema) -> Vec<Vec<Schema>> {
     let own = [&schema.one_of, &schema.any_of]
         .into_iter()
@@ -215,7 +215,7 @@ fn integer(schema: &Schema, choices: &mut Choices) -> Value {
     Value::from(multiple)
 }
 
-/// Eighths, which no format rounds.
+/// Returns a multiple of 1/8, which no conversion rounds.
 fn number(schema: &Schema, choices: &mut Choices) -> Value {
     const STEP: f64 = 0.125;
     let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
@@ -230,18 +230,18 @@ fn number(schema: &Schema, choices: &mut Choices) -> Value {
     };
     let first = (from / step).ceil();
     let steps = ((to / step).floor() - first).clamp(0.0, 100_000.0) as u64;
-    // Zero, or what is nearest to it, is the simplest.
+    // Zero, or the number nearest to it, is the simplest.
     let zero = (0.0 - first).clamp(0.0, steps as f64) as u64;
     let at = (zero + choices.mostly_small(steps + 1)) % (steps + 1);
     let number = (first + at as f64) * step;
-    // Of the two zeros, the one without a sign.
+    // Positive zero.
     json!(if number == 0.0 { 0.0 } else { number })
 }
 
-/// Texts of each format that the API server knows; nothing for those that bound nothing.
+/// Returns strings of a format that the API server checks; none for other formats.
 fn samples(format: &str) -> &'static [&'static str] {
     match format {
-        // An empty text is no `byte` to the API server.
+        // The API server refuses an empty string as `byte`.
         "byte" => &["aGk=", "AAECAw=="],
         "date-time" | "datetime" => &["2001-01-01T00:00:00Z", "2024-02-29T23:59:59.123456Z"],
         "date" => &["2001-01-01", "2024-02-29"],
@@ -291,13 +291,13 @@ fn text(schema: &Schema, choices: &mut Choices) -> Value {
 }
 
 fn with_pattern(pattern: &str, length: std::ops::RangeInclusive<usize>, choices: &mut Choices) -> String {
-    // The pattern of quantities allows what Kubernetes' own types then refuse.
+    // The pattern of quantities allows strings that Kubernetes' own types refuse.
     if pattern.contains("numkMGTPE") {
         return (*choices.one_of(&["1", "500m", "1.5Gi", "-3", "1e3"])).to_owned();
     }
     let mut last = String::new();
     for _ in 0..TRIES {
-        last = matching(pattern, choices).unwrap_or_default();
+        last = matching_string(pattern, choices).unwrap_or_default();
         if length.contains(&last.chars().count()) {
             break;
         }

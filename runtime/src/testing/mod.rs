@@ -1,14 +1,18 @@
-//! Checks that an operator's own tests make.
+//! Helpers for an operator's own tests, behind the feature `testing`.
 //!
-//! [`crd_differences`] compares the CRD that the compiled types describe with the manifest that
-//! `rbuilder manifests` wrote: a manifest somebody forgot to regenerate, or a marker that the two readers of
-//! the source understood differently, shows up as a list of paths. [`run`] has a manager run beside a test,
-//! [`eventually`] waits for what will be true soon, [`admission_request`] is what the functions of a webhook are
-//! called with, [`assert_round_trip`] asks whether conversions lose anything, of objects at random ([`RandomObjects`]).
-//! An API server for tests is `rbuilder::fake`, inside of the process, or `rbuilder::envtest`, a real one.
+//! | to | call |
+//! |---|---|
+//! | run a manager beside a test | [`run`] |
+//! | wait for a condition | [`eventually`], [`eventually_eq`] |
+//! | compare a kind's compiled CRD with the manifest that `rbuilder manifests` wrote | [`assert_crd_matches`] |
+//! | call the functions of a webhook | [`admission_request`] |
+//! | find a conversion that loses data | [`assert_round_trip`] |
+//! | generate objects that fit a kind's schema | [`RandomObjects`] |
 //!
-//! Here is what needs the library itself: [`run`] a manager, and [`RoundTrip`] the converter of its webhook. The rest is
-//! the crate `rbuilder-testing`, which knows nothing of it.
+//! `rbuilder::fake` is an API server inside the test process, `rbuilder::envtest` a real one.
+//!
+//! [`run`] needs a `Manager`, and [`RoundTrip`] a webhook's converter, so they are part of the library. The rest is
+//! re-exported from the crate `rbuilder-testing`, which does not depend on it.
 
 mod round_trip;
 mod running;

@@ -1,4 +1,4 @@
-//! Whether conversions lose anything.
+//! Round trips of random objects through the conversions of a webhook.
 
 use std::fmt::{Display, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,12 +11,12 @@ use super::{Counterexample, RandomObjects};
 use crate::object::Object;
 use crate::webhook::{AnyConverter, Converter};
 
-/// Objects per direction unless said otherwise.
+/// Default number of objects per direction.
 const CASES: u32 = 256;
-/// How many differences are told.
+/// Number of differences in a message.
 const SHOWN: usize = 10;
 
-/// Panics when a conversion between a hub and a spoke loses anything: [`RoundTrip`] with nothing said.
+/// Asserts that the conversions between a hub and a spoke lose no data: [`RoundTrip`] with its defaults.
 ///
 /// ```no_run
 /// # use rbuilder::testing::assert_round_trip;
@@ -61,16 +61,16 @@ where
     RoundTrip::<K, V>::new().assert();
 }
 
-/// A property of conversions between a hub `K` and a spoke `V`: whoever reads an object in the other version and writes
-/// it back has changed nothing.
+/// A test of the conversions between a hub `K` and a spoke `V`: a client that reads an object in the other version and
+/// writes it back changes nothing.
 ///
-/// Objects at random that fit the schemas go from the hub to the spoke and back, and from the spoke to the hub and back,
-/// as the [webhook](crate::Webhook::spoke) converts them, with defaults filled in on the way as the API server does for
-/// whoever writes an object back. The seed is fixed, so that a failure can be seen again.
+/// Random objects that fit the schemas are converted from the hub to the spoke and back, and from the spoke to the hub
+/// and back, as the [webhook](crate::Webhook::spoke) converts them. In between, defaults are set as the API server does
+/// when the object is written. The seed is fixed, so a failure can be reproduced.
 ///
-/// Where a conversion loses something on purpose, say so with [`normalize_hub`](Self::normalize_hub) and
-/// [`normalize_spoke`](Self::normalize_spoke); where it refuses what a CEL rule or a validator refuses too, with
-/// [`hub_when`](Self::hub_when) and [`spoke_when`](Self::spoke_when), or with values that fit.
+/// When a conversion loses data on purpose, declare it with [`normalize_hub`](Self::normalize_hub) and
+/// [`normalize_spoke`](Self::normalize_spoke). When it refuses objects that a CEL rule or a validator refuses too, skip
+/// them with [`hub_when`](Self::hub_when) and [`spoke_when`](Self::spoke_when), or give values that fit.
 ///
 /// ```no_run
 /// # use rbuilder::CrdSchema;
@@ -106,7 +106,7 @@ where
 ///     .assert();
 /// # }
 /// ```
-#[must_use = "nothing is tried before `assert`"]
+#[must_use = "nothing is tested before `assert`"]
 pub struct RoundTrip<K: Object, V: Object> {
     cases: u32,
     hub: Side<K>,
@@ -117,7 +117,7 @@ pub struct RoundTrip<K: Object, V: Object> {
 type Normalize<K> = Box<dyn Fn(&mut K)>;
 type When<K> = Box<dyn Fn(&K) -> bool>;
 
-/// What is known of one version.
+/// One version with its random objects.
 struct Side<K> {
     objects: RandomObjects,
     version: String,
@@ -140,7 +140,7 @@ impl<K: Object + Serialize + CustomResourceExt> Side<K> {
         K::deserialize(object).map_err(|error| error.to_string())
     }
 
-    /// The object as far as it matters.
+    /// Returns the object with the user's normalization.
     fn normal(&self, object: &Value) -> Result<Value, String> {
         let mut object = self.read(object)?;
         if let Some(normalize) = &self.normalize {
@@ -165,10 +165,10 @@ where
     K: Object + Serialize + CustomResourceExt + TryFrom<V, Error: Display>,
     V: Object + Serialize + CustomResourceExt + TryFrom<K, Error: Display>,
 {
-    /// All objects that fit the schemas, and nothing may be lost.
+    /// Creates a test with all objects that fit the schemas, in which no data may be lost.
     ///
     /// # Panics
-    /// When one of the kinds has no schema, or the two are not of one kind.
+    /// When a type has no schema, or the two are not versions of the same kind.
     #[track_caller]
     pub fn new() -> Self {
         let mut converter = Converter::new();
@@ -184,60 +184,60 @@ where
         }
     }
 
-    /// How many objects are tried in each direction; 256 unless said otherwise.
+    /// Sets the number of objects in each direction; the default is 256.
     pub fn cases(mut self, cases: u32) -> Self {
         self.cases = cases;
         self
     }
 
-    /// Other objects than those of seed 0.
+    /// Sets the seed of the objects; the default is 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.hub.objects = self.hub.objects.seed(seed);
         self.spoke.objects = self.spoke.objects.seed(seed);
         self
     }
 
-    /// Puts one of these values, and no others, where `path` leads in the hub; see [`RandomObjects::values`].
+    /// Uses only these values for a field of the hub; see [`RandomObjects::values`].
     pub fn hub_values<T: Into<Value>>(mut self, path: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.hub.objects = self.hub.objects.values(path, values);
         self
     }
 
-    /// Puts one of these values, and no others, where `path` leads in the spoke; see [`RandomObjects::values`].
+    /// Uses only these values for a field of the spoke; see [`RandomObjects::values`].
     pub fn spoke_values<T: Into<Value>>(mut self, path: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.spoke.objects = self.spoke.objects.values(path, values);
         self
     }
 
-    /// Tries only hubs for which this holds: what rules and validators ask of them.
+    /// Skips hubs for which this returns false, such as those that a validator refuses.
     pub fn hub_when(mut self, when: impl Fn(&K) -> bool + 'static) -> Self {
         self.hub.when = Some(Box::new(when));
         self
     }
 
-    /// Tries only spokes for which this holds: what rules and validators ask of them.
+    /// Skips spokes for which this returns false, such as those that a validator refuses.
     pub fn spoke_when(mut self, when: impl Fn(&V) -> bool + 'static) -> Self {
         self.spoke.when = Some(Box::new(when));
         self
     }
 
-    /// Brings hubs that mean the same to one form before they are compared, and takes away what may be lost.
+    /// Normalizes hubs before they are compared: brings equivalent ones to one form, and clears what may be lost.
     pub fn normalize_hub(mut self, normalize: impl Fn(&mut K) + 'static) -> Self {
         self.hub.normalize = Some(Box::new(normalize));
         self
     }
 
-    /// Brings spokes that mean the same to one form before they are compared, and takes away what may be lost.
+    /// Normalizes spokes before they are compared: brings equivalent ones to one form, and clears what may be lost.
     pub fn normalize_spoke(mut self, normalize: impl Fn(&mut V) + 'static) -> Self {
         self.spoke.normalize = Some(Box::new(normalize));
         self
     }
 
-    /// Tries it.
+    /// Runs the test.
     ///
     /// # Panics
-    /// When an object does not come back as it was, is refused, or becomes one that the other version's schema
-    /// refuses: with the simplest such object that was found, and where it differs. Also when no object can be made.
+    /// When an object changes on the way, is refused, or becomes one that the other version's schema refuses. The
+    /// message has the simplest such object that was found, and the differences. Also when no object fits the schema.
     #[track_caller]
     pub fn assert(&self) {
         if let Err(report) = self.run() {
@@ -267,13 +267,13 @@ where
         if tried == 0 && self.cases > 0 {
             let (version, cases) = (&from.version, self.cases);
             return Err(format!(
-                "none of {cases} objects of {version} is one to be tried: give values that are, or a wider `…_when`"
+                "all {cases} objects of {version} were skipped: give values for which `…_when` returns true"
             ));
         }
         Ok(())
     }
 
-    /// One object there and back; whether it is one of those to be tried.
+    /// Converts one object there and back. Returns false when it is skipped.
     fn trip<A, B>(&self, object: &Value, from: &Side<A>, to: &Side<B>) -> Result<bool, Failure>
     where
         A: Object + Serialize + CustomResourceExt,
@@ -321,11 +321,11 @@ where
 
 fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
     if !found.repeats {
-        return "a conversion does not give the same result twice".to_owned();
+        return "a conversion of the same object had two different results".to_owned();
     }
     let (object, failure) = (&found.object, &found.failure);
-    let mut said = format!("an object does not survive the way from {from} to {to} and back: {failure}\n");
-    // Writing into a text cannot fail, and neither can printing JSON.
+    let mut said = format!("an object is not preserved from {from} to {to} and back: {failure}\n");
+    // Writing to a string cannot fail, and neither can printing JSON.
     let _ = write!(said, "the simplest one found:\n{object:#}");
     if let Failure::Differs { there, .. } = failure {
         let _ = write!(said, "\nwhich becomes:\n{there:#}");
@@ -333,30 +333,32 @@ fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
     said
 }
 
-/// Why an object does not survive.
+/// The reason why an object is not preserved.
 enum Failure {
-    /// Its type does not read what its schema accepts.
+    /// The type cannot deserialize what the schema accepts.
     Unread(String),
-    /// A conversion fails.
+    /// A conversion returns an error or panics.
     Refused {
         from: String,
         to: String,
         reason: String,
     },
-    /// The schema of the other version does not accept what it becomes.
+    /// The schema of the other version refuses the converted object.
     Unfit {
         version: String,
         reason: String,
         object: Value,
     },
-    /// It does not come back as it was.
+    /// The object has changed.
     Differs { there: Value, differences: Vec<String> },
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Failure::Unread(reason) => write!(f, "its type does not read what its schema accepts: {reason}"),
+            Failure::Unread(reason) => {
+                write!(f, "its type cannot deserialize what its schema accepts: {reason}")
+            }
             Failure::Refused { from, to, reason } => {
                 write!(f, "it cannot be converted from {from} to {to}: {reason}")
             }
@@ -366,10 +368,10 @@ impl Display for Failure {
                 object,
             } => write!(
                 f,
-                "the schema of {version} refuses what it becomes: {reason}\n{object:#}"
+                "the schema of {version} refuses the converted object: {reason}\n{object:#}"
             ),
             Failure::Differs { differences, .. } => {
-                write!(f, "it comes back changed")?;
+                write!(f, "it has changed")?;
                 for difference in differences.iter().take(SHOWN) {
                     write!(f, "\n  {difference}")?;
                 }
@@ -382,7 +384,7 @@ impl Display for Failure {
     }
 }
 
-/// The places where two values differ, a line each.
+/// Collects the differences of two values, one line each.
 fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(left), Value::Object(right)) => {
@@ -397,9 +399,9 @@ fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
                 };
                 match (left.get(key), right.get(key)) {
                     (Some(before), Some(after)) => compare(&path, before, after, found),
-                    (Some(before), None) => found.push(format!("{path}: {before} is lost")),
+                    (Some(before), None) => found.push(format!("{path}: {before} was lost")),
                     (None, after) => {
-                        found.push(format!("{path}: {} has come", after.unwrap_or(&Value::Null)))
+                        found.push(format!("{path}: {} was added", after.unwrap_or(&Value::Null)))
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! A manager that runs inside a test.
+//! A manager beside a test.
 
 use std::fmt;
 use std::thread;
@@ -15,7 +15,7 @@ use crate::shutdown::{Stop, new_shutdown};
 /// ```no_run
 /// # async fn test(manager: rbuilder::Manager) {
 /// let running = rbuilder::testing::run(manager);
-/// // … create objects, and look at what becomes of them …
+/// // … create objects, and check what the operator does …
 /// running.stop().await;
 /// # }
 /// ```
@@ -31,11 +31,11 @@ pub fn run(manager: Manager) -> Running {
     }
 }
 
-/// A manager that [`run`] started. When it is dropped, the manager stops, and nobody hears how.
+/// A manager started by [`run`]. Dropping it stops the manager and discards its result.
 #[must_use = "dropping it stops the manager"]
 pub struct Running {
     stop: Stop,
-    /// Nothing once it has been waited for.
+    /// `None` once `stop` has waited for it.
     ended: Option<JoinHandle<Result<(), Error>>>,
 }
 
@@ -58,7 +58,7 @@ impl Running {
         }
     }
 
-    /// Whether the manager has ended by itself.
+    /// Returns true when the manager has ended by itself.
     pub fn has_ended(&self) -> bool {
         self.ended.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -67,7 +67,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.now();
-        // A test that waits for what a dead manager should do fails for a reason that it does not know.
+        // A test that waits for an ended manager fails with a timeout, so the cause is printed beside it.
         if thread::panicking()
             && let Some(ended) = self.ended.take().filter(JoinHandle::is_finished)
             && let Some(Ok(Err(error))) = ended.now_or_never()

@@ -1,13 +1,13 @@
-//! Where the two binaries are. The variables and their order are those of controller-runtime's envtest.
+//! Lookup of the two binaries. The variables and their precedence are those of controller-runtime's envtest.
 
 use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// Where `setup-envtest` and kubebuilder's old tarballs put the binaries when nobody says otherwise.
+/// The folder in which kubebuilder's old tarballs put the binaries.
 const DEFAULT_FOLDER: &str = "/usr/local/kubebuilder/bin";
 
-/// The programs of a control plane.
+/// Paths of the programs of a control plane.
 #[derive(Debug, PartialEq)]
 pub(super) struct Assets {
     pub(super) etcd: PathBuf,
@@ -15,7 +15,7 @@ pub(super) struct Assets {
 }
 
 impl Assets {
-    /// Looks at `TEST_ASSET_*`, then `KUBEBUILDER_ASSETS`, then `folder`, then kubebuilder's own folder.
+    /// Finds the binaries by `TEST_ASSET_*`, then `KUBEBUILDER_ASSETS`, then in `folder`, then in the default folder.
     pub(super) fn find(folder: Option<&Path>) -> Result<Self, Error> {
         Self::find_with(folder, |name| std::env::var_os(name).map(PathBuf::from))
     }
@@ -29,7 +29,7 @@ impl Assets {
             if path.is_file() {
                 Ok(path)
             } else {
-                Err(missing(name, variable, &path))
+                Err(missing_binary(name, variable, &path))
             }
         };
         Ok(Self {
@@ -39,10 +39,10 @@ impl Assets {
     }
 }
 
-fn missing(name: &str, variable: &str, path: &Path) -> Error {
+fn missing_binary(name: &str, variable: &str, path: &Path) -> Error {
     let path = path.display();
     Error::new(format!(
-        "there is no {name} at {path}: set KUBEBUILDER_ASSETS to the folder that holds etcd and kube-apiserver, \
+        "no {name} at {path}: set KUBEBUILDER_ASSETS to the folder that holds etcd and kube-apiserver, \
          or {variable} to the file"
     ))
 }
@@ -94,11 +94,7 @@ mod tests {
             Some(&a),
             Ok((&etcd_a, &api_a)),
         );
-        check(
-            &[("KUBEBUILDER_ASSETS", &b)],
-            None,
-            Err("there is no kube-apiserver at"),
-        );
+        check(&[("KUBEBUILDER_ASSETS", &b)], None, Err("no kube-apiserver at"));
         check(
             &[("KUBEBUILDER_ASSETS", &b)],
             None,

@@ -1,6 +1,6 @@
-//! The keys and certificates of one control plane: a certificate authority of its own, a serving
-//! certificate, an administrator, and the key that signs service account tokens. All are made new for each
-//! start and live in its folder.
+//! Keys and certificates of one control plane: its certificate authority, the serving certificate, the administrator's
+//! client certificate, and the key that signs service account tokens. They are generated at each start and stay in the
+//! control plane's folder.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -16,32 +16,33 @@ pub(super) struct Pair {
     pub(super) key: String,
 }
 
-/// Everything kube-apiserver and its administrator need.
+/// The certificates and keys that kube-apiserver and its administrator need.
 #[derive(Debug)]
 pub(super) struct Certificates {
-    /// The authority's certificate, PEM; it signed the server's and the administrator's.
+    /// Certificate of the authority that signed the server's and the administrator's, PEM.
     pub(super) authority: String,
     pub(super) server: Pair,
     pub(super) admin: Pair,
-    /// ECDSA P-256: kube-apiserver takes it as well as RSA, and it is made in no time.
+    /// Private key that signs service account tokens, PEM. ECDSA P-256, because RSA keys take long to generate.
     pub(super) service_account_key: String,
-    /// The public half, PEM.
+    /// Its public key, PEM.
     pub(super) service_account_public_key: String,
 }
 
 impl Certificates {
     pub(super) fn generate() -> Result<Self, Error> {
-        generate().map_err(|err| Error::new(format!("cannot make certificates for the API server: {err}")))
+        generate_certificates()
+            .map_err(|err| Error::new(format!("cannot generate certificates for the API server: {err}")))
     }
 }
 
-fn generate() -> Result<Certificates, rcgen::Error> {
-    let authority = authority()?;
+fn generate_certificates() -> Result<Certificates, rcgen::Error> {
+    let authority = create_authority()?;
     let mut server = CertificateParams::new(["127.0.0.1", "localhost"].map(String::from))?;
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let mut admin = CertificateParams::default();
     admin.distinguished_name.push(DnType::CommonName, "admin");
-    // The group that RBAC lets do everything.
+    // RBAC allows this group everything.
     admin
         .distinguished_name
         .push(DnType::OrganizationName, "system:masters");
@@ -49,14 +50,14 @@ fn generate() -> Result<Certificates, rcgen::Error> {
     let service_account = KeyPair::generate()?;
     Ok(Certificates {
         authority: authority.pem(),
-        server: signed(server, &authority)?,
-        admin: signed(admin, &authority)?,
+        server: sign_pair(server, &authority)?,
+        admin: sign_pair(admin, &authority)?,
         service_account_key: service_account.serialize_pem(),
         service_account_public_key: service_account.public_key_pem(),
     })
 }
 
-fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
+fn create_authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, "envtest");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -64,7 +65,10 @@ fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     CertifiedIssuer::self_signed(params, KeyPair::generate()?)
 }
 
-fn signed(params: CertificateParams, authority: &CertifiedIssuer<'_, KeyPair>) -> Result<Pair, rcgen::Error> {
+fn sign_pair(
+    params: CertificateParams,
+    authority: &CertifiedIssuer<'_, KeyPair>,
+) -> Result<Pair, rcgen::Error> {
     let key = KeyPair::generate()?;
     let certificate = params.signed_by(&key, authority)?;
     Ok(Pair {

@@ -23,16 +23,16 @@ use super::workspace::Workspace;
 pub(super) const ETCD: &str = "etcd";
 pub(super) const API_SERVER: &str = "kube-apiserver";
 
-/// Starts tried in all when another process takes a port between our choosing it and the server's binding it.
+/// Number of starts attempted when another process takes a port between our choice of it and the server's bind.
 const ATTEMPTS: usize = 5;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// One request of the readiness poll; the first TLS handshake of a busy server takes its time.
+/// Timeout of one request of the readiness poll; long, because the first TLS handshake of a busy server is slow.
 const POLL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running control plane.
 #[derive(Debug)]
 pub(super) struct ControlPlane {
-    /// In the order of their start; empty once stopped.
+    /// The running servers in start order; empty after `stop`.
     servers: Mutex<Vec<Process>>,
     settings: Settings,
     etcd_url: String,
@@ -57,7 +57,7 @@ impl ControlPlane {
         }
     }
 
-    /// On failure the flag says whether another try with other ports may go better.
+    /// Starts the servers once. On failure, the flag says whether a port was lost, so that other ports may work.
     async fn start_once(assets: &Assets, settings: &Settings) -> Result<Self, (Error, bool)> {
         let deadline = Instant::now() + settings.start_timeout;
         let plane = Self::prepare(settings).await.map_err(|err| (err, false))?;
@@ -70,7 +70,7 @@ impl ControlPlane {
         }
     }
 
-    /// Everything but the processes. From here on, dropping the value cleans up.
+    /// Prepares everything but the processes. Dropping the returned value cleans up.
     async fn prepare(settings: &Settings) -> Result<Self, Error> {
         let workspace = Workspace::create()?;
         let certificates = Certificates::generate()?;
@@ -81,7 +81,7 @@ impl ControlPlane {
         let kubeconfig_path = workspace.write("kubeconfig", &text)?;
         let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &KubeConfigOptions::default()).await;
         let mut config =
-            config.map_err(|err| Error::new(format!("cannot read our own kubeconfig: {err}")))?;
+            config.map_err(|err| Error::new(format!("cannot read the generated kubeconfig: {err}")))?;
         config.default_retry = false;
         Ok(Self {
             servers: Mutex::default(),
@@ -122,7 +122,10 @@ impl ControlPlane {
         }
     }
 
-    /// Does something to one of the servers; an error when it was stopped for good.
+    /// Calls `act` with one of the servers.
+    ///
+    /// # Errors
+    /// When the environment was stopped, and those of `act`.
     pub(super) fn with_server<T>(
         &self,
         name: &str,
@@ -134,7 +137,7 @@ impl ControlPlane {
         act(server, &self.workspace)
     }
 
-    /// Starts a server that was killed, as it was, and waits until it is ready.
+    /// Restarts a server with its arguments and data, and waits until it is ready.
     pub(super) async fn restart(&self, name: &str) -> Result<(), Error> {
         let deadline = Instant::now() + self.settings.start_timeout;
         self.with_server(name, |server, workspace| {
@@ -143,9 +146,9 @@ impl ControlPlane {
         self.wait_until_ready(name, deadline).await
     }
 
-    /// Waits until a server answers 200, as long as all that should run do and the time is not over.
+    /// Polls a path until it answers 200. Fails at the deadline, or as soon as a server has exited.
     async fn wait_for(&self, deadline: Instant, config: &Config, path: &str) -> Result<(), Error> {
-        let client = client(config)?;
+        let client = client_for(config)?;
         self.poll(deadline, &format!("{path} was not ok"), || {
             let request = http::Request::get(path).body(Vec::new());
             let client = client.clone();
@@ -159,20 +162,20 @@ impl ControlPlane {
         .await
     }
 
-    /// kube-apiserver makes it shortly after it is ready, and every namespaced test may want it.
+    /// Waits for the namespace `default`, which kube-apiserver creates shortly after it is ready.
     async fn wait_for_default_namespace(&self, deadline: Instant) -> Result<(), Error> {
-        let namespaces: Api<Namespace> = Api::all(client(&self.config)?);
-        let look = || async { namespaces.get("default").await.map(drop) };
-        self.poll(deadline, "there was no namespace `default`", look)
+        let namespaces: Api<Namespace> = Api::all(client_for(&self.config)?);
+        let get = || async { namespaces.get("default").await.map(drop) };
+        self.poll(deadline, "namespace `default` was not found", get)
             .await
     }
 
-    async fn poll<F>(&self, deadline: Instant, reason: &str, look: impl Fn() -> F) -> Result<(), Error>
+    async fn poll<F>(&self, deadline: Instant, reason: &str, request: impl Fn() -> F) -> Result<(), Error>
     where
         F: Future<Output = Result<(), kube::Error>>,
     {
         loop {
-            let found = timeout(POLL_TIMEOUT, look()).await;
+            let found = timeout(POLL_TIMEOUT, request()).await;
             if matches!(found, Ok(Ok(()))) {
                 return Ok(());
             }
@@ -206,7 +209,7 @@ impl ControlPlane {
         &self.kubeconfig_path
     }
 
-    /// Ends the API server, then etcd. A second stop has nothing to do.
+    /// Stops the API server, then etcd. A second call does nothing.
     pub(super) async fn stop(&self) -> Result<(), Error> {
         let deadline = Instant::now() + self.settings.stop_timeout;
         let mut servers = std::mem::take(&mut *self.servers());
@@ -230,15 +233,15 @@ impl Drop for ControlPlane {
     }
 }
 
-/// A port that is free now. Another process may take it before the server does; see [`ATTEMPTS`].
+/// Returns a port that is free now. Another process may take it before the server binds it; see [`ATTEMPTS`].
 fn free_port() -> Result<u16, Error> {
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
     Ok(port
-        .map_err(|err| Error::new(format!("there is no free port on 127.0.0.1: {err}")))?
+        .map_err(|err| Error::new(format!("cannot find a free port on 127.0.0.1: {err}")))?
         .port())
 }
 
-/// Relative names: the servers run in the workspace.
+/// Writes the files that the servers' arguments name relative to the workspace, in which they run.
 fn write_certificates(workspace: &Workspace, certificates: &Certificates) -> Result<(), Error> {
     let Certificates {
         authority,
@@ -262,9 +265,9 @@ fn etcd_arguments(url: &str) -> Vec<OsString> {
         "--data-dir=etcd",
         listen.as_str(),
         advertise.as_str(),
-        // It has no peers; port 0 lets it take any free one.
+        // There are no peers; port 0 takes any free port.
         "--listen-peer-urls=http://127.0.0.1:0",
-        // The data goes with the test, so it need not survive a power cut.
+        // The data is deleted with the test, so it need not survive a power failure.
         "--unsafe-no-fsync",
     ]
     .map(OsString::from)
@@ -288,11 +291,11 @@ fn apiserver_arguments(port: u16, etcd_url: &str) -> Vec<OsString> {
         "--service-account-key-file=sa.pub",
         "--service-account-signing-key-file=sa.key",
         "--authorization-mode=RBAC",
-        // No controller makes service accounts, and without this no pod could be created.
+        // No controller creates service accounts, and the plugin refuses pods without one.
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged=true",
         "--service-cluster-ip-range=10.0.0.0/24",
-        // There is one server and its address is a loopback one, which endpoints may not hold.
+        // The only server listens on a loopback address, which endpoints must not contain.
         "--endpoint-reconciler-type=none",
     ]
     .map(OsString::from)
@@ -315,18 +318,18 @@ fn kubeconfig(port: u16, certificates: &Certificates) -> Result<Kubeconfig, Erro
         }}],
         "contexts": [{ "name": "envtest", "context": { "cluster": "envtest", "user": "admin" }}],
     });
-    serde_json::from_value(kubeconfig).map_err(|err| Error::new(format!("cannot make a kubeconfig: {err}")))
+    serde_json::from_value(kubeconfig).map_err(|err| Error::new(format!("cannot create a kubeconfig: {err}")))
 }
 
 fn config_for(url: &str) -> Result<Config, Error> {
     let url = url
         .parse()
-        .map_err(|err| Error::new(format!("{url} is no URL: {err}")))?;
+        .map_err(|err| Error::new(format!("{url} is not a URL: {err}")))?;
     let mut config = Config::new(url);
     config.default_retry = false;
     Ok(config)
 }
 
-fn client(config: &Config) -> Result<Client, Error> {
-    Client::try_from(config.clone()).map_err(|err| Error::request("cannot make a client", &err))
+fn client_for(config: &Config) -> Result<Client, Error> {
+    Client::try_from(config.clone()).map_err(|err| Error::request("cannot create a client", &err))
 }

@@ -1,4 +1,4 @@
-//! Custom resource definitions from files into the API server.
+//! Installation of CRDs from files.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,12 +13,13 @@ use tokio::time::{Instant, sleep};
 
 use super::installed::Installed;
 use super::{Error, FIELD_MANAGER, POLL_INTERVAL};
-use crate::manifests::documents;
+use crate::manifests::read_documents;
 
-/// How long the API server may take to serve a new kind.
+/// Timeout for the API server to serve a new kind.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) async fn install(client: &Client, path: &Path, installed: &Installed) -> Result<(), Error> {
+/// Applies the CRDs of a file or folder and waits until the API server serves them.
+pub(super) async fn install_crds(client: &Client, path: &Path, installed: &Installed) -> Result<(), Error> {
     let definitions = read(path)?;
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in &definitions {
@@ -35,7 +36,7 @@ pub(super) async fn install(client: &Client, path: &Path, installed: &Installed)
     Ok(())
 }
 
-/// One definition as it was written, so that the API server judges every field of it.
+/// One CRD as written in its file: a typed one would lose fields that the API server should judge.
 #[derive(Debug)]
 struct Definition {
     name: String,
@@ -44,7 +45,7 @@ struct Definition {
 }
 
 fn read(path: &Path) -> Result<Vec<Definition>, Error> {
-    let documents = documents(path).map_err(Error::read)?.into_iter();
+    let documents = read_documents(path).map_err(Error::read)?.into_iter();
     let crds = documents.filter(|(_, document)| document["kind"] == "CustomResourceDefinition");
     let definitions: Result<Vec<_>, _> = crds.map(|(file, value)| definition(&file, value)).collect();
     match definitions {
@@ -72,11 +73,11 @@ fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
     }
 }
 
-/// Held by who writes a CRD and first looks at what is there: one test installs it while another sets its conversion.
+/// Held while a CRD is read and written: one test may install it while another sets its conversion.
 static WRITING: Mutex<()> = Mutex::const_new(());
 
 async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> Result<(), Error> {
-    let deed = || {
+    let action = || {
         format!(
             "cannot install {} from {}",
             definition.name,
@@ -95,11 +96,10 @@ async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> 
     written
         .await
         .map(drop)
-        .map_err(|err| Error::request(deed(), &err))
+        .map_err(|err| Error::request(action(), &err))
 }
 
-/// Leaves a conversion as it is that [`redirect_conversion`] has set: a manifest names a Service, which does not exist
-/// here.
+/// Keeps a conversion that [`redirect_conversion`] has set: the Service that a manifest names does not exist here.
 fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
     let conversion = present.spec.conversion.as_ref();
     let client = conversion.and_then(|conversion| conversion.webhook.as_ref()?.client_config.as_ref());
@@ -110,7 +110,7 @@ fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
     }
 }
 
-/// Has the API server ask at a URL for the conversions of an installed CRD.
+/// Makes the API server call a URL for the conversions of an installed CRD.
 pub(super) async fn redirect_conversion(
     client: Client,
     name: &str,
@@ -121,7 +121,7 @@ pub(super) async fn redirect_conversion(
     let patch = json!({ "spec": { "conversion": {
         "strategy": "Webhook",
         "webhook": {
-            // A manifest names a Service, and the API server wants one of the two.
+            // The API server accepts one of service and url.
             "clientConfig": { "service": null, "url": url, "caBundle": authority },
             "conversionReviewVersions": ["v1"],
         },

@@ -1,12 +1,12 @@
-//! Why there is no API server: a sentence for the person who reads the failed test.
+//! The error of the test environment: a sentence for the person who reads the failed test.
 
 use std::fmt;
 use std::path::Path;
 
-/// Why a test environment could not be started or used.
+/// An error of starting or using a test environment.
 ///
-/// The message is whole: it names the file, program or request, and ends with the server's last words where
-/// there are any.
+/// The message is complete: it names the file, program or request, and ends with the last lines of the server's log
+/// where there are any.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -20,26 +20,27 @@ impl Error {
         }
     }
 
-    /// `deed` says what was tried with the file, as in "cannot read".
-    pub(super) fn file(deed: &str, path: &Path, cause: impl fmt::Display) -> Self {
-        Self::new(format!("{deed} {}: {cause}", path.display()))
+    /// An error about a file. `failure` says which operation failed, as in "cannot read".
+    pub(super) fn file(failure: &str, path: &Path, cause: impl fmt::Display) -> Self {
+        Self::new(format!("{failure} {}: {cause}", path.display()))
     }
 
-    /// A manifest that cannot be read; the cause names it.
+    /// An error about a manifest that cannot be read; the cause names it.
     pub(super) fn read(cause: std::io::Error) -> Self {
         Self::new(cause.to_string())
     }
 
-    pub(super) fn request(deed: impl fmt::Display, cause: &kube::Error) -> Self {
+    /// An error about a request. `failure` says what it was to do, as in "cannot create namespace `a`".
+    pub(super) fn request(failure: impl fmt::Display, cause: &kube::Error) -> Self {
         match cause {
-            kube::Error::Api(status) => Self::new(format!("{deed}: {}", status.message)),
-            other => Self::new(format!("{deed}: {}", chain(other))),
+            kube::Error::Api(status) => Self::new(format!("{failure}: {}", status.message)),
+            other => Self::new(format!("{failure}: {}", format_causes(other))),
         }
     }
 }
 
-/// An error with its causes: kube's own sentences stop at "ServiceError", before the reason.
-fn chain(error: &dyn std::error::Error) -> String {
+/// Formats an error with its causes: kube's own message may be just "ServiceError".
+fn format_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

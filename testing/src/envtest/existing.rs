@@ -1,4 +1,4 @@
-//! A cluster that runs already, in the place of servers that the test starts.
+//! A running cluster, used instead of servers that the test starts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,19 @@ use tempfile::TempDir;
 
 use super::Error;
 
-/// Access to a cluster that is there before the test and stays after it.
+/// Access to a cluster that exists before and after the test.
 #[derive(Debug)]
 pub(super) struct Existing {
     config: Config,
     kubeconfig: Kubeconfig,
     kubeconfig_path: PathBuf,
-    /// Holds the file above.
+    /// Contains the file above; deleted on drop.
     _folder: TempDir,
 }
 
 impl Existing {
-    /// Finds the cluster as kubectl does, or else the one that this process runs in, and asks it whether it is there.
+    /// Finds the cluster of the kubeconfig, as kubectl does, or else the one this process runs in, and checks that it
+    /// answers.
     pub(super) async fn find() -> Result<Self, Error> {
         let (mut config, kubeconfig) = match Kubeconfig::read() {
             Ok(kubeconfig) => {
@@ -37,15 +38,16 @@ impl Existing {
             Err(missing) => {
                 let config = Config::incluster().map_err(|err| {
                     Error::new(format!(
-                        "there is no existing cluster to test on: {missing}; and the test does not run in one: {err}"
+                        "no existing cluster found: {missing}; and the test does not run in a pod: {err}"
                     ))
                 })?;
-                let kubeconfig = in_cluster(&config)?;
+                let kubeconfig = in_cluster_kubeconfig(&config)?;
                 (config, kubeconfig)
             }
         };
         config.default_retry = false;
-        let folder = TempDir::new().map_err(|err| Error::new(format!("cannot make a folder: {err}")))?;
+        let folder =
+            TempDir::new().map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
         let kubeconfig_path = folder.path().join("kubeconfig");
         let text = serde_json::to_string_pretty(&kubeconfig)
             .map_err(|err| Error::new(format!("cannot write a kubeconfig: {err}")))?;
@@ -57,21 +59,21 @@ impl Existing {
             kubeconfig_path,
             _folder: folder,
         };
-        existing.look().await?;
+        existing.check_answers().await?;
         Ok(existing)
     }
 
-    async fn look(&self) -> Result<(), Error> {
+    async fn check_answers(&self) -> Result<(), Error> {
         let client = Client::try_from(self.config.clone())
-            .map_err(|err| Error::request("cannot make a client for the existing cluster", &err))?;
-        let deed = || {
+            .map_err(|err| Error::request("cannot create a client for the existing cluster", &err))?;
+        let failure = || {
             format!(
                 "the existing cluster at {} does not answer",
                 self.config.cluster_url
             )
         };
         let version = client.apiserver_version().await;
-        version.map(drop).map_err(|err| Error::request(deed(), &err))
+        version.map(drop).map_err(|err| Error::request(failure(), &err))
     }
 
     pub(super) fn config(&self) -> &Config {
@@ -87,8 +89,8 @@ impl Existing {
     }
 }
 
-/// What a pod finds in its file system, as a kubeconfig.
-fn in_cluster(config: &Config) -> Result<Kubeconfig, Error> {
+/// Builds a kubeconfig from the service account that a pod finds in its file system.
+fn in_cluster_kubeconfig(config: &Config) -> Result<Kubeconfig, Error> {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "in-cluster",
         "clusters": [{ "name": "in-cluster", "cluster": {
@@ -101,7 +103,7 @@ fn in_cluster(config: &Config) -> Result<Kubeconfig, Error> {
     });
     serde_json::from_value(kubeconfig).map_err(|err| {
         Error::new(format!(
-            "cannot make a kubeconfig of the pod's service account: {err}"
+            "cannot create a kubeconfig from the pod's service account: {err}"
         ))
     })
 }

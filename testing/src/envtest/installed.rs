@@ -1,4 +1,4 @@
-//! What a test has put into a cluster, so that it can be taken out again.
+//! Record of the objects that tests install, for their removal.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,14 +7,14 @@ use kube::{Api, Client, Resource};
 
 use super::Error;
 
-/// Objects that were not there before.
+/// Installed objects that did not exist before.
 #[derive(Debug, Default)]
 pub(super) struct Installed {
     objects: Mutex<Vec<(ApiResource, String)>>,
 }
 
 impl Installed {
-    /// Notes an object that is about to be written, unless it is there already. An error is left to the writing.
+    /// Records an object that is about to be written, unless it exists. An error is ignored: the write reports it.
     pub(super) async fn note_if_absent<K: Resource<DynamicType = ()>>(&self, client: &Client, name: &str) {
         let resource = ApiResource::erase::<K>(&());
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
@@ -23,13 +23,14 @@ impl Installed {
         }
     }
 
-    /// Notes an object that was made.
+    /// Records an object that was created.
     pub(super) fn note<K: Resource<DynamicType = ()>>(&self, name: &str) {
         self.objects()
             .push((ApiResource::erase::<K>(&()), name.to_owned()));
     }
 
-    /// Deletes all, the latest first. What is gone already is no error; after one, the rest is still tried.
+    /// Deletes all, the latest first. An object that is gone is not an error, and after an error the rest is still
+    /// deleted.
     pub(super) async fn remove(&self, client: &Client) -> Result<(), Error> {
         let mut objects = std::mem::take(&mut *self.objects());
         let mut failed = Ok(());

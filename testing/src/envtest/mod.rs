@@ -1,4 +1,4 @@
-//! A real Kubernetes API for tests: etcd and kube-apiserver as child processes of the test.
+//! A Kubernetes API server for tests: etcd and kube-apiserver as child processes of the test.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -17,30 +17,29 @@
 //! ```
 //!
 //! # The binaries
-//! `KUBEBUILDER_ASSETS` names the folder that holds `etcd` and `kube-apiserver`, as `setup-envtest` prints
-//! it; `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` name one of them. Tests marked with
-//! [`#[rbuilder::envtest::test]`](test) count as ignored when they are built without these.
+//! `KUBEBUILDER_ASSETS` names the folder of `etcd` and `kube-apiserver`, as `setup-envtest` prints it;
+//! `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` name a single binary. Tests marked with
+//! [`#[rbuilder::envtest::test]`](test) are ignored when they are built without these variables.
 //!
 //! # Other variables
-//! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: how long a start
-//!   (default 60 s) and a stop (default 20 s) may take, as Go writes durations: `90s`, `1m30s`.
+//! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: timeouts of a start (default
+//!   60 s) and a stop (default 20 s), as Go writes durations: `90s`, `1m30s`.
 //! - `KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true`: the servers write to the test's own output.
 //!
-//! # A cluster that runs already
+//! # An existing cluster
 //! With `USE_EXISTING_CLUSTER=true`, or [`Builder::existing_cluster`], nothing is started: tests run on the cluster of
-//! `KUBECONFIG`, `~/.kube/config` or, in a pod, of its service account. They need the rights to make what they
-//! install. What they install stays there, unless it is taken out with [`Environment::clean_up`], or at the stop of an
-//! environment that was told so ([`Builder::cleaning_up`]). For webhooks the cluster must be able to reach this machine:
-//! see [`Builder::webhook_host`].
+//! `KUBECONFIG`, `~/.kube/config` or, in a pod, of its service account, and need the permissions to create what they
+//! install. What they install stays there until [`Environment::clean_up`], or until [`Environment::stop`] of an
+//! environment built with [`Builder::cleaning_up`]. For webhooks, the cluster must be able to reach this machine: see
+//! [`Builder::webhook_host`].
 //!
-//! # What is not there
-//! Only the API runs: no controllers and no kubelet. Deployments get no pods, nothing is garbage collected
-//! through owner references, and a deleted namespace stays `Terminating`; a test sets such statuses itself.
+//! # Limitations
+//! Only the API server runs: no controllers and no kubelet. Deployments get no pods, nothing is garbage collected
+//! through owner references, and a deleted namespace stays `Terminating`; a test writes such statuses itself.
 //!
-//! # After a crash
-//! The servers belong to the test process. They end when it ends, whichever way: a watchdog waits on a pipe
-//! that only the test process holds open. What a killed watchdog leaves behind is removed by the next
-//! start.
+//! # Cleanup after a crash
+//! The servers end with the test process, however it ends: a watchdog process waits on a pipe that only the test
+//! process holds open. What a killed watchdog leaves behind is removed by the next start.
 
 mod assets;
 mod certificates;
@@ -80,10 +79,10 @@ pub use error::Error;
 /// }
 /// ```
 ///
-/// The test runs on a tokio runtime with several threads. When the compiler sees neither
-/// `KUBEBUILDER_ASSETS`, nor both of `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER`, nor
-/// `USE_EXISTING_CLUSTER=true`, the test is built as ignored with the reason in its name's line, so that a run without the binaries never counts it as
-/// passed; setting the variable rebuilds it.
+/// The test runs on a multi-threaded tokio runtime. When neither `KUBEBUILDER_ASSETS`, nor both of `TEST_ASSET_ETCD`
+/// and `TEST_ASSET_KUBE_APISERVER`, nor `USE_EXISTING_CLUSTER=true` is set at compile time, the test is built as
+/// ignored, with the reason shown beside its name, so that a run without the binaries never counts it as passed.
+/// Setting the variable rebuilds it.
 pub use rbuilder_derive::envtest_test as test;
 
 pub use outage::Server;
@@ -98,29 +97,29 @@ use settings::Settings;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The name under which server-side apply records who wrote what tests install.
+/// The field manager of objects that tests install.
 const FIELD_MANAGER: &str = "rbuilder-envtest";
 
-/// A running API server with its etcd, or an existing cluster. Clones are handles to the same one; dropping the last
-/// handle kills the servers that were started.
+/// A running API server with its etcd, or an existing cluster. Clones share it; dropping the last one kills the servers
+/// that were started.
 #[derive(Clone, Debug)]
 pub struct Environment {
     cluster: Arc<Cluster>,
     installed: Arc<Installed>,
     cleans_up: bool,
-    /// The name by which the API server reaches this machine.
+    /// The host name by which the API server reaches this machine.
     webhook_host: Arc<str>,
     shared: bool,
 }
 
-/// Whose servers they are.
+/// The servers: started by the test, or an existing cluster.
 #[derive(Debug)]
 enum Cluster {
     Own(Box<ControlPlane>),
     Existing(Box<Existing>),
 }
 
-/// What an [`Environment`] starts with.
+/// Options for starting an [`Environment`].
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     assets: Option<PathBuf>,
@@ -133,53 +132,51 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The folder of `etcd` and `kube-apiserver`, for when the environment variables do not say.
+    /// Sets the folder of `etcd` and `kube-apiserver` for when the environment variables are not set.
     #[must_use]
     pub fn assets(mut self, folder: impl Into<PathBuf>) -> Self {
         self.assets = Some(folder.into());
         self
     }
 
-    /// A file or folder of CRDs to install, as [`Environment::install_crds`] does. May be given several
-    /// times.
+    /// Adds a file or folder of CRDs to install, as [`Environment::install_crds`] does.
     #[must_use]
     pub fn crds(mut self, path: impl Into<PathBuf>) -> Self {
         self.crds.push(path.into());
         self
     }
 
-    /// One more argument for etcd, such as `--quota-backend-bytes=8589934592`; it goes before what is given anyway.
+    /// Adds an argument for etcd, such as `--quota-backend-bytes=8589934592`. It overrides a default one.
     #[must_use]
     pub fn etcd_arg(mut self, argument: impl Into<String>) -> Self {
         self.etcd_args.push(argument.into());
         self
     }
 
-    /// One more argument for kube-apiserver, such as `--feature-gates=WatchList=true`; it goes before what is given
-    /// anyway.
+    /// Adds an argument for kube-apiserver, such as `--feature-gates=WatchList=true`. It overrides a default one.
     #[must_use]
     pub fn apiserver_arg(mut self, argument: impl Into<String>) -> Self {
         self.apiserver_args.push(argument.into());
         self
     }
 
-    /// Whether to use a cluster that runs already instead of starting one, whatever `USE_EXISTING_CLUSTER` says.
+    /// Uses an existing cluster instead of starting servers, or not, whatever `USE_EXISTING_CLUSTER` says.
     #[must_use]
     pub fn existing_cluster(mut self, existing: bool) -> Self {
         self.existing_cluster = Some(existing);
         self
     }
 
-    /// Lets [`Environment::stop`] do what [`Environment::clean_up`] does.
+    /// Makes [`Environment::stop`] clean up as [`Environment::clean_up`] does.
     #[must_use]
     pub fn cleaning_up(mut self) -> Self {
         self.cleans_up = true;
         self
     }
 
-    /// The name or address by which the API server reaches this machine, for
-    /// [`Environment::install_webhooks`]. The default is `127.0.0.1`, right for servers that the test starts; an
-    /// existing cluster mostly needs another one (`host.docker.internal`, the address of a bridge).
+    /// Sets the host name or address by which the API server reaches this machine, for
+    /// [`Environment::install_webhooks`]. The default, `127.0.0.1`, fits servers that the test starts; an existing
+    /// cluster usually needs another one (`host.docker.internal`, the address of a bridge).
     #[must_use]
     pub fn webhook_host(mut self, host: impl Into<String>) -> Self {
         self.webhook_host = Some(host.into());
@@ -187,12 +184,12 @@ impl Builder {
     }
 
     /// Starts etcd and kube-apiserver on free ports of 127.0.0.1, waits until the API is ready, and
-    /// installs the CRDs. With an existing cluster, finds that and installs the CRDs.
+    /// installs the CRDs. With an existing cluster, connects to it and installs the CRDs.
     ///
     /// # Errors
-    /// When a binary is missing or ends early, when the API is not ready in time (the error carries the
+    /// When a binary is missing or exits early, when the API is not ready in time (the error contains the
     /// last lines of the server's log), when the existing cluster is not found or does not answer, or when a CRD cannot
-    /// be installed. Nothing keeps running then.
+    /// be installed. No process keeps running then.
     pub async fn start(self) -> Result<Environment, Error> {
         let settings = Settings {
             etcd_args: self.etcd_args,
@@ -220,20 +217,19 @@ impl Builder {
 }
 
 impl Environment {
-    /// An environment to be described before it starts.
+    /// Returns options for an environment, which is started with [`Builder::start`].
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The control plane that all tests of this process share: started by the first call, ended with the
+    /// Returns the control plane that all tests of this process share. The first call starts it, and it ends with the
     /// process.
     ///
-    /// Tests keep out of each other's way with [`Environment::namespace`]. CRDs are common to all of them.
+    /// Tests isolate themselves with [`Environment::namespace`]. CRDs are shared by all of them.
     ///
     /// # Errors
-    /// As [`Builder::start`]. A failed start is not tried again: every later call returns the same error at
-    /// once.
+    /// Those of [`Builder::start`]. A failed start is not retried: every later call returns the same error at once.
     pub async fn shared() -> Result<Environment, Error> {
         static SHARED: OnceCell<Result<Environment, Error>> = OnceCell::const_new();
         let started = SHARED.get_or_init(|| async {
@@ -246,11 +242,11 @@ impl Environment {
         started.await.clone()
     }
 
-    /// A new client with the rights of `system:masters`; for an existing cluster, with those of its kubeconfig.
+    /// Returns a new client with the permissions of `system:masters`; for an existing cluster, with those of its
+    /// kubeconfig.
     ///
-    /// Each call makes a client of its own, since a client belongs to the tokio runtime that made it and
-    /// each test has its own runtime. It does not repeat refused requests, so that a test sees what the
-    /// server said.
+    /// Each call creates a client, since a client belongs to the tokio runtime it was created on and each test has its
+    /// own runtime. The client does not retry, so that a test sees the server's response.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -259,7 +255,7 @@ impl Environment {
         Client::try_from(self.config()).expect("the same configuration made a client when the server started")
     }
 
-    /// The configuration behind [`Environment::client`].
+    /// Returns the configuration of [`Environment::client`].
     #[must_use]
     pub fn config(&self) -> Config {
         match &*self.cluster {
@@ -268,7 +264,7 @@ impl Environment {
         }
     }
 
-    /// The same access as a kubeconfig, for programs that the test starts.
+    /// Returns a kubeconfig with the same access, for programs that the test starts.
     #[must_use]
     pub fn kubeconfig(&self) -> Kubeconfig {
         match &*self.cluster {
@@ -277,8 +273,8 @@ impl Environment {
         }
     }
 
-    /// A file that holds [`Environment::kubeconfig`], for `--kubeconfig` and `KUBECONFIG`. It goes with the
-    /// environment.
+    /// Returns the path of a file with [`Environment::kubeconfig`], for `--kubeconfig` and `KUBECONFIG`. The file is
+    /// deleted with the environment.
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
         match &*self.cluster {
@@ -288,20 +284,20 @@ impl Environment {
     }
 
     /// Installs the CRDs in a file, or in the `.yaml`, `.yml` and `.json` files of a folder, by server-side
-    /// apply, and waits until the API serves them. Documents of other kinds are passed over; installing
+    /// apply, and waits until the API server serves them. Documents of other kinds are ignored, and installing a CRD
     /// twice changes nothing.
     ///
     /// # Errors
-    /// When the path cannot be read or holds no CRD, when a document is not YAML, when the API server
+    /// When the path cannot be read or contains no CRD, when a document is not YAML, when the API server
     /// refuses a CRD, or when it does not serve one within ten seconds.
     pub async fn install_crds(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        crds::install(&self.client(), path.as_ref(), &self.installed).await
+        crds::install_crds(&self.client(), path.as_ref(), &self.installed).await
     }
 
-    /// Makes a namespace named `<prefix>-<something new>` and returns its name.
+    /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns the name.
     ///
     /// # Errors
-    /// When the API server refuses, for example because the prefix is not a DNS label.
+    /// When the API server refuses the name, for example because the prefix is not a DNS label.
     pub async fn namespace(&self, prefix: &str) -> Result<String, Error> {
         let metadata = ObjectMeta {
             generate_name: Some(format!("{prefix}-")),
@@ -321,22 +317,23 @@ impl Environment {
         Ok(name)
     }
 
-    /// Deletes the CRDs, webhook configurations and namespaces that were made through this environment and its clones,
-    /// and were not there before. For clusters that outlive the tests; with a CRD go its objects.
+    /// Deletes the CRDs, webhook configurations and namespaces that this environment and its clones have created.
+    /// Deleting a CRD deletes its objects. It is meant for clusters that outlive the tests.
     ///
-    /// It does not wait for the end of a deletion that something holds up.
+    /// It does not wait for finalizers.
     ///
     /// # Errors
-    /// When the API server refuses one; the others are deleted.
+    /// When the API server refuses a deletion; the other objects are deleted.
     pub async fn clean_up(&self) -> Result<(), Error> {
         self.installed.remove(&self.client()).await
     }
 
-    /// Stops the servers now, also for other handles, and removes their files. An existing cluster goes on.
+    /// Stops the servers, also for clones of this environment, and removes their files. An existing cluster keeps
+    /// running.
     ///
     /// # Errors
-    /// When the servers do not end within the stop timeout, when something that is to be cleaned up cannot be deleted,
-    /// and for [`Environment::shared`], which other tests use.
+    /// When the servers do not exit within the stop timeout, when an object cannot be cleaned up, and for
+    /// [`Environment::shared`], which other tests use.
     pub async fn stop(self) -> Result<(), Error> {
         if self.shared {
             return Err(Error::new(
@@ -356,8 +353,7 @@ impl Environment {
     }
 }
 
-/// Runs the body of a test on a runtime with several threads. For [`test`](macro@test), which writes the
-/// call.
+/// Runs the body of a test on a multi-threaded runtime. [`test`](macro@test) generates the call.
 #[doc(hidden)]
 pub fn run<T>(body: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread()

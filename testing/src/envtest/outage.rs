@@ -1,4 +1,4 @@
-//! Outages on purpose, for tests of how an operator bears them.
+//! Injected outages of the servers, for tests of how an operator survives them.
 
 use super::control_plane::{API_SERVER, ControlPlane, ETCD};
 use super::{Cluster, Environment, Error};
@@ -6,9 +6,9 @@ use super::{Cluster, Environment, Error};
 /// One of the servers of an [`Environment`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// Holds the objects.
+    /// etcd, which stores the objects.
     Etcd,
-    /// Serves them.
+    /// kube-apiserver.
     ApiServer,
 }
 
@@ -22,7 +22,7 @@ impl Server {
 }
 
 impl Environment {
-    /// Holds a server as it is (SIGSTOP): connections to it stay, and nothing is answered on them.
+    /// Pauses a server (SIGSTOP): its connections stay open, and nothing is answered on them.
     ///
     /// ```no_run
     /// use rbuilder::envtest::{Environment, Server};
@@ -30,7 +30,7 @@ impl Environment {
     /// # async fn run() -> Result<(), rbuilder::envtest::Error> {
     /// let env = Environment::builder().start().await?;
     /// env.pause(Server::ApiServer)?;
-    /// // … what should the operator do now?
+    /// // … check what the operator does …
     /// env.resume(Server::ApiServer)?;
     /// # Ok(())
     /// # }
@@ -43,7 +43,7 @@ impl Environment {
         self.signal(server, "STOP")
     }
 
-    /// Lets a [paused](Self::pause) server go on (SIGCONT).
+    /// Resumes a [paused](Self::pause) server (SIGCONT).
     ///
     /// # Errors
     /// As [`Environment::pause`].
@@ -51,34 +51,35 @@ impl Environment {
         self.signal(server, "CONT")
     }
 
-    /// Ends a server at once (SIGKILL). Its data stay; see [`Environment::restart`].
+    /// Kills a server (SIGKILL). Its data stays; see [`Environment::restart`].
     ///
     /// # Errors
     /// When the environment was stopped, and for [`Environment::shared`], which other tests use, or
     /// an existing cluster.
     pub fn kill(&self, server: Server) -> Result<(), Error> {
-        self.own()?.with_server(server.name(), |process, workspace| {
-            process.take_down(workspace);
-            Ok(())
-        })
+        self.own_servers()?
+            .with_server(server.name(), |process, workspace| {
+                process.take_down(workspace);
+                Ok(())
+            })
     }
 
-    /// Starts a server again, on the same port and with the same data, and waits until it is ready. One that still
-    /// runs is killed first.
+    /// Restarts a server on the same port and with the same data, and waits until it is ready. A server that still runs
+    /// is killed first.
     ///
     /// # Errors
     /// As [`Environment::kill`], and when the server is not ready within the start timeout.
     pub async fn restart(&self, server: Server) -> Result<(), Error> {
-        self.own()?.restart(server.name()).await
+        self.own_servers()?.restart(server.name()).await
     }
 
     fn signal(&self, server: Server, signal: &str) -> Result<(), Error> {
-        self.own()?
+        self.own_servers()?
             .with_server(server.name(), |process, _| process.signal(signal))
     }
 
-    /// The servers that this environment may disturb.
-    fn own(&self) -> Result<&ControlPlane, Error> {
+    /// Returns the servers that this environment may disturb.
+    fn own_servers(&self) -> Result<&ControlPlane, Error> {
         if self.shared {
             return Err(Error::new(
                 "the shared environment cannot be disturbed: it serves all tests; start one with `builder`",

@@ -1,4 +1,4 @@
-//! One server process: started under the watchdog's eye, its output kept for the error that may need it.
+//! One server process: registered with the watchdog before it runs, with its output kept for error messages.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -13,25 +13,25 @@ use tokio::time::{Instant, sleep};
 use super::workspace::Workspace;
 use super::{Error, settings::Settings};
 
-/// How many of the last log lines an error quotes.
+/// Number of log lines that an error quotes.
 const TAIL: usize = 20;
 
-/// A running server. It does not kill itself: [`super::control_plane`] knows the order.
+/// A running server. Dropping it does not kill it: [`super::control_plane`] knows the order.
 #[derive(Debug)]
 pub(super) struct Process {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<OsString>,
     child: Child,
-    /// Whether it was killed to be started again.
+    /// Set while the server is killed on purpose, until its restart.
     is_down: bool,
-    /// `None` when the output goes to the test's own.
+    /// The log file; `None` when the server writes to the test's own output.
     log: Option<PathBuf>,
 }
 
 impl Process {
-    /// Starts `program`, but lets it run only after the watchdog knows it: until then a shell holds its
-    /// place, and a shell whose pipe ends before the word has come just ends.
+    /// Starts `program` after the watchdog knows its process id: a shell with that id waits for a line on its standard
+    /// input and then replaces itself with the program. When the pipe ends before the line, the shell exits.
     pub(super) fn start(
         name: &'static str,
         program: &Path,
@@ -44,7 +44,7 @@ impl Process {
             .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
             .arg(program)
             .args(&arguments);
-        // Ctrl-C in a terminal is for the test; the servers end with it in any case.
+        // Ctrl-C in a terminal must reach the test only; the servers end with it in any case.
         command
             .stdin(Stdio::piped())
             .process_group(0)
@@ -67,7 +67,7 @@ impl Process {
         };
         match workspace
             .watch(process.child.id())
-            .and_then(|()| process.let_go())
+            .and_then(|()| process.release())
         {
             Ok(()) => Ok(process),
             Err(err) => {
@@ -93,14 +93,14 @@ impl Process {
         }
     }
 
-    /// Kills it until it is [restarted](Self::restart).
+    /// Kills the server until it is [restarted](Self::restart).
     pub(super) fn take_down(&mut self, workspace: &Workspace) {
         if !std::mem::replace(&mut self.is_down, true) {
             self.kill(workspace);
         }
     }
 
-    /// Starts it with the arguments it had.
+    /// Restarts the server with the same arguments.
     pub(super) fn restart(&mut self, workspace: &Workspace, settings: &Settings) -> Result<(), Error> {
         self.take_down(workspace);
         let arguments = self.arguments.clone();
@@ -108,15 +108,16 @@ impl Process {
         Ok(())
     }
 
-    fn let_go(&mut self) -> Result<(), Error> {
-        let told = match self.child.stdin.take() {
+    /// Lets the shell run the program.
+    fn release(&mut self) -> Result<(), Error> {
+        let written = match self.child.stdin.take() {
             Some(mut stdin) => stdin.write_all(b"go\n"),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
-        told.map_err(|err| Error::new(format!("cannot start {}: {err}", self.name)))
+        written.map_err(|err| Error::new(format!("cannot start {}: {err}", self.name)))
     }
 
-    /// An error when the process has ended, which a server never does by itself.
+    /// Returns an error when the process has exited, which a server never does by itself.
     pub(super) fn check_running(&mut self) -> Result<(), Error> {
         if self.is_down {
             return Ok(());
@@ -128,7 +129,7 @@ impl Process {
         }
     }
 
-    /// An error about this process, with the last lines of its log.
+    /// Creates an error about this process, with the last lines of its log.
     pub(super) fn error(&self, what: &str) -> Error {
         let name = self.name;
         let Some(path) = &self.log else {
@@ -139,7 +140,7 @@ impl Process {
         Error::new(format!("{name} {what}; its last lines:\n{}", tail(&log)))
     }
 
-    /// Whether the server ended because another process was quicker to take its port.
+    /// Returns true when the server exited because another process had taken its port.
     pub(super) fn lost_its_port(&self) -> bool {
         let log = self
             .log
@@ -149,16 +150,16 @@ impl Process {
         String::from_utf8_lossy(&log).contains("address already in use")
     }
 
-    /// Kills and waits. Nothing a test server keeps is worth a gentle end.
+    /// Kills the process and waits for its end. A test server has no data worth a graceful stop.
     pub(super) fn kill(&mut self, workspace: &Workspace) {
-        // An error says that it has ended already.
+        // An error means that it has exited already.
         let _ = self.child.kill();
         if self.child.wait().is_ok() {
             workspace.forget(self.child.id());
         }
     }
 
-    /// As [`Process::kill`], without holding up the runtime, and only until `deadline`.
+    /// Like [`Process::kill`], without blocking the runtime and with a deadline.
     pub(super) async fn kill_until(&mut self, workspace: &Workspace, deadline: Instant) -> Result<(), Error> {
         let _ = self.child.kill();
         while self.ended()?.is_none() {

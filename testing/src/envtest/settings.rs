@@ -1,4 +1,4 @@
-//! What the environment says about starting and stopping, under the names controller-runtime's envtest reads.
+//! Settings from environment variables, under the names that controller-runtime's envtest reads.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ const STOP_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT";
 const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 const ATTACH_OUTPUT: &str = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT";
 
-/// How a control plane is started and stopped.
+/// Settings for starting and stopping a control plane.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
-    /// How long one start may take. Three times controller-runtime's: a busy two-core machine needs 14 s.
+    /// Timeout of one start. Three times controller-runtime's: a busy machine of two cores needs 14 s.
     pub(super) start_timeout: Duration,
     pub(super) stop_timeout: Duration,
     /// The servers write to the test's own output instead of a file.
     pub(super) attach_output: bool,
-    /// What the servers get after the arguments that are always given; of two that differ, the later counts.
+    /// Additional arguments of the servers. They follow the default ones, and the last of two equal flags counts.
     pub(super) etcd_args: Vec<String>,
     pub(super) apiserver_args: Vec<String>,
-    /// Nothing is started; there is a cluster.
+    /// Use an existing cluster instead of starting servers.
     pub(super) existing_cluster: bool,
 }
 
@@ -44,18 +44,18 @@ impl Settings {
             attach_output: var(ATTACH_OUTPUT).is_some_and(|text| is_true(&text)),
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
-            // controller-runtime wants the word, `1` is not enough.
+            // controller-runtime compares with the word, so `1` does not count.
             existing_cluster: var(EXISTING_CLUSTER).is_some_and(|text| text.eq_ignore_ascii_case("true")),
         })
     }
 }
 
-/// What Go's `strconv.ParseBool` calls true; anything else leaves the output where it is.
+/// Returns true for the strings that Go's `strconv.ParseBool` takes for true.
 fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
-/// A duration as Go writes it: numbers with units from `h` to `ns`, largest first by habit, not by rule.
+/// Parses a duration as Go writes it: numbers with units from `h` to `ns`, in any order.
 fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;

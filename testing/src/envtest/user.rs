@@ -1,12 +1,11 @@
-//! Users with rights of their own.
+//! Impersonated users, for tests of RBAC.
 
 use kube::config::Kubeconfig;
 use kube::{Client, Config};
 
 use super::{Environment, Error};
 
-/// A user whom the API server knows by name and groups, and who may do what RBAC says: at first nothing but what
-/// everyone may.
+/// An impersonated user. RBAC decides what it may do: at first only what every authenticated user may.
 #[derive(Clone, Debug)]
 pub struct User {
     config: Config,
@@ -14,10 +13,10 @@ pub struct User {
 }
 
 impl Environment {
-    /// A user of this name and these groups, such as `system:serviceaccount:default:manager` with the group
+    /// Returns a user with this name and these groups, such as `system:serviceaccount:default:manager` with the group
     /// `system:serviceaccounts`.
     ///
-    /// The administrator speaks for the user (impersonation), so nothing has to be made or removed.
+    /// The administrator impersonates the user, so nothing is created and nothing needs to be removed.
     ///
     /// # Errors
     /// When the name is empty.
@@ -27,13 +26,13 @@ impl Environment {
         }
         let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
         let (mut config, mut kubeconfig) = (self.config(), self.kubeconfig());
-        let speak_for = |auth: &mut kube::config::AuthInfo| {
+        let impersonate = |auth: &mut kube::config::AuthInfo| {
             auth.impersonate = Some(name.to_owned());
             auth.impersonate_groups = Some(groups.clone()).filter(|groups| !groups.is_empty());
         };
-        speak_for(&mut config.auth_info);
+        impersonate(&mut config.auth_info);
         for user in &mut kubeconfig.auth_infos {
-            speak_for(user.auth_info.get_or_insert_default());
+            impersonate(user.auth_info.get_or_insert_default());
         }
         Ok(User { config, kubeconfig })
     }

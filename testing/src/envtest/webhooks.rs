@@ -1,4 +1,4 @@
-//! Webhooks of the operator under test: the API server is told to ask a port of this machine.
+//! Webhooks of the operator under test: their configurations are rewritten to call a port of this machine.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -22,20 +22,20 @@ use tokio::time::{Instant, sleep};
 
 use super::installed::Installed;
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, crds};
-use crate::manifests::documents;
+use crate::manifests::read_documents;
 
-/// How long an operator may take to serve its webhooks.
+/// Timeout for an operator to serve its webhooks.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where the operator under test is to serve its webhooks, and with which certificate; made by
-/// [`Environment::install_webhooks`]. The certificate's files go with it.
+/// The port and certificate with which the operator under test is to serve its webhooks, created by
+/// [`Environment::install_webhooks`]. Dropping it deletes the certificate's files.
 #[derive(Clone)]
 pub struct WebhookServer {
     client: Client,
     installed: Arc<Installed>,
     host: Arc<str>,
     port: u16,
-    /// The authority's certificate, PEM.
+    /// Certificate of the authority, PEM.
     authority: String,
     folder: Arc<TempDir>,
 }
@@ -57,12 +57,13 @@ impl fmt::Debug for WebhookServer {
 }
 
 impl Environment {
-    /// Installs the webhook configurations of a file or folder for the objects of one namespace, and names the
-    /// place where the API server will look for the operator.
+    /// Installs the webhook configurations of a file or folder for the objects of one namespace, and returns where the
+    /// operator has to serve them.
     ///
-    /// In each webhook, the reference to a service becomes a URL of this machine ([`Builder::webhook_host`](super::Builder::webhook_host)) with the path that it had, with a
-    /// certificate authority made for the occasion; and its `namespaceSelector` is narrowed to the namespace, so that
-    /// tests beside each other do not meet. Give the operator the arguments of [`WebhookServer::args`].
+    /// In each webhook, the service reference is replaced with a URL of this machine
+    /// ([`Builder::webhook_host`](super::Builder::webhook_host)) with the same path and a new certificate authority,
+    /// and the `namespaceSelector` is narrowed to the namespace, so that parallel tests do not call each other's
+    /// webhooks. Start the operator with the arguments of [`WebhookServer::args`].
     ///
     /// # Errors
     /// When the path cannot be read or holds no webhook configuration, or when the API server refuses one.
@@ -74,7 +75,7 @@ impl Environment {
         let server = WebhookServer::new(self)?;
         let path = path.as_ref();
         let mut found = false;
-        for (_, mut configuration) in documents(path).map_err(Error::read)? {
+        for (_, mut configuration) in read_documents(path).map_err(Error::read)? {
             let installed = match configuration["kind"].as_str() {
                 Some("MutatingWebhookConfiguration") => {
                     server.redirect(&mut configuration, namespace);
@@ -100,11 +101,11 @@ impl Environment {
         Ok(server)
     }
 
-    /// A place for webhooks without a configuration that asks them: for conversions, see
+    /// Returns a port and certificate for webhooks without installing a configuration: for conversions, see
     /// [`WebhookServer::convert`].
     ///
     /// # Errors
-    /// When no certificate can be made, or no port is free.
+    /// When no certificate can be created, or no port is free.
     pub fn webhook_server(&self) -> Result<WebhookServer, Error> {
         WebhookServer::new(self)
     }
@@ -112,10 +113,11 @@ impl Environment {
 
 impl WebhookServer {
     fn new(environment: &Environment) -> Result<Self, Error> {
-        let folder = TempDir::new().map_err(|err| Error::new(format!("cannot make a folder: {err}")))?;
-        let authority = certificate(folder.path(), &environment.webhook_host)?;
+        let folder =
+            TempDir::new().map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
+        let authority = write_certificate(folder.path(), &environment.webhook_host)?;
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-        let port = port.map_err(|err| Error::new(format!("there is no free port on 127.0.0.1: {err}")))?;
+        let port = port.map_err(|err| Error::new(format!("cannot find a free port on 127.0.0.1: {err}")))?;
         Ok(Self {
             client: environment.client(),
             installed: environment.installed.clone(),
@@ -133,41 +135,41 @@ impl WebhookServer {
         args.serving_webhooks(self.port, self.folder.path())
     }
 
-    /// The folder of the certificate, `tls.crt` and `tls.key`.
+    /// Returns the folder that contains `tls.crt` and `tls.key`.
     #[must_use]
     pub fn certificates(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// The URL at which the API server asks for a path.
+    /// Returns the URL at which the API server calls a path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("https://{}:{}{path}", self.host, self.port)
     }
 
-    /// Lets the API server ask this operator to convert between the versions of an installed CRD, such as
-    /// `cronjobs.batch.example.com`; also when another test installs the CRD again.
+    /// Makes the API server call this operator to convert between the versions of an installed CRD, such as
+    /// `cronjobs.batch.example.com`. This stays so when another test installs the CRD again.
     ///
-    /// All objects of the kind are converted by the operator that was named last, whichever test made them: tests that
-    /// convert one kind on one control plane run one after the other.
+    /// A CRD has one conversion webhook, for the objects of all tests: tests that convert the same kind on the same
+    /// control plane must run one after the other.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server refuses the change.
     pub async fn convert(&self, crd: &str) -> Result<(), Error> {
         let (client, url) = (self.client.clone(), self.url("/convert"));
         crds::redirect_conversion(client, crd, &url, &self.bundle()).await
     }
 
-    /// Waits until the operator answers on the port.
+    /// Waits until the operator accepts connections on the port.
     ///
     /// # Errors
-    /// When it does not within half a minute.
+    /// When it does not within 30 seconds.
     pub async fn wait_until_served(&self) -> Result<(), Error> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
         while TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
             if Instant::now() >= deadline {
                 let message = format!(
-                    "nobody serves webhooks on port {} within {SERVED_TIMEOUT:?}",
+                    "no webhooks served on port {} within {SERVED_TIMEOUT:?}",
                     self.port
                 );
                 return Err(Error::new(message));
@@ -181,19 +183,19 @@ impl WebhookServer {
         ByteString(self.authority.as_bytes().to_vec())
     }
 
-    /// Points the webhooks of a configuration here, for one namespace.
+    /// Makes the webhooks of a configuration call this server, for the objects of one namespace.
     fn redirect(&self, configuration: &mut Value, namespace: &str) {
         let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
         configuration["metadata"]["name"] = format!("{name}-{namespace}").into();
         for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or("/");
             webhook["clientConfig"] = json!({ "url": self.url(path), "caBundle": self.bundle() });
-            let here = json!({
+            let in_namespace = json!({
                 "key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace],
             });
             match webhook["namespaceSelector"]["matchExpressions"].as_array_mut() {
-                Some(expressions) => expressions.push(here),
-                None => webhook["namespaceSelector"]["matchExpressions"] = json!([here]),
+                Some(expressions) => expressions.push(in_namespace),
+                None => webhook["namespaceSelector"]["matchExpressions"] = json!([in_namespace]),
             }
         }
     }
@@ -211,8 +213,8 @@ impl WebhookServer {
     }
 }
 
-/// Writes a serving certificate for this machine into a folder; the certificate of the authority that signed it.
-fn certificate(folder: &Path, host: &str) -> Result<String, Error> {
+/// Writes a serving certificate for this machine into a folder and returns the certificate of its authority, PEM.
+fn write_certificate(folder: &Path, host: &str) -> Result<String, Error> {
     let made = || -> Result<_, rcgen::Error> {
         let mut params = CertificateParams::default();
         params
@@ -231,7 +233,7 @@ fn certificate(folder: &Path, host: &str) -> Result<String, Error> {
         ))
     };
     let (authority, certificate, key) =
-        made().map_err(|err| Error::new(format!("cannot make a certificate for webhooks: {err}")))?;
+        made().map_err(|err| Error::new(format!("cannot create a certificate for webhooks: {err}")))?;
     for (name, text) in [("tls.crt", certificate), ("tls.key", key)] {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;

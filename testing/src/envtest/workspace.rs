@@ -1,4 +1,4 @@
-//! The folder of one control plane, and the promise that nothing of it outlives the test process.
+//! The folder of one control plane, with the guarantee that no process and no file outlives the test process.
 //!
 //! Rust runs no destructor in a process that is killed, and asking the kernel to kill children with their
 //! parent needs unsafe code. So a small shell, the watchdog, waits on a pipe whose other end only this
@@ -6,9 +6,9 @@
 //! server is told to the watchdog before it runs (see [`super::process`]), so that there is no moment in
 //! which it belongs to nobody.
 //!
-//! The folder also lists its processes. The next start goes through the folders whose owner is gone, for
-//! the case that somebody killed the watchdog too. A process is known by its id and its start time, since
-//! ids are used again.
+//! The folder also lists its processes. The next start cleans up the folders whose owner is gone, for
+//! the case that the watchdog was killed too. A process is identified by its id and its start time, since
+//! ids are reused.
 
 use std::fs;
 use std::io::{self, Write};
@@ -22,11 +22,11 @@ use tempfile::TempDir;
 use super::Error;
 
 const PREFIX: &str = "rbuilder-envtest-";
-/// The processes of a folder, one `<id> <start time>` a line; the first is the test process.
+/// Name of the list of a folder's processes, one `<id> <start time>` per line; the first is the test process.
 const PROCESSES: &str = "processes";
 
-/// `watch <id>` and `forget <id>` keep the list of processes to kill; `done` ends the watchdog's work. The
-/// folder is removed twice since a dying etcd may still write.
+/// The watchdog's script. `watch <id>` and `forget <id>` change the list of processes to kill; `done` ends it without
+/// killing any. The folder is removed twice, since a dying etcd may still write.
 const WATCHDOG: &str = r#"
 folder=$1 ids=' '
 while read -r verb id; do
@@ -49,14 +49,14 @@ pub(super) struct Workspace {
 }
 
 impl Workspace {
-    /// Removes what dead test processes left, then makes a folder and starts its watchdog.
+    /// Removes what dead test processes left behind, then creates a folder and starts its watchdog.
     pub(super) fn create() -> Result<Self, Error> {
         let parent = std::env::temp_dir();
         sweep(&parent);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent);
-        let folder = folder.map_err(|err| Error::file("cannot make a folder in", &parent, err))?;
-        record(folder.path(), std::process::id())?;
-        let (watchdog, orders) = watchdog(folder.path()).map_err(|err| {
+        let folder = folder.map_err(|err| Error::file("cannot create a folder in", &parent, err))?;
+        record_process(folder.path(), std::process::id())?;
+        let (watchdog, orders) = start_watchdog(folder.path()).map_err(|err| {
             Error::new(format!(
                 "cannot start `sh`, which ends the servers after a crash: {err}"
             ))
@@ -72,23 +72,23 @@ impl Workspace {
         self.folder.path()
     }
 
-    /// Writes a file of the control plane. Only its owner may read it, for keys are among them.
+    /// Writes a file into the folder, which only its owner can read: some files are private keys.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.path().join(name);
         fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
         Ok(path)
     }
 
-    /// From here on the process dies with this one.
+    /// Registers a process: from now on it dies with this one.
     pub(super) fn watch(&self, id: u32) -> Result<(), Error> {
-        record(self.path(), id)?;
+        record_process(self.path(), id)?;
         self.order(&format!("watch {id}\n"))
             .map_err(|err| Error::new(format!("the watchdog is gone: {err}")))
     }
 
-    /// The process has ended and its id may be given to another one.
+    /// Removes a process that has ended from the watchdog's list, since its id may be reused.
     pub(super) fn forget(&self, id: u32) {
-        // A watchdog that does not answer has nothing left to kill either.
+        // A watchdog that is gone kills nothing.
         let _ = self.order(&format!("forget {id}\n"));
     }
 
@@ -102,7 +102,7 @@ impl Workspace {
 }
 
 impl Drop for Workspace {
-    /// The folder itself goes after this, as the last field.
+    /// Stops the watchdog. The folder is removed afterwards, as the last field.
     fn drop(&mut self) {
         if self.order("done\n").is_err() {
             let _ = self.watchdog.kill();
@@ -111,8 +111,8 @@ impl Drop for Workspace {
     }
 }
 
-/// A process group of its own keeps the watchdog alive when a terminal sends Ctrl-C to the test.
-fn watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
+/// Starts the watchdog, in its own process group so that Ctrl-C in a terminal does not kill it with the test.
+fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
     let mut command = Command::new("sh");
     command
         .args(["-c", WATCHDOG, "rbuilder-envtest-watchdog"])
@@ -130,7 +130,8 @@ fn watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
     Ok((child, orders))
 }
 
-fn record(folder: &Path, id: u32) -> Result<(), Error> {
+/// Appends a process to the folder's list.
+fn record_process(folder: &Path, id: u32) -> Result<(), Error> {
     let path = folder.join(PROCESSES);
     let line = format!("{id} {}\n", start_time(id).unwrap_or_default());
     let file = fs::OpenOptions::new().create(true).append(true).open(&path);
@@ -138,7 +139,8 @@ fn record(folder: &Path, id: u32) -> Result<(), Error> {
     written.map_err(|err| Error::file("cannot write", &path, err))
 }
 
-/// Failures are left to the next sweep: they must not keep a test from running.
+/// Removes the folders of dead test processes. Failures are ignored: the next start tries again, and no test should
+/// fail for them.
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for folder in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
@@ -147,7 +149,7 @@ fn sweep(parent: &Path) {
 }
 
 fn sweep_folder(folder: &Path) {
-    // A folder without its list is being made or being removed at this moment.
+    // A folder without a list is being created or removed right now.
     let Ok(text) = fs::read_to_string(folder.join(PROCESSES)) else {
         return;
     };
@@ -183,7 +185,8 @@ fn is_running(id: u32, started: &str) -> bool {
     start_time(id).is_some_and(|now| now == started)
 }
 
-/// When a process started, in words that compare equal for the same process only; `None` when there is none.
+/// Returns the start time of a process in a form that differs from that of any later process with its id; `None` when
+/// no such process runs.
 #[cfg(target_os = "linux")]
 fn start_time(id: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
@@ -236,20 +239,20 @@ mod tests {
     #[test]
     fn the_watchdog_kills_what_it_watches_when_the_pipe_ends() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut watchdog, mut orders) = watchdog(folder.path()).unwrap();
+        let (mut watchdog, mut orders) = start_watchdog(folder.path()).unwrap();
         let [mut watched, mut forgotten] = [sleeper(), sleeper()];
         for child in [&forgotten, &watched] {
             writeln!(orders, "watch {}", child.id()).unwrap();
         }
         writeln!(orders, "forget {}", forgotten.id()).unwrap();
-        // What a SIGKILL of this process does to the pipe.
+        // A SIGKILL of this process closes the pipe like this.
         drop(orders);
         assert!(exited_within(&mut watched, Duration::from_secs(5)));
         assert!(watchdog.wait().unwrap().success());
         assert!(!folder.path().exists());
         assert!(
             forgotten.try_wait().unwrap().is_none(),
-            "a forgotten process is left alone"
+            "a forgotten process keeps running"
         );
         forgotten.kill().unwrap();
         forgotten.wait().unwrap();
@@ -282,15 +285,15 @@ mod tests {
         .map(folder);
         let mut orphan = sleeper();
         let mut stranger = sleeper();
-        record(&alive, std::process::id()).unwrap();
-        record(&alive, stranger.id()).unwrap();
+        record_process(&alive, std::process::id()).unwrap();
+        record_process(&alive, stranger.id()).unwrap();
         // This process's id, but started at another time: the id was given again.
         fs::write(
             dead.join(PROCESSES),
             format!("{} 1\n{} 1\n", std::process::id(), stranger.id()),
         )
         .unwrap();
-        record(&dead, orphan.id()).unwrap();
+        record_process(&dead, orphan.id()).unwrap();
 
         sweep(parent.path());
 

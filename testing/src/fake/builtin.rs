@@ -1,4 +1,4 @@
-//! The kinds that Kubernetes brings: what is served, with which subresources, and their schemas from the catalogue.
+//! Kubernetes' own kinds, with their subresources, and their schemas from the catalogue.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -10,8 +10,8 @@ use super::kinds::{Definition, ResourceId, Scale, Source, Version};
 
 /// Group (`-` for the core one), version, kind, plural, traits, short names.
 ///
-/// It is what the Kubernetes of `rbuilder_catalogue::versions` serves in stable versions. `generation` marks the kinds whose `metadata.generation`
-/// counts changes; `review` those that are answered and not stored.
+/// These are the stable versions that the Kubernetes of `rbuilder_catalogue::versions` serves. `generation` marks the
+/// kinds whose `metadata.generation` counts changes; `review` marks those that are answered and not stored.
 const TABLE: &str = "
 - v1 ConfigMap configmaps namespaced cm
 - v1 Endpoints endpoints namespaced ep
@@ -79,8 +79,8 @@ flowcontrol.apiserver.k8s.io v1 FlowSchema flowschemas status,generation -
 flowcontrol.apiserver.k8s.io v1 PriorityLevelConfiguration prioritylevelconfigurations status,generation -
 ";
 
-/// All of them, the same for all servers.
-pub(super) fn definitions() -> impl Iterator<Item = Arc<Definition>> {
+/// Returns the definitions of all built-in kinds, which all servers share.
+pub(super) fn builtin_definitions() -> impl Iterator<Item = Arc<Definition>> {
     static KINDS: LazyLock<Vec<Arc<Definition>>> =
         LazyLock::new(|| TABLE.lines().filter_map(definition).map(Arc::new).collect());
     KINDS.iter().cloned()
@@ -123,7 +123,7 @@ fn definition(row: &str) -> Option<Definition> {
     })
 }
 
-/// The path of the kind's Rust type, by which the catalogue has its schema.
+/// Returns the path of the kind's Rust type, the key of its schema in the catalogue.
 fn path(group: &str, version: &str, kind: &str) -> String {
     let module = match group {
         "" => "api::core",
@@ -134,7 +134,7 @@ fn path(group: &str, version: &str, kind: &str) -> String {
     format!("k8s_openapi::{module}::{version}::{kind}")
 }
 
-/// The fields, besides name and namespace, by which lists and watches of a kind can be narrowed.
+/// Returns the fields that field selectors of a kind support, besides name and namespace.
 fn selectable(kind: &str) -> &'static [&'static str] {
     match kind {
         "Pod" => &[
@@ -171,7 +171,7 @@ fn selectable(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether an update needs no version of the object; most of Kubernetes' own kinds allow it.
+/// Returns true when an update may leave out the resource version; most of Kubernetes' own kinds allow it.
 pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
     let careful = matches!(
         definition.kind.as_str(),
@@ -180,8 +180,8 @@ pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
     !definition.custom && !careful
 }
 
-/// What the server adds to a new object of its own kinds, as far as operators commonly see it.
-pub(super) fn complete(kind: &str, object: &mut Value) {
+/// Sets what the server adds to a new object of a built-in kind, as far as operators commonly see it.
+pub(super) fn complete_object(kind: &str, object: &mut Value) {
     let set_default = |object: &mut Value, name: &str, value: Value| {
         if let Some(fields) = object.as_object_mut() {
             fields.entry(name).or_insert(value);

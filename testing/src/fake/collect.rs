@@ -1,38 +1,41 @@
-//! The garbage collector and the namespace controller of a cluster, for servers that are asked to play them.
+//! The garbage collector and the namespace controller, for servers with [`collecting_garbage`].
+//!
+//! [`collecting_garbage`]: super::ApiServer::collecting_garbage
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::kinds::{ResourceId, text};
+use super::kinds::{ResourceId, string_at};
 use super::store::{Key, State};
 
-/// An object with its place.
-type Place = (ResourceId, Key, Arc<Value>);
+/// A stored object with its kind and key.
+type Stored = (ResourceId, Key, Arc<Value>);
 
 impl State {
-    /// Deletes what has lost its owners, and what is in a namespace that is being deleted, until nothing is left to do.
+    /// Deletes objects without owners and the contents of terminating namespaces, until there are none.
     pub(super) fn collect_garbage(&mut self) {
         while self.orphan() || self.delete_ahead() || self.delete_dependents() || self.empty_namespaces() {}
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn all_stored(&self) -> Vec<Stored> {
         let all = self.everything();
         all.map(|(id, key, object)| (id.clone(), key.clone(), object.clone()))
             .collect()
     }
 
-    /// `propagationPolicy: Orphan`: dependents lose the reference, and the object its finalizer.
+    /// `propagationPolicy: Orphan`: removes the owner reference from the dependents, then the finalizer from the
+    /// object.
     fn orphan(&mut self) -> bool {
-        let places = self.places();
-        let Some(owner) = places.iter().find(|place| is_held(&place.2, "orphan")) else {
+        let stored = self.all_stored();
+        let Some(owner) = stored.iter().find(|object| is_held(&object.2, "orphan")) else {
             return false;
         };
-        let uid = text(&owner.2, "/metadata/uid");
-        for (id, key, object) in places
+        let uid = string_at(&owner.2, "/metadata/uid");
+        for (id, key, object) in stored
             .iter()
-            .filter(|place| owners(&place.2).any(|owner| owner == uid))
+            .filter(|object| owners(&object.2).any(|owner| owner == uid))
         {
             let mut object = Value::clone(object);
             if let Some(references) = object["metadata"]["ownerReferences"].as_array_mut() {
@@ -44,22 +47,22 @@ impl State {
         true
     }
 
-    /// `propagationPolicy: Foreground`: first the dependents that block it, then the object.
+    /// `propagationPolicy: Foreground`: deletes the blocking dependents first, then the object.
     fn delete_ahead(&mut self) -> bool {
-        let places = self.places();
-        let held: Vec<&Place> = places
+        let stored = self.all_stored();
+        let held: Vec<&Stored> = stored
             .iter()
-            .filter(|place| is_held(&place.2, "foregroundDeletion"))
+            .filter(|object| is_held(&object.2, "foregroundDeletion"))
             .collect();
         for owner in held {
-            let uid = text(&owner.2, "/metadata/uid");
-            let blocking: Vec<&Place> = places
+            let uid = string_at(&owner.2, "/metadata/uid");
+            let blocking: Vec<&Stored> = stored
                 .iter()
-                .filter(|place| {
-                    references(&place.2).any(|one| one["uid"] == uid && one["blockOwnerDeletion"] == true)
+                .filter(|object| {
+                    references(&object.2).any(|one| one["uid"] == uid && one["blockOwnerDeletion"] == true)
                 })
                 .collect();
-            let Some(next) = blocking.iter().find(|place| !is_going(&place.2)) else {
+            let Some(next) = blocking.iter().find(|object| !is_going(&object.2)) else {
                 if blocking.is_empty() {
                     self.release(owner, "foregroundDeletion");
                     return true;
@@ -72,32 +75,32 @@ impl State {
         false
     }
 
-    /// Objects all of whose owners are gone.
+    /// Deletes an object all of whose owners are gone.
     fn delete_dependents(&mut self) -> bool {
-        let places = self.places();
-        let uids: HashSet<&str> = places
+        let stored = self.all_stored();
+        let uids: HashSet<&str> = stored
             .iter()
-            .map(|place| text(&place.2, "/metadata/uid"))
+            .map(|object| string_at(&object.2, "/metadata/uid"))
             .collect();
-        let lost = places.iter().find(|place| {
-            let mut owners = owners(&place.2).peekable();
-            owners.peek().is_some() && !is_going(&place.2) && owners.all(|owner| !uids.contains(owner))
+        let lost = stored.iter().find(|object| {
+            let mut owners = owners(&object.2).peekable();
+            owners.peek().is_some() && !is_going(&object.2) && owners.all(|owner| !uids.contains(owner))
         });
-        lost.inspect(|place| self.sweep(place)).is_some()
+        lost.inspect(|object| self.sweep(object)).is_some()
     }
 
     fn empty_namespaces(&mut self) -> bool {
         let namespaces = ResourceId::namespaces();
-        let places = self.places();
-        let going = places
+        let stored = self.all_stored();
+        let going = stored
             .iter()
             .filter(|(id, _, object)| *id == namespaces && is_going(object));
         for namespace in going {
-            let inside: Vec<&Place> = places
+            let inside: Vec<&Stored> = stored
                 .iter()
                 .filter(|(_, key, _)| key.0 == namespace.1.1)
                 .collect();
-            if let Some(next) = inside.iter().find(|place| !is_going(&place.2)) {
+            if let Some(next) = inside.iter().find(|object| !is_going(&object.2)) {
                 self.sweep(next);
                 return true;
             }
@@ -111,15 +114,15 @@ impl State {
         false
     }
 
-    /// Deletes an object in the background.
-    fn sweep(&mut self, (id, key, object): &Place) {
+    /// Deletes an object with background propagation.
+    fn sweep(&mut self, (id, key, object): &Stored) {
         let mut object = Value::clone(object);
         object["metadata"]["deletionTimestamp"] = self.now().into();
         object["metadata"]["deletionGracePeriodSeconds"] = 0.into();
         self.settle(id, key.clone(), object);
     }
 
-    fn release(&mut self, (id, key, _): &Place, finalizer: &str) {
+    fn release(&mut self, (id, key, _): &Stored, finalizer: &str) {
         let Some(object) = self.get(id, key) else { return };
         let mut object = Value::clone(object);
         if let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut() {
@@ -145,7 +148,7 @@ fn references(object: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// The ids of an object's owners.
+/// Returns the uids of an object's owners.
 fn owners(object: &Value) -> impl Iterator<Item = &str> {
-    references(object).map(|reference| text(reference, "/uid"))
+    references(object).map(|reference| string_at(reference, "/uid"))
 }

@@ -1,20 +1,20 @@
-//! CRDs that are stored are served, at once.
+//! CRDs: a stored one is served at once.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
 use super::failure::{Cause, Failure};
-use super::kinds::{Definition, ResourceId, text};
+use super::kinds::{Definition, ResourceId, string_at};
 use super::store::State;
 
-/// Reads a CRD that is about to be stored, and writes the status that the server gives it.
-pub(super) fn establish(
+/// Reads a CRD that is about to be stored and sets the status of an established one.
+pub(super) fn establish_crd(
     object: &mut Value,
     now: &str,
     definition: &Definition,
 ) -> Result<Definition, Failure> {
     let read: Result<CustomResourceDefinition, _> = serde_json::from_value(object.clone());
-    let name = text(object, "/metadata/name").to_owned();
+    let name = string_at(object, "/metadata/name").to_owned();
     let described = match &read {
         Ok(crd) => Definition::of_crd(crd),
         Err(error) => {
@@ -48,9 +48,12 @@ pub(super) fn establish(
 }
 
 impl State {
-    /// Ends the service of the kind whose CRD is gone, and of its objects with it.
+    /// Stops serving the kind of a deleted CRD and removes its objects.
     pub(super) fn abandon(&mut self, crd: &Value) {
-        let id = ResourceId::new(text(crd, "/spec/group"), text(crd, "/spec/names/plural"));
+        let id = ResourceId::new(
+            string_at(crd, "/spec/group"),
+            string_at(crd, "/spec/names/plural"),
+        );
         self.forget(&id);
     }
 }

@@ -1,17 +1,17 @@
-//! Deleting: at once, or once every finalizer is gone.
+//! Deletion: at once, or when the last finalizer is removed.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::kinds::text;
-use super::read::key;
+use super::kinds::string_at;
+use super::read::key_of;
 use super::selectors::Selector;
 use super::store::State;
 use super::write::{Writer, is_released};
 
-/// Kinds of Kubernetes' own whose deletion is answered with the object.
+/// Built-in kinds whose deletion is answered with the object instead of a `Status`.
 const SHOWN: &[&str] = &[
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -23,13 +23,13 @@ const SHOWN: &[&str] = &[
 ];
 
 impl State {
-    /// Deletes the object that a request names; the answer.
+    /// Deletes the object that a request names and returns the answer.
     pub(super) fn delete(&mut self, writer: Writer<'_>) -> Result<Value, Failure> {
         let object = self.named(writer.request)?;
         self.delete_object(writer, &object)
     }
 
-    /// Deletes what a request selects; the objects as they were.
+    /// Deletes the objects that a request selects and returns them as they were.
     pub(super) fn delete_collection(&mut self, writer: Writer<'_>) -> Result<Vec<Arc<Value>>, Failure> {
         let selector = Selector::read(writer.request, writer.version)?;
         let selected: Vec<Arc<Value>> = self
@@ -49,10 +49,10 @@ impl State {
         let mut last = self.marked(object, &writer.request.body);
         let gone = is_released(&last);
         if !writer.is_dry_run() {
-            let namespace = text(object, "/metadata/namespace").to_owned();
+            let namespace = string_at(object, "/metadata/namespace").to_owned();
             let key = match namespace.as_str() {
-                "" => key(writer.request, text(object, "/metadata/name")),
-                _ => (namespace, text(object, "/metadata/name").to_owned()),
+                "" => key_of(writer.request, string_at(object, "/metadata/name")),
+                _ => (namespace, string_at(object, "/metadata/name").to_owned()),
             };
             if gone || last != **object {
                 last = Value::clone(&*self.settle(writer.id(), key, last));
@@ -73,10 +73,10 @@ impl State {
         }))
     }
 
-    /// The object with the signs of its deletion.
+    /// Returns the object with deletion timestamp, grace period and the finalizer of the propagation policy.
     fn marked(&self, object: &Value, options: &Value) -> Value {
         let mut marked = object.clone();
-        let finalizer = match text(options, "/propagationPolicy") {
+        let finalizer = match string_at(options, "/propagationPolicy") {
             "Foreground" => Some("foregroundDeletion"),
             "Orphan" => Some("orphan"),
             _ => None,
@@ -85,7 +85,7 @@ impl State {
         let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
         let metadata = &mut marked["metadata"];
         if metadata.get("deletionTimestamp").is_some() {
-            // Asked again, it may only go sooner.
+            // A second deletion can only shorten the grace period.
             if metadata["deletionGracePeriodSeconds"]
                 .as_i64()
                 .is_some_and(|left| grace < left)
@@ -116,12 +116,12 @@ impl State {
     }
 }
 
-/// How long a kubelet may take to stop a pod; everything else goes at once.
+/// Returns the grace period in seconds: that of a running pod, and 0 for everything else.
 fn grace_period(object: &Value, options: &Value) -> i64 {
     let runs = object["kind"] == "Pod"
         && object["apiVersion"] == "v1"
-        && !text(object, "/spec/nodeName").is_empty()
-        && !matches!(text(object, "/status/phase"), "Succeeded" | "Failed");
+        && !string_at(object, "/spec/nodeName").is_empty()
+        && !matches!(string_at(object, "/status/phase"), "Succeeded" | "Failed");
     if !runs {
         return 0;
     }
@@ -132,10 +132,13 @@ fn grace_period(object: &Value, options: &Value) -> i64 {
 
 fn check_preconditions(writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
     let conditions = &writer.request.body["preconditions"];
-    let (uid, version) = (text(conditions, "/uid"), text(conditions, "/resourceVersion"));
+    let (uid, version) = (
+        string_at(conditions, "/uid"),
+        string_at(conditions, "/resourceVersion"),
+    );
     let (is_uid, is_version) = (
-        text(object, "/metadata/uid"),
-        text(object, "/metadata/resourceVersion"),
+        string_at(object, "/metadata/uid"),
+        string_at(object, "/metadata/resourceVersion"),
     );
     let why = if !uid.is_empty() && uid != is_uid {
         format!(
@@ -152,7 +155,7 @@ fn check_preconditions(writer: Writer<'_>, object: &Value) -> Result<(), Failure
     };
     Err(Failure::conflict(
         writer.id(),
-        text(object, "/metadata/name"),
+        string_at(object, "/metadata/name"),
         &why,
     ))
 }

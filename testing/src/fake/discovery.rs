@@ -1,4 +1,4 @@
-//! What the server says about itself: its version, and which kinds it serves.
+//! Discovery: the server's version and the kinds it serves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::kinds::{Definition, Version};
 use super::request::Verb;
 use super::store::State;
 
-/// What can be done with objects that are stored, in the order of discovery.
+/// Verbs of stored objects, in the order of discovery.
 const VERBS: [Verb; 8] = [
     Verb::Create,
     Verb::Delete,
@@ -126,7 +126,7 @@ fn describe_group(group: &str, versions: &[&str]) -> Value {
     json!({ "name": group, "preferredVersion": versions.first(), "versions": versions })
 }
 
-/// Stable versions before beta and alpha ones, larger numbers before smaller.
+/// Sort key of versions: stable before beta before alpha, larger numbers before smaller.
 fn priority(version: &str) -> (u8, u64, u64) {
     let number = |text: &str| text.parse().unwrap_or_default();
     let rest = version.strip_prefix('v').unwrap_or(version);

@@ -1,15 +1,15 @@
-//! Why a request is refused: the `Status` that kube-apiserver answers with.
+//! Refusals of requests: the `Status` objects that kube-apiserver answers with.
 
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, ResourceId};
 
-/// One of the things that are wrong with an object.
+/// One cause in the details of an `Invalid` or `Conflict`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cause {
     pub(super) reason: &'static str,
     pub(super) field: String,
-    /// Begins with what the reason is called, as in `Invalid value: 9: …`.
+    /// Begins with the description of the reason, as in `Invalid value: 9: …`.
     pub(super) message: String,
 }
 
@@ -27,7 +27,7 @@ impl Cause {
     }
 }
 
-/// A refusal.
+/// The refusal of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Failure {
     pub(super) code: u16,
@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// The refusal that goes with a status code, for injected ones.
+    /// Creates a refusal with a status code and Kubernetes' reason for it.
     pub(super) fn of_code(code: u16, message: impl Into<String>) -> Self {
         let reason = match code {
             400 => "BadRequest",
@@ -107,7 +107,7 @@ impl Failure {
         Self::of_code(403, format!("{id} \"{name}\" is forbidden: {why}")).with(details)
     }
 
-    /// What is wrong with an object of this kind.
+    /// Creates the refusal of an invalid object; the message names its kind.
     pub(super) fn invalid(definition: &Definition, name: &str, causes: &[Cause]) -> Self {
         let kind = match definition.id.group.as_str() {
             "" => definition.kind.clone(),
@@ -116,7 +116,7 @@ impl Failure {
         Self::invalid_as(&definition.id, &definition.kind, &kind, name, causes)
     }
 
-    /// The same, for the few checks that speak of the resource.
+    /// Like [`invalid`](Self::invalid), for the few checks whose message names the resource.
     pub(super) fn invalid_resource(id: &ResourceId, name: &str, cause: Cause) -> Self {
         Self::invalid_as(id, &id.plural, &id.to_string(), name, &[cause])
     }
@@ -135,7 +135,7 @@ impl Failure {
         Self::of_code(422, format!("{subject} \"{name}\" is invalid: {said}")).with(details)
     }
 
-    /// Fields that an apply wants changed and others own: who, and which.
+    /// Creates the refusal of an apply that conflicts with these managers in these fields.
     pub(super) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
         let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
         let causes = conflicts.iter().flat_map(|(who, paths)| {
@@ -175,7 +175,7 @@ impl Failure {
         Self::of_code(415, message)
     }
 
-    /// The `Status` object.
+    /// Returns the `Status` object.
     pub(super) fn to_json(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose.
+//! Injected faults.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::failure::Failure;
 use super::kinds::ResourceId;
 use super::request::{Request, Verb};
 
-/// What the server does to requests instead of answering them, or before: see
+/// A fault that the server injects into requests: an error, a broken connection or a delay. See
 /// [`ApiServer::inject`](super::ApiServer::inject).
 ///
-/// Without narrowing it strikes the next request, whatever it is.
+/// By default it affects the next request of any kind; the methods narrow that.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -20,14 +20,14 @@ use super::request::{Request, Verb};
 /// let busy = Fault::status(503).verb(Verb::Patch).kind::<ConfigMap>().times(3);
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a fault strikes once it is given to a server"]
+#[must_use = "a fault has no effect until `ApiServer::inject`"]
 pub struct Fault {
     effect: Effect,
     verb: Option<Verb>,
     id: Option<ResourceId>,
     subresource: Option<String>,
     name: Option<String>,
-    /// How many requests it still strikes; for ever, when nothing is said.
+    /// Number of requests it still affects; `None` for all.
     left: Option<usize>,
 }
 
@@ -50,53 +50,53 @@ impl Fault {
         }
     }
 
-    /// The request is refused with this status code, and the reason that Kubernetes has for it.
+    /// Refuses the request with this status code and Kubernetes' reason for it.
     pub fn status(code: u16) -> Self {
         let message = format!("the test asked for a failure with status {code}");
         Self::new(Effect::Refuse(Failure::of_code(code, message)))
     }
 
-    /// There is no answer, as when the connection breaks before the request arrives.
+    /// Breaks the connection before the request arrives.
     pub fn disconnect() -> Self {
         Self::new(Effect::Disconnect)
     }
 
-    /// The request is looked at later, by tokio's clock, which may be paused.
+    /// Delays the request, by tokio's clock, which may be paused.
     pub fn delay(time: Duration) -> Self {
         Self::new(Effect::Delay(time))
     }
 
-    /// Only requests that do this.
+    /// Affects only requests with this verb.
     pub fn verb(mut self, verb: Verb) -> Self {
         self.verb = Some(verb);
         self
     }
 
-    /// Only requests about this kind.
+    /// Affects only requests for this kind.
     pub fn kind<K: Resource<DynamicType = ()>>(mut self) -> Self {
         self.id = Some(ResourceId::new(K::group(&()), K::plural(&())));
         self
     }
 
-    /// Only requests about this subresource, such as `status`.
+    /// Affects only requests for this subresource, such as `status`.
     pub fn subresource(mut self, name: impl Into<String>) -> Self {
         self.subresource = Some(name.into());
         self
     }
 
-    /// Only requests about the object of this name; a creation has it in its body.
+    /// Affects only requests for the object with this name; a create has it in its body.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// As many requests. The default is one.
+    /// Affects this many requests. The default is 1.
     pub fn times(mut self, count: usize) -> Self {
         self.left = Some(count);
         self
     }
 
-    /// All requests, until [`ApiServer::heal`](super::ApiServer::heal).
+    /// Affects all requests, until [`ApiServer::heal`](super::ApiServer::heal).
     pub fn always(mut self) -> Self {
         self.left = None;
         self
@@ -122,8 +122,8 @@ impl Fault {
     }
 }
 
-/// What strikes a request: of each kind of effect, the one injected first. A struck request uses them up.
-pub(super) fn strike(faults: &mut Vec<Fault>, request: &Request) -> (Duration, Option<Effect>) {
+/// Returns the delay and the failure for a request: of each, the one injected first. Each counts the request.
+pub(super) fn strike_request(faults: &mut Vec<Fault>, request: &Request) -> (Duration, Option<Effect>) {
     let mut delay = Duration::ZERO;
     let mut found = None;
     for fault in faults.iter_mut().filter(|fault| fault.concerns(request)) {

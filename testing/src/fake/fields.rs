@@ -1,32 +1,50 @@
-//! Sets of fields, as `managedFields` writes them, and how two objects differ in them.
+//! Sets of fields, in the format of `managedFields`, and the difference of two objects as such sets.
+//!
+//! A set is a tree. Each step is a field (`f:`), an item of a list with keys (`k:`) or an item of a set (`v:`); which
+//! one, and where a value is owned as a whole, the schema says:
+//!
+//! ```text
+//! object                                   set of its applied fields
+//! spec:                                    f:spec:
+//!   args: [a, b]          atomic list        f:args: {}
+//!   finalizers: [x]       list type set      f:finalizers: {v:"x": {}}
+//!   ports:                list type map      f:ports:
+//!   - port: 80            keys: port,          k:{"port":80,"protocol":"TCP"}:
+//!                         protocol               .: {}
+//!                                                f:port: {}
+//! ```
+//!
+//! `.` marks a node that is in the set itself, beside what is below it: an item of a list is applied as a whole and by
+//! its fields. `protocol` is part of the key by its default, although the object leaves it out; without that, the same
+//! port applied with and without it would be two items.
 
 use std::collections::BTreeMap;
 
 use rbuilder_schema::{ListType, MapType, Schema};
 use serde_json::{Map, Value};
 
-/// A set of fields: a tree whose steps are written as in `fieldsV1` (`f:name`, `k:{"key":"value"}`, `v:"value"`).
+/// A set of fields: a tree with the steps of `fieldsV1` (`f:name`, `k:{"key":"value"}`, `v:"value"`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Fields {
-    /// Whether the field itself is in the set, beside what is below.
+    /// True when the field itself is in the set, beside those below it; `.` in `fieldsV1`.
     owned: bool,
     below: BTreeMap<String, Fields>,
 }
 
-/// How server-side apply looks at a value.
+/// The granularity in which server-side apply merges a value and tracks its managers.
 pub(super) enum Form<'s> {
-    /// As a whole.
+    /// Atomic: replaced and owned as a whole.
     Whole,
-    /// Field by field.
+    /// An object, merged by field.
     Map,
-    /// As a set of scalars.
+    /// A list of type `set`, merged by value.
     Set,
-    /// As a list of objects that these fields identify.
+    /// A list of type `map`, merged by these keys.
     Keyed(&'s [String]),
 }
 
-/// The form of a value. What no schema tells of has that of untyped content: maps by field, lists as wholes.
-pub(super) fn form<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s> {
+/// Returns the form of a value. Without a schema, objects are merged by field and lists are atomic.
+pub(super) fn form_of<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s> {
     match (value, schema) {
         (Value::Object(_), Some(schema)) if schema.map_type == Some(MapType::Atomic) => Form::Whole,
         (Value::Object(_), _) => Form::Map,
@@ -39,8 +57,8 @@ pub(super) fn form<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s> {
     }
 }
 
-/// The schema of a field of an object, and whether it is declared by name.
-pub(super) fn field<'s>(schema: Option<&'s Schema>, name: &str) -> (Option<&'s Schema>, bool) {
+/// Returns the schema of a field of an object, and true when the field is declared by name.
+pub(super) fn field_schema<'s>(schema: Option<&'s Schema>, name: &str) -> (Option<&'s Schema>, bool) {
     match schema.and_then(|schema| schema.properties.get(name)) {
         Some(declared) => (Some(declared), true),
         None => (
@@ -50,36 +68,36 @@ pub(super) fn field<'s>(schema: Option<&'s Schema>, name: &str) -> (Option<&'s S
     }
 }
 
-/// The schema of the items of a list.
-pub(super) fn items(schema: Option<&Schema>) -> Option<&Schema> {
+/// Returns the schema of the items of a list.
+pub(super) fn item_schema(schema: Option<&Schema>) -> Option<&Schema> {
     schema.and_then(|schema| schema.items.as_deref())
 }
 
-/// The step to an item of a set or of a list with keys.
-pub(super) fn step(item: &Value, keys: Option<&[String]>, schema: Option<&Schema>) -> String {
+/// Returns the step to an item of a set (`keys` is `None`) or of a list with keys.
+pub(super) fn item_step(item: &Value, keys: Option<&[String]>, schema: Option<&Schema>) -> String {
     let Some(keys) = keys else {
         return format!("v:{item}");
     };
     let value = |key: &String| {
         let given = item.get(key).filter(|value| !value.is_null());
-        given.or_else(|| field(schema, key).0?.default.as_ref())
+        given.or_else(|| field_schema(schema, key).0?.default.as_ref())
     };
     let keys: BTreeMap<&String, &Value> = keys.iter().filter_map(|key| Some((key, value(key)?))).collect();
     format!("k:{}", serde_json::to_string(&keys).unwrap_or_default())
 }
 
-/// What a value consists of: each part with its step, its schema, and whether a struct declares it.
+/// Returns the parts of a value: each with its step, its schema, and true when the schema declares it by name.
 fn parts<'v, 's>(
     value: &'v Value,
     schema: Option<&'s Schema>,
 ) -> Vec<(String, &'v Value, Option<&'s Schema>, bool)> {
     let of_item = |keys: Option<&[String]>| {
-        let inner = items(schema);
+        let inner = item_schema(schema);
         let list = value.as_array().into_iter().flatten();
-        list.map(|item| (step(item, keys, inner), item, inner, false))
+        list.map(|item| (item_step(item, keys, inner), item, inner, false))
             .collect()
     };
-    match form(value, schema) {
+    match form_of(value, schema) {
         Form::Whole => Vec::new(),
         Form::Set => of_item(None),
         Form::Keyed(keys) => of_item(Some(keys)),
@@ -87,7 +105,7 @@ fn parts<'v, 's>(
             let fields = value.as_object().into_iter().flatten();
             fields
                 .map(|(name, value)| {
-                    let (schema, declared) = field(schema, name);
+                    let (schema, declared) = field_schema(schema, name);
                     (format!("f:{name}"), value, schema, declared)
                 })
                 .collect()
@@ -96,17 +114,18 @@ fn parts<'v, 's>(
 }
 
 impl Fields {
-    fn one() -> Self {
+    /// The set of one field, the root.
+    fn root() -> Self {
         Self {
             owned: true,
             below: BTreeMap::new(),
         }
     }
 
-    /// The fields that somebody sets who applies this value.
+    /// Returns the fields that a manager owns who applies this value.
     pub(super) fn applied(value: &Value, schema: Option<&Schema>) -> Self {
-        if matches!(form(value, schema), Form::Whole) {
-            return Self::one();
+        if matches!(form_of(value, schema), Form::Whole) {
+            return Self::root();
         }
         let mut found = Self::default();
         for (step, part, inner, declared) in parts(value, schema) {
@@ -119,7 +138,7 @@ impl Fields {
         found
     }
 
-    /// All fields of a value, those that hold others too.
+    /// Returns all fields of a value, including those that contain others.
     fn all(value: &Value, schema: Option<&Schema>) -> Self {
         let parts = parts(value, schema).into_iter();
         Self {
@@ -130,6 +149,7 @@ impl Fields {
         }
     }
 
+    /// Reads a `fieldsV1`.
     pub(super) fn read(value: &Value) -> Self {
         let Some(steps) = value.as_object() else {
             return Self::default();
@@ -143,6 +163,7 @@ impl Fields {
         }
     }
 
+    /// Returns the set as `fieldsV1`.
     pub(super) fn to_json(&self) -> Value {
         let mut steps = Map::new();
         if self.owned && !self.below.is_empty() {
@@ -168,7 +189,7 @@ impl Fields {
         self.below.get(step)
     }
 
-    /// A node for a field that is not in the set itself.
+    /// Adds a node for a field without adding the field to the set.
     pub(super) fn reserve(&mut self, step: &str) {
         self.below.entry(step.to_owned()).or_default();
     }
@@ -180,7 +201,7 @@ impl Fields {
         }
     }
 
-    /// Without the fields of another set.
+    /// Returns the set without the fields of another one.
     pub(super) fn minus(&self, other: &Fields) -> Self {
         let rest = |(step, inner): (&String, &Fields)| {
             let rest = match other.below.get(step) {
@@ -195,7 +216,7 @@ impl Fields {
         }
     }
 
-    /// The fields that are in both sets.
+    /// Returns the fields that are in both sets.
     pub(super) fn common(&self, other: &Fields) -> Self {
         let both = |(step, inner): (&String, &Fields)| {
             let both = inner.common(other.below.get(step)?);
@@ -207,7 +228,7 @@ impl Fields {
         }
     }
 
-    /// The fields, as messages write them: `.spec.containers[name="a"].image`.
+    /// Returns the paths of the fields as messages write them: `.spec.containers[name="a"].image`.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.collect_paths("", &mut found);
@@ -219,12 +240,12 @@ impl Fields {
             found.push(path.to_owned());
         }
         for (step, inner) in &self.below {
-            inner.collect_paths(&format!("{path}{}", describe(step)), found);
+            inner.collect_paths(&format!("{path}{}", step_path(step)), found);
         }
     }
 }
 
-fn describe(step: &str) -> String {
+fn step_path(step: &str) -> String {
     match step.split_at(2) {
         ("k:", keys) => {
             let keys: BTreeMap<String, Value> = serde_json::from_str(keys).unwrap_or_default();
@@ -236,22 +257,22 @@ fn describe(step: &str) -> String {
     }
 }
 
-/// What one object has otherwise than another.
+/// The difference of two states of an object.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
-    /// Fields that are new, or have another value.
+    /// Fields that were added or have another value.
     pub(super) changed: Fields,
-    /// Fields that are gone.
+    /// Fields that were removed.
     pub(super) removed: Fields,
 }
 
 impl Difference {
     pub(super) fn between(before: &Value, after: &Value, schema: Option<&Schema>) -> Self {
-        if matches!(form(before, schema), Form::Whole) || matches!(form(after, schema), Form::Whole) {
+        if matches!(form_of(before, schema), Form::Whole) || matches!(form_of(after, schema), Form::Whole) {
             let changed = if before == after {
                 Fields::default()
             } else {
-                Fields::one()
+                Fields::root()
             };
             return Self {
                 changed,

@@ -1,4 +1,4 @@
-//! What is to be known of a kind to serve it: its names, versions, schemas and subresources.
+//! Definitions of served kinds: names, versions, schemas and subresources.
 
 use std::any::TypeId;
 use std::fmt;
@@ -11,7 +11,7 @@ use rbuilder_catalogue::KUBERNETES;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
-/// Group and plural: what a path of the API names.
+/// Group and plural of a kind, as API paths name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ResourceId {
     pub(super) group: String,
@@ -45,7 +45,7 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// A kind that is served.
+/// A served kind.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) id: ResourceId,
@@ -54,14 +54,14 @@ pub(super) struct Definition {
     pub(super) singular: String,
     pub(super) short_names: Vec<String>,
     pub(super) namespaced: bool,
-    /// Of a CRD, or of the user's; the rest is Kubernetes' own.
+    /// True for the kind of a CRD or a Rust type, false for a built-in one.
     pub(super) custom: bool,
     pub(super) counts_generation: bool,
-    /// Answered, not stored: `SubjectAccessReview` and the like.
+    /// True for kinds that are answered and not stored, such as `SubjectAccessReview`.
     pub(super) review: bool,
-    /// The version that objects are stored in.
+    /// The storage version.
     pub(super) storage: String,
-    /// Its versions are converted by the operator, which nothing here calls.
+    /// True when a webhook converts between the versions; it is not called.
     pub(super) conversion_webhook: bool,
     pub(super) versions: Vec<Version>,
 }
@@ -72,14 +72,14 @@ pub(super) struct Version {
     pub(super) name: String,
     pub(super) served: bool,
     pub(super) source: Arc<Source>,
-    /// Whether the status is written by itself.
+    /// True when the status is a subresource.
     pub(super) status: bool,
     pub(super) scale: Option<Scale>,
-    /// Paths of fields for field selectors, such as `spec.nodeName`.
+    /// Paths of the fields that field selectors support, such as `spec.nodeName`.
     pub(super) selectable: Vec<String>,
 }
 
-/// Where the subresource `scale` finds what it shows, as JSON pointers.
+/// The paths of the subresource `scale`, as JSON pointers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
     pub(super) replicas: String,
@@ -98,7 +98,7 @@ impl Scale {
 }
 
 impl Definition {
-    /// The kind of a Rust type, without a schema: every field is kept and none is checked.
+    /// Returns the definition of a Rust type's kind, without a schema: every field is kept and none is checked.
     pub(super) fn of_type<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
         let kind = K::kind(&()).into_owned();
         let version = Version {
@@ -125,7 +125,7 @@ impl Definition {
         }
     }
 
-    /// The kind that a CRD describes.
+    /// Returns the definition of a CRD's kind.
     pub(super) fn of_crd(crd: &CustomResourceDefinition) -> Self {
         let (spec, names) = (&crd.spec, &crd.spec.names);
         let storage = spec.versions.iter().find(|version| version.storage);
@@ -161,7 +161,7 @@ impl Definition {
             .find(|version| version.name == name && version.served)
     }
 
-    /// `group/version`, or the version alone for the core group.
+    /// Returns `group/version`, or the version alone for the core group.
     pub(super) fn api_version(&self, version: &str) -> String {
         match self.id.group.as_str() {
             "" => version.to_owned(),
@@ -200,16 +200,16 @@ fn version_of_crd(
     }
 }
 
-/// `.spec.replicas` as `/spec/replicas`.
+/// Converts `.spec.replicas` to `/spec/replicas`.
 fn pointer(path: &str) -> String {
     path.replace('.', "/")
 }
 
-/// Where the schema of a version comes from.
+/// The source of a version's schema.
 #[derive(Debug)]
 pub(super) enum Source {
     Given(Schema),
-    /// The catalogue, when somebody asks: to make all of Kubernetes' schemas for every server would take its time.
+    /// The catalogue, read on first use: reading all of Kubernetes' schemas for every server would be slow.
     Catalogue {
         path: String,
         made: OnceLock<Schema>,
@@ -217,39 +217,39 @@ pub(super) enum Source {
 }
 
 impl Version {
-    /// The schema of whole objects, `metadata` included.
+    /// Returns the schema of whole objects, including `metadata`.
     pub(super) fn schema(&self) -> &Schema {
         match &*self.source {
             Source::Given(schema) => schema,
             Source::Catalogue { path, made } => made.get_or_init(|| {
                 let found = KUBERNETES.schema(path);
-                // What the catalogue does not have is kept as it comes.
+                // A kind without a schema in the catalogue keeps all fields.
                 with_metadata(found.map(|schema| with_inner_metadata(&schema)))
             }),
         }
     }
 }
 
-/// The schema of whole objects: what every object has is added; without a schema, everything else is kept.
+/// Adds the fields of every object to a schema. Without a schema, all other fields are kept.
 pub(super) fn with_metadata(schema: Option<Schema>) -> Schema {
     let mut schema = schema.unwrap_or_else(|| Schema {
         preserve_unknown_fields: true,
         ..Schema::default()
     });
-    let text = || {
+    let string = || {
         Arc::new(Schema {
             schema_type: Some(SchemaType::String),
             ..Schema::default()
         })
     };
     schema.schema_type = Some(SchemaType::Object);
-    schema.properties.insert("apiVersion".into(), text());
-    schema.properties.insert("kind".into(), text());
+    schema.properties.insert("apiVersion".into(), string());
+    schema.properties.insert("kind".into(), string());
     schema.properties.insert("metadata".into(), METADATA.clone());
     schema
 }
 
-/// The same schema with all there is to say about the metadata of templates: the catalogue leaves that open.
+/// Fills in the schema of metadata in templates, which the catalogue leaves open.
 fn with_inner_metadata(schema: &Schema) -> Schema {
     let within = |name: &str, inner: &Arc<Schema>| {
         if name == "metadata" && inner.properties.is_empty() {
@@ -301,7 +301,7 @@ static METADATA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     serde_json::from_value(schema).unwrap_or_default()
 });
 
-/// The text at a JSON pointer; empty where there is none.
-pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+/// Returns the string at a JSON pointer, or an empty one.
+pub(super) fn string_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

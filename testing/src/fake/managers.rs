@@ -1,24 +1,29 @@
-//! Who manages which fields: the entries of `metadata.managedFields`.
+//! Field managers: the entries of `metadata.managedFields`.
+//!
+//! Two writes of one name are one entry only when operation, API version and subresource are the same too. An operator
+//! that applies a Deployment and updates its status has two entries, so an apply that leaves out a field never takes
+//! away what the same operator has written into the status.
 
 use rbuilder_schema::Schema;
 use serde_json::{Value, json};
 
 use super::fields::{Difference, Fields};
 
-/// One entry.
+/// One entry of `managedFields`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Manager {
     pub(super) name: String,
-    /// Whether it applies, or writes in other ways.
+    /// True for the operation `Apply`, false for `Update`.
     pub(super) applies: bool,
     pub(super) api_version: String,
-    /// The subresource it writes; empty for the object itself.
+    /// The subresource that is written; empty for the object itself.
     pub(super) subresource: String,
     pub(super) time: String,
     pub(super) fields: Fields,
 }
 
 impl Manager {
+    /// Returns true when both are the same entry, whatever its fields are.
     pub(super) fn is(&self, other: &Manager) -> bool {
         self.name == other.name
             && self.applies == other.applies
@@ -26,7 +31,7 @@ impl Manager {
             && self.subresource == other.subresource
     }
 
-    /// How a conflict calls it.
+    /// Returns the manager as the message of a conflict names it.
     pub(super) fn describe(&self) -> String {
         let mut said = format!("\"{}\"", self.name);
         if !self.subresource.is_empty() {
@@ -40,8 +45,8 @@ impl Manager {
     }
 }
 
-/// The entries of an object.
-pub(super) fn read(object: &Value) -> Vec<Manager> {
+/// Reads the entries of an object.
+pub(super) fn read_managers(object: &Value) -> Vec<Manager> {
     let entries = object["metadata"]["managedFields"]
         .as_array()
         .into_iter()
@@ -59,8 +64,8 @@ pub(super) fn read(object: &Value) -> Vec<Manager> {
         .collect()
 }
 
-/// Writes the entries into an object, those that apply first.
-pub(super) fn write(object: &mut Value, mut managers: Vec<Manager>) {
+/// Writes the entries into an object, those of applies first. Entries of updates without fields are dropped.
+pub(super) fn write_managers(object: &mut Value, mut managers: Vec<Manager>) {
     managers.retain(|manager| !manager.fields.is_empty() || manager.applies);
     managers
         .sort_by(|a, b| (!a.applies, &a.name, &a.subresource).cmp(&(!b.applies, &b.name, &b.subresource)));
@@ -86,7 +91,9 @@ fn to_json(manager: &Manager) -> Value {
     entry
 }
 
-/// Notes a write that is no apply: what changed belongs to the writer alone, what is gone to nobody.
+/// Records an update: the writer becomes the only manager of what has changed, and removed fields lose their managers.
+///
+/// An update writes the whole object, so its other fields say nothing about who wants them: they keep their managers.
 pub(super) fn note_update(managers: &mut Vec<Manager>, writer: Manager, difference: &Difference) {
     let Difference { changed, removed } = difference;
     if changed.is_empty() && removed.is_empty() {
@@ -109,8 +116,8 @@ pub(super) fn note_update(managers: &mut Vec<Manager>, writer: Manager, differen
     }
 }
 
-/// The part of an object that anybody can manage by writing to this subresource, or to the object itself.
-pub(super) fn manageable(object: &Value, subresource: &str, has_status: bool) -> Value {
+/// Returns the part of an object whose fields have managers when this subresource, or the object itself, is written.
+pub(super) fn manageable_part(object: &Value, subresource: &str, has_status: bool) -> Value {
     let mut part = object.clone();
     let Some(fields) = part.as_object_mut() else {
         return part;
@@ -147,20 +154,15 @@ pub(super) fn manageable(object: &Value, subresource: &str, has_status: bool) ->
     part
 }
 
-/// How two objects differ in what can be managed.
-pub(super) fn difference(
+/// Returns the difference of two objects in their manageable part.
+pub(super) fn manageable_difference(
     before: &Value,
     after: &Value,
     subresource: &str,
     has_status: bool,
     schema: &Schema,
 ) -> Difference {
-    let before = manageable(before, subresource, has_status);
-    let after = manageable(after, subresource, has_status);
+    let before = manageable_part(before, subresource, has_status);
+    let after = manageable_part(after, subresource, has_status);
     Difference::between(&before, &after, Some(schema))
-}
-
-/// No fields, to begin with.
-pub(super) fn none() -> Fields {
-    Fields::default()
 }

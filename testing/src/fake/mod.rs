@@ -1,4 +1,4 @@
-//! A Kubernetes API inside of the test process: no binaries, no sockets, no waiting.
+//! A Kubernetes API server inside the test process, without binaries or sockets.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -20,29 +20,28 @@
 //! ```
 //!
 //! [`ApiServer::client`] is an ordinary [`kube::Client`]; a reconcile function, a controller and a whole
-//! `rbuilder::Manager` run on it. Kubernetes' own stable kinds are served from the start; those of the operator
-//! are added with [`ApiServer::crd`].
+//! `rbuilder::Manager` run on it. Kubernetes' own stable kinds are served from the start; [`ApiServer::crd`] adds those
+//! of the operator.
 //!
-//! # What it does as the real one
-//! Names, versions of objects and conflicts; generations; the separation of status and the rest; JSON, merge and
-//! strategic merge patches and server-side apply with managed fields; finalizers, preconditions, dry runs; label and
-//! field selectors, pages; watches with bookmarks, from any version; lists and watches of metadata; defaults, pruning and
-//! the bounds of schemas; subresources `status` and `scale`; discovery. One suite of tests runs against it and
-//! kube-apiserver.
+//! # Supported
+//! Names, resource versions and conflicts; generations; the status subresource; JSON, merge and strategic merge patches
+//! and server-side apply with managed fields; finalizers, preconditions, dry runs; label and field selectors, pages;
+//! watches with bookmarks, from any version; lists and watches of metadata; defaults, pruning and the bounds of
+//! schemas; subresources `status` and `scale`; discovery. One suite of tests runs against it and kube-apiserver.
 //!
-//! # What it does not
-//! - CEL rules, patterns and formats of schemas are not checked, nor the rules that kube-apiserver has in code for its
-//!   own kinds; of their defaults only the most common ones are filled in. CRDs themselves are taken as they are.
-//! - Webhooks are not called: neither admission, nor conversion. Versions with the conversion strategy `None` are.
-//! - Everybody may do everything.
+//! # Not supported
+//! - CEL rules, patterns and formats of schemas are not checked, nor the validation that kube-apiserver has in code for
+//!   its own kinds; of their defaults only the most common ones are set. CRDs themselves are not validated.
+//! - Admission and conversion webhooks are not called. Versions with the conversion strategy `None` are converted.
+//! - There is no authorization: every client may do everything.
 //! - There are no controllers, as with `envtest`: Deployments get no pods, a deleted namespace stays `Terminating`, and
-//!   what has lost its owner stays, unless [`ApiServer::collecting_garbage`] is asked for.
-//! - Logs, `exec` and port forwarding.
+//!   an object without its owner stays, unless [`ApiServer::collecting_garbage`] is called.
+//! - Logs, `exec` and port forwarding are not served.
 //!
 //! # Time
-//! Only tokio's clock is used. In a test with `#[tokio::test(start_paused = true)]` hours pass at once, in order:
-//! [`tokio::time::sleep`] in the test lets every timer fire that is due before; and time stands still while
-//! anything is left to do.
+//! Only tokio's clock is used. In a test with `#[tokio::test(start_paused = true)]` hours pass at once:
+//! [`tokio::time::sleep`] in the test fires every timer that is due earlier, in order, and the clock does not move
+//! while a task is ready to run.
 
 mod apply;
 mod builtin;

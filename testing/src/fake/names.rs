@@ -1,12 +1,12 @@
-//! Which names objects may have.
+//! Validation of object names.
 
 use super::failure::Cause;
 use super::kinds::Definition;
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
-/// Whether an object of this kind may be called so.
-pub(super) fn check(definition: &Definition, name: &str) -> Result<(), Cause> {
+/// Checks the name of an object, with the rules of its kind.
+pub(super) fn check_name(definition: &Definition, name: &str) -> Result<(), Cause> {
     if name.is_empty() {
         return Err(Cause {
             reason: "FieldValueRequired",
@@ -15,7 +15,7 @@ pub(super) fn check(definition: &Definition, name: &str) -> Result<(), Cause> {
         });
     }
     let why = match definition.kind.as_str() {
-        // What stands in a path is enough for roles and their bindings.
+        // Names of roles and bindings need only be path segments.
         _ if definition.id.group == "rbac.authorization.k8s.io" => {
             if matches!(name, "." | "..") || name.contains(['/', '%']) {
                 "may not be '.' or '..', nor contain '/' or '%'".to_owned()

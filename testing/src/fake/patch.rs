@@ -1,4 +1,4 @@
-//! Patches in the four forms that Kubernetes takes.
+//! Patches of the four content types that Kubernetes accepts.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::apply::Apply;
 use super::failure::{Cause, Failure};
-use super::kinds::text;
+use super::kinds::string_at;
 use super::store::State;
 use super::write::Writer;
 use super::{managers, shape, strategic};
@@ -17,7 +17,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
 impl State {
-    /// Changes an object as a patch says; the object, and whether the patch made it.
+    /// Applies a patch to an object. Returns the object, and true when the patch created it.
     pub(super) fn patch(
         &mut self,
         writer: Writer<'_>,
@@ -33,7 +33,7 @@ impl State {
             shown
         };
         let mut new = patched(writer, content_type, shown)?;
-        if text(&new, "/metadata/name") != text(&old, "/metadata/name") {
+        if string_at(&new, "/metadata/name") != string_at(&old, "/metadata/name") {
             let message = "the name of the object does not match the name on the URL";
             return Err(Failure::bad_request(message));
         }
@@ -55,7 +55,7 @@ impl State {
         };
         let mut wanted = writer.object()?;
         let name = request.name.clone().unwrap_or_default();
-        match text(&wanted, "/metadata/name") {
+        match string_at(&wanted, "/metadata/name") {
             "" => wanted["metadata"]["name"] = name.into(),
             found if found == name => {}
             found => {
@@ -83,21 +83,21 @@ impl State {
             has_status: writer.version.status,
             schema: writer.version.schema(),
         };
-        let (new, managers) = apply.run(managers::read(&live))?;
+        let (new, managers) = apply.run(managers::read_managers(&live))?;
         Ok((self.save(writer, old, new, Some(managers))?, made))
     }
 
-    /// An apply names fields of the schema, and no others.
+    /// Refuses an apply that sets fields which the schema does not declare.
     fn check_declared(&self, writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
-        let unknown = shape::prune(&mut wanted.clone(), writer.version.schema());
+        let unknown = shape::prune_unknown_fields(&mut wanted.clone(), writer.version.schema());
         let Some(first) = unknown.first() else {
             return Ok(());
         };
         let definition = writer.definition;
         let message = format!(
             "failed to create typed patch object ({}/{}; {}/{}, Kind={}): .{first}: field not declared in schema",
-            text(wanted, "/metadata/namespace"),
-            text(wanted, "/metadata/name"),
+            string_at(wanted, "/metadata/namespace"),
+            string_at(wanted, "/metadata/name"),
             definition.id.group,
             writer.version.name,
             definition.kind,
@@ -106,9 +106,9 @@ impl State {
     }
 }
 
-/// An object stays the one it is.
+/// Refuses a change of the uid.
 fn check_uid(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
-    let (uid, is) = (text(new, "/metadata/uid"), text(old, "/metadata/uid"));
+    let (uid, is) = (string_at(new, "/metadata/uid"), string_at(old, "/metadata/uid"));
     if uid.is_empty() || uid == is {
         return Ok(());
     }
@@ -118,14 +118,14 @@ fn check_uid(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure
     );
     Err(Failure::invalid(
         writer.definition,
-        text(old, "/metadata/name"),
+        string_at(old, "/metadata/name"),
         &[cause],
     ))
 }
 
-/// An object that is not there has no uid that one could know.
+/// Refuses a uid in the apply of an object that does not exist.
 fn check_unknown_uid(writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
-    let uid = text(wanted, "/metadata/uid");
+    let uid = string_at(wanted, "/metadata/uid");
     if uid.is_empty() {
         return Ok(());
     }
@@ -133,12 +133,12 @@ fn check_unknown_uid(writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> 
         format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
     Err(Failure::conflict(
         writer.id(),
-        text(wanted, "/metadata/name"),
+        string_at(wanted, "/metadata/name"),
         &why,
     ))
 }
 
-/// What a patch makes of an object.
+/// Returns the patched object.
 fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<Value, Failure> {
     let patch = &writer.request.body;
     if content_type.starts_with(JSON) {
@@ -166,14 +166,14 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
         return Err(Failure::bad_request("error decoding patch: it is no JSON object"));
     }
     if is_strategic {
-        strategic::merge(&mut object, patch, Some(writer.version.schema()));
+        strategic::merge_strategically(&mut object, patch, Some(writer.version.schema()));
     } else {
         json_patch::merge(&mut object, patch);
     }
     Ok(object)
 }
 
-/// kube-apiserver takes a `replace` of a field that is not there for an `add`; the standard does not.
+/// Turns each `replace` of an absent field into an `add`: kube-apiserver accepts it, RFC 6902 does not.
 fn lenient(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
     let mut operations = patch.0.clone();
     let mut so_far = object.clone();
@@ -186,7 +186,7 @@ fn lenient(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
                 value: replace.value.clone(),
             });
         }
-        // An operation that fails here fails again where that is reported.
+        // An error is ignored here, because the caller runs into it again and reports it.
         let _ = json_patch::patch(&mut so_far, std::slice::from_ref(operation));
     }
     json_patch::Patch(operations)

@@ -1,4 +1,4 @@
-//! Reading objects: one, or lists of them, whole or in pages.
+//! Reads of single objects and of lists, whole or in pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,32 +14,33 @@ use super::selectors::Selector;
 use super::store::{Key, Objects, State};
 use super::view::View;
 
-/// The key of the object that a request names.
-pub(super) fn key(request: &Request, name: &str) -> Key {
+/// Returns the key of an object in the request's namespace.
+pub(super) fn key_of(request: &Request, name: &str) -> Key {
     (request.namespace.clone().unwrap_or_default(), name.to_owned())
 }
 
-/// A version of the whole as a parameter gives it; none when it is not given.
+/// Parses a resource version in a parameter; `None` when it is empty.
 pub(super) fn version_parameter(text: &str) -> Result<Option<u64>, Failure> {
     if text.is_empty() {
         return Ok(None);
     }
     text.parse().map(Some).map_err(|_| {
-        let message =
-            format!("invalid resource version: resourceVersion: Invalid value: \"{text}\": it is no number");
+        let message = format!(
+            "invalid resource version: resourceVersion: Invalid value: \"{text}\": it is not a number"
+        );
         Failure::bad_request(message)
     })
 }
 
 impl State {
-    /// The object that a request names.
+    /// Returns the object that a request names.
     pub(super) fn named(&self, request: &Request) -> Result<Arc<Value>, Failure> {
         let (id, name) = (request.id(), request.name.as_deref().unwrap_or_default());
-        let found = self.get(&id, &key(request, name));
+        let found = self.get(&id, &key_of(request, name));
         found.cloned().ok_or_else(|| Failure::not_found(&id, name))
     }
 
-    /// The list that a request asks for.
+    /// Returns the list that a request asks for.
     pub(super) fn list(
         &self,
         request: &Request,
@@ -81,10 +82,10 @@ impl State {
     }
 }
 
-/// The piece of a list that is asked for.
+/// The requested page of a list.
 struct Page {
     limit: Option<usize>,
-    /// The version of the first page, and the last object of the page before.
+    /// Resource version of the first page and key of the last object of the previous one, from the continue token.
     after: Option<(u64, Key)>,
 }
 

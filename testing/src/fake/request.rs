@@ -1,4 +1,4 @@
-//! What is asked of the server: paths and parameters, read.
+//! Requests: paths and parameters.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,29 +8,29 @@ use serde_json::Value;
 
 use super::kinds::ResourceId;
 
-/// What a request does, by the words of RBAC.
+/// The verb of a request, as RBAC names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Reads one object.
     Get,
-    /// Reads several.
+    /// Reads several objects.
     List,
     /// Follows changes.
     Watch,
-    /// Makes an object.
+    /// Creates an object.
     Create,
     /// Replaces an object.
     Update,
-    /// Changes parts of an object; a server-side apply too.
+    /// Changes parts of an object, also by server-side apply.
     Patch,
-    /// Removes an object.
+    /// Deletes an object.
     Delete,
-    /// Removes several.
+    /// Deletes several objects.
     DeleteCollection,
 }
 
 impl Verb {
-    /// The word in a role.
+    /// Returns the verb as roles write it, such as `deletecollection`.
     pub fn as_str(self) -> &'static str {
         match self {
             Verb::Get => "get",
@@ -51,31 +51,31 @@ impl fmt::Display for Verb {
     }
 }
 
-/// A request that the server got, for tests that ask what their operator did.
+/// A request that the server received, for assertions about what an operator did.
 ///
 /// Displayed as one line, such as `patch memos.example.com/status default/note`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
-    /// What it does.
+    /// The verb.
     pub verb: Verb,
-    /// The group of the kind; empty for the core one.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// The version of the kind that was asked for.
+    /// The requested API version.
     pub version: String,
     /// The plural name of the kind.
     pub resource: String,
     /// The subresource, such as `status`.
     pub subresource: Option<String>,
-    /// The namespace; none for cluster-wide kinds, and for reads of all namespaces.
+    /// The namespace; `None` for cluster-wide kinds and for requests across all namespaces.
     pub namespace: Option<String>,
-    /// The object; none for reads of several, and for creations.
+    /// The name of the object; `None` for lists, watches, collections and creates.
     pub name: Option<String>,
-    /// What stands behind the question mark.
+    /// The query parameters.
     pub parameters: BTreeMap<String, String>,
-    /// What was sent; `null` when that was nothing, or no JSON.
+    /// The body; `null` when it is empty or not JSON.
     pub body: Value,
-    /// The status code of the answer; 0 when there was none, see [`Fault::disconnect`](super::Fault::disconnect).
+    /// The status code of the response; 0 when there was none, see [`Fault::disconnect`](super::Fault::disconnect).
     pub code: u16,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for Request {
 }
 
 impl Request {
-    /// Whether it is about objects of this kind, in any version.
+    /// Returns true for requests for this kind, in any version.
     pub fn is_of<K: kube::Resource<DynamicType = ()>>(&self) -> bool {
         self.group == K::group(&()) && self.resource == K::plural(&())
     }
@@ -112,7 +112,7 @@ impl Request {
         matches!(self.parameter(name), "true" | "1")
     }
 
-    /// Reads a request; nothing when it is about no resource.
+    /// Parses a request; `None` when its path is not that of a resource.
     pub(super) fn read(method: &Method, path: &str, query: &str) -> Option<Self> {
         let segments: Vec<String> = path
             .split('/')
@@ -175,7 +175,7 @@ fn parameters(query: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Undoes the escapes of a URL; what is no escape stays.
+/// Decodes percent-encoding; a `%` that begins no escape stays.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! Dispatch of requests to their answers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::watch::Watch;
 use super::write::Writer;
 use super::{Shared, scale};
 
-/// What headers say of a request.
+/// The headers that matter to an answer.
 #[derive(Debug, Default)]
 pub(super) struct Headers {
     pub(super) accept: String,
@@ -20,17 +20,17 @@ pub(super) struct Headers {
     pub(super) user_agent: String,
 }
 
-/// What is sent back.
+/// The answer to a request.
 #[derive(Debug)]
 pub(super) enum Answer {
     Object(u16, Value),
-    /// What the server says to paths that it does not know.
+    /// 404, for a path that is not served.
     NoSuchPath,
     Lines(Box<Watch>),
 }
 
 /// Answers a request about a resource.
-pub(super) fn answer(
+pub(super) fn answer_request(
     shared: &Arc<Shared>,
     state: &mut State,
     request: &Request,
@@ -156,7 +156,7 @@ impl Call<'_> {
             return Ok(Answer::NoSuchPath);
         };
         let object = self.state.named(request)?;
-        let shown = scale::show(&object, paths);
+        let shown = scale::to_scale(&object, paths);
         let wanted = match request.verb {
             Verb::Get => return Ok(Answer::Object(200, shown)),
             Verb::Update => request.body.clone(),
@@ -173,12 +173,12 @@ impl Call<'_> {
             Verb::Patch => return Err(Failure::unsupported_patch(&["application/merge-patch+json"])),
             _ => return Ok(Answer::NoSuchPath),
         };
-        let new = scale::set(&object, &wanted, paths)?;
+        let new = scale::set_replicas(&object, &wanted, paths)?;
         let saved = self.state.save(self.writer, Some(object), new, None)?;
-        Ok(Answer::Object(200, scale::show(&saved, paths)))
+        Ok(Answer::Object(200, scale::to_scale(&saved, paths)))
     }
 
-    /// A pod that is evicted is deleted; nothing guards it here.
+    /// Deletes an evicted pod; disruption budgets are not honoured.
     fn evict(self) -> Result<Answer, Failure> {
         let Writer {
             request, definition, ..
@@ -193,7 +193,7 @@ impl Call<'_> {
     }
 }
 
-/// Questions about users and their rights: everybody is known, and may do everything.
+/// Answers a review of authentication or authorization: every user is authenticated and allowed everything.
 fn review(writer: Writer<'_>) -> Result<Answer, Failure> {
     if writer.request.verb != Verb::Create {
         return Ok(Answer::NoSuchPath);

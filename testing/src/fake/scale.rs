@@ -1,12 +1,12 @@
-//! The subresource `scale`: the number of replicas of any kind that has one, in one shape.
+//! The subresource `scale`.
 
 use serde_json::{Map, Value, json};
 
 use super::failure::{Cause, Failure};
 use super::kinds::Scale;
 
-/// Whether the number of replicas is one, where it is said.
-pub(super) fn check(object: &Value, scale: &Scale) -> Option<Cause> {
+/// Checks the number of replicas, if it is set.
+pub(super) fn check_replicas(object: &Value, scale: &Scale) -> Option<Cause> {
     let field = scale.replicas.replace('/', ".");
     let found = object.pointer(&scale.replicas)?;
     let message = match found {
@@ -21,8 +21,8 @@ pub(super) fn check(object: &Value, scale: &Scale) -> Option<Cause> {
     Some(Cause::invalid(field, message))
 }
 
-/// What `scale` shows of an object.
-pub(super) fn show(object: &Value, scale: &Scale) -> Value {
+/// Returns the `Scale` of an object.
+pub(super) fn to_scale(object: &Value, scale: &Scale) -> Value {
     let metadata = &object["metadata"];
     let mut kept = Map::new();
     for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
@@ -45,7 +45,7 @@ pub(super) fn show(object: &Value, scale: &Scale) -> Value {
     shown
 }
 
-/// A selector as text; a custom kind has it as one already.
+/// Returns a selector as a string; that of a custom kind is one already.
 fn selector_text(selector: &Value) -> String {
     if let Some(text) = selector.as_str() {
         return text.to_owned();
@@ -58,8 +58,8 @@ fn selector_text(selector: &Value) -> String {
     terms.collect::<Vec<_>>().join(",")
 }
 
-/// The object with the number that a `Scale` has.
-pub(super) fn set(object: &Value, wanted: &Value, scale: &Scale) -> Result<Value, Failure> {
+/// Returns the object with the number of replicas of a `Scale`.
+pub(super) fn set_replicas(object: &Value, wanted: &Value, scale: &Scale) -> Result<Value, Failure> {
     let replicas = wanted["spec"]
         .get("replicas")
         .cloned()

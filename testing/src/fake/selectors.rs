@@ -10,7 +10,7 @@ use super::kinds::Version;
 use super::request::Request;
 use super::store::Key;
 
-/// Which objects a list or a watch is about.
+/// The objects that a list or a watch selects.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selector {
     namespace: Option<String>,
@@ -29,7 +29,7 @@ enum Requirement {
 
 impl Selector {
     pub(super) fn read(request: &Request, version: &Version) -> Result<Self, Failure> {
-        let fields = fields(request.parameter("fieldSelector"))?;
+        let fields = parse_field_selector(request.parameter("fieldSelector"))?;
         for (field, ..) in &fields {
             let known = matches!(field.as_str(), "metadata.name" | "metadata.namespace");
             if !known && !version.selectable.contains(field) {
@@ -41,7 +41,7 @@ impl Selector {
         Ok(Self {
             namespace: request.namespace.clone(),
             name: request.name.clone(),
-            labels: labels(request.parameter("labelSelector"))?,
+            labels: parse_label_selector(request.parameter("labelSelector"))?,
             fields,
         })
     }
@@ -73,7 +73,7 @@ impl Requirement {
     }
 }
 
-/// A field as a selector compares it: as text, empty when absent.
+/// Returns a field as selectors compare it: as a string, empty when absent.
 fn field_of(object: &Value, path: &str) -> String {
     match object.pointer(&format!("/{}", path.replace('.', "/"))) {
         None | Some(Value::Null) => String::new(),
@@ -82,7 +82,7 @@ fn field_of(object: &Value, path: &str) -> String {
     }
 }
 
-fn fields(text: &str) -> Result<Vec<(String, bool, String)>, Failure> {
+fn parse_field_selector(text: &str) -> Result<Vec<(String, bool, String)>, Failure> {
     let terms = text.split(',').filter(|term| !term.is_empty());
     terms
         .map(|term| {
@@ -99,26 +99,26 @@ fn fields(text: &str) -> Result<Vec<(String, bool, String)>, Failure> {
         .collect()
 }
 
-fn labels(text: &str) -> Result<Vec<Requirement>, Failure> {
+fn parse_label_selector(text: &str) -> Result<Vec<Requirement>, Failure> {
     let mut reader = Reader {
         rest: text.chars().peekable(),
     };
     let mut found = Vec::new();
     loop {
-        reader.space();
+        reader.skip_space();
         if reader.rest.peek().is_none() {
             return Ok(found);
         }
         found.push(reader.requirement()?);
-        reader.space();
+        reader.skip_space();
         match reader.rest.next() {
             Some(',') | None => {}
-            Some(other) => return Err(unparsable(&other.to_string(), "',' or the end")),
+            Some(other) => return Err(parse_error(&other.to_string(), "',' or the end")),
         }
     }
 }
 
-fn unparsable(found: &str, expected: &str) -> Failure {
+fn parse_error(found: &str, expected: &str) -> Failure {
     Failure::bad_request(format!(
         "unable to parse requirement: found '{found}', expected: {expected}"
     ))
@@ -129,17 +129,17 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         while self.rest.next_if(|next| next.is_whitespace()).is_some() {}
     }
 
     fn takes(&mut self, wanted: char) -> bool {
-        self.space();
+        self.skip_space();
         self.rest.next_if_eq(&wanted).is_some()
     }
 
     fn word(&mut self) -> String {
-        self.space();
+        self.skip_space();
         let mut word = String::new();
         while let Some(next) = self.rest.next_if(|next| !" ,()=!".contains(*next)) {
             word.push(next);
@@ -153,9 +153,9 @@ impl Reader<'_> {
         }
         let name = self.word();
         if name.is_empty() {
-            return Err(unparsable("", "!, identifier, or 'end of string'"));
+            return Err(parse_error("", "!, identifier, or 'end of string'"));
         }
-        self.space();
+        self.skip_space();
         match self.rest.peek() {
             None | Some(',') => Ok(Requirement::Exists(name)),
             Some('=') => {
@@ -165,21 +165,21 @@ impl Reader<'_> {
             Some('!') => {
                 self.rest.next();
                 if !self.takes('=') {
-                    return Err(unparsable("!", "!="));
+                    return Err(parse_error("!", "!="));
                 }
                 Ok(Requirement::NotIn(name, vec![self.word()]))
             }
             Some(_) => match self.word().as_str() {
                 "in" => Ok(Requirement::In(name, self.values()?)),
                 "notin" => Ok(Requirement::NotIn(name, self.values()?)),
-                other => Err(unparsable(other, "in, notin, =, ==, !=, gt, lt")),
+                other => Err(parse_error(other, "in, notin, =, ==, !=, gt, lt")),
             },
         }
     }
 
     fn values(&mut self) -> Result<Vec<String>, Failure> {
         if !self.takes('(') {
-            return Err(unparsable("", "'('"));
+            return Err(parse_error("", "'('"));
         }
         let mut values = vec![self.word()];
         while self.takes(',') {
@@ -188,7 +188,7 @@ impl Reader<'_> {
         if self.takes(')') {
             Ok(values)
         } else {
-            Err(unparsable("", "',' or ')'"))
+            Err(parse_error("", "',' or ')'"))
         }
     }
 }
@@ -217,11 +217,14 @@ mod tests {
             ("app=web,tier/x=", true),
             ("app=web, !tier/x", false),
         ] {
-            let found = labels(selector).unwrap().iter().all(|one| one.holds(&object));
+            let found = parse_label_selector(selector)
+                .unwrap()
+                .iter()
+                .all(|one| one.holds(&object));
             assert_eq!(found, expected, "{selector}");
         }
         for bad in ["a b c", "a in b", "a in (b", "=a", "a!b"] {
-            assert!(labels(bad).is_err(), "{bad}");
+            assert!(parse_label_selector(bad).is_err(), "{bad}");
         }
     }
 
@@ -235,7 +238,7 @@ mod tests {
             ("spec.none=", true),
         ] {
             let selector = Selector {
-                fields: fields(selector).unwrap(),
+                fields: parse_field_selector(selector).unwrap(),
                 ..Selector::default()
             };
             assert_eq!(
@@ -244,6 +247,6 @@ mod tests {
                 "{selector:?}"
             );
         }
-        assert!(fields("type").is_err());
+        assert!(parse_field_selector("type").is_err());
     }
 }

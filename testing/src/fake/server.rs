@@ -1,4 +1,4 @@
-//! The server as tests see it, and as the service behind a client.
+//! The server: the handle that tests hold, and the service behind its clients.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -22,24 +22,24 @@ use super::builtin;
 use super::fault::{self, Effect, Fault};
 use super::kinds::{Definition, ResourceId};
 use super::request::{Request, Verb};
-use super::routes::{Answer, Headers, answer};
+use super::routes::{Answer, Headers, answer_request};
 use super::store::State;
-use crate::manifests::documents;
+use crate::manifests::read_documents;
 
-/// What answers are sent as.
+/// The body of responses.
 type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
-/// An API server inside of the process. Clones are handles to the same one. See [the module](super).
+/// An API server inside the test process. Clones share it. See [the module](super).
 #[derive(Clone, Debug)]
 pub struct ApiServer {
     shared: Arc<Shared>,
 }
 
-/// What handles and clients have in common.
+/// State shared by handles and clients.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// Counts what may concern watches.
+    /// Counter that changes whenever watches have to look for changes.
     pub(super) changed: watch::Sender<u64>,
 }
 
@@ -60,12 +60,12 @@ impl Default for ApiServer {
 }
 
 impl ApiServer {
-    /// A server with Kubernetes' own kinds and the namespaces `default`, `kube-node-lease`, `kube-public` and
+    /// Creates a server with Kubernetes' own kinds and the namespaces `default`, `kube-node-lease`, `kube-public` and
     /// `kube-system`.
     #[must_use]
     pub fn new() -> Self {
         let shared = Shared {
-            state: Mutex::new(State::new(builtin::definitions())),
+            state: Mutex::new(State::new(builtin::builtin_definitions())),
             changed: watch::Sender::new(0),
         };
         Self {
@@ -76,7 +76,7 @@ impl ApiServer {
     /// Serves the kind of a CRD, such as `Memcached::crd()`.
     ///
     /// # Panics
-    /// When its name is not made of its plural and its group.
+    /// When its name is not `<plural>.<group>`.
     #[must_use]
     pub fn crd(self, crd: CustomResourceDefinition) -> Self {
         let name = crd.metadata.name.clone().unwrap_or_default();
@@ -87,14 +87,14 @@ impl ApiServer {
     }
 
     /// Serves the kinds of the CRDs in a file, or in the `.yaml`, `.yml` and `.json` files of a folder. Documents of
-    /// other kinds are passed over.
+    /// other kinds are ignored.
     ///
     /// # Errors
-    /// When the path cannot be read or holds no CRD, or when a document is no YAML or no CRD.
+    /// When the path cannot be read or contains no CRD, or when a document is not YAML or not a valid CRD.
     pub fn install_crds(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
         let path = path.as_ref();
         let mut found = false;
-        for (file, document) in documents(path)? {
+        for (file, document) in read_documents(path)? {
             if document["kind"] == "CustomResourceDefinition" {
                 let refused =
                     |why| std::io::Error::other(format!("cannot install {}: {why}", file.display()));
@@ -116,7 +116,7 @@ impl ApiServer {
         crd["apiVersion"] = "apiextensions.k8s.io/v1".into();
         crd["kind"] = "CustomResourceDefinition".into();
         let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let mut request = internal(Verb::Patch, &ResourceId::crds(), None, Some(&name));
+        let mut request = internal_request(Verb::Patch, &ResourceId::crds(), None, Some(&name));
         request
             .parameters
             .insert("fieldManager".to_owned(), "rbuilder-fake".to_owned());
@@ -126,7 +126,7 @@ impl ApiServer {
             content_type: "application/apply-patch+yaml".to_owned(),
             ..Headers::default()
         };
-        let installed = answer(&self.shared, &mut self.shared.state(), &request, &headers);
+        let installed = answer_request(&self.shared, &mut self.shared.state(), &request, &headers);
         self.shared.wake();
         match installed {
             Ok(_) => Ok(()),
@@ -137,16 +137,16 @@ impl ApiServer {
         }
     }
 
-    /// Serves a kind of which there is a Rust type and no CRD: one that another operator brings. Nothing of it is
-    /// checked or filled in, and it has a status.
+    /// Serves the kind of a Rust type for which no CRD is at hand, such as another operator's. Its objects are neither
+    /// validated nor defaulted, and it has the status subresource.
     #[must_use]
     pub fn kind<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.shared.state().serve(Definition::of_type::<K>());
         self
     }
 
-    /// Holds an object from the start, as it is, status included. It gets a uid and a creation time if it has none,
-    /// and replaces an object of its name.
+    /// Stores an object as it is, including its status. It gets a uid and a creation timestamp if it has none, and
+    /// replaces an object with the same name.
     ///
     /// # Panics
     /// When its kind is not served, or it has no name.
@@ -164,7 +164,7 @@ impl ApiServer {
             );
             let metadata = object.meta();
             let Some(name) = metadata.name.clone() else {
-                panic!("an object that the server is to hold needs a name");
+                panic!("an object to be stored needs a name");
             };
             let namespace = metadata.namespace.clone().unwrap_or_default();
             if metadata.uid.is_none() {
@@ -179,18 +179,18 @@ impl ApiServer {
         self
     }
 
-    /// Plays the garbage collector: what all owners of are gone is deleted, at once, as `propagationPolicy` says; and
-    /// deleted namespaces are emptied and go.
+    /// Runs a garbage collector: objects whose owners are all gone are deleted at once, propagation policies are
+    /// honoured, and terminating namespaces are emptied and removed.
     #[must_use]
     pub fn collecting_garbage(self) -> Self {
         self.shared.state().collects_garbage = true;
         self
     }
 
-    /// A new client, for namespace `default`. It may do everything.
+    /// Returns a new client with the default namespace `default` and all permissions.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, to which a client belongs.
+    /// Outside a tokio runtime, to which a client belongs.
     #[must_use]
     pub fn client(&self) -> Client {
         let server = self.clone();
@@ -201,15 +201,15 @@ impl ApiServer {
         Client::new(service, "default")
     }
 
-    /// Makes a namespace named `<prefix>-<something new>` and returns its name.
+    /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns the name.
     ///
     /// # Panics
-    /// When the prefix is no beginning of a name.
+    /// When the prefix is not a valid beginning of a namespace's name.
     #[must_use]
     pub fn namespace(&self, prefix: &str) -> String {
-        let mut request = internal(Verb::Create, &ResourceId::namespaces(), None, None);
+        let mut request = internal_request(Verb::Create, &ResourceId::namespaces(), None, None);
         request.body = json!({ "metadata": { "generateName": format!("{prefix}-") } });
-        let made = answer(
+        let made = answer_request(
             &self.shared,
             &mut self.shared.state(),
             &request,
@@ -221,7 +221,7 @@ impl ApiServer {
                 .as_str()
                 .unwrap_or_default()
                 .to_owned(),
-            Ok(_) => unreachable!("a creation is answered with an object"),
+            Ok(_) => unreachable!("a create is answered with an object"),
             Err(failure) => panic!(
                 "cannot create namespace `{prefix}-…`: {}",
                 failure.to_json()["message"]
@@ -229,26 +229,25 @@ impl ApiServer {
         }
     }
 
-    /// Lets requests fail, or wait.
+    /// Makes requests fail or wait.
     ///
-    /// A request is struck by the first fault that concerns it, beside the first delay.
+    /// The first matching error or disconnect affects a request, and so does the first matching delay.
     pub fn inject(&self, fault: Fault) {
         self.shared.state().faults.push(fault);
     }
 
-    /// Takes back every fault.
+    /// Removes all faults.
     pub fn heal(&self) {
         self.shared.state().faults.clear();
     }
 
-    /// Ends all watches, as a server does that is restarted. Clients go on where they were.
+    /// Closes all watches, as a restart of the server does. Clients resume at their resource version.
     pub fn drop_watches(&self) {
         self.shared.state().epoch += 1;
         self.shared.wake();
     }
 
-    /// Ends all watches and forgets past changes: clients that want to go on where they were are told `410 Expired`, and
-    /// have to list again.
+    /// Closes all watches and compacts the history: clients that resume get `410 Expired` and have to list again.
     pub fn expire_watches(&self) {
         {
             let mut state = self.shared.state();
@@ -258,13 +257,13 @@ impl ApiServer {
         self.shared.wake();
     }
 
-    /// The requests about resources so far, in the order of their arrival; reviews of access among them, discovery not.
+    /// Returns the requests so far, in the order of their arrival. Discovery is not among them, access reviews are.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.all()
     }
 
-    /// Forgets the requests so far.
+    /// Clears the list of requests.
     pub fn forget_requests(&self) {
         self.shared.state().requests.forget();
     }
@@ -277,27 +276,27 @@ impl ApiServer {
             return Ok(self.document(path, &headers.accept));
         };
         let bytes = body.collect_bytes().await?;
-        request.body = parse(&bytes, &headers.content_type);
+        request.body = parse_body(&bytes, &headers.content_type);
         let number = self.shared.state().requests.note(request.clone());
-        let response = self.treat(&request, &headers).await;
+        let response = self.handle(&request, &headers).await;
         let code = response.as_ref().map_or(0, |response| response.status().as_u16());
         self.shared.state().requests.answered(number, code);
         response
     }
 
-    async fn treat(&self, request: &Request, headers: &Headers) -> Result<Response<ResponseBody>, BoxError> {
-        let (delay, effect) = fault::strike(&mut self.shared.state().faults, request);
+    async fn handle(&self, request: &Request, headers: &Headers) -> Result<Response<ResponseBody>, BoxError> {
+        let (delay, effect) = fault::strike_request(&mut self.shared.state().faults, request);
         if delay > Duration::ZERO {
             tokio::time::sleep(delay).await;
         }
         match effect {
-            Some(Effect::Refuse(failure)) => return Ok(whole(failure.code, &failure.to_json())),
+            Some(Effect::Refuse(failure)) => return Ok(json_response(failure.code, &failure.to_json())),
             Some(Effect::Disconnect) => return Err("the test asked for a broken connection".into()),
             Some(Effect::Delay(_)) | None => {}
         }
         let answered = {
             let mut state = self.shared.state();
-            let answered = answer(&self.shared, &mut state, request, headers);
+            let answered = answer_request(&self.shared, &mut state, request, headers);
             if state.collects_garbage {
                 state.collect_garbage();
             }
@@ -305,13 +304,13 @@ impl ApiServer {
         };
         self.shared.wake();
         Ok(match answered {
-            Ok(Answer::Object(code, object)) => whole(code, &object),
+            Ok(Answer::Object(code, object)) => json_response(code, &object),
             Ok(Answer::NoSuchPath) => no_such_path(),
             Ok(Answer::Lines(watch)) => {
                 let frames = watch.lines().map(|line| Ok(Frame::data(line)));
                 response(200, StreamBody::new(frames).boxed_unsync())
             }
-            Err(failure) => whole(failure.code, &failure.to_json()),
+            Err(failure) => json_response(failure.code, &failure.to_json()),
         })
     }
 
@@ -320,14 +319,14 @@ impl ApiServer {
             return response(200, Full::from("ok").boxed_unsync());
         }
         match self.shared.state().document(path, accept) {
-            Some(document) => whole(200, &document),
+            Some(document) => json_response(200, &document),
             None => no_such_path(),
         }
     }
 }
 
-/// A request of the server's own.
-fn internal(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: Option<&str>) -> Request {
+/// Creates a request that the server sends to itself.
+fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: Option<&str>) -> Request {
     Request {
         verb,
         group: id.group.clone(),
@@ -354,8 +353,8 @@ fn read_headers(headers: &HeaderMap) -> Headers {
     }
 }
 
-/// A body as JSON; `null` when it is empty or unreadable, which whoever needs it refuses.
-fn parse(bytes: &[u8], content_type: &str) -> Value {
+/// Parses a body; `null` when it is empty or malformed, which is refused where a body is needed.
+fn parse_body(bytes: &[u8], content_type: &str) -> Value {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return value;
     }
@@ -373,7 +372,7 @@ fn response(code: u16, body: ResponseBody) -> Response<ResponseBody> {
     response
 }
 
-fn whole(code: u16, object: &Value) -> Response<ResponseBody> {
+fn json_response(code: u16, object: &Value) -> Response<ResponseBody> {
     let mut response = response(code, Full::from(object.to_string()).boxed_unsync());
     let json = http::HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

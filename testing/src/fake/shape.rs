@@ -1,10 +1,10 @@
-//! What a schema does to an object on its way in: unknown fields go, absent ones get their defaults.
+//! Pruning and defaulting of objects by their schema.
 
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::Value;
 
-/// Takes away what the schema does not know, and `null` where it may not be. The paths of unknown fields.
-pub(super) fn prune(value: &mut Value, schema: &Schema) -> Vec<String> {
+/// Removes unknown fields, and nulls that the schema does not allow. Returns the paths of the unknown fields.
+pub(super) fn prune_unknown_fields(value: &mut Value, schema: &Schema) -> Vec<String> {
     let mut unknown = Vec::new();
     prune_at(value, schema, "", &mut unknown);
     unknown
@@ -54,8 +54,8 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Fills in the defaults.
-pub(super) fn fill(value: &mut Value, schema: &Schema) {
+/// Sets absent fields to their defaults.
+pub(super) fn fill_defaults(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
             for (name, inner) in &schema.properties {
@@ -72,13 +72,13 @@ pub(super) fn fill(value: &mut Value, schema: &Schema) {
                     .get(name.as_str())
                     .or(schema.additional_properties.as_ref());
                 if let Some(inner) = inner {
-                    fill(value, inner);
+                    fill_defaults(value, inner);
                 }
             }
         }
         Value::Array(items) => {
             if let Some(inner) = &schema.items {
-                items.iter_mut().for_each(|item| fill(item, inner));
+                items.iter_mut().for_each(|item| fill_defaults(item, inner));
             }
         }
         _ => {}
@@ -104,8 +104,8 @@ mod tests {
         let mut value = json!({
             "size": null, "maybe": null, "free": { "q": null }, "map": { "k": { "z": 1 } }, "typo": { "t": 1 },
         });
-        assert_eq!(prune(&mut value, &schema), ["map.k.z", "typo"]);
-        fill(&mut value, &schema);
+        assert_eq!(prune_unknown_fields(&mut value, &schema), ["map.k.z", "typo"]);
+        fill_defaults(&mut value, &schema);
         let expected =
             json!({ "size": 1, "maybe": null, "free": { "q": null }, "map": { "k": { "a": "x" } } });
         assert_eq!(value, expected);

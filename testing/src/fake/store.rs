@@ -1,4 +1,4 @@
-//! What the server holds: kinds, objects, and every change of them, each with a version of the whole.
+//! The stored state: kinds, objects and the history of their changes, each with a resource version.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::kinds::{Definition, ResourceId};
 use super::request::Request;
 
-/// Namespace and name; the namespace is empty for cluster-wide kinds.
+/// Namespace and name of an object; the namespace is empty for cluster-wide kinds.
 pub(super) type Key = (String, String);
 
 /// The objects of a kind.
@@ -26,20 +26,20 @@ pub(super) struct Change {
     pub(super) key: Key,
     pub(super) before: Option<Arc<Value>>,
     pub(super) after: Option<Arc<Value>>,
-    /// The object as it was written, or as it was last, with the version of its removal.
+    /// The written object, or the last state of a deleted one with the resource version of its deletion.
     pub(super) object: Arc<Value>,
 }
 
-/// Everything, behind one lock.
+/// The state of a server, behind one lock.
 #[derive(Debug)]
 pub(super) struct State {
     kinds: BTreeMap<ResourceId, Arc<Definition>>,
     objects: HashMap<ResourceId, Objects>,
     changes: Vec<Change>,
     version: u64,
-    /// Changes up to this version cannot be asked for any more.
+    /// Changes up to this version are no longer available.
     compacted: u64,
-    /// Watches of earlier epochs end.
+    /// Watches that were opened in an earlier epoch end.
     pub(super) epoch: u64,
     pub(super) faults: Vec<Fault>,
     pub(super) requests: Requests,
@@ -48,7 +48,7 @@ pub(super) struct State {
     clock: Clock,
 }
 
-/// What the server was asked.
+/// The recorded requests.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     noted: Vec<Request>,
@@ -56,13 +56,13 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Notes a request; its number.
+    /// Records a request and returns its number.
     pub(super) fn note(&mut self, request: Request) -> usize {
         self.noted.push(request);
         self.forgotten + self.noted.len() - 1
     }
 
-    /// Notes the answer to a request, unless that was forgotten meanwhile.
+    /// Records the status code of a request's response, unless the request was cleared meanwhile.
     pub(super) fn answered(&mut self, number: usize, code: u16) {
         let position = number.checked_sub(self.forgotten);
         if let Some(request) = position.and_then(|position| self.noted.get_mut(position)) {
@@ -80,7 +80,7 @@ impl Requests {
     }
 }
 
-/// The time of the wall at the start, and from there on tokio's: it can be paused and advanced.
+/// The wall clock at the start, advanced by tokio's clock, which tests can pause.
 #[derive(Debug)]
 struct Clock {
     wall: Timestamp,
@@ -145,7 +145,7 @@ impl State {
         self.kinds.insert(definition.id.clone(), Arc::new(definition));
     }
 
-    /// The kind is not served any more, and its objects are gone.
+    /// Stops serving a kind and removes its objects.
     pub(super) fn forget(&mut self, id: &ResourceId) {
         self.kinds.remove(id);
         self.objects.remove(id);
@@ -164,13 +164,13 @@ impl State {
         self.objects.get(id).into_iter().flatten()
     }
 
-    /// Every object of every kind.
+    /// Returns all objects of all kinds.
     pub(super) fn everything(&self) -> impl Iterator<Item = (&ResourceId, &Key, &Arc<Value>)> {
         let kinds = self.objects.iter();
         kinds.flat_map(|(id, objects)| objects.iter().map(move |(key, object)| (id, key, object)))
     }
 
-    /// The objects of a kind as they were at a version.
+    /// Returns the objects of a kind as they were at a resource version.
     pub(super) fn at(&self, id: &ResourceId, version: u64) -> Result<Objects, Failure> {
         if version > self.version {
             return Err(Failure::too_large_version(version, self.version));
@@ -191,7 +191,7 @@ impl State {
         Ok(objects)
     }
 
-    /// Whether the changes after a version can still be told.
+    /// Checks that the changes after a resource version are still available.
     pub(super) fn check_age(&self, version: u64) -> Result<(), Failure> {
         if version < self.compacted {
             let message = format!("too old resource version: {version} ({})", self.compacted);
@@ -200,13 +200,13 @@ impl State {
         Ok(())
     }
 
-    /// The changes after a version, in order.
+    /// Returns the changes after a resource version, in order.
     pub(super) fn since(&self, version: u64) -> impl Iterator<Item = &Change> {
         let start = self.changes.partition_point(|change| change.version <= version);
         self.changes[start..].iter()
     }
 
-    /// Stores an object, with a new version, which it gets.
+    /// Stores an object with a new resource version and returns it.
     pub(super) fn put(&mut self, id: &ResourceId, key: Key, mut object: Value) -> Arc<Value> {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
@@ -224,7 +224,7 @@ impl State {
         object
     }
 
-    /// Takes an object away. Watchers see it as it was stored last, with the version of its removal.
+    /// Removes an object. Watches see its last state, with the resource version of the deletion.
     pub(super) fn remove(&mut self, id: &ResourceId, key: &Key) {
         let Some(before) = self.objects.get_mut(id).and_then(|objects| objects.remove(key)) else {
             return;
@@ -242,25 +242,25 @@ impl State {
         });
     }
 
-    /// Forgets all changes so far: whoever asks for them is told to list again.
+    /// Drops the history: clients that ask for it have to list again.
     pub(super) fn compact(&mut self) {
         self.version += 1;
         self.compacted = self.version;
         self.changes.clear();
     }
 
-    /// The time as objects carry it.
+    /// Returns the time in the format of objects.
     pub(super) fn now(&self) -> String {
         self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// Something new that looks like a UUID; the same in every run.
+    /// Returns a new uid in the format of a UUID; the same ones in every run.
     pub(super) fn uid(&mut self) -> String {
         self.names += 1;
         format!("00000000-0000-4000-8000-{:012x}", self.names)
     }
 
-    /// Five characters that make a name new, as `generateName` wants them; the same in every run.
+    /// Returns a new suffix of five characters for `generateName`; the same ones in every run.
     pub(super) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         self.names += 1;

@@ -1,16 +1,16 @@
-//! Strategic merge patches, for Kubernetes' own kinds: lists are merged by the keys that their schemas name.
+//! Strategic merge patches of Kubernetes' own kinds: lists are merged by the keys in their schemas.
 //!
-//! Where the schema has several keys, the first one decides, as it does in Go's types.
+//! Of several keys, only the first one is used, as `patchMergeKey` in Go's types has only one.
 
 use std::collections::HashSet;
 
 use rbuilder_schema::Schema;
 use serde_json::{Map, Value};
 
-use super::fields::{Form, field, form, items};
+use super::fields::{Form, field_schema, form_of, item_schema};
 
 /// Merges a patch into a value.
-pub(super) fn merge(value: &mut Value, patch: &Value, schema: Option<&Schema>) {
+pub(super) fn merge_strategically(value: &mut Value, patch: &Value, schema: Option<&Schema>) {
     let Value::Object(changes) = patch else {
         *value = patch.clone();
         return;
@@ -33,25 +33,25 @@ pub(super) fn merge(value: &mut Value, patch: &Value, schema: Option<&Schema>) {
                 found.retain(|item| !gone.contains(item));
             }
         } else if !name.starts_with('$') {
-            merge_field(fields, name, change, field(schema, name).0);
+            merge_field(fields, name, change, field_schema(schema, name).0);
         }
     }
     for (name, order) in changes {
         if let Some(list) = name.strip_prefix("$setElementOrder/") {
-            sort(fields.get_mut(list), order, field(schema, list).0);
+            sort(fields.get_mut(list), order, field_schema(schema, list).0);
         }
     }
 }
 
 fn merge_field(fields: &mut Map<String, Value>, name: &str, change: &Value, schema: Option<&Schema>) {
-    let keys = match form(change, schema) {
+    let keys = match form_of(change, schema) {
         _ if change.is_null() || change.get("$patch").is_some_and(|word| word == "delete") => {
             fields.remove(name);
             return;
         }
-        // That a map is one field for an apply is nothing to a patch.
+        // A map that is atomic for applies is merged by a patch.
         _ if change.is_object() => {
-            merge(fields.entry(name).or_insert(Value::Null), change, schema);
+            merge_strategically(fields.entry(name).or_insert(Value::Null), change, schema);
             return;
         }
         Form::Whole | Form::Map => {
@@ -63,7 +63,7 @@ fn merge_field(fields: &mut Map<String, Value>, name: &str, change: &Value, sche
     };
     let list = fields.entry(name).or_insert_with(|| Value::Array(Vec::new()));
     if let (Value::Array(list), Value::Array(changes)) = (list, change) {
-        merge_list(list, changes, keys.first(), items(schema));
+        merge_list(list, changes, keys.first(), item_schema(schema));
     }
 }
 
@@ -86,7 +86,7 @@ fn merge_list(list: &mut Vec<Value>, changes: &[Value], key: Option<&String>, sc
             Some(position) if directive(change, "delete") => {
                 list.remove(position);
             }
-            Some(position) => merge(&mut list[position], change, schema),
+            Some(position) => merge_strategically(&mut list[position], change, schema),
             None if directive(change, "delete") => {}
             None => list.push(change.clone()),
         }
@@ -98,12 +98,12 @@ fn without_directives(changes: &Map<String, Value>) -> Map<String, Value> {
     plain.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Puts the items that an order names into that order; the others stay behind them.
+/// Sorts the items that an order names into that order, before all others.
 fn sort(list: Option<&mut Value>, order: &Value, schema: Option<&Schema>) {
     let (Some(list), Some(order)) = (list, order.as_array()) else {
         return;
     };
-    let key = match form(list, schema) {
+    let key = match form_of(list, schema) {
         Form::Keyed(keys) => keys.first().cloned(),
         _ => None,
     };
@@ -136,7 +136,7 @@ mod tests {
 
     fn check(mut value: Value, patch: &Value, expected: &Value) {
         let schema = KUBERNETES.schema("k8s_openapi::api::core::v1::PodSpec").unwrap();
-        merge(&mut value, patch, Some(&schema));
+        merge_strategically(&mut value, patch, Some(&schema));
         assert_eq!(value, *expected, "{patch}");
     }
 

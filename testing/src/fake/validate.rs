@@ -1,6 +1,6 @@
-//! Whether an object is as its schema wants it, in the words of kube-apiserver.
+//! Validation of objects against their schemas, with kube-apiserver's messages.
 //!
-//! Patterns, formats and CEL rules are not looked at.
+//! Patterns, formats and CEL rules are not checked.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -9,10 +9,10 @@ use rbuilder_schema::{ListType, Schema, SchemaType, compare_numbers, validate};
 use serde_json::{Map, Number, Value};
 
 use super::failure::Cause;
-use super::fields::{items, step};
+use super::fields::{item_schema, item_step};
 
-/// What is wrong with a value.
-pub(super) fn check(value: &Value, schema: &Schema, path: &str) -> Vec<Cause> {
+/// Returns the violations of a schema by a value.
+pub(super) fn find_violations(value: &Value, schema: &Schema, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     visit(value, schema, path, &mut causes);
     causes
@@ -54,7 +54,7 @@ fn visit(value: &Value, schema: &Schema, path: &str, causes: &mut Vec<Cause>) {
     check_alternatives(value, schema, path, causes);
 }
 
-/// The type wanted, where the value has another.
+/// Returns the expected type when the value has another one.
 fn wrong_type(value: &Value, schema: &Schema) -> Option<&'static str> {
     let fits = match schema.schema_type {
         None if schema.int_or_string => value.is_string() || value.is_i64() || value.is_u64(),
@@ -115,7 +115,7 @@ fn check_number(number: &Number, schema: &Schema, path: &str, causes: &mut Vec<C
     }
 }
 
-/// kube writes bounds as floats; Go prints whole ones without the point.
+/// Formats a bound as Go does: kube writes bounds as floats, and Go prints whole ones without a decimal point.
 fn plain(number: &Number) -> String {
     let text = number.to_string();
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
@@ -158,7 +158,7 @@ fn check_list(list: &[Value], schema: &Schema, path: &str, causes: &mut Vec<Caus
     let mut seen = HashSet::new();
     for (position, item) in list.iter().enumerate() {
         let path = format!("{path}[{position}]");
-        let identity = step(item, keys, items(Some(schema)));
+        let identity = item_step(item, keys, item_schema(Some(schema)));
         if distinct && !seen.insert(identity.clone()) {
             causes.push(Cause {
                 reason: "FieldValueDuplicate",
@@ -215,7 +215,7 @@ fn check_fields(fields: &Map<String, Value>, schema: &Schema, path: &str, causes
     }
 }
 
-/// The parts that must hold beside the rest: all, any, or exactly one of them, or not this one.
+/// Checks `allOf`, `anyOf`, `oneOf` and `not`.
 fn check_alternatives(value: &Value, schema: &Schema, path: &str, causes: &mut Vec<Cause>) {
     let mut refuse = |rule: &str| {
         let message = format!(
@@ -224,7 +224,7 @@ fn check_alternatives(value: &Value, schema: &Schema, path: &str, causes: &mut V
         );
         causes.push(Cause::invalid(path, message));
     };
-    // As `anyOf` alone, a part is looked at for what it names, and for nothing else.
+    // As the only member of an `anyOf`, a part is checked for what it mentions and does not refuse other fields.
     let holds = |part: &Schema| {
         let alone = Schema {
             any_of: vec![part.clone()],
@@ -255,7 +255,7 @@ mod tests {
 
     fn found(value: &Value, schema: Value) -> Vec<String> {
         let schema = serde_json::from_value(schema).unwrap();
-        let causes = check(value, &schema, "");
+        let causes = find_violations(value, &schema, "");
         causes
             .into_iter()
             .map(|cause| format!("{}: {}", cause.field, cause.message))

@@ -1,16 +1,16 @@
-//! How objects are shown: in the version that was asked for, whole or by their metadata.
+//! Representation of objects in responses: in the requested version, whole or metadata only.
 
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, Version};
 
-/// What a client wants to see of objects.
+/// The representation that a client asked for.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     api_version: String,
     list_kind: String,
     metadata_only: bool,
-    /// Kubernetes' own lists leave out what every item repeats.
+    /// True for built-in kinds, whose lists leave out `apiVersion` and `kind` of the items.
     bare_items: bool,
 }
 
@@ -24,7 +24,7 @@ impl View {
         }
     }
 
-    /// One object.
+    /// Returns the representation of one object.
     pub(super) fn object(&self, object: &Value) -> Value {
         if self.metadata_only {
             return json!({
@@ -37,7 +37,7 @@ impl View {
         shown
     }
 
-    /// A list. `metadata` is its own.
+    /// Returns a list. `metadata` is that of the list.
     pub(super) fn list<'a>(&self, items: impl Iterator<Item = &'a Value>, metadata: &Value) -> Value {
         if self.metadata_only {
             return json!({
@@ -59,7 +59,7 @@ impl View {
         })
     }
 
-    /// The object of a bookmark.
+    /// Returns the object of a bookmark.
     pub(super) fn bookmark(&self, kind: &str, version: u64, ends_initial_events: bool) -> Value {
         let (kind, api_version) = if self.metadata_only {
             ("PartialObjectMetadata", "meta.k8s.io/v1")

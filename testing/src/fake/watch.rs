@@ -1,4 +1,4 @@
-//! Watches: the changes of a kind as lines of JSON, from some version on.
+//! Watches: the changes of a kind after a resource version, as lines of JSON.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use super::selectors::Selector;
 use super::store::{Change, State};
 use super::view::View;
 
-/// How often a watch says how far it is, when it was asked to.
+/// Interval of bookmarks, for watches that allow them.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// How long a watch lasts when the client does not say. kube-apiserver takes 30 to 60 minutes.
+/// Default duration of a watch. kube-apiserver's is between 30 and 60 minutes.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// A watch that was accepted.
+/// An open watch.
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Arc<Shared>,
@@ -32,7 +32,7 @@ pub(super) struct Watch {
     kind: String,
     selector: Selector,
     view: View,
-    /// Changes up to this version were told.
+    /// Changes up to this version have been sent.
     version: u64,
     epoch: u64,
     bookmarks: bool,
@@ -76,7 +76,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Where it starts: at the objects that there are, or after a version.
+    /// Sends the existing objects, or starts after a resource version.
     fn begin(&mut self, state: &State, request: &Request) -> Result<(), Failure> {
         let from = super::read::version_parameter(request.parameter("resourceVersion"))?.unwrap_or(0);
         let initial = request.is_set("sendInitialEvents");
@@ -93,7 +93,7 @@ impl Watch {
             }
             return Ok(());
         }
-        // The real server waits for a version to come, and ends the watch in silence when it does not.
+        // kube-apiserver waits for a future version, and closes the watch without an error when it does not come.
         self.version = from;
         if let Err(expired) = state.check_age(from) {
             self.fail(&expired);
@@ -101,7 +101,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The lines, until it ends.
+    /// Returns the lines of the response.
     pub(super) fn lines(self) -> impl Stream<Item = Bytes> + Send {
         futures::stream::unfold(self, |mut watch| async move {
             let line = watch.next().await?;
@@ -117,16 +117,16 @@ impl Watch {
             if self.ended {
                 return None;
             }
-            // Seen before the look, so that what comes after it wakes this again.
+            // Marked as seen before reading, so that a change during the read wakes the watch again.
             self.changed.borrow_and_update();
-            self.look();
+            self.collect_changes();
             if self.lines.is_empty() && !self.ended {
-                self.rest().await;
+                self.wait().await;
             }
         }
     }
 
-    fn look(&mut self) {
+    fn collect_changes(&mut self) {
         let shared = self.shared.clone();
         let state = shared.state();
         if state.epoch != self.epoch || state.kind(&self.id).is_none() {
@@ -134,13 +134,14 @@ impl Watch {
             return;
         }
         for change in state.since(self.version).filter(|change| change.id == self.id) {
-            self.lines.extend(self.told(change));
+            self.lines.extend(self.event(change));
         }
         self.version = self.version.max(state.version());
     }
 
-    /// A change as a client sees it that selects some objects only.
-    fn told(&self, change: &Change) -> Option<Bytes> {
+    /// Returns the event of a change for the watch's selector: an object that begins to match is added, one that ceases
+    /// to match is deleted.
+    fn event(&self, change: &Change) -> Option<Bytes> {
         let selects = |object: &Option<Arc<Value>>| {
             object
                 .as_ref()
@@ -155,7 +156,7 @@ impl Watch {
         Some(line(event, &self.view.object(&change.object)))
     }
 
-    async fn rest(&mut self) {
+    async fn wait(&mut self) {
         let next_bookmark = if self.bookmarks {
             self.next_bookmark
         } else {

@@ -1,25 +1,26 @@
-//! Writing objects: what is checked, filled in and counted before one is stored.
+//! Writes: what is checked and set before an object is stored.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::failure::{Cause, Failure};
-use super::kinds::{Definition, ResourceId, Version, text};
+use super::fields::Fields;
+use super::kinds::{Definition, ResourceId, Version, string_at};
 use super::managers::{self, Manager};
 use super::names;
-use super::read::key;
+use super::read::key_of;
 use super::request::Request;
 use super::store::State;
 use super::{builtin, crds, scale, shape, validate};
 
-/// Who writes what, and through which door.
+/// The context of a write: request, kind, version and field manager.
 #[derive(Clone, Copy)]
 pub(super) struct Writer<'a> {
     pub(super) request: &'a Request,
     pub(super) definition: &'a Definition,
     pub(super) version: &'a Version,
-    /// The name under which fields are noted.
+    /// Name of the field manager.
     pub(super) manager: &'a str,
 }
 
@@ -28,7 +29,7 @@ impl Writer<'_> {
         &self.definition.id
     }
 
-    /// `status`, or nothing. A scale is written as the object itself.
+    /// Returns `status` or an empty string. A write to `scale` is one to the object itself.
     pub(super) fn part(&self) -> &str {
         self.request
             .subresource
@@ -48,16 +49,16 @@ impl Writer<'_> {
             api_version: self.definition.api_version(&self.version.name),
             subresource: self.request.subresource.clone().unwrap_or_default(),
             time: now,
-            fields: managers::none(),
+            fields: Fields::default(),
         }
     }
 
-    /// The object in the body.
+    /// Returns the object in the body.
     pub(super) fn object(&self) -> Result<Value, Failure> {
         self.check_object(self.request.body.clone())
     }
 
-    /// An object of the kind and the place that is written to.
+    /// Checks kind, version and namespace of an object, and sets them where they are absent.
     pub(super) fn check_object(&self, mut object: Value) -> Result<Value, Failure> {
         let kind = &self.definition.kind;
         if !object.is_object()
@@ -66,12 +67,13 @@ impl Writer<'_> {
                 None | Some(Value::Null | Value::Object(_))
             )
         {
-            let message =
-                format!("the object provided is unrecognized (must be of type {kind}): it is no JSON object");
+            let message = format!(
+                "the object provided is unrecognized (must be of type {kind}): it is not a JSON object"
+            );
             return Err(Failure::bad_request(message));
         }
         let expected = self.definition.api_version(&self.version.name);
-        let (found, found_version) = (text(&object, "/kind"), text(&object, "/apiVersion"));
+        let (found, found_version) = (string_at(&object, "/kind"), string_at(&object, "/apiVersion"));
         if self.definition.custom && found.is_empty() {
             let message =
                 format!("the object provided is unrecognized (must be of type {kind}): 'Kind' is missing");
@@ -89,14 +91,14 @@ impl Writer<'_> {
         if !object["metadata"].is_object() {
             object["metadata"] = Value::Object(Map::new());
         }
-        self.place(&mut object)?;
+        self.set_namespace(&mut object)?;
         Ok(object)
     }
 
-    /// The namespace of the path is that of the object.
-    fn place(&self, object: &mut Value) -> Result<(), Failure> {
+    /// Sets the namespace to that of the path.
+    fn set_namespace(&self, object: &mut Value) -> Result<(), Failure> {
         let wanted = self.request.namespace.as_deref().unwrap_or_default();
-        let found = text(object, "/metadata/namespace");
+        let found = string_at(object, "/metadata/namespace");
         if !found.is_empty() && found != wanted {
             let message =
                 "the namespace of the provided object does not match the namespace sent on the request";
@@ -115,33 +117,33 @@ impl Writer<'_> {
 }
 
 impl State {
-    /// Makes an object.
+    /// Creates the object in the body.
     pub(super) fn create(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
         let mut object = writer.object()?;
-        if !text(&object, "/metadata/resourceVersion").is_empty() {
+        if !string_at(&object, "/metadata/resourceVersion").is_empty() {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Failure::new(500, "", message));
         }
-        let prefix = text(&object, "/metadata/generateName").to_owned();
-        if text(&object, "/metadata/name").is_empty() && !prefix.is_empty() {
+        let prefix = string_at(&object, "/metadata/generateName").to_owned();
+        if string_at(&object, "/metadata/name").is_empty() && !prefix.is_empty() {
             object["metadata"]["name"] = format!("{prefix}{}", self.suffix()).into();
         }
         self.save(writer, None, object, None)
     }
 
-    /// Replaces an object with the one in the body.
+    /// Updates an object with the one in the body.
     pub(super) fn update(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
         let old = self.named(writer.request);
         let object = writer.object()?;
         let name = writer.request.name.as_deref().unwrap_or_default();
-        let found = text(&object, "/metadata/name");
+        let found = string_at(&object, "/metadata/name");
         if !found.is_empty() && found != name {
             let message =
                 format!("the name of the object ({found}) does not match the name on the URL ({name})");
             return Err(Failure::bad_request(message));
         }
         let old = old?;
-        let version = text(&object, "/metadata/resourceVersion");
+        let version = string_at(&object, "/metadata/resourceVersion");
         if matches!(version, "" | "0") && !builtin::takes_blind_updates(writer.definition) {
             let cause = Cause::invalid(
                 "metadata.resourceVersion",
@@ -152,7 +154,7 @@ impl State {
         self.save(writer, Some(old), object, None)
     }
 
-    /// Stores what an object is to be. `managers` are the ones that an apply found.
+    /// Validates and stores the new state of an object. `managers` are the result of an apply.
     pub(super) fn save(
         &mut self,
         writer: Writer<'_>,
@@ -161,15 +163,15 @@ impl State {
         managers: Option<Vec<Manager>>,
     ) -> Result<Arc<Value>, Failure> {
         match &old {
-            Some(old) => keep(writer, old, &mut new)?,
-            None => self.begin(writer, &mut new)?,
+            Some(old) => keep_immutable(writer, old, &mut new)?,
+            None => self.initialize(writer, &mut new)?,
         }
         check_shape(writer, &mut new)?;
         new["apiVersion"] = writer.definition.api_version(&writer.definition.storage).into();
         let served = if *writer.id() == ResourceId::crds() && writer.part().is_empty() {
             let now = self.now();
             let conditions = old.as_ref().map(|old| old["status"].clone());
-            let described = crds::establish(&mut new, &now, writer.definition)?;
+            let described = crds::establish_crd(&mut new, &now, writer.definition)?;
             if let Some(status) =
                 conditions.filter(|status| status["acceptedNames"] == new["status"]["acceptedNames"])
             {
@@ -181,7 +183,7 @@ impl State {
         };
         count_generation(writer, old.as_deref(), &mut new);
         let changes_managers = self.note_managers(writer, old.as_deref(), &mut new, managers);
-        if let Some(old) = old.filter(|old| !changes_managers && same(old, &new)) {
+        if let Some(old) = old.filter(|old| !changes_managers && is_same(old, &new)) {
             return Ok(old);
         }
         if writer.is_dry_run() {
@@ -192,12 +194,12 @@ impl State {
         }
         Ok(self.settle(
             writer.id(),
-            key(writer.request, text(&new, "/metadata/name")),
+            key_of(writer.request, string_at(&new, "/metadata/name")),
             new,
         ))
     }
 
-    /// Stores an object, or removes it when nothing holds it any more.
+    /// Stores an object, or removes it when it is deleted and has no finalizers.
     pub(super) fn settle(&mut self, id: &ResourceId, key: super::store::Key, object: Value) -> Arc<Value> {
         if is_released(&object) {
             self.remove(id, &key);
@@ -209,13 +211,14 @@ impl State {
         self.put(id, key, object)
     }
 
-    /// What a new object is given.
-    fn begin(&mut self, writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
+    /// Sets the server's fields of a new object.
+    fn initialize(&mut self, writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
         let (definition, id) = (writer.definition, writer.id());
-        let name = text(object, "/metadata/name").to_owned();
+        let name = string_at(object, "/metadata/name").to_owned();
         self.check_namespace(writer, &name)?;
-        names::check(definition, &name).map_err(|cause| Failure::invalid(definition, &name, &[cause]))?;
-        if self.get(id, &key(writer.request, &name)).is_some() {
+        names::check_name(definition, &name)
+            .map_err(|cause| Failure::invalid(definition, &name, &[cause]))?;
+        if self.get(id, &key_of(writer.request, &name)).is_some() {
             return Err(Failure::already_exists(id, &name));
         }
         let (uid, now) = (self.uid(), self.now());
@@ -240,7 +243,7 @@ impl State {
             fields.remove("status");
         }
         if !definition.custom {
-            builtin::complete(&definition.kind, object);
+            builtin::complete_object(&definition.kind, object);
         }
         Ok(())
     }
@@ -265,7 +268,7 @@ impl State {
         Err(Failure::forbidden(writer.id(), name, &why, Some(cause)))
     }
 
-    /// Writes who manages which fields; whether that is otherwise than before.
+    /// Updates the managed fields. Returns true when they have changed.
     fn note_managers(
         &mut self,
         writer: Writer<'_>,
@@ -273,34 +276,35 @@ impl State {
         new: &mut Value,
         applied: Option<Vec<Manager>>,
     ) -> bool {
-        let before = old.map(managers::read).unwrap_or_default();
+        let before = old.map(managers::read_managers).unwrap_or_default();
         let managers = match applied {
             Some(managers) => managers,
             None => {
                 let nothing = serde_json::json!({ "metadata": {} });
                 let (version, part) = (writer.version, writer.part());
                 let old = old.unwrap_or(&nothing);
-                let difference = managers::difference(old, new, part, version.status, version.schema());
+                let difference =
+                    managers::manageable_difference(old, new, part, version.status, version.schema());
                 let mut managers = before.clone();
                 managers::note_update(&mut managers, writer.manager(false, self.now()), &difference);
                 managers
             }
         };
-        managers::write(new, managers);
-        before != managers::read(new)
+        managers::write_managers(new, managers);
+        before != managers::read_managers(new)
     }
 }
 
-/// What a writer cannot change stays as it was.
-fn keep(writer: Writer<'_>, old: &Value, new: &mut Value) -> Result<(), Failure> {
+/// Restores the fields that the writer cannot change, and refuses changes of immutable ones.
+fn keep_immutable(writer: Writer<'_>, old: &Value, new: &mut Value) -> Result<(), Failure> {
     check_identity(writer, old, new)?;
-    let going = text(new, "/metadata/deletionTimestamp");
-    if !going.is_empty() && going != text(old, "/metadata/deletionTimestamp") {
+    let going = string_at(new, "/metadata/deletionTimestamp");
+    if !going.is_empty() && going != string_at(old, "/metadata/deletionTimestamp") {
         let message = format!("Invalid value: \"{going}\": field is immutable");
         let cause = Cause::invalid("metadata.deletionTimestamp", message);
         return Err(Failure::invalid(
             writer.definition,
-            text(old, "/metadata/name"),
+            string_at(old, "/metadata/name"),
             &[cause],
         ));
     }
@@ -351,23 +355,23 @@ fn keep(writer: Writer<'_>, old: &Value, new: &mut Value) -> Result<(), Failure>
         };
         return Err(Failure::invalid(
             writer.definition,
-            text(old, "/metadata/name"),
+            string_at(old, "/metadata/name"),
             &[cause],
         ));
     }
     Ok(())
 }
 
-/// The object that is written must be the one that is there, in the version that the writer has seen.
+/// Checks that uid and resource version, if they are set, are those of the stored object.
 fn check_identity(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
-    let (id, name) = (writer.id(), text(old, "/metadata/name"));
-    let (uid, is) = (text(new, "/metadata/uid"), text(old, "/metadata/uid"));
+    let (id, name) = (writer.id(), string_at(old, "/metadata/name"));
+    let (uid, is) = (string_at(new, "/metadata/uid"), string_at(old, "/metadata/uid"));
     if !uid.is_empty() && uid != is {
         let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
         return Err(Failure::conflict(id, name, &why));
     }
-    let version = text(new, "/metadata/resourceVersion");
-    if !matches!(version, "" | "0") && version != text(old, "/metadata/resourceVersion") {
+    let version = string_at(new, "/metadata/resourceVersion");
+    if !matches!(version, "" | "0") && version != string_at(old, "/metadata/resourceVersion") {
         return Err(Failure::modified(id, name));
     }
     Ok(())
@@ -383,14 +387,13 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// Prunes, fills in defaults, and holds the object to its schema. The API server's own definitions are taken as they
-/// are: their schema contains itself.
+/// Prunes, defaults and validates an object. CRDs are exempt: their schema is recursive.
 fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
     let (definition, version) = (writer.definition, writer.version);
     if *writer.id() == ResourceId::crds() {
         return Ok(());
     }
-    let unknown = shape::prune(object, version.schema());
+    let unknown = shape::prune_unknown_fields(object, version.schema());
     let kind = &definition.kind;
     if writer.request.parameter("fieldValidation") == "Strict" && !unknown.is_empty() {
         let unknown: Vec<String> = unknown
@@ -404,10 +407,10 @@ fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
         );
         return Err(Failure::bad_request(message));
     }
-    shape::fill(object, version.schema());
-    let mut causes = validate::check(object, version.schema(), "");
+    shape::fill_defaults(object, version.schema());
+    let mut causes = validate::find_violations(object, version.schema(), "");
     if !definition.custom {
-        // Go's types are filled with empty values where nothing is said in a status.
+        // In Go, absent fields of a status are empty values, so none is missing.
         causes.retain(|cause| !cause.field.starts_with("status"));
         if let Some(cause) = causes
             .iter()
@@ -425,7 +428,7 @@ fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
             version
                 .scale
                 .as_ref()
-                .and_then(|paths| scale::check(object, paths)),
+                .and_then(|paths| scale::check_replicas(object, paths)),
         );
     }
     if causes.is_empty() {
@@ -433,7 +436,7 @@ fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
     }
     Err(Failure::invalid(
         definition,
-        text(object, "/metadata/name"),
+        string_at(object, "/metadata/name"),
         &causes,
     ))
 }
@@ -463,8 +466,8 @@ fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
     new["metadata"]["generation"] = generation.into();
 }
 
-/// Whether two states of an object differ in nothing but who manages it.
-fn same(old: &Value, new: &Value) -> bool {
+/// Returns true when two states of an object differ in their managed fields only.
+fn is_same(old: &Value, new: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();
         set(&mut object["metadata"], "managedFields", None);
@@ -473,7 +476,7 @@ fn same(old: &Value, new: &Value) -> bool {
     without(old) == without(new)
 }
 
-/// Whether an object was deleted and nothing holds it any more.
+/// Returns true when an object is deleted and neither finalizers nor a grace period hold it.
 pub(super) fn is_released(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
@@ -481,7 +484,7 @@ pub(super) fn is_released(object: &Value) -> bool {
         .as_i64()
         .unwrap_or_default()
         > 0;
-    // Namespaces are held from another place as well.
+    // Namespaces have finalizers in their spec as well.
     let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
     let is_held = !empty(&metadata["finalizers"]) || is_namespace && !empty(&object["spec"]["finalizers"]);
     metadata.get("deletionTimestamp").is_some() && !waits && !is_held
