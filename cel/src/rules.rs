@@ -203,7 +203,7 @@ impl Walk {
             let help = "remove it, or compare with `oldSelf`";
             self.error(
                 &site.place,
-                "`optional_old_self` needs a rule about `oldSelf`",
+                "`optional_old_self` requires a rule about `oldSelf`",
                 help,
             );
         }

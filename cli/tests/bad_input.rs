@@ -78,7 +78,7 @@ fn two_kinds_with_one_name() {
     refused(
         &folder,
         &[
-            "the kind `Good` of group `g.example.com` has the version `v1` twice",
+            "duplicate version of kind `Good` in group `g.example.com`: `v1`",
             "src/again.rs",
             "src/lib.rs",
         ],
@@ -187,7 +187,7 @@ fn markers_in_gos_spelling() {
     folder.write("src/lib.rs", &text.replace("pub size", field));
     let ran = folder.run("manifests").ok();
     for part in [
-        "`+groupName=g.example.com` is kubebuilder's spelling, and says nothing here",
+        "`+groupName=g.example.com` is a kubebuilder marker, which has no effect in Rust",
         "--> src/lib.rs:1:",
         "write `#[crd(validation(minimum = 1))]`",
         "write `#[crd(optional)]`",
@@ -208,8 +208,9 @@ fn what_is_not_known_and_not_needed() {
     folder.write("build.rs", "fn main() { write(\"src/proto.rs\") }\n");
     let ran = folder.run("manifests").ok();
     assert!(
-        ran.err
-            .contains("warning: the build script writes the module `proto`"),
+        ran.err.contains(
+            "warning: the file of the module `proto`, which the build script generates, does not exist"
+        ),
         "{}",
         ran.err
     );
@@ -230,11 +231,8 @@ fn what_is_not_known_and_not_needed() {
         "build.rs",
         "fn main() { write(\"proto.rs\", \"#[derive(CustomResource)]\") }\n",
     );
-    refused(&needed, &["there is no file for the module `proto`"]);
-    refused(
-        &package("mod proto;"),
-        &["there is no file for the module `proto`"],
-    );
+    refused(&needed, &["file not found for module `proto`"]);
+    refused(&package("mod proto;"), &["file not found for module `proto`"]);
 }
 
 /// A field that only some builds have: the manifest is that of one of them.
@@ -254,7 +252,7 @@ fn fields_of_some_builds() {
             &text.replace("pub size", &format!("{attribute} pub more: i32, pub size")),
         );
         let ran = folder.run("manifests").ok();
-        let said = format!("builds differ in this part of the schema by `{option}`");
+        let said = format!("this part of the schema depends on `{option}`");
         assert!(ran.err.contains(&said), "{attribute}: {}", ran.err);
     }
     let folder = package("");
@@ -277,7 +275,7 @@ fn circles() {
         (
             "pub use self::x as y; pub use self::y as x;",
             "x",
-            "cannot find the type `x`",
+            "cannot find type `x`",
         ),
     ];
     for (before, type_, said) in cases {
@@ -402,7 +400,7 @@ fn many_attributes() {
     ));
     let ran = refused(
         &folder,
-        &["`title` is written twice", "9999 errors in the source"],
+        &["duplicate argument `title`", "9999 errors in the source"],
     );
     assert_eq!(ran.err.matches("--> src/lib.rs:1:").count(), 2000);
     assert!(ran.err.len() < 500_000, "{} bytes of messages", ran.err.len());

@@ -246,7 +246,7 @@ fn an_example_takes_the_place_of_the_other_targets() {
         );
     }
     let ran = folder.run("manifests --example mug");
-    assert!(ran.err.contains("there is no example `mug`"), "{}", ran.err);
+    assert!(ran.err.contains("no package has an example `mug`"), "{}", ran.err);
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn what_cannot_be_read_is_named() {
     let ran = folder.run("manifests");
     assert_eq!(ran.code, 1);
     assert!(
-        ran.err.contains("the file cannot be read: it is not valid UTF-8"),
+        ran.err.contains("failed to read the file: it is not valid UTF-8"),
         "{}",
         ran.err
     );

@@ -70,7 +70,7 @@ fn a_kind_of_another_project_is_named_and_not_written() {
     let (crds, ran) = made(&folder, "manifests");
     assert_eq!(crds, [PLATE, CUP]);
     for part in [
-        "note: no CRD is written for the kind `PodMonitor`: the group `monitoring.coreos.com` is that of Prometheus Operator",
+        "note: skipping the CRD of kind `PodMonitor`: the group `monitoring.coreos.com` belongs to Prometheus Operator",
         "--> src/lib.rs:8:12",
         "only = [\"*.elsewhere.org\", \"*.example.com\", \"*.monitoring.coreos.com\"]",
         "`--kind PodMonitor`",
@@ -114,7 +114,8 @@ fn flags_and_lists_choose() {
     let folder = only("\"Cup\", \"PodMonitor.monitoring.coreos.com\"");
     let (crds, ran) = made(&folder, "manifests");
     assert_eq!(crds, [CUP, MONITOR]);
-    let said = "note: no CRD is written for the kind `Plate`: `only` in `[package.metadata.rbuilder]` does not list it";
+    let said =
+        "note: skipping the CRD of kind `Plate`: `only` in `[package.metadata.rbuilder]` does not list it";
     assert!(ran.err.contains(said), "{}", ran.err);
     for (flags, expected) in [
         ("--skip-kind Plate", vec![CUP]),
@@ -182,7 +183,7 @@ fn names_of_no_kind_are_mistakes() {
         ("skip = [1]", &["expected a list of kinds for `skip`"]),
         (
             "only = [\"Cup\"]\nskip = [\"Cup\"]",
-            &["`Cup` is in `only` and in `skip`"],
+            &["`Cup` is in both `only` and `skip`"],
         ),
     ] {
         refused(&with(text), "manifests", parts);
@@ -190,12 +191,12 @@ fn names_of_no_kind_are_mistakes() {
     refused(
         &package(""),
         "manifests --kind Cupp",
-        &["there is no kind `Cupp`", "did you mean `Cup`?"],
+        &["no package has a kind `Cupp`", "did you mean `Cup`?"],
     );
     refused(
         &package(""),
         "manifests --skip-kind Podmon",
-        &["there is no kind `Podmon`"],
+        &["no package has a kind `Podmon`"],
     );
 }
 
@@ -221,7 +222,7 @@ fn project_says_what_is_its_own() {
     folder.write("PROJECT", &project(""));
     let (crds, ran) = made(&folder, "manifests");
     assert_eq!(crds, [PLATE, CUP]);
-    let said = "warning: a CRD is written for the kind `Plate`, though its group `elsewhere.org` is not of the project's domain `example.com`";
+    let said = "warning: kind `Plate` has a CRD, but its group `elsewhere.org` is not in the project's domain `example.com`";
     assert!(ran.err.contains(said), "{}", ran.err);
     let listed = "resources:\n\
         - {group: elsewhere, domain: org, version: v1, kind: Plate, api: {crdVersion: v1}}\n\
@@ -245,7 +246,7 @@ fn a_kind_without_a_schema_is_a_binding() {
     ));
     let (crds, ran) = made(&folder, "manifests");
     assert_eq!(crds, [CUP]);
-    let said = "note: no CRD is written for the kind `Plate`: `schema = \"disabled\"` says that its CRD comes from elsewhere";
+    let said = "note: skipping the CRD of kind `Plate`: `schema = \"disabled\"` means that its CRD comes from elsewhere";
     assert!(ran.err.contains(said), "{}", ran.err);
     assert_eq!(made(&folder, "manifests --kind Plate").0, [PLATE, CUP]);
 }

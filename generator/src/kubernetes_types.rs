@@ -67,7 +67,7 @@ impl KubernetesTypes {
         let newer = Minor::all().filter(|minor| *minor > here).find(has);
         let minor = newer.or_else(|| Minor::all().rev().find(has))?;
         Some(format!(
-            "Kubernetes {here} does not have it, {minor} does: choose the feature `v1_{}` of k8s-openapi",
+            "enable the feature `v1_{}` of k8s-openapi: Kubernetes {minor} has the type, {here} does not",
             minor.number()
         ))
     }
@@ -85,10 +85,10 @@ impl KubernetesTypes {
             range: doubt.range.clone(),
             severity: Severity::Warning,
             message: format!(
-                "nothing says which Kubernetes k8s-openapi is for: its types are taken from {minor}"
+                "no feature of k8s-openapi selects a Kubernetes version; using the types of {minor}"
             ),
             help: Some(format!(
-                "choose a feature of k8s-openapi, such as `v1_{}`",
+                "enable a feature of k8s-openapi, such as `v1_{}`",
                 minor.number()
             )),
         })

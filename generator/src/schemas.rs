@@ -171,7 +171,7 @@ impl<'a> Schemas<'a> {
             Some(SchemaType::String | SchemaType::Integer | SchemaType::Boolean) => Some(()),
             _ => self.error(
                 place,
-                "the keys of a map are text on the wire",
+                "map keys must be strings in JSON",
                 "use `String` or an enum without data",
             ),
         }
@@ -266,21 +266,23 @@ impl<'a> Schemas<'a> {
             file: item.file,
             span: model.span,
         };
-        let help = "say it on the type: `#[crd(schema_type = \"String\")]` names a type with the same form, \
-                    `#[crd(schema = { … })]` is the schema itself";
+        let help = "describe its JSON on the type: `#[crd(schema_type = \"String\")]` names a type with the same form, `#[crd(schema = { … })]` gives the schema itself";
         let derives = item.serde;
         if let Some(other) = derives.other {
-            let message = format!("`{other}` writes another form than the fields and variants say");
+            let message =
+                format!("`{other}` serializes the type in another form than its fields and variants");
             return self.error(place, message, help);
         }
         let name = &model.ident;
         let by_hand = self.by_hand.get(&id).map_or(&[][..], Vec::as_slice);
         if by_hand.contains(&Direction::Read) && derives.writes {
-            let message = format!("`{name}` is read by hand; the schema is that of what its derive writes");
+            let message = format!(
+                "`{name}` has a handwritten `Deserialize`; its schema describes what the derived `Serialize` writes"
+            );
             self.report().warning(place, message, help);
         } else if !by_hand.is_empty() && !derives.reads && !derives.writes {
             let message =
-                format!("`{name}` writes itself by hand, so its form cannot be read from its fields");
+                format!("`{name}` has a handwritten `Serialize`, so its fields do not describe its JSON");
             return self.error(place, message, help);
         }
         Some(())
@@ -306,17 +308,19 @@ impl<'a> Schemas<'a> {
         }
         let name = &model.ident;
         if one_way.is_read {
-            let message = format!("`{name}` is read as another type, and written by its own fields");
+            let message =
+                format!("`{name}` is deserialized as another type but serialized by its own fields");
             let help =
-                "write `into` with the same type in `#[serde(…)]`: the API server refuses what is written";
+                "add `into` with the same type to `#[serde(…)]`: the API server rejects what is serialized";
             self.report().warning(place, message, help);
             Some(())
         } else {
-            let message = format!("`{name}` is written as another type, and read by its own fields");
+            let message =
+                format!("`{name}` is serialized as another type but deserialized by its own fields");
             self.error(
                 place,
                 message,
-                "write `from` or `try_from` with the same type in `#[serde(…)]`",
+                "add `from` or `try_from` with the same type to `#[serde(…)]`",
             )
         }
     }
@@ -335,8 +339,7 @@ impl<'a> Schemas<'a> {
             &names
         };
         let message = format!("the type contains itself: {}", shown.join(" → "));
-        let help = "a CRD's schema is a finite tree: cut the circle with \
-                    `#[kube(schemaless, preserve_unknown_fields)]` on this field";
+        let help = "put `#[kube(schemaless, preserve_unknown_fields)]` on this field: the schema of a CRD cannot be recursive";
         self.error(place, message, help)
     }
 
@@ -347,12 +350,10 @@ impl<'a> Schemas<'a> {
         }
         let outermost = self.name(self.open[0].0);
         let message = format!(
-            "types are nested more than {MAX_DEPTH} deep here, and no deeper ones are read: from `{outermost}` down \
-             to `{}`",
+            "types are nested more than {MAX_DEPTH} levels deep, from `{outermost}` to `{}`",
             self.name(instance.0)
         );
-        let help = "flatten some of them, or end the nesting with `#[kube(schemaless, preserve_unknown_fields)]` on \
-                    this field";
+        let help = "reduce the nesting, or put `#[kube(schemaless, preserve_unknown_fields)]` on this field";
         self.error(place, message, help)
     }
 

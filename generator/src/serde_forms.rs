@@ -17,13 +17,13 @@ pub(crate) fn key_form(key: &Ty) -> KeyForm {
         return KeyForm(None);
     };
     KeyForm(match path.as_str() {
-        "bool" => Some("`true` or `false`"),
-        "char" => Some("one character"),
+        "bool" => Some("`true` and `false`"),
+        "char" => Some("single characters"),
         "f32" | "f64" => Some("numbers"),
         _ if path.starts_with("std::net::") => Some("addresses"),
-        _ if path.starts_with("std::num::") || !path.contains("::") && path != "str" => Some("whole numbers"),
+        _ if path.starts_with("std::num::") || !path.contains("::") && path != "str" => Some("integers"),
         "std::string::String" | "std::path::PathBuf" | "std::path::Path" | "str" => None,
-        _ => Some("texts of one form"),
+        _ => Some("strings of one format"),
     })
 }
 
@@ -42,14 +42,16 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
 
 fn any_key(form: &str) -> Doubt {
     let rule = match form {
-        "whole numbers" => "validation(pattern = \"^[0-9]{1,9}$\")",
-        "`true` or `false`" => "validation(enum = [\"true\", \"false\"])",
-        "one character" => "validation(min_length = 1, max_length = 1)",
+        "integers" => "validation(pattern = \"^[0-9]{1,9}$\")",
+        "`true` and `false`" => "validation(enum = [\"true\", \"false\"])",
+        "single characters" => "validation(min_length = 1, max_length = 1)",
         _ => "validation(pattern = \"…\")",
     };
     Doubt {
-        message: format!("serde reads {form} as the keys of this map, and the API server takes any text"),
-        help: format!("hold the keys to it: `#[kube(keys({rule}), validation(max_properties = 64))]`"),
+        message: format!(
+            "serde accepts only {form} as keys of this map, but the API server accepts any string"
+        ),
+        help: format!("restrict the keys: `#[kube(keys({rule}), validation(max_properties = 64))]`"),
     }
 }
 

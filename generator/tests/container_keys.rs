@@ -64,7 +64,7 @@ fn paths_of_columns() {
     }
     check_column(".metadata.creationTimestamp", "date", &[]);
     check_column(".spec.when", "date", &[]);
-    let empty = |segment: &str| format!("W: the column `C` will be empty: there is no field `{segment}`");
+    let empty = |segment: &str| format!("W: printer column `C` will be empty: unknown field `{segment}`");
     for (path, segment) in [
         (".spec.sise", "sise"),
         (".metadata.nme", "nme"),
@@ -79,11 +79,11 @@ fn paths_of_columns() {
     check_column(
         ".spec.many.[0].name",
         "string",
-        &["W: the column `C` will be empty: a dot is not followed by a name"],
+        &["W: printer column `C` will be empty: missing name after a dot"],
     );
     for (path, reason) in [
         ("spec.size", ""),
-        (".spec.size }", ": found ` ` where `.` or `[` was expected"),
+        (".spec.size }", ": expected `.` or `[`, found ` `"),
         (
             ".spec.many[name]",
             ": expected an index, a slice, `*`, a filter or a key in single quotes in the brackets, found `name`",
@@ -91,14 +91,14 @@ fn paths_of_columns() {
         (".spec.many[0", ": `[` is not closed"),
         (
             r#".spec.many[?(@.name=\"a\")]"#,
-            ": a filter cannot compare with `=`; write `==`",
+            ": unknown operator `=` in a filter; write `==`",
         ),
     ] {
         let path_read = path.replace("\\\"", "\"");
         check_column(
             path,
             "string",
-            &[&format!("E: `{path_read}` is not a JSON path{reason}")],
+            &[&format!("E: `{path_read}` is not a valid JSON path{reason}")],
         );
     }
 }
@@ -110,24 +110,24 @@ fn types_of_columns() {
     check_column(
         ".spec.ratio",
         "integer",
-        &["W: the column `C` has the type `integer`, but the field is a number"],
+        &["W: printer column `C` has type `integer`, but the field is a number"],
     );
     check_column(
         ".spec.name",
         "integer",
-        &["W: the column `C` has the type `integer`, but the field does not"],
+        &["W: printer column `C` has type `integer`, but the field does not"],
     );
     check_column(
         ".spec.name",
         "date",
-        &["W: the column `C` has the type `date`, but the field is not a `date-time`"],
+        &["W: printer column `C` has type `date`, but the field is not a `date-time`"],
     );
 }
 
 #[test]
 fn two_columns_of_one_name_are_told_once() {
     let column = r#", printcolumn(name = "C", type_ = "string", json_path = ".spec.name")"#;
-    check(&column.repeat(2), &["W: two columns are called `C`"]);
+    check(&column.repeat(2), &["W: duplicate printer column name `C`"]);
 }
 
 #[test]
@@ -135,11 +135,14 @@ fn a_wrong_column_gets_errors_only() {
     let nameless = r##", printcolumn = r#"{"name":"","type":"string","jsonPath":".spec.name"}"#"##;
     check(
         &nameless.repeat(2),
-        &["E: a column has a name", "E: a column has a name"],
+        &[
+            "E: a printer column requires a name",
+            "E: a printer column requires a name",
+        ],
     );
     check(
         r#", printcolumn(name = "C", type_ = "string", json_path = ".spec.name"), printcolumn(name = "C", type_ = "int", json_path = ".spec.nmae")"#,
-        &["E: `int` is not the type of a column"],
+        &["E: unknown printer column type `int`"],
     );
 }
 
@@ -150,11 +153,11 @@ fn selectable_fields() {
         (".spec.size", None),
         (".kind", None),
         (".spec.labels.app", None),
-        (".spec.ratio", Some("it is not a string, an integer or a boolean")),
-        (".spec.part", Some("it is not a string, an integer or a boolean")),
-        (".spec.none", Some("there is no field `none`")),
-        (".spec.any.of", Some("the schema says nothing about it")),
-        (".spec.part.more", Some("the schema says nothing about it")),
+        (".spec.ratio", Some("expected a string, an integer or a boolean")),
+        (".spec.part", Some("expected a string, an integer or a boolean")),
+        (".spec.none", Some("unknown field `none`")),
+        (".spec.any.of", Some("its content has no schema")),
+        (".spec.part.more", Some("its content has no schema")),
         (".spec.labels['app']", Some("brackets are not allowed")),
         (".spec.many[0].name", Some("brackets are not allowed")),
         (".spec..name", Some("a name is missing")),
@@ -175,16 +178,16 @@ fn a_scale_path_that_leads_nowhere_is_a_warning() {
     check(&scale(".spec.size", ".status.replicas"), &[]);
     check(
         &scale(".spec.replicas", ".status.replicas"),
-        &["W: `spec_replicas_path` leads nowhere: there is no field `replicas`"],
+        &["W: `spec_replicas_path` does not exist: unknown field `replicas`"],
     );
     // The scale subresource knows names and dots only.
     check(
         &scale(".spec.size", ".status.parts[0]"),
-        &["W: `status_replicas_path` leads nowhere: there is no field `parts[0]`"],
+        &["W: `status_replicas_path` does not exist: unknown field `parts[0]`"],
     );
     check(
         &scale(".spec.name", ".status.replicas"),
-        &["E: `spec_replicas_path` leads to a field that is not an integer"],
+        &["E: expected an integer at `spec_replicas_path`"],
     );
 }
 
@@ -194,8 +197,8 @@ fn deprecation_warnings() {
     check(r#", deprecated = "use v2: déjà vu""#, &[]);
     for (warning, problem) in [
         ("", "is empty"),
-        ("a\\nb", "holds a character that cannot be printed"),
-        ("a\\u{a0}b", "holds a character that cannot be printed"),
+        ("a\\nb", "contains a character that cannot be printed"),
+        ("a\\u{a0}b", "contains a character that cannot be printed"),
         (&*"a".repeat(257), "is longer than 256 bytes"),
     ] {
         check(
@@ -212,24 +215,27 @@ fn conversions() {
         (r#"path = "/a.b/c-1/""#, &[][..]),
         (
             r#"path = "/Convert""#,
-            &["E: the API server refuses the path `/Convert`"],
+            &["E: the API server rejects the path `/Convert`"],
         ),
-        (r#"path = "/a_b""#, &["E: the API server refuses the path `/a_b`"]),
+        (r#"path = "/a_b""#, &["E: the API server rejects the path `/a_b`"]),
         (r#"url = "https://a.b:9443/x""#, &[]),
         (r#"url = "https://""#, &["E: `https://` has no host"]),
-        (r#"url = "https://a:b""#, &["E: `https://a:b` has no valid port"]),
+        (
+            r#"url = "https://a:b""#,
+            &["E: `https://a:b` has an invalid port"],
+        ),
         (r#"review_versions = ["v1", "v1beta1", "v9"]"#, &[]),
         (
             r#"review_versions = ["v1", "v1"]"#,
-            &["E: the version `v1` of ConversionReview is written twice"],
+            &["E: duplicate ConversionReview version `v1`"],
         ),
         (
             r#"review_versions = ["v1", "V2"]"#,
-            &["E: `V2` is not a version of ConversionReview"],
+            &["E: unknown ConversionReview version `V2`"],
         ),
         (
             r#"review_versions = ["v9"]"#,
-            &["E: the API server speaks none of these versions of ConversionReview"],
+            &["E: the API server supports none of these ConversionReview versions"],
         ),
     ] {
         assert_eq!(said(arguments), expected, "{arguments}");
@@ -251,7 +257,7 @@ fn kinds(group: &str, kinds: &[(&str, &str)]) -> String {
 fn a_kind_that_is_the_list_of_another() {
     assert_eq!(
         said_of(&kinds("g.example.com", &[("Foo", ""), ("FooList", "")])),
-        ["E: `FooList` is also the kind of the lists of `Foo` in group `g.example.com`"]
+        ["E: kind `FooList` conflicts with the list kind of `Foo` in group `g.example.com`"]
     );
     assert!(said_of(&kinds("g.example.com", &[("Foo", ""), ("BarList", "")])).is_empty());
 }
@@ -264,17 +270,17 @@ fn groups_of_the_kubernetes_project() {
         (
             "a.k8s.io",
             None,
-            Some("E: the API server refuses kinds in `a.k8s.io` that are not approved"),
+            Some("E: kinds in the group `a.k8s.io` need an approval annotation"),
         ),
         (
             "k8s.io",
             None,
-            Some("E: the API server refuses kinds in `k8s.io` that are not approved"),
+            Some("E: kinds in the group `k8s.io` need an approval annotation"),
         ),
         (
             "kubernetes.io",
             None,
-            Some("E: the API server refuses kinds in `kubernetes.io` that are not approved"),
+            Some("E: kinds in the group `kubernetes.io` need an approval annotation"),
         ),
         ("a.x-k8s.io", None, None),
         ("k8s.io", Some("unapproved, a sample"), None),
@@ -286,17 +292,17 @@ fn groups_of_the_kubernetes_project() {
         (
             "k8s.io",
             Some("yes"),
-            Some("E: `yes` is neither a URL nor begins with `unapproved`"),
+            Some("E: expected a URL or a value that begins with `unapproved`, found `yes`"),
         ),
         (
             "k8s.io",
             Some("see ://x"),
-            Some("E: `see ://x` is neither a URL nor begins with `unapproved`"),
+            Some("E: expected a URL or a value that begins with `unapproved`, found `see ://x`"),
         ),
         (
             "k8s.io",
             Some("https://"),
-            Some("E: `https://` is neither a URL nor begins with `unapproved`"),
+            Some("E: expected a URL or a value that begins with `unapproved`, found `https://`"),
         ),
     ] {
         let more = value.map(approved).unwrap_or_default();
@@ -316,6 +322,6 @@ fn annotations_that_are_too_large() {
     assert!(said_of(&kinds("g.example.com", &[("Foo", &annotation(most - 1))])).is_empty());
     assert_eq!(
         said_of(&kinds("g.example.com", &[("Foo", &annotation(most))])),
-        ["E: the annotations of the definition of `Foo` have 262145 bytes, expected at most 262144"]
+        ["E: expected at most 262144 bytes of annotations on the definition of `Foo`, found 262145"]
     );
 }

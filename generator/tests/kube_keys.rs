@@ -73,21 +73,24 @@ fn names_that_kube_derives_can_collide() {
     let (message, _) = only_error(&text);
     assert_eq!(
         message,
-        "`Test` and `City` of group `g.example.com` are both called `city`"
+        "kinds `Test` and `City` of group `g.example.com` share the name `city`"
     );
 }
 
 #[test]
 fn a_plural_that_kube_cannot_derive_is_an_error() {
     let (message, help) = only_error(&source(", kind = \"Y\"", ""));
-    assert_eq!(message, "kube derives no usable plural from `y`");
+    assert_eq!(message, "kube cannot derive a valid plural from `y`");
     assert_eq!(
         help.as_deref(),
-        Some("write `plural = \"…\"` beside `kind = \"Y\"`")
+        Some("add `plural = \"…\"` next to `kind = \"Y\"`")
     );
     let long = format!("{}x", "a".repeat(61));
     let (message, _) = only_error(&source(&format!(", kind = \"Test\", singular = \"{long}\""), ""));
-    assert_eq!(message, format!("kube derives no usable plural from `{long}`"));
+    assert_eq!(
+        message,
+        format!("kube cannot derive a valid plural from `{long}`")
+    );
     let (_, errors) = generated(&source(", kind = \"Y\", plural = \"ys\"", ""));
     assert_eq!(errors, []);
 }
@@ -110,12 +113,12 @@ fn a_schema_from_code_is_an_error_unless_a_marker_states_it() {
     let (message, help) = only_error(&source(manual, ""));
     assert_eq!(
         message,
-        "`Test` takes its schema from an `impl JsonSchema` written by hand, which is not read"
+        "`Test` has a handwritten `impl JsonSchema`, which is not read"
     );
     assert_eq!(
         help.as_deref(),
         Some(
-            "remove `schema = \"manual\"`, or state the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`"
+            "remove `schema = \"manual\"`, or write the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`"
         )
     );
     let (files, errors) = generated(&source(manual, "#[crd(schema = { \"type\": \"object\" })]"));
@@ -134,5 +137,5 @@ fn a_key_that_kube_does_not_take_is_an_error() {
     assert_eq!(help.as_deref(), Some("did you mean `derived`?"));
     let (message, help) = only_error(&source(", kind = \"Test\", struct = \"Foo\"", ""));
     assert_eq!(message, "unknown key `struct` of a kind");
-    assert_eq!(help.as_deref(), Some("write `root = \"…\"`"));
+    assert_eq!(help.as_deref(), Some("use `root = \"…\"`"));
 }

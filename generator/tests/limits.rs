@@ -40,13 +40,13 @@ fn a_large_definition_is_told_of_with_what_is_large_in_it() {
         panic!("{warnings:?}")
     };
     assert!(
-        warning.contains("`kubectl apply` refuses more than 256"),
+        warning.contains("`kubectl apply` rejects more than 256"),
         "{warning}"
     );
     assert!(warning.contains("`kubectl apply --server-side`"), "{warning}");
     assert!(warning.contains("`.spec.field_"), "{warning}");
     let (warnings, _) = said(described(1200, 1000), &options);
-    assert!(warnings[0].contains("etcd may refuse"), "{warnings:?}");
+    assert!(warnings[0].contains("etcd may reject"), "{warnings:?}");
     let short = Options {
         max_description_length: Some(0),
         ..Options::default()

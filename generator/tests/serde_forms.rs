@@ -19,7 +19,7 @@ fn warned(fields: &str, items: &str) -> Vec<String> {
 
 #[test]
 fn a_default_of_schemars_alone_is_an_error() {
-    let message = "the default that schemars writes into the schema cannot be known without running it";
+    let message = "the default that schemars computes is unknown: rbuilder does not run the program";
     assert_eq!(errors("#[schemars(default = \"f\")] a: i32", ""), [message]);
     assert_eq!(errors("#[schemars(default)] a: i32", ""), [message]);
     assert_eq!(
@@ -63,7 +63,7 @@ fn a_default_of_a_flattened_field_demands_what_serde_does() {
 fn what_schemars_is_told_and_serde_is_not_is_an_error() {
     assert_eq!(
         errors("#[schemars(skip)] a: i32", ""),
-        ["the schema is without this field, and serde reads no object without it"]
+        ["the schema does not have this field, but serde requires it when deserializing"]
     );
     assert_eq!(
         errors(
@@ -74,13 +74,13 @@ fn what_schemars_is_told_and_serde_is_not_is_an_error() {
     );
     assert_eq!(
         errors("#[schemars(rename = \"b\")] a: i32", ""),
-        ["the schema has the name `b`, and serde reads `a`"]
+        ["the schema has the name `b`, but serde expects `a`"]
     );
     assert_eq!(
         errors("#[schemars(rename = \"b\")] #[serde(rename = \"b\")] a: i32", ""),
         [] as [&str; 0]
     );
-    let form = |key: &str| format!("`{key}` tells schemars of a form that serde does not read");
+    let form = |key: &str| format!("`{key}` is set for schemars but not for serde");
     let item = |attribute: &str| {
         format!("#[derive(CrdSchema, Serialize, Deserialize)] {attribute} enum E {{ A {{ x: i32 }}, B }}")
     };
@@ -119,7 +119,7 @@ fn required_elsewhere_is_about_options_without_a_default() {
 
 #[test]
 fn what_is_read_and_what_is_written_may_differ() {
-    let skipped_if = "serde can leave this field out, and cannot read it back without";
+    let skipped_if = "serde can skip this field when serializing but requires it when deserializing";
     assert_eq!(
         warned("#[serde(skip_serializing_if = \"is_one\")] a: i32", ""),
         [skipped_if]
@@ -131,8 +131,7 @@ fn what_is_read_and_what_is_written_may_differ() {
         ),
         [] as [&str; 0]
     );
-    let unwritten = "serde never writes this field, and the schema requires it: the API server refuses every object \
-                     that the program writes whole";
+    let unwritten = "serde never serializes this field, but the schema requires it: the API server rejects every whole object that the program writes";
     assert_eq!(warned("#[serde(skip_serializing)] a: i32", ""), [unwritten]);
     assert_eq!(
         warned("#[serde(skip_serializing)] #[kube(required)] a: Option<i32>", ""),
@@ -150,8 +149,8 @@ fn what_is_read_and_what_is_written_may_differ() {
     assert_eq!(
         warned("e: E", variants),
         [
-            "serde writes `B` and never reads it, so the schema is without it",
-            "serde reads `C` and fails to write it"
+            "serde serializes `B` but never deserializes it, so the schema does not have it",
+            "serde deserializes `C` but fails to serialize it"
         ]
     );
     let schema = spec("e: E", variants).expect("a schema");
@@ -160,7 +159,7 @@ fn what_is_read_and_what_is_written_may_differ() {
 
 #[test]
 fn a_marker_cannot_make_serde_read() {
-    let optional = "serde reads no object without this field, so it cannot be `optional`";
+    let optional = "serde requires this field, so it cannot be `optional`";
     for fields in [
         "#[kube(optional)] a: i32",
         "#[kube(optional)] a: Vec<i32>",
@@ -176,7 +175,7 @@ fn a_marker_cannot_make_serde_read() {
             "{fields}"
         );
     }
-    let nullable = "serde reads no `null` here, so the field cannot be `nullable`";
+    let nullable = "serde does not accept `null` here, so the field cannot be `nullable`";
     for fields in [
         "#[kube(nullable)] a: i32",
         "#[kube(nullable)] #[serde(default)] a: String",
@@ -200,23 +199,23 @@ fn a_marker_cannot_widen_an_integer() {
     for (fields, message) in [
         (
             "#[kube(validation(minimum = -5))] a: u8",
-            "`minimum = -5` is below the least `u8`, 0",
+            "minimum -5 is less than the smallest `u8`, 0",
         ),
         (
             "#[kube(validation(maximum = 300))] a: Option<u8>",
-            "`maximum = 300` is above the greatest `u8`, 255",
+            "maximum 300 is greater than the largest `u8`, 255",
         ),
         (
             "#[schemars(range(max = 40000))] a: i16",
-            "`maximum = 40000` is above the greatest `i16`, 32767",
+            "maximum 40000 is greater than the largest `i16`, 32767",
         ),
         (
             "#[kube(items(validation(minimum = -1)))] a: Vec<u64>",
-            "`minimum = -1` is below the least `u64`, 0",
+            "minimum -1 is less than the smallest `u64`, 0",
         ),
         (
             "#[kube(validation(format = \"int64\"))] a: i32",
-            "`format = \"int64\"` lets numbers through that `i32` cannot hold",
+            "`format = \"int64\"` allows integers that do not fit into `i32`",
         ),
     ] {
         assert_eq!(errors(fields, ""), [message], "{fields}");
@@ -237,14 +236,14 @@ fn a_marker_cannot_widen_an_integer() {
 
 #[test]
 fn a_marker_cannot_change_what_a_type_of_rust_is() {
-    let message = |kind: &str| format!("a marker changes the type of the value, and serde reads {kind} here");
+    let message = |kind: &str| format!("a marker changes the type of the value, but serde expects {kind}");
     for (fields, kind) in [
-        ("#[kube(validation(type = \"string\"))] a: i32", "a whole number"),
-        ("#[kube(int_or_string)] a: Option<String>", "text"),
-        ("#[kube(items(int_or_string))] a: Vec<u16>", "a whole number"),
+        ("#[kube(validation(type = \"string\"))] a: i32", "an integer"),
+        ("#[kube(int_or_string)] a: Option<String>", "a string"),
+        ("#[kube(items(int_or_string))] a: Vec<u16>", "an integer"),
         (
             "#[kube(values(validation(type = \"integer\")))] a: BTreeMap<String, bool>",
-            "`true` or `false`",
+            "a boolean",
         ),
     ] {
         assert_eq!(errors(fields, ""), [message(kind)], "{fields}");
@@ -256,7 +255,7 @@ fn a_marker_cannot_change_what_a_type_of_rust_is() {
     ] {
         assert_eq!(errors(fields, ""), [] as [&str; 0], "{fields}");
     }
-    let nulls = "serde reads no `null` here, so `items` cannot be `nullable`";
+    let nulls = "serde does not accept `null` here, so `items` cannot be `nullable`";
     assert_eq!(errors("#[kube(items(nullable))] a: Vec<i32>", ""), [nulls]);
     assert_eq!(
         errors("#[kube(items(nullable))] a: Vec<Option<i32>>", ""),
@@ -266,16 +265,17 @@ fn a_marker_cannot_change_what_a_type_of_rust_is() {
 
 #[test]
 fn keys_that_the_server_does_not_look_at_are_a_warning() {
-    let message =
-        |form: &str| format!("serde reads {form} as the keys of this map, and the API server takes any text");
+    let message = |form: &str| {
+        format!("serde accepts only {form} as keys of this map, but the API server accepts any string")
+    };
     for (ty, form) in [
-        ("BTreeMap<u32, String>", "whole numbers"),
-        ("Option<HashMap<i8, String>>", "whole numbers"),
-        ("Vec<BTreeMap<NonZeroU8, String>>", "whole numbers"),
-        ("BTreeMap<String, BTreeMap<bool, i32>>", "`true` or `false`"),
-        ("BTreeMap<char, i32>", "one character"),
+        ("BTreeMap<u32, String>", "integers"),
+        ("Option<HashMap<i8, String>>", "integers"),
+        ("Vec<BTreeMap<NonZeroU8, String>>", "integers"),
+        ("BTreeMap<String, BTreeMap<bool, i32>>", "`true` and `false`"),
+        ("BTreeMap<char, i32>", "single characters"),
         ("BTreeMap<std::net::IpAddr, i32>", "addresses"),
-        ("BTreeMap<Port, i32>", "whole numbers"),
+        ("BTreeMap<Port, i32>", "integers"),
     ] {
         assert_eq!(
             warned(&format!("a: {ty}"), "type Port = u16;"),
@@ -309,10 +309,10 @@ fn one_way_through_another_type_is_said() {
              #[derive(CrdSchema, Serialize, Deserialize)] struct Raw {{ low: i32, high: i32 }}"
         )
     };
-    let read = "`Own` is read as another type, and written by its own fields";
+    let read = "`Own` is deserialized as another type but serialized by its own fields";
     assert_eq!(warned("a: Own", &item("from = \"String\"", "low: i32")), [read]);
     assert_eq!(warned("a: Own", &item("try_from = \"Raw\"", "low: i32")), [read]);
-    let written = "`Own` is written as another type, and read by its own fields";
+    let written = "`Own` is serialized as another type but deserialized by its own fields";
     assert_eq!(
         errors("a: Own", &item("into = \"String\"", "low: i32")),
         [written]
@@ -336,11 +336,11 @@ fn markers_on_a_type_are_held_to_what_serde_reads() {
     let item = |attributes: &str| {
         format!("#[derive(CrdSchema, Serialize, Deserialize)] {attributes} struct Own {{ low: i32 }}")
     };
-    let nulls = "serde reads `null` as this type only where it stands in an `Option`";
+    let nulls = "serde accepts `null` for this type only in an `Option`";
     assert_eq!(warned("a: Option<Own>", &item("#[crd(nullable)]")), [nulls]);
     let held = "#[derive(CrdSchema, Serialize, Deserialize)] #[crd(nullable)] struct Own(Option<i32>);";
     assert_eq!(warned("a: Own", held), [] as [&str; 0]);
-    let unknown = "the API server keeps unknown fields here, and serde refuses to read them";
+    let unknown = "the API server keeps unknown fields here, but serde rejects them";
     let both = "#[crd(preserve_unknown_fields)] #[serde(deny_unknown_fields)]";
     assert_eq!(errors("a: Own", &item(both)), [unknown]);
     assert_eq!(

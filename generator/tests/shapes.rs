@@ -94,7 +94,12 @@ fn numbers() {
         );
     }
     for huge in ["i128", "u128"] {
-        refused(&format!("a: {huge}"), "", "128 bits", "schema_type = \"String\"");
+        refused(
+            &format!("a: {huge}"),
+            "",
+            "128-bit integers",
+            "schema_type = \"String\"",
+        );
     }
     shape("f32", "", json!({"type": "number", "format": "float"}));
     shape("f64", "", json!({"type": "number", "format": "double"}));
@@ -217,11 +222,16 @@ fn lists_and_maps() {
         &item("#[serde(rename_all = \"lowercase\")]", "enum E { On, Off }"),
         json!({"type": "object", "properties": {"on": {"type": "boolean"}, "off": {"type": "boolean"}}}),
     );
-    refused("a: BTreeMap<O, bool>", object, "keys of a map are text", "String");
+    refused(
+        "a: BTreeMap<O, bool>",
+        object,
+        "map keys must be strings",
+        "String",
+    );
     refused(
         "a: BTreeMap<Vec<i32>, bool>",
         "",
-        "keys of a map are text",
+        "map keys must be strings",
         "String",
     );
 }
@@ -246,7 +256,7 @@ fn open_content() {
 
 #[test]
 fn what_a_crd_cannot_hold() {
-    refused("a: ()", "", "`()` is `null`", "leave the field out");
+    refused("a: ()", "", "`()` is `null`", "remove the field");
     refused(
         "a: (i32, String)",
         "",
@@ -264,11 +274,16 @@ fn what_a_crd_cannot_hold() {
         "a: T",
         &item("", "struct T(i32, i32);"),
         "a tuple struct",
-        "names",
+        "name the fields",
     );
-    refused("a: E", &item("", "enum E { A(i32, i32) }"), "is a tuple", "names");
-    refused("a: E", &item("", "enum E {}"), "without variants", "");
-    refused("a: PhantomData<i32>", "", "`null` on the wire", "#[serde(skip)]");
+    refused(
+        "a: E",
+        &item("", "enum E { A(i32, i32) }"),
+        "is a tuple",
+        "name the fields",
+    );
+    refused("a: E", &item("", "enum E {}"), "at least one variant", "");
+    refused("a: PhantomData<i32>", "", "`null` in JSON", "#[serde(skip)]");
     refused(
         "a: Duration",
         "",
@@ -281,14 +296,9 @@ fn what_a_crd_cannot_hold() {
         "seconds and nanoseconds",
         "k8s_openapi::apimachinery::pkg::apis::meta::v1::Time",
     );
-    refused("a: fn()", "", "no schema that can be read", "schema_type");
-    refused(
-        "a: Box<dyn std::fmt::Debug>",
-        "",
-        "no schema that can be read",
-        "schema_type",
-    );
-    refused("a: <T as X>::Y", "", "no schema that can be read", "schema_type");
+    refused("a: fn()", "", "has no schema", "schema_type");
+    refused("a: Box<dyn std::fmt::Debug>", "", "has no schema", "schema_type");
+    refused("a: <T as X>::Y", "", "has no schema", "schema_type");
     refused(
         "a: Grow<i32>",
         &item("", "struct Grow<T> { value: T, next: Option<Box<Grow<Vec<T>>>> }"),
@@ -349,7 +359,7 @@ fn enums_by_key() {
             item("", "enum E { Unit, Two(R) }"),
             item("#[kube(validation = \"self.x\")]", "struct R { x: bool }")
         ),
-        "a rule on this variant would not be asked",
+        "a rule on this variant would never run",
         "`{}` after the name",
     );
 }
@@ -389,25 +399,25 @@ fn enums_by_a_tag_inside() {
     refused(
         "a: E",
         &tagged("enum E { A(i32), B }"),
-        "carries no object",
+        "must hold an object",
         "content",
     );
     refused(
         "a: E",
         &tagged("enum E { A { r#type: i32 } }"),
-        "also the name of the tag",
+        "the same name as the tag",
         "",
     );
     refused(
         "a: E",
         &format!("{carried} {}", tagged("enum E { A(Option<S>) }")),
-        "cannot write an `Option` beside a tag",
-        "the type itself",
+        "cannot serialize an `Option` next to a tag",
+        "remove the `Option`",
     );
     refused(
         "a: E",
         &tagged("enum E { A { x: i32 }, B { x: String } }"),
-        "is of another type",
+        "has another type or other constraints",
         "different names",
     );
     let rules = spec(
@@ -493,7 +503,7 @@ fn enums_by_a_tag_beside() {
     refused(
         "a: E",
         &format!("{ruled} {}", tagged("enum E { A(R), B(i32) }")),
-        "the variants carry different types",
+        "the variants hold different types",
         "structs",
     );
 }
@@ -562,14 +572,14 @@ fn enums_without_a_tag() {
         "enum E { A(bool), B(String) }",
         "enum E { A(i32), B(Vec<i32>) }",
     ] {
-        refused("a: E", &untagged(clash), "of different types on the wire", help);
+        refused("a: E", &untagged(clash), "different JSON types", help);
         let open = item("#[serde(untagged)] #[crd(preserve_unknown_fields)]", clash);
         shape("E", &open, any());
     }
     refused(
         "a: E",
         &untagged("enum E { A { x: i32 }, B { x: String } }"),
-        "is of another type",
+        "has another type or other constraints",
         "different names",
     );
     refused(
@@ -636,7 +646,7 @@ fn structs() {
     refused(
         "a: S",
         &item("#[serde(tag = \"x\")]", "struct S { x: bool }"),
-        "also the name of the tag",
+        "the same name as the tag",
         "",
     );
     shape(
@@ -698,19 +708,19 @@ fn flattened() {
     refused(
         "x: i32, #[serde(flatten)] s: S",
         parts,
-        "two fields are called \"x\"",
+        "duplicate field name \"x\"",
         "",
     );
     refused(
         "#[serde(flatten)] n: i32",
         "",
-        "only a struct",
+        "expected a struct, an enum of structs or a map",
         "remove `#[serde(flatten)]`",
     );
     refused(
         "#[serde(flatten)] m: M",
         parts,
-        "may be a text cannot be flattened",
+        "can be a string cannot be flattened",
         "`{}`",
     );
 }

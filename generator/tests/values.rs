@@ -39,19 +39,19 @@ fn written(field: &str, attributes: &str, parts: &[&str]) {
 fn defaults_are_held_against_the_types_of_others() {
     refused(
         "#[kube(default = \"yesterday\")]\npub at: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time,",
-        "the default does not fit: \"yesterday\" is no `date-time`, such as \"2024-01-31T12:00:00Z\"",
+        "invalid default: \"yesterday\" is not a valid `date-time`, such as \"2024-01-31T12:00:00Z\"",
     );
     refused(
         "#[kube(default = \"1.2.3\")]\npub address: std::net::Ipv4Addr,",
-        "the default does not fit: \"1.2.3\" does not match the pattern `^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$`",
+        "invalid default: \"1.2.3\" does not match the pattern `^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$`",
     );
     refused(
         "#[kube(default = { \"a\": \"x\", \"b\": \"y\" })]\npub either: Either,",
-        "the default does not fit: exactly one of the fields in [a b] must be set",
+        "invalid default: exactly one of the fields in [a b] must be set",
     );
     refused(
         "#[kube(default = [\"x\", \"x\"])]\npub names: std::collections::BTreeSet<String>,",
-        "the default does not fit: the set holds \"x\" twice",
+        "invalid default: duplicate item \"x\" in a set",
     );
     written(
         "#[kube(default = { \"a\": \"x\" })]\npub either: Either,",

@@ -320,17 +320,17 @@ fn mistakes() {
     for (argument, message, place) in [
         (
             "side_effects = \"Some\"",
-            "the API server refuses a webhook with `side_effects = \"Some\"`",
+            "the API server rejects a webhook with `side_effects = \"Some\"`",
             "\"Some\"",
         ),
         (
             "timeout_seconds = 40",
-            "the API server waits for a webhook 1 to 30 seconds, not 40",
+            "expected a timeout from 1 to 30 seconds, found 40",
             "40",
         ),
         (
             "timeout_seconds = -1",
-            "the API server waits for a webhook 1 to 30 seconds, not -1",
+            "expected a timeout from 1 to 30 seconds, found -1",
             "-1",
         ),
         (
@@ -345,7 +345,7 @@ fn mistakes() {
         ),
         (
             "admission_review_versions = []",
-            "the handler is sent AdmissionReviews of the version v1",
+            "the handler supports AdmissionReview v1 only",
             "[]",
         ),
     ] {
@@ -360,13 +360,10 @@ fn mistakes() {
     }
     check_refused(
         &[right, right],
-        &[("two webhooks are called `a.b.c`", "\"a.b.c\"")],
+        &[("duplicate webhook name `a.b.c`", "\"a.b.c\"")],
     );
     check_refused(
         &["validating, #"],
-        &[(
-            "no parameter of this handler is a kind that is known here",
-            "handler",
-        )],
+        &[("no parameter of this handler is a known kind", "handler")],
     );
 }

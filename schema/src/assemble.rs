@@ -48,10 +48,7 @@ pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Dia
                 .as_ref()
                 .map(|default| check_default(default, &schema))
         {
-            found.push(Diagnostic::error(
-                (),
-                format!("the default does not fit: {reason}"),
-            ));
+            found.push(Diagnostic::error((), format!("invalid default: {reason}")));
         }
     }
     diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.at(Site::Container)));
@@ -105,7 +102,7 @@ fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<D
         ..of_type(SchemaType::String)
     };
     if schema.properties.insert(name.into(), property.into()).is_some() {
-        let message = format!("the struct has a field \"{name}\", which is also the name of the tag");
+        let message = format!("the field \"{name}\" has the same name as the tag");
         diagnostics.push(Diagnostic::error(Site::Container, message));
     }
 }

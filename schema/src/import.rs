@@ -46,7 +46,7 @@ impl Import<'_> {
         let mut map = match value {
             Value::Bool(true) => return Ok(any()),
             Value::Object(map) => map.clone(),
-            _ => return Err("it accepts nothing".into()),
+            _ => return Err("it accepts no value".into()),
         };
         strip_null(&mut map);
         if map.remove(OWN).is_some() {
@@ -85,7 +85,7 @@ impl Import<'_> {
         if let Some(Value::Array(parts)) = map.get("allOf") {
             return match parts.as_slice() {
                 [only] => self.schema(only),
-                _ => Err("it is made of several schemas that must all hold".into()),
+                _ => Err("it combines several schemas with `allOf`".into()),
             };
         }
         self.typed(map)
@@ -152,7 +152,7 @@ impl Import<'_> {
             return untyped(map);
         };
         let mut schema = match schema_type.as_str() {
-            Some("null") => return Err("it is `null` on the wire, which a CRD cannot hold".into()),
+            Some("null") => return Err("it is `null` in JSON, which a CRD cannot store".into()),
             Some("boolean") => of_type(SchemaType::Boolean),
             Some("integer") => integer(map)?,
             Some("number") => number(map),
@@ -172,7 +172,7 @@ impl Import<'_> {
 
     fn array(&mut self, map: &Map<String, Value>) -> Result<Schema, Refusal> {
         if map.contains_key("prefixItems") || map.get("items").is_some_and(Value::is_array) {
-            return Err("it is a tuple, and a list in a CRD has items of one type".into());
+            return Err("it is a tuple; the items of a list in a CRD have one type".into());
         }
         let items = map
             .get("items")
@@ -292,7 +292,7 @@ fn untyped(map: &Map<String, Value>) -> Result<Schema, Refusal> {
             ..of_type(SchemaType::String)
         }),
         (None, None) => Ok(any()),
-        _ => Err("its type cannot be told from its values".into()),
+        _ => Err("its type cannot be inferred from its values".into()),
     }
 }
 
@@ -306,7 +306,7 @@ fn several_types(schema_type: &Value) -> Result<Schema, Refusal> {
     match names.as_slice() {
         ["integer", "string"] | ["string", "integer"] => Ok(int_or_string()),
         ["integer", "number"] | ["number", "integer"] => Ok(of_type(SchemaType::Number)),
-        _ => Err(format!("it can be of several types: {}", names.join(", "))),
+        _ => Err(format!("it has several types: {}", names.join(", "))),
     }
 }
 
@@ -321,7 +321,9 @@ fn integer(map: &Map<String, Value>) -> Result<Schema, Refusal> {
         Some("uint16") => "u16",
         Some("uint32") => "u32",
         Some("uint64" | "uint") => "u64",
-        Some("int128" | "uint128") => return Err("128 bits fit into no format of a CRD; use a text".into()),
+        Some("int128" | "uint128") => {
+            return Err("a CRD has no format for 128-bit integers; use a string".into());
+        }
         _ => "",
     };
     let mut schema = known::integer_type(rust).unwrap_or_else(|| of_type(SchemaType::Integer));
@@ -544,21 +546,21 @@ mod tests {
     fn refusals() {
         check(
             json!({"type": "null"}),
-            Err("it is `null` on the wire, which a CRD cannot hold"),
+            Err("it is `null` in JSON, which a CRD cannot store"),
         );
         check(
             json!({"type": "array", "prefixItems": [true]}),
-            Err("it is a tuple, and a list in a CRD has items of one type"),
+            Err("it is a tuple; the items of a list in a CRD have one type"),
         );
         check(
             json!({"type": "integer", "format": "uint128"}),
-            Err("128 bits fit into no format of a CRD; use a text"),
+            Err("a CRD has no format for 128-bit integers; use a string"),
         );
         check(
             json!({"$ref": "#/$defs/Duration"}),
             Err(
-                "a `std::time::Duration` is an object of seconds and nanoseconds on the wire, which nobody wants to \
-                 write: use `kube::core::Duration`, which is a text such as `1h30m`",
+                "a `std::time::Duration` is an object of seconds and nanoseconds in JSON, not a duration as in \
+                 Kubernetes: use `kube::core::Duration`, which is a string such as `1h30m`",
             ),
         );
         check(

@@ -110,27 +110,24 @@ pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
         for (key, noun) in misplaced(schema) {
             let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
             error(
-                format!("`{key}` is about {noun}, and this is {this}"),
-                Some("leave it out"),
+                format!("`{key}` applies to {noun}; this value is {this}"),
+                Some("remove it"),
             );
         }
         for value in &schema.enumeration {
             if value.is_null() && !schema.nullable {
                 error(
-                    "`enum` holds `null`, and the value is not nullable".into(),
+                    "`enum` contains `null`, but the value is not nullable".into(),
                     Some("add `\"nullable\": true`"),
                 );
             } else if let Err(reason) =
                 is_type_of(value, schema).and_then(|()| fits_constraints(value, schema))
             {
-                error(
-                    format!("`enum` holds a value that is never accepted: {reason}"),
-                    None,
-                );
+                error(format!("`enum` value can never be valid: {reason}"), None);
             }
         }
         if let Some(value) = find_repeated(&schema.enumeration) {
-            error(format!("`enum` holds {value} twice"), None);
+            error(format!("duplicate `enum` value {value}"), None);
         }
         if let Some(contradiction) = find_contradiction(schema) {
             error(contradiction, None);
@@ -143,7 +140,7 @@ pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
             .as_ref()
             .map(|default| check_default(default, schema))
         {
-            error(format!("the default does not fit: {reason}"), None);
+            error(format!("invalid default: {reason}"), None);
         }
     });
     diagnostics
@@ -156,28 +153,28 @@ fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     let rows = [
         (
             schema.exclusive_minimum && schema.minimum.is_none(),
-            "`exclusiveMinimum` needs `minimum`",
-            "it says that this bound itself is refused",
+            "`exclusiveMinimum` requires `minimum`",
+            "add the bound: this key excludes only the bound itself",
         ),
         (
             schema.exclusive_maximum && schema.maximum.is_none(),
-            "`exclusiveMaximum` needs `maximum`",
-            "it says that this bound itself is refused",
+            "`exclusiveMaximum` requires `maximum`",
+            "add the bound: this key excludes only the bound itself",
         ),
         (
             schema.multiple_of.as_ref().is_some_and(is_nothing),
-            "nothing is a multiple of this factor",
+            "`multipleOf` must be greater than 0",
             "write a number greater than 0",
         ),
         (
             schema.list_type == Some(ListType::Map) && schema.list_map_keys.is_empty(),
-            "a list of type `map` needs keys",
+            "a list of type `map` requires keys",
             "add `x-kubernetes-list-map-keys`",
         ),
         (
             schema.validations.iter().any(|rule| is_blank(&rule.message)),
-            "the message of a rule is blank",
-            "write one line of text, or leave it out",
+            "the message of a rule must not be blank",
+            "write a single line, or remove it",
         ),
     ];
     let said = rows.into_iter().filter(|(is_so, ..)| *is_so);
@@ -232,9 +229,9 @@ fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
             &[Integer, Number],
             "numbers",
         ),
-        ("minLength", schema.min_length.is_some(), &[String], "text"),
-        ("maxLength", schema.max_length.is_some(), &[String], "text"),
-        ("pattern", schema.pattern.is_some(), &[String], "text"),
+        ("minLength", schema.min_length.is_some(), &[String], "strings"),
+        ("maxLength", schema.max_length.is_some(), &[String], "strings"),
+        ("pattern", schema.pattern.is_some(), &[String], "strings"),
         ("minItems", schema.min_items.is_some(), &[Array], "lists"),
         ("maxItems", schema.max_items.is_some(), &[Array], "lists"),
         ("items", schema.items.is_some(), &[Array], "lists"),
@@ -284,9 +281,9 @@ fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
         .collect();
     if let Some(about) = format.filter(|about| *about != found) {
         let noun = match about {
-            Integer => "whole numbers",
-            Number => "fractions",
-            _ => "text",
+            Integer => "integers",
+            Number => "numbers",
+            _ => "strings",
         };
         misplaced.push(("format", noun));
     }
@@ -295,17 +292,17 @@ fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
 
 fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     let Value::Object(keys) = value else {
-        return Err(SchemaError::Malformed("a schema is a map".into(), path));
+        return Err(SchemaError::Malformed(
+            "expected an object for a schema".into(),
+            path,
+        ));
     };
     if keys
         .get("enum")
         .and_then(Value::as_array)
         .is_some_and(Vec::is_empty)
     {
-        return Err(SchemaError::Malformed(
-            "an empty `enum` allows nothing".into(),
-            path,
-        ));
+        return Err(SchemaError::Malformed("`enum` must not be empty".into(), path));
     }
     if let Some(key) = keys.keys().find(|key| !SCHEMA_KEYS.contains(&key.as_str())) {
         return Err(SchemaError::UnknownKey(key.clone(), path));
@@ -374,7 +371,10 @@ mod tests {
             json!({"type": "object", "properties": {"a": {"anyOf": [{"minimun": 1}]}}}),
             Err(("minimun", ".properties.a.anyOf[0]")),
         );
-        check(json!({"items": true}), Err(("a schema is a map", ".items")));
+        check(
+            json!({"items": true}),
+            Err(("expected an object for a schema", ".items")),
+        );
         let schema = serde_json::to_value(Schema::default()).expect("JSON");
         assert_eq!(schema, json!({}));
     }

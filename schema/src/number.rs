@@ -66,15 +66,15 @@ pub(crate) fn check_integer(validation: &Validation, schema: &Schema, diagnostic
     };
     let help = format!("write a number from {least} to {most}, or change the type of the field");
     if let Some(minimum) = bound(minimum).filter(|minimum| *minimum < least) {
-        let message = format!("`minimum = {minimum}` is below the least `{name}`, {least}");
+        let message = format!("minimum {minimum} is less than the smallest `{name}`, {least}");
         diagnostics.push(Diagnostic::error((), message).help(help.clone()));
     }
     if let Some(maximum) = bound(maximum).filter(|maximum| *maximum > most) {
-        let message = format!("`maximum = {maximum}` is above the greatest `{name}`, {most}");
+        let message = format!("maximum {maximum} is greater than the largest `{name}`, {most}");
         diagnostics.push(Diagnostic::error((), message).help(help));
     }
     if name == "i32" && format.as_deref() == Some("int64") {
-        let message = "`format = \"int64\"` lets numbers through that `i32` cannot hold";
+        let message = "`format = \"int64\"` allows integers that do not fit into `i32`";
         diagnostics.push(Diagnostic::error((), message).help("change the type of the field to `i64`"));
     }
 }

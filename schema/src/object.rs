@@ -24,7 +24,7 @@ pub(crate) fn object_schema(
         match slots.get(field.slot) {
             Some(slot) if field.flatten => flatten(field, slot, &mut schema, &mut found),
             Some(slot) => add(field, slot, &mut schema, &mut found),
-            None => found.push(Diagnostic::error((), "the type of the field was not read")),
+            None => found.push(Diagnostic::error((), "the type of the field could not be read")),
         }
         diagnostics.extend(found.into_iter().map(|diagnostic| (position, diagnostic)));
     }
@@ -60,17 +60,14 @@ fn check_readable(field: &Field, slot: &Slot, property: &Schema, diagnostics: &m
         && !reads_without(field, slot)
         && property.default.is_none()
     {
-        let diagnostic = Diagnostic::error(
-            (),
-            "serde reads no object without this field, so it cannot be `optional`",
-        );
+        let diagnostic = Diagnostic::error((), "serde requires this field, so it cannot be `optional`");
         diagnostics.push(diagnostic.help("make it an `Option`, or add `default` to `#[serde(…)]`"));
     }
     let is_typed = property.schema_type.is_some() && !property.preserve_unknown_fields;
     if field.markers.nullable && is_typed && !field.stated && !slot.optional && !slot.schema.nullable {
         let diagnostic = Diagnostic::error(
             (),
-            "serde reads no `null` here, so the field cannot be `nullable`",
+            "serde does not accept `null` here, so the field cannot be `nullable`",
         );
         diagnostics.push(diagnostic.help("make it an `Option`"));
     }
@@ -92,9 +89,9 @@ pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec
         if markers.nullable && is_typed && !own.nullable {
             let diagnostic = Diagnostic::error(
                 (),
-                format!("serde reads no `null` here, so `{name}` cannot be `nullable`"),
+                format!("serde does not accept `null` here, so `{name}` cannot be `nullable`"),
             );
-            diagnostics.push(diagnostic.help("put an `Option` into the list or map"));
+            diagnostics.push(diagnostic.help("use `Option` as the type of the items or values"));
         }
         check_range(markers, own, diagnostics);
     }
@@ -140,7 +137,7 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Di
     if schema.properties.insert(name, property).is_some() {
         diagnostics.push(Diagnostic::error(
             (),
-            format!("two fields are called \"{}\" on the wire", field.name),
+            format!("duplicate field name \"{}\" in JSON", field.name),
         ));
     }
 }
@@ -150,7 +147,7 @@ fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<()>>) -> Option<Cel> {
     let Some(path) = cel_name(name) else {
         diagnostics.push(Diagnostic::error(
             (),
-            format!("no CEL rule can name the field \"{name}\""),
+            format!("CEL cannot refer to the field \"{name}\""),
         ));
         return None;
     };
@@ -170,13 +167,13 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Ve
     {
         let diagnostic = Diagnostic::error(
             (),
-            "a flattened field is not on the wire, so markers on it have no effect",
+            "markers have no effect on a flattened field, which does not appear in JSON",
         );
-        diagnostics.push(diagnostic.help("put the markers on the fields of its type"));
+        diagnostics.push(diagnostic.help("move the markers to the fields of its type"));
     }
     let inner = &slot.schema;
     if inner.schema_type.is_none() && !inner.any_of.is_empty() {
-        let diagnostic = Diagnostic::error((), "what may be a text cannot be flattened");
+        let diagnostic = Diagnostic::error((), "a type that can be a string cannot be flattened");
         diagnostics.push(diagnostic.help("write `{}` after the name of each variant without data"));
         return;
     }
@@ -185,7 +182,7 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Ve
         return;
     }
     if inner.schema_type != Some(SchemaType::Object) && !inner.preserve_unknown_fields {
-        let diagnostic = Diagnostic::error((), "only a struct, an enum of structs or a map can be flattened");
+        let diagnostic = Diagnostic::error((), "expected a struct, an enum of structs or a map to flatten");
         diagnostics.push(diagnostic.help("remove `#[serde(flatten)]`"));
         return;
     }
@@ -200,7 +197,7 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
         if schema.properties.insert(name.clone(), property.clone()).is_some() {
             diagnostics.push(Diagnostic::error(
                 (),
-                format!("two fields are called \"{name}\" on the wire"),
+                format!("duplicate field name \"{name}\" in JSON"),
             ));
         }
     }
@@ -211,7 +208,7 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
     if inner.max_properties.is_some() {
         let diagnostic = Diagnostic::error(
             (),
-            "flattened fields stand among others, so they cannot be counted",
+            "flattened fields are merged with others, so they cannot be counted",
         );
         diagnostics.push(diagnostic.help("remove `max_properties` from the type"));
     }
@@ -305,15 +302,15 @@ fn one_of_rule(
         if !slots.get(field.slot).is_some_and(|slot| is_optional(field, slot)) {
             let diagnostic = Diagnostic::error(
                 (),
-                format!("the field `{ident}` is required, so it is always set"),
+                format!("the field `{ident}` is required and therefore always set"),
             );
-            diagnostics.push(diagnostic.help("make it an `Option`, or give it `#[serde(default)]`"));
+            diagnostics.push(diagnostic.help("make it an `Option`, or add `#[serde(default)]`"));
         }
         match cel_name(&field.name) {
             Some(path) => names.push((field.name.as_str(), path)),
             None => diagnostics.push(Diagnostic::error(
                 (),
-                format!("no CEL rule can name the field \"{}\"", field.name),
+                format!("CEL cannot refer to the field \"{}\"", field.name),
             )),
         }
     }

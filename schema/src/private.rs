@@ -74,8 +74,7 @@ fn enter(name: &'static str) -> (Entered, usize) {
             let cycle = cycle.join("` -> `");
             // The stack is left as it was: the guards of the outer types take them off.
             panic!(
-                "`{name}` contains itself, and a CRD cannot say that: `{cycle}`\n\
-                 help: put `#[kube(schemaless, preserve_unknown_fields)]` on the field that closes the cycle"
+                "`{name}` contains itself, which a CRD cannot express: `{cycle}`\nhelp: put `#[kube(schemaless, preserve_unknown_fields)]` on the field that closes the cycle"
             );
         }
         stack.push(name);

@@ -27,7 +27,7 @@ pub(crate) fn find_contradiction(schema: &Schema) -> Option<String> {
 }
 
 fn crossed(least: u64, most: u64) -> Option<String> {
-    (least > most).then(|| format!("no value fits: the least is {least} and the most is {most}"))
+    (least > most).then(|| format!("minimum {least} is greater than maximum {most}"))
 }
 
 fn of_numbers(schema: &Schema) -> Option<String> {
@@ -39,30 +39,28 @@ fn of_numbers(schema: &Schema) -> Option<String> {
     {
         if !is_integral(bound) {
             return Some(format!(
-                "no value fits: the bound {bound} of a whole number has a fraction"
+                "no value is valid: the bound {bound} of an integer has a fraction"
             ));
         }
         let format = schema.format.as_deref().unwrap_or("int64");
         return Some(format!(
-            "no value fits: the bound {bound} is beyond what the format `{format}` holds"
+            "no value is valid: the bound {bound} is outside of the range of the format `{format}`"
         ));
     }
     if let (Some(low), Some(high)) = (low, high) {
         let is_open = schema.exclusive_minimum || schema.exclusive_maximum;
         let order = compare_numbers(low, high);
         if order == Ordering::Greater || (order == Ordering::Equal && is_open) {
-            return Some(format!(
-                "no value fits: the least is {low} and the most is {high}"
-            ));
+            return Some(format!("minimum {low} is greater than maximum {high}"));
         }
     }
     let (least, most) = range_of(schema, 1.0)?;
     if schema.schema_type == Some(SchemaType::Integer) && least > most {
-        return Some("no value fits: there is no whole number between the bounds".to_owned());
+        return Some("no value is valid: there is no integer between the bounds".to_owned());
     }
     let factor = schema.multiple_of.as_ref()?;
     let (least, most) = range_of(schema, as_float(factor))?;
-    (least > most).then(|| format!("no value fits: there is no multiple of {factor} between the bounds"))
+    (least > most).then(|| format!("no value is valid: there is no multiple of {factor} between the bounds"))
 }
 
 /// The least and the greatest multiple of a factor between two bounds, divided by it; nothing where a bound is missing
@@ -96,7 +94,7 @@ fn of_items(schema: &Schema) -> Option<String> {
     };
     let least = schema.min_items.filter(|least| *least > most)?;
     Some(format!(
-        "no value fits: it needs {least} items, and at most {most} of them can differ"
+        "no value is valid: at least {least} items are required, but only {most} different ones exist"
     ))
 }
 
@@ -122,7 +120,7 @@ fn of_fields(schema: &Schema) -> Option<String> {
     let required = schema.required.len() as u64;
     if let Some(most) = schema.max_properties.filter(|most| *most < required) {
         return Some(format!(
-            "no value fits: {required} fields are required, and the most is {most}"
+            "no value is valid: {required} fields are required, but at most {most} are allowed"
         ));
     }
     let is_closed = schema.schema_type == Some(SchemaType::Object)
@@ -136,7 +134,7 @@ fn of_fields(schema: &Schema) -> Option<String> {
         .find(|name| is_closed && !schema.properties.contains_key(*name))
     {
         return Some(format!(
-            "no value fits: the field `{missing}` is required, and there is none of this name"
+            "no value is valid: the required field `{missing}` does not exist"
         ));
     }
     let fields = schema.properties.len() as u64;
@@ -144,7 +142,7 @@ fn of_fields(schema: &Schema) -> Option<String> {
         .min_properties
         .filter(|least| is_closed && *least > fields)?;
     Some(format!(
-        "no value fits: there are {fields} fields, and the least is {least}"
+        "no value is valid: at least {least} fields are required, but only {fields} exist"
     ))
 }
 
@@ -156,7 +154,7 @@ fn of_values(schema: &Schema) -> Option<String> {
         .map(|value| fits_constraints(value, schema).err());
     let reasons: Option<Vec<String>> = reasons.collect();
     let first = reasons?.into_iter().next()?;
-    Some(format!("no value of the `enum` fits: {first}"))
+    Some(format!("no value of the `enum` is valid: {first}"))
 }
 
 /// The first value of a list that is there before.

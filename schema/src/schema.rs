@@ -43,11 +43,11 @@ impl SchemaType {
     pub(crate) fn noun(self) -> &'static str {
         match self {
             SchemaType::Array => "a list",
-            SchemaType::Boolean => "`true` or `false`",
-            SchemaType::Integer => "a whole number",
+            SchemaType::Boolean => "a boolean",
+            SchemaType::Integer => "an integer",
             SchemaType::Number => "a number",
             SchemaType::Object => "an object",
-            SchemaType::String => "text",
+            SchemaType::String => "a string",
         }
     }
 }

@@ -20,29 +20,35 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
     };
     if schema.schema_type.is_none() && !schema.int_or_string && !schema.preserve_unknown_fields {
         let help =
-            "say one with `validation(type = \"…\")`, or take any content with `preserve_unknown_fields`";
+            "set one with `validation(type = \"…\")`, or accept any content with `preserve_unknown_fields`";
         error("the value has no type".into(), Some(help.into()));
     }
     if schema.schema_type == Some(SchemaType::Array) && schema.items.is_none() {
-        error("the list says nothing about its items".into(), None);
+        error("a list needs a schema for its items".into(), None);
     }
     if schema.additional_properties.is_some() && !schema.properties.is_empty() {
-        error("an object has fields or is a map, not both".into(), None);
+        error(
+            "an object cannot have both `properties` and `additionalProperties`".into(),
+            None,
+        );
     }
     if schema.embedded_resource && schema.properties.is_empty() && !schema.preserve_unknown_fields {
         error(
-            "an embedded resource needs fields, or leave to have any".into(),
+            "an embedded resource needs `properties` or `preserve_unknown_fields`".into(),
             None,
         );
     }
     if schema.embedded_resource && schema.schema_type != Some(SchemaType::Object) {
-        error("an embedded resource is an object".into(), None);
+        error("an embedded resource must be an object".into(), None);
     }
     if schema.embedded_resource
         && let Some(metadata) = schema.properties.get("metadata")
         && metadata.schema_type != Some(SchemaType::Object)
     {
-        error("the `metadata` of an embedded resource is an object".into(), None);
+        error(
+            "`metadata` of an embedded resource must be an object".into(),
+            None,
+        );
     }
     if let Some(list_type) = schema.list_type {
         for (message, help) in check_list_map(list_type, schema) {
@@ -52,7 +58,10 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
     if schema.items.as_deref().is_some_and(|items| items.nullable)
         && matches!(schema.list_type, Some(ListType::Map | ListType::Set))
     {
-        error("items of a set or map cannot be `null`".into(), None);
+        error(
+            "items of a list of type `set` or `map` must not be `null`".into(),
+            None,
+        );
     }
     if !schema.all_of.is_empty()
         || !schema.any_of.is_empty()
@@ -146,21 +155,21 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &m
         diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
     };
     for (key, _) in said.into_iter().filter(|(_, is_said)| *is_said) {
-        let help = "say it in the schema around the alternatives";
+        let help = "move it to the schema around the alternatives";
         error(path, format!("an alternative cannot have `{key}`"), help);
     }
     for name in part.properties.keys() {
         if &**name == "metadata" {
             error(
                 path,
-                "an alternative cannot be about `metadata`".into(),
-                "leave it out",
+                "an alternative cannot constrain `metadata`".into(),
+                "remove it",
             );
         } else if !schema.properties.contains_key(name) {
-            let help = "name it in `properties` around the alternatives too";
+            let help = "add it to `properties` around the alternatives";
             error(
                 path,
-                format!("there is no field `{name}` for the alternative"),
+                format!("the alternative names the unknown field `{name}`"),
                 help,
             );
         }
@@ -168,8 +177,8 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &m
     if part.items.is_some() && schema.items.is_none() {
         error(
             path,
-            "there are no items for the alternative".into(),
-            "say `items` around the alternatives too",
+            "the alternative constrains items of a value that has none".into(),
+            "add `items` to the schema around the alternatives",
         );
     }
     check_parts(part, schema, path, diagnostics);
@@ -199,7 +208,7 @@ pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<(Strin
         ListType::Map if items.schema_type != Some(SchemaType::Object) => {
             let help = "write `list_type = \"set\"` or `\"atomic\"`".to_owned();
             vec![(
-                "items of a list of type `map` are objects, and these are none".to_owned(),
+                "items of a list of type `map` must be objects".to_owned(),
                 Some(help),
             )]
         }
@@ -224,9 +233,9 @@ fn check_set(items: &Schema) -> Vec<(String, Option<String>)> {
     if atomic {
         return Vec::new();
     }
-    let help = "write `list_type = \"map\"` with keys, or `\"atomic\"`".to_owned();
+    let help = "write `list_type = \"map\"` with `list_map_keys`, or `\"atomic\"`".to_owned();
     vec![(
-        "items of a set are single values, and these are objects".to_owned(),
+        "items of a list of type `set` must be scalars, not objects".to_owned(),
         Some(help),
     )]
 }
@@ -235,19 +244,22 @@ fn check_key(key: &str, items: &Schema) -> Option<(String, Option<String>)> {
     let Some(property) = items.properties.get(key) else {
         let names: Vec<_> = items.properties.keys().map(|name| format!("`{name}`")).collect();
         return Some((
-            format!("the items have no field `{key}`"),
-            Some(format!("they have {}", names.join(", "))),
+            format!("list map key `{key}` is not a field of the items"),
+            Some(format!("use one of {}", names.join(", "))),
         ));
     };
     if !is_scalar(property) && property.schema_type.is_some() {
-        return Some((format!("the key `{key}` is not a single value"), None));
+        return Some((format!("list map key `{key}` must be a scalar"), None));
     }
     if property.nullable {
-        return Some((format!("the key `{key}` can be `null`"), None));
+        return Some((format!("list map key `{key}` must not be nullable"), None));
     }
     if !items.required.contains(key) && property.default.is_none() {
-        let help = "make the field required, or give it a default".to_owned();
-        return Some((format!("items can be without the key `{key}`"), Some(help)));
+        let help = "make the field required, or add a default".to_owned();
+        return Some((
+            format!("list map key `{key}` must be required or have a default"),
+            Some(help),
+        ));
     }
     None
 }
@@ -283,17 +295,17 @@ mod tests {
         );
         check(
             json!({"type": "object", "additionalProperties": {"type": "array"}}),
-            &[".*: the list says nothing about its items"],
+            &[".*: a list needs a schema for its items"],
         );
         check(json!({"x-kubernetes-preserve-unknown-fields": true}), &[]);
         check(json!({"x-kubernetes-int-or-string": true}), &[]);
         check(
             json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}),
-            &[": an object has fields or is a map, not both"],
+            &[": an object cannot have both `properties` and `additionalProperties`"],
         );
         check(
             json!({"type": "object", "x-kubernetes-embedded-resource": true}),
-            &[": an embedded resource needs fields, or leave to have any"],
+            &[": an embedded resource needs `properties` or `preserve_unknown_fields`"],
         );
     }
 
@@ -303,24 +315,24 @@ mod tests {
         check(keyed(json!({"type": "string", "default": "x"}), false), &[]);
         check(
             keyed(json!({"type": "string"}), false),
-            &[": items can be without the key `k`"],
+            &[": list map key `k` must be required or have a default"],
         );
         check(
             keyed(json!({"type": "string", "nullable": true}), true),
-            &[": the key `k` can be `null`"],
+            &[": list map key `k` must not be nullable"],
         );
         check(
             keyed(json!({"type": "object"}), true),
-            &[": the key `k` is not a single value"],
+            &[": list map key `k` must be a scalar"],
         );
         let mut other = keyed(json!({"type": "string"}), true);
         other["x-kubernetes-list-map-keys"] = json!(["j"]);
-        check(other, &[": the items have no field `j`"]);
+        check(other, &[": list map key `j` is not a field of the items"]);
         let set = |items: Value| json!({"type": "array", "items": items, "x-kubernetes-list-type": "set"});
         check(set(json!({"type": "string"})), &[]);
         check(
             set(json!({"type": "object"})),
-            &[": items of a set are single values, and these are objects"],
+            &[": items of a list of type `set` must be scalars, not objects"],
         );
         check(
             set(json!({"type": "object", "x-kubernetes-map-type": "atomic"})),
@@ -328,7 +340,7 @@ mod tests {
         );
         check(
             set(json!({"type": "string", "nullable": true})),
-            &[": items of a set or map cannot be `null`"],
+            &[": items of a list of type `set` or `map` must not be `null`"],
         );
     }
 }

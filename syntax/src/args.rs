@@ -73,7 +73,7 @@ impl<'a> ReadArg<'a> for Arg<'a> {
                 value: Value::String(text),
                 ..
             }) => Some(text.clone()),
-            _ => wrong(self, session, "a text", "\"…\""),
+            _ => wrong(self, session, "a string literal", "\"…\""),
         }
     }
 
@@ -87,7 +87,7 @@ impl<'a> ReadArg<'a> for Arg<'a> {
                     ..
                 }),
             ) => Some(*value),
-            _ => wrong(self, session, "`true` or `false`", "true"),
+            _ => wrong(self, session, "a boolean", "true"),
         }
     }
 
@@ -115,10 +115,19 @@ impl<'a> ReadArg<'a> for Arg<'a> {
         // The API server counts in Go's `int64`.
         let count = number.as_u64().filter(|count| i64::try_from(*count).is_ok());
         if count.is_none() {
-            let message = format!("`{}` counts: it cannot be {number}", self.name);
-            let help = match number.is_u64() {
-                true => "write at most 9223372036854775807, or leave it out",
-                false => "write a whole number, 0 or more",
+            let name = self.name;
+            let is_negative = number.as_f64().is_some_and(|number| number < 0.0);
+            let (message, help) = if number.is_u64() {
+                let message = format!("`{name}` must be at most 9223372036854775807, found `{number}`");
+                (message, "write a smaller number, or remove it")
+            } else if is_negative {
+                (
+                    format!("`{name}` must not be negative"),
+                    "write an integer of at least 0",
+                )
+            } else {
+                let message = format!("expected an integer for `{name}`, found `{number}`");
+                (message, "write an integer of at least 0")
             };
             session.error_help(self.value_span(), message, help);
         }
@@ -134,7 +143,7 @@ impl<'a> ReadArg<'a> for Arg<'a> {
                 .collect::<Option<Vec<_>>>(),
             _ => None,
         };
-        texts.or_else(|| wrong(self, session, "a list of texts", "[\"…\", \"…\"]"))
+        texts.or_else(|| wrong(self, session, "a list of string literals", "[\"…\", \"…\"]"))
     }
 
     fn any(&self, session: &mut Session) -> Option<Value> {
@@ -148,7 +157,7 @@ impl<'a> ReadArg<'a> for Arg<'a> {
         match &self.value {
             ArgValue::List(args) => Some(args),
             _ => {
-                let message = format!("`{}` takes arguments in parentheses", self.name);
+                let message = format!("expected arguments in parentheses for `{}`", self.name);
                 session.error_help(self.value_span(), message, format!("write `{}(…)`", self.name));
                 None
             }
@@ -166,11 +175,13 @@ fn wrong<T>(arg: &Arg<'_>, session: &mut Session, wanted: &str, sample: &str) ->
     {
         let (message, help) = match unknown {
             Unknown::Name(name) => (
-                format!("`{name}` is a name, and markers are read without running the program"),
-                "write the value: literals, `+ - * / % << >>`, and `u16::MAX` and the like are understood",
+                format!(
+                    "expected a literal, found the name `{name}`: markers are read without running the program"
+                ),
+                "write the value: literals, `+ - * / % << >>` and constants such as `u16::MAX` are evaluated",
             ),
-            Unknown::Part(text) if is_arithmetic(expr) => (format!("`{text}` has no value"), ""),
-            Unknown::Part(_) => (format!("`{}` wants {wanted}", arg.name), ""),
+            Unknown::Part(text) if is_arithmetic(expr) => (format!("cannot evaluate `{text}`"), ""),
+            Unknown::Part(_) => (expected_value(arg, wanted), ""),
         };
         let help = if help.is_empty() {
             format!("write `{} = {sample}`", arg.name)
@@ -180,13 +191,23 @@ fn wrong<T>(arg: &Arg<'_>, session: &mut Session, wanted: &str, sample: &str) ->
         session.error_help(arg.value_span(), message, help);
         return None;
     }
-    let message = format!("`{}` wants {wanted}", arg.name);
     session.error_help(
         arg.value_span(),
-        message,
+        expected_value(arg, wanted),
         format!("write `{} = {sample}`", arg.name),
     );
     None
+}
+
+/// Returns the message about an argument with another value than is wanted.
+fn expected_value(arg: &Arg<'_>, wanted: &str) -> String {
+    let found = match &arg.value {
+        ArgValue::Flag => "no value".to_owned(),
+        ArgValue::Literal(literal) => format!("`{}`", literal.value),
+        ArgValue::List(_) => format!("`{}(…)`", arg.name),
+        ArgValue::Expr(_) => "an expression".to_owned(),
+    };
+    format!("expected {wanted} for `{}`, found {found}", arg.name)
 }
 
 fn is_arithmetic(expr: &Expr<'_>) -> bool {

@@ -13,7 +13,7 @@ pub(crate) fn check_webhook_url(url: &str, at: Span, session: &mut Session) {
 
 fn url_problem(url: &str) -> Option<&'static str> {
     let Some(rest) = url.strip_prefix("https://") else {
-        return Some("is no `https://` URL");
+        return Some("is not an `https://` URL");
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let (host, port) = match authority.rsplit_once(':') {
@@ -23,15 +23,15 @@ fn url_problem(url: &str) -> Option<&'static str> {
     if host.is_empty() {
         Some("has no host")
     } else if authority.contains('@') {
-        Some("holds a user, which the API server refuses")
+        Some("contains a user, which the API server rejects")
     } else if rest.contains(['?', '#']) {
-        Some("has a query or a fragment, which the API server refuses")
+        Some("has a query or a fragment, which the API server rejects")
     } else if rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        Some("holds a space")
+        Some("contains a space")
     } else if !is_host(host) {
-        Some("has no valid host")
+        Some("has an invalid host")
     } else if !port.bytes().all(|byte| byte.is_ascii_digit()) {
-        Some("has no valid port")
+        Some("has an invalid port")
     } else {
         None
     }
@@ -52,13 +52,13 @@ fn is_host(host: &str) -> bool {
 /// Reports a path that the API server refuses to call on a Service.
 pub(crate) fn check_service_path(path: &str, at: Span, session: &mut Session) {
     let Some(rest) = path.strip_prefix('/') else {
-        let message = format!("the path `{path}` does not begin with `/`");
+        let message = format!("expected a path that begins with `/`, found `{path}`");
         return session.error_help(at, message, format!("write `/{path}`"));
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     if path != "/" && !rest.split('/').all(object_name::is_subdomain) {
-        let help = "between the slashes stand lower-case letters, digits, `-` and `.`";
-        session.error_help(at, format!("the API server refuses the path `{path}`"), help);
+        let help = "use lower-case letters, digits, `-` and `.` between slashes";
+        session.error_help(at, format!("the API server rejects the path `{path}`"), help);
     }
 }
 
@@ -73,23 +73,26 @@ mod tests {
             ("https://a.b:443/c", None),
             ("https://[::1]:9443/", None),
             ("https://10.0.0.1/a/B_c", None),
-            ("http://a", Some("is no `https://` URL")),
+            ("http://a", Some("is not an `https://` URL")),
             ("https://", Some("has no host")),
             ("https:///a", Some("has no host")),
             ("https://:443", Some("has no host")),
-            ("https://u@a", Some("holds a user, which the API server refuses")),
+            (
+                "https://u@a",
+                Some("contains a user, which the API server rejects"),
+            ),
             (
                 "https://a?b",
-                Some("has a query or a fragment, which the API server refuses"),
+                Some("has a query or a fragment, which the API server rejects"),
             ),
             (
                 "https://a/#b",
-                Some("has a query or a fragment, which the API server refuses"),
+                Some("has a query or a fragment, which the API server rejects"),
             ),
-            ("https://a b", Some("holds a space")),
-            ("https://a:b", Some("has no valid port")),
-            ("https://[::g]", Some("has no valid host")),
-            ("https://a{b}", Some("has no valid host")),
+            ("https://a b", Some("contains a space")),
+            ("https://a:b", Some("has an invalid port")),
+            ("https://[::g]", Some("has an invalid host")),
+            ("https://a{b}", Some("has an invalid host")),
         ] {
             assert_eq!(url_problem(url), problem, "{url}");
         }

@@ -10,8 +10,8 @@ use crate::Diagnostic;
 pub fn check_conditions(conditions: &Conditions<'_>) -> Vec<Diagnostic> {
     let mut found: Vec<_> = conditions.on_parts.iter().filter_map(build_warning).collect();
     found.extend(conditions.undecided.iter().map(|span| {
-        Diagnostic::error(*span, "whether this `cfg` holds cannot be told from the source")
-            .help("API types may depend on features, `unix` and `target_os` only")
+        Diagnostic::error(*span, "cannot evaluate this `cfg`")
+            .help("use only features, `unix` and `target_os` in conditions of API types")
     }));
     found
 }
@@ -26,9 +26,9 @@ fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
         return None;
     }
     let message = format!(
-        "builds differ in this part of the schema by `{option}`, and the manifest is that of a release build for Linux"
+        "this part of the schema depends on `{option}`; the manifest is that of a release build for Linux"
     );
-    let help = "make it depend on a feature, or on nothing";
+    let help = "use a feature instead, or remove the condition";
     Some(Diagnostic::warning(attr.span(), message).help(help))
 }
 

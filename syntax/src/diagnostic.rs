@@ -12,7 +12,7 @@ pub type Diagnostics = rbuilder_diagnostic::Diagnostics<Span>;
 pub fn describe_malformed(error: Malformed) -> Diagnostic {
     if error.too_deep {
         return Diagnostic::error(error.span, error.message)
-            .help("rbuilder reads types and signatures nested up to fifty levels deep");
+            .help("reduce the nesting: rbuilder reads up to fifty levels");
     }
-    Diagnostic::error(error.span, format!("this is not Rust: {}", error.message))
+    Diagnostic::error(error.span, format!("syntax error: {}", error.message))
 }

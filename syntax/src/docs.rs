@@ -23,8 +23,8 @@ pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -
             match joined(value) {
                 Some(text) => lines.add_text(&text),
                 None => {
-                    let message = "this text is not known before the program is built, and left out";
-                    let help = "write it out as a doc comment";
+                    let message = "this doc string is not a literal and is left out";
+                    let help = "write it as a doc comment";
                     session.report(Diagnostic::warning(attr.span(), message).help(help));
                 }
             }

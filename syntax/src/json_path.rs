@@ -24,7 +24,7 @@ const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 /// with it.
 pub(crate) fn parse_json_path(path: &str) -> Result<Vec<Step>, String> {
     if !path.starts_with('.') {
-        return Err("it begins with a dot".into());
+        return Err("it must begin with a dot".into());
     }
     parse_steps(path)
 }
@@ -35,7 +35,7 @@ fn parse_steps(path: &str) -> Result<Vec<Step>, String> {
     while let Some(first) = rest.chars().next() {
         rest = if let Some(after) = rest.strip_prefix("..") {
             if after.starts_with("..") {
-                return Err("`..` stands once before a name".into());
+                return Err("expected a name after `..`".into());
             }
             // What follows is looked for at every depth.
             steps.push(Step::Any);
@@ -59,7 +59,7 @@ fn parse_steps(path: &str) -> Result<Vec<Step>, String> {
             // The object that the path is about.
             &rest[1..]
         } else {
-            return Err(format!("found `{first}` where `.` or `[` was expected"));
+            return Err(format!("expected `.` or `[`, found `{first}`"));
         };
     }
     Ok(steps)
@@ -147,7 +147,7 @@ fn check_filter(inside: &str) -> Result<(), String> {
     let right = rest.trim_start_matches(is_comparison);
     let operator = &rest[..rest.len() - right.len()];
     if !OPERATORS.contains(&operator) {
-        return Err(format!("a filter cannot compare with `{operator}`; write `==`"));
+        return Err(format!("unknown operator `{operator}` in a filter; write `==`"));
     }
     check_operand(left)?;
     check_operand(right)
@@ -202,21 +202,21 @@ mod tests {
     #[test]
     fn what_is_none() {
         for (path, reason) in [
-            ("spec", "it begins with a dot"),
-            ("", "it begins with a dot"),
-            (".a b", "found ` ` where"),
-            (".a{b}", "found `{` where"),
-            (".a]", "found `]` where"),
-            (".a,b", "found `,` where"),
+            ("spec", "it must begin with a dot"),
+            ("", "it must begin with a dot"),
+            (".a b", "expected `.` or `[`, found ` `"),
+            (".a{b}", "found `{`"),
+            (".a]", "found `]`"),
+            (".a,b", "found `,`"),
             (".a[0", "`[` is not closed"),
             (".a[b]", "found `b`"),
             (".a[\"b\"]", "found `\"b\"`"),
             (".a[1:2:3:4]", "found `1:2:3:4`"),
             (".a[99999999999999999999]", "expected an index"),
-            ("....a", "`..` stands once"),
+            ("....a", "expected a name after `..`"),
             (".a[?(@.b==1)", "expected `]` after the filter"),
             (".a[?(@.b==1", "is not closed by `)]`"),
-            (".a[?(@.type=\"Ready\")]", "cannot compare with `=`"),
+            (".a[?(@.type=\"Ready\")]", "unknown operator `=`"),
             (".a[?(@.type==Ready)]", "found `Ready`"),
             (".a[?(type==\"Ready\")]", "found `type`"),
         ] {

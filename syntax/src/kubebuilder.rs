@@ -45,7 +45,7 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("k8s:minimum", Value("#[crd(validation(minimum = {}))]")),
     ("k8s:optional", As("#[crd(optional)]")),
     ("k8s:required", As("#[crd(required)]")),
-    ("kubebuilder:ac:generate", Else("there is no counterpart: kube applies the types themselves")),
+    ("kubebuilder:ac:generate", Else("delete the comment: kube applies the types themselves")),
     ("kubebuilder:default", Value("#[crd(default = {})]")),
     ("kubebuilder:deprecatedversion", Else("write `deprecated = \"…\"` in `#[kube(…)]` of the kind")),
     ("kubebuilder:example", Value("#[crd(example = {})]")),
@@ -57,7 +57,7 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("kubebuilder:pruning:PreserveUnknownFields", As("#[crd(preserve_unknown_fields)]")),
     ("kubebuilder:rbac", Args("#[rbac({})]")),
     ("kubebuilder:resource", Else("write `plural`, `singular`, `shortname`, `category` and `namespaced` in `#[kube(…)]` of the kind")),
-    ("kubebuilder:scaffold", Else("rbuilder finds its places by syntax: delete the comment")),
+    ("kubebuilder:scaffold", Else("delete the comment: rbuilder finds its insertion points by syntax")),
     ("kubebuilder:selectablefield", Else("write `selectable = \".spec.…\"` in `#[kube(…)]` of the kind")),
     ("kubebuilder:skip", Else("write `skip = [\"…\"]` in `[package.metadata.rbuilder]` of Cargo.toml")),
     ("kubebuilder:skipversion", Else("delete the version's type, or write `served = false` in `#[kube(…)]` of the kind")),
@@ -116,7 +116,7 @@ pub fn warn_of_go_marker(line: &str, span: Span) -> Option<Diagnostic> {
         .trim_start_matches(':')
         .trim_start_matches('=');
     let shown: String = line.chars().take(80).collect();
-    let message = format!("`{shown}` is kubebuilder's spelling, and says nothing here");
+    let message = format!("`{shown}` is a kubebuilder marker, which has no effect in Rust");
     Some(Diagnostic::warning(span, message).help(spelled(spelling, value)))
 }
 
@@ -135,7 +135,7 @@ fn row(marker: &str) -> Option<(&'static str, &'static Spelling)> {
     (!rest.is_empty() && !rest.starts_with(' ')).then_some(("kubebuilder", &UNKNOWN))
 }
 
-const UNKNOWN: Spelling = Else("see the page on markers for what can be said here");
+const UNKNOWN: Spelling = Else("see docs/markers.md for the markers of rbuilder");
 
 fn spelled(spelling: &Spelling, value: &str) -> String {
     let written = match spelling {
@@ -314,7 +314,7 @@ mod tests {
             ),
             (
                 "+kubebuilder:nosuch=1",
-                "see the page on markers for what can be said here",
+                "see docs/markers.md for the markers of rbuilder",
             ),
         ] {
             check(line, Some(expected));

@@ -68,7 +68,7 @@ pub fn crate_path(attrs: &[Attribute<'_>], session: &mut Session) -> Option<Stri
         if path.is_none() {
             session.error_help(
                 attr.span(),
-                "`crate` wants a path",
+                "expected a path for `crate`",
                 "write `#[crd(crate = \"my_crate::rbuilder\")]`",
             );
         }

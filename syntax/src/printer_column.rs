@@ -29,18 +29,18 @@ const COLUMN_FORMATS: &[&str] = &[
 pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Span) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if column.name.is_empty() {
-        let help = "write what stands above the column, as in `name = \"Size\"`";
-        found.push(Diagnostic::error(at("name"), "a column has a name").help(help));
+        let help = "set the heading of the column, as in `name = \"Size\"`";
+        found.push(Diagnostic::error(at("name"), "a printer column requires a name").help(help));
     }
     if !COLUMN_TYPES.contains(&column.column_type.as_str()) {
-        let message = format!("`{}` is not the type of a column", column.column_type);
+        let message = format!("unknown printer column type `{}`", column.column_type);
         let help = suggest::help(&column.column_type, COLUMN_TYPES.iter().copied());
         found.push(Diagnostic::error(at("type_"), message).help(help));
     }
     if let Some(format) = &column.format
         && !COLUMN_FORMATS.contains(&format.as_str())
     {
-        let message = format!("`{format}` is not the format of a column");
+        let message = format!("unknown printer column format `{format}`");
         let help = suggest::help(format, COLUMN_FORMATS.iter().copied());
         found.push(Diagnostic::error(at("format"), message).help(help));
     }
@@ -48,11 +48,11 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
         let path = &column.json_path;
         let place = at("json_path");
         found.push(if path.starts_with('.') {
-            let help = "the API server would leave out this column and those after it: write a path as in `.status.conditions[?(@.type==\"Ready\")].status`";
-            Diagnostic::error(place, format!("`{path}` is not a JSON path: {reason}")).help(help)
+            let help = "write a path such as `.status.conditions[?(@.type==\"Ready\")].status`: the API server drops this column and those after it";
+            Diagnostic::error(place, format!("`{path}` is not a valid JSON path: {reason}")).help(help)
         } else {
             let bare = path.trim_start_matches('$').trim_start_matches(['{', '.']);
-            Diagnostic::error(place, format!("`{path}` is not a JSON path"))
+            Diagnostic::error(place, format!("`{path}` is not a valid JSON path"))
                 .help(format!("write `.{}`", bare.trim_end_matches('}')))
         });
     }
@@ -70,8 +70,8 @@ pub fn check_printer_columns(columns: &[PrintColumn], schema: &Schema) -> Vec<Di
     for (position, column) in sound.iter().enumerate() {
         found.extend(check_against_schema(column, schema));
         if sound[..position].iter().any(|other| other.name == column.name) {
-            let message = format!("two columns are called `{}`", column.name);
-            let help = "kubectl prints both: give them different names";
+            let message = format!("duplicate printer column name `{}`", column.name);
+            let help = "rename one of them: kubectl prints both";
             found.push(Diagnostic::warning(column.span, message).help(help));
         }
     }
@@ -82,22 +82,22 @@ fn check_against_schema(column: &PrintColumn, schema: &Schema) -> Option<Diagnos
     let steps = parse_json_path(&column.json_path).ok()?;
     let (problem, help) = match follow_steps(schema, &steps) {
         PathEnd::Missing(segment) if segment.is_empty() => (
-            "will be empty: a dot is not followed by a name".to_owned(),
-            "write the path with names as on the wire",
+            "will be empty: missing name after a dot".to_owned(),
+            "use the JSON names of the fields",
         ),
         PathEnd::Missing(segment) => (
-            format!("will be empty: there is no field `{segment}`"),
+            format!("will be empty: unknown field `{segment}`"),
             match column.json_path.contains("['") {
                 true => {
-                    "write the path with names as on the wire; a dot inside a name is written `\\.`, in brackets too"
+                    "use the JSON names of the fields; write a dot inside a name as `\\.`, also in brackets"
                 }
-                false => "write the path with names as on the wire",
+                false => "use the JSON names of the fields",
             },
         ),
         PathEnd::Schema(schema) => check_type(schema, column)?,
         PathEnd::Open => return None,
     };
-    let message = format!("the column `{}` {problem}", column.name);
+    let message = format!("printer column `{}` {problem}", column.name);
     Some(Diagnostic::warning(column.span, message).help(help))
 }
 
@@ -114,17 +114,20 @@ fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static
         _ => true,
     };
     if !is_shown {
-        let problem = format!("has the type `{}`, but the field does not", column.column_type);
-        return Some((problem, "the API server leaves such a column empty"));
+        let problem = format!("has type `{}`, but the field does not", column.column_type);
+        return Some((
+            problem,
+            "use the type of the field: the API server leaves such a column empty",
+        ));
     }
     match column.column_type.as_str() {
         "integer" if found == SchemaType::Number => Some((
-            "has the type `integer`, but the field is a number".into(),
-            "the API server cuts off what stands after the decimal point; write `type_ = \"number\"`",
+            "has type `integer`, but the field is a number".into(),
+            "write `type_ = \"number\"`: the API server truncates the fraction",
         )),
         "date" if schema.format.as_deref() != Some("date-time") => Some((
-            "has the type `date`, but the field is not a `date-time`".into(),
-            "the API server shows `<invalid>` for what is not a time as in `2006-01-02T15:04:05Z`; write `type_ = \"string\"`",
+            "has type `date`, but the field is not a `date-time`".into(),
+            "write `type_ = \"string\"`: the API server shows `<invalid>` for values that are not RFC 3339 times",
         )),
         _ => None,
     }

@@ -401,8 +401,8 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     if let (Some((from, _)), Some((into, at))) = (&read.stands_for, &into)
         && plain(from) != plain(into)
     {
-        let message = format!("what is read differs from what is written: `{from}` and `{into}`");
-        let help = "the schema is that of what is read; use one type for both";
+        let message = format!("deserializing uses `{from}` but serializing uses `{into}`");
+        let help = "use one type for both: the schema is that of `from`";
         session.report(Diagnostic::warning(*at, message).help(help));
     }
     read.is_one_way = match (&read.stands_for, &into) {
@@ -515,8 +515,8 @@ pub(crate) fn wire_name(
     if read != written
         && let Some(span) = rename.span.or(rename_all.span)
     {
-        let message = "the name that is read differs from the name that is written";
-        let help = "the schema has the name that is read; use one name for both";
+        let message = "the names for serializing and deserializing differ";
+        let help = "use one name for both: the schema has the name for deserializing";
         session.report(Diagnostic::warning(span, message).help(help));
     }
     read
@@ -526,8 +526,8 @@ pub(crate) fn wire_name(
 /// serde derives.
 pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     for (key, at) in &foreign.keys {
-        let message = format!("`{key}` tells schemars of a form that serde does not read");
-        let help = format!("write `{key}` in `#[serde(…)]`: schemars reads that as well");
+        let message = format!("`{key}` is set for schemars but not for serde");
+        let help = format!("move `{key}` to `#[serde(…)]`, which schemars reads as well");
         session.error_help(*at, message, help);
     }
 }
@@ -549,8 +549,8 @@ pub(crate) fn check_foreign_name(
         shown.read.as_deref().unwrap_or(ident),
     );
     if own != shown {
-        let message = format!("the schema has the name `{shown}`, and serde reads `{own}`");
-        let help = format!("write `#[serde(rename = \"{shown}\")]`: schemars reads that as well");
+        let message = format!("the schema has the name `{shown}`, but serde expects `{own}`");
+        let help = format!("write `#[serde(rename = \"{shown}\")]`, which schemars reads as well");
         session.error_help(at, message, help);
     }
 }

@@ -93,7 +93,7 @@ impl Seen {
 
 /// Reports the second of two arguments that exclude each other by having one name.
 pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
-    session.error(arg.span, format!("`{}` is written twice", arg.name));
+    session.error(arg.span, format!("duplicate argument `{}`", arg.name));
 }
 
 /// One argument: a row of the reference page, and all that its reader and "did you mean" go by.
@@ -201,7 +201,7 @@ impl<T: 'static> Draft<T> {
     pub(crate) fn require(&self, owner: &Arg<'_>, samples: &[(&str, &str)], session: &mut Session) -> bool {
         let mut is_whole = true;
         for (name, sample) in samples.iter().filter(|(name, _)| !self.seen.has(name)) {
-            let message = format!("`{}` needs `{name}`", owner.name);
+            let message = format!("missing argument `{name}` of `{}`", owner.name);
             session.error_help(owner.span, message, format!("add `{name} = \"{sample}\"`"));
             is_whole = false;
         }

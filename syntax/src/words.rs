@@ -19,11 +19,7 @@ pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<Str
             true => "write `core` for the core group, or remove the `;`",
             false => "remove it",
         };
-        session.error_help(
-            arg.value_span(),
-            format!("`{}` holds an empty word", arg.name),
-            help,
-        );
+        session.error_help(arg.value_span(), format!("empty item in `{}`", arg.name), help);
     }
     is_right &= check_separators(&words, arg, session);
     is_right.then_some(words)
@@ -47,7 +43,7 @@ fn check_separators(words: &[String], arg: &Arg<'_>, session: &mut Session) -> b
         .collect();
     session.error_help(
         arg.value_span(),
-        format!("`{several}` is taken for one word"),
+        format!("`{several}` is read as a single word"),
         format!("separate words by `;`: `{} = \"{}\"`", arg.name, parts.join(";")),
     );
     false

@@ -23,7 +23,7 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> 
 
 /// Counts the duplicates of `name` that a session reports, and checks that each is placed at the second one.
 fn count(name: &str, source: &str, session: Session) -> usize {
-    let message = format!("`{name}` is written twice");
+    let message = format!("duplicate argument `{name}`");
     let all = session.diagnostics.into_vec();
     let duplicates: Vec<_> = all.iter().filter(|each| each.message == message).collect();
     for duplicate in &duplicates {
@@ -226,11 +226,11 @@ fn the_first_value_is_kept_and_reading_goes_on() {
         .map(|diagnostic| diagnostic.message)
         .collect();
     let expected = [
-        "`plural` is written twice",
+        "duplicate argument `plural`",
         "unknown key `plurl` of a kind",
-        "`path` is written twice",
-        "`conversion` is written twice",
-        "`title` is written twice",
+        "duplicate argument `path`",
+        "duplicate argument `conversion`",
+        "duplicate argument `title`",
         "unknown marker `tytle`",
     ];
     assert_eq!(messages, expected);

@@ -135,7 +135,7 @@ fn ranges_and_lengths() {
     );
     refused(
         "#[schemars(length(max = MAX))]",
-        "the value of `max` cannot be told from here",
+        "expected a literal number for `max`",
     );
 }
 
@@ -160,9 +160,9 @@ fn texts_and_formats() {
     );
     refused(
         "#[schemars(regex(path = *RE))]",
-        "the expression is a value elsewhere",
+        "expected a string literal for the pattern",
     );
-    refused("#[schemars(ip)]", "the API server knows no format `ip`");
+    refused("#[schemars(ip)]", "the API server does not know the format `ip`");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn words_and_names() {
     // serde has no such default, and what the function returns is unknown.
     refused(
         "#[schemars(default)]",
-        "the default that schemars writes into the schema cannot be known without running it",
+        "the default that schemars computes is unknown: rbuilder does not run the program",
     );
     // What schemars is told outweighs what serde is.
     field(
@@ -256,11 +256,11 @@ fn extensions() {
     );
     refused(
         "#[schemars(extend(\"x-other\" = 1))]",
-        "a CRD cannot hold `x-other`",
+        "`x-other` is not supported in a CRD",
     );
     refused(
         "#[schemars(extend(\"maxLength\" = f()))]",
-        "the value of `maxLength` cannot be told",
+        "expected a literal for `maxLength`",
     );
 }
 
@@ -268,11 +268,11 @@ fn extensions() {
 fn what_would_have_to_be_run_is_refused_unless_a_marker_says_it() {
     refused(
         "#[schemars(schema_with = \"f\")]",
-        "the schema that this function makes cannot be known",
+        "the schema that this function returns is unknown",
     );
     refused(
         "#[schemars(transform = f)]",
-        "what this makes of the schema cannot be known",
+        "the effect of this transform on the schema is unknown",
     );
     field(
         "#[schemars(schema_with = \"f\")] #[kube(schema_type = \"i64\")]",
@@ -317,7 +317,7 @@ fn rules_and_strategies_of_kube_schema() {
     );
     refused(
         "#[x_kube(merge_strategy = f())]",
-        "this strategy cannot be read without running it",
+        "expected a literal merge strategy: rbuilder does not run the program",
     );
     refused("#[x_kube(merge = 1)]", "unknown argument `merge` of `x_kube`");
 }

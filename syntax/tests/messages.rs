@@ -137,21 +137,21 @@ fn names_are_checked() {
         "#[kube(validation(unique_items))]",
         "Vec<i32>",
         &[
-            "unique_items: unknown validation `unique_items` | the API server refuses it; write `list_type = \"set\"`",
+            "unique_items: unknown validation `unique_items` | write `list_type = \"set\"`: the API server rejects `unique_items`",
         ],
     );
     field(
         "#[kube(exactly_one_of(a, b))]",
         "i32",
-        &["exactly_one_of: `exactly_one_of` has no meaning on a field | it can stand on a type"],
+        &["exactly_one_of: `exactly_one_of` is not allowed on a field | use it on a type"],
     );
     check(
         "#[crd(immutable)] struct S { a: i32 }",
-        &["immutable: `immutable` has no meaning on a type | it can stand on a field"],
+        &["immutable: `immutable` is not allowed on a type | use it on a field"],
     );
     check(
         "#[crd(exactly_one_of(alpha, bta))] struct S { alpha: Option<i32>, beta: Option<i32> }",
-        &["bta: there is no field `bta` | did you mean `beta`?"],
+        &["bta: unknown field `bta` | did you mean `beta`?"],
     );
 }
 
@@ -160,17 +160,17 @@ fn repetition_is_checked() {
     field(
         "#[kube(default = 1, default = 2)]",
         "i32",
-        &["default: `default` is written twice"],
+        &["default: duplicate argument `default`"],
     );
     field(
         "#[kube(validation(minimum = 1))] #[crd(validation(minimum = 2))]",
         "i32",
-        &["minimum: `minimum` is written twice"],
+        &["minimum: duplicate argument `minimum`"],
     );
     field(
         "#[kube(optional, required)]",
         "i32",
-        &["required: a field is `optional` or `required`, not both"],
+        &["required: `optional` and `required` exclude each other"],
     );
 }
 
@@ -179,68 +179,68 @@ fn values_are_checked() {
     field(
         "#[kube(validation(minimum = 5, maximum = 1))]",
         "i32",
-        &["5: no value fits: `minimum` is 5 and `maximum` is 1"],
+        &["5: `minimum` 5 is greater than `maximum` 1"],
     );
     field(
         "#[kube(validation(min_length = -1))]",
         "String",
-        &["-1: `min_length` counts: it cannot be -1 | write a whole number, 0 or more"],
+        &["-1: `min_length` must not be negative | write an integer of at least 0"],
     );
     field(
         "#[kube(validation(maximum = 1.5))]",
         "i32",
-        &["1.5: `maximum = 1.5` on a whole number | write a whole number"],
+        &[
+            "1.5: expected an integer for `maximum`, found `1.5` | write an integer, or change the type of the field",
+        ],
     );
     field(
         "#[kube(validation(minimum = 1))]",
         "String",
-        &["1: `minimum` is about numbers, and this is text | write `min_length`"],
+        &["1: `minimum` applies to numbers; this field is a string | write `min_length`"],
     );
     field(
         "#[kube(validation(max_length = 1))]",
         "Vec<String>",
-        &["1: `max_length` is about text, and this is a list | write `max_items`"],
+        &["1: `max_length` applies to strings; this field is a list | write `max_items`"],
     );
     field(
         "#[kube(validation(exclusive_minimum))]",
         "i32",
         &[
-            "exclusive_minimum: `exclusive_minimum` needs `minimum` | add `minimum = …`: `exclusive_minimum` says that this bound itself is refused",
+            "exclusive_minimum: `exclusive_minimum` requires `minimum` | add `minimum = …`: `exclusive_minimum` excludes only this bound",
         ],
     );
     field(
         "#[kube(validation(pattern = \"(?=x)\"))]",
         "String",
         &[
-            "\"(?=x)\": the pattern cannot be used: look-around is not supported | patterns are Go's RE2: https://github.com/google/re2/wiki/Syntax",
+            "\"(?=x)\": invalid pattern: look-around is not supported | use RE2 syntax, as in Go: https://github.com/google/re2/wiki/Syntax",
         ],
     );
     field(
         "#[kube(validation(enum = [1, 1]))]",
         "i32",
-        &["[1, 1]: `enum` holds 1 twice"],
+        &["[1, 1]: duplicate `enum` value 1"],
     );
     field(
         "#[kube(default = \"x\")]",
         "i32",
-        &["\"x\": this default is text, and the type is a whole number"],
+        &["\"x\": expected an integer for `default`, found a string"],
     );
     field(
         "#[kube(validation(type = \"strnig\"))]",
         "i32",
-        &["\"strnig\": `strnig` is not a type of OpenAPI | did you mean `string`?"],
+        &["\"strnig\": unknown type `strnig` | did you mean `string`?"],
     );
     field(
         "#[kube(validation(format = \"datetime-local\"))]",
         "String",
-        &[
-            "\"datetime-local\": the API server does not know the format `datetime-local` | it is passed on and has no effect",
-        ],
+        &["\"datetime-local\": unknown format `datetime-local` | remove it: it has no effect"],
     );
     field(
         "#[kube(cel(message = \"m\"))]",
         "i32",
-        &["cel: `cel` needs `rule` | add `rule = \"…\"`"],
+        &["cel: missing argument `rule` of `cel` | add `rule = \"…\"`"],
     );
     field(
         "#[kube(cel(rule = \"self > 1\", reason = \"FieldValueInvalide\"))]",
@@ -250,19 +250,19 @@ fn values_are_checked() {
     field(
         "#[kube(items(validation(minimum = 1)))]",
         "i32",
-        &["items: `items` is about the items of a list, and this is a whole number"],
+        &["items: `items` applies to the items of a list; this field is an integer"],
     );
     field(
         "#[kube(list_type = \"map\")]",
         "Vec<Item>",
         &[
-            "\"map\": a list of type `map` needs keys | add `list_map_keys = [\"name\"]`: the fields that tell items apart",
+            "\"map\": a list of type `map` requires keys | add `list_map_keys = [\"name\"]` with the fields that identify an item",
         ],
     );
     field(
         "#[kube(list_type = \"sett\")]",
         "Vec<i32>",
-        &["\"sett\": `sett` is not a value of `list_type` | did you mean `set`?"],
+        &["\"sett\": unknown value `sett` of `list_type` | did you mean `set`?"],
     );
 }
 
@@ -271,26 +271,26 @@ fn shapes_without_a_schema_are_explained() {
     check(
         "struct S(i32, String);",
         &[
-            "S: a tuple struct has no structural schema | give the fields names: a list in a CRD has items of one type",
+            "S: a tuple struct has no structural schema | name the fields: the items of a list in a CRD have one type",
         ],
     );
     check(
         "struct S;",
         &[
-            "S: a unit struct is `null` on the wire, which a CRD cannot hold | write `{}` after the name: serde then reads and writes an empty object",
+            "S: a unit struct is `null` in JSON, which a CRD cannot store | write `{}` after the name: serde then uses an empty object",
         ],
     );
     check(
         "enum E { A(i32, i32) }",
         &[
-            "A: the variant `A` is a tuple, which has no structural schema | give the fields names, or put one struct into the variant",
+            "A: variant `A` is a tuple, which has no structural schema | name the fields, or put a struct into the variant",
         ],
     );
     field(
         "#[serde(with = \"w\")]",
         "Foreign",
         &[
-            "with: what this function writes cannot be read from the type of the field | say what it is on the wire: `#[kube(schema_type = \"String\")]` names a type with the same form, `#[kube(schema = { … })]` is the schema itself, `#[kube(schemaless)]` leaves all to the other markers of the field",
+            "with: the JSON that this function writes is unknown | describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other markers of the field",
         ],
     );
 }
@@ -340,52 +340,50 @@ fn kinds_are_checked() {
     kind(
         "immutable",
         &[
-            "immutable: unknown key `immutable` of a kind | kube takes no markers on a kind: write `#[crd(immutable…)]`",
+            "immutable: unknown key `immutable` of a kind | write `#[crd(immutable…)]`: `#[kube(…)]` on a kind accepts no markers",
         ],
     );
     kind(
         "plural = \"Foos\"",
-        &["\"Foos\": `Foos` cannot be the plural of a kind | write lower-case letters, digits and `-`"],
+        &["\"Foos\": invalid plural `Foos` | write lower-case letters, digits and `-`"],
     );
     kind(
         "namespaced, namespaced",
-        &["namespaced: `namespaced` is written twice"],
+        &["namespaced: duplicate argument `namespaced`"],
     );
     kind(
         "printcolumn(name = \"N\", type_ = \"int\", json_path = \".spec.n\")",
         &[
-            "\"int\": `int` is not the type of a column | known here: `integer`, `number`, `string`, `boolean`, `date`",
+            "\"int\": unknown printer column type `int` | known here: `integer`, `number`, `string`, `boolean`, `date`",
         ],
     );
     kind(
         "printcolumn(name = \"N\", type_ = \"integer\", json_path = \"spec.n\")",
-        &["\"spec.n\": `spec.n` is not a JSON path | write `.spec.n`"],
+        &["\"spec.n\": `spec.n` is not a valid JSON path | write `.spec.n`"],
     );
     kind(
         "printcolumn(name = \"N\", type_ = \"integer\")",
-        &["printcolumn: `printcolumn` needs `json_path` | add `json_path = \"…\"`"],
+        &["printcolumn: missing argument `json_path` of `printcolumn` | add `json_path = \"…\"`"],
     );
     kind(
         "scale(spec_replicas_path = \".spec.n\", status_replicas_path = \".status.n\")",
-        &[
-            "scale: `scale` has no effect without a status: kube leaves it out | add `status = \"…\"` with the type of the status",
-        ],
+        &["scale: `scale` has no effect without a status | add `status = \"…\"` with the type of the status"],
     );
     kind(
         "status = \"S\", scale(spec_replicas_path = \".status.n\", status_replicas_path = \".status.n\")",
-        &["scale: `.status.n` cannot be the spec_replicas_path | write a path under `.spec.`"],
+        &["scale: invalid spec_replicas_path `.status.n` | use a path below `.spec.`"],
     );
     check(
         "#[derive(CustomResource)] #[kube(group = \"dev\", version = \"1\", kind = \"foo\")] struct S { a: i32 }",
         &[
-            "\"dev\": `dev` is not an API group | write a domain with a dot, as in `cache.example.com`",
-            "\"1\": `1` cannot be the version of a kind | write `v1`, `v1alpha1` or `v2beta3`",
-            "\"foo\": `foo` cannot be a kind | write it in UpperCamelCase, as in `CronJob`",
+            "\"dev\": invalid API group `dev` | use a domain with a dot, such as `cache.example.com`",
+            "\"1\": invalid version `1` | write a version such as `v1`, `v1alpha1` or `v2beta3`",
+            "\"foo\": invalid kind `foo` | use UpperCamelCase, as in `CronJob`",
         ],
     );
     check(
         "#[derive(CustomResource)] #[kube(group = \"x.dev\", kind = \"Foo\")] struct Foo { a: i32 }",
-        &["Foo: the kind has no version | add `version = \"v1alpha1\"` to `#[kube(…)]`"],
+        &["Foo: missing `version` of the kind | add `version = \"v1alpha1\"` to `#[kube(…)]`"],
     );
 }
 

@@ -268,7 +268,7 @@ fn rules_of_hoisted_fields_are_asked_where_they_apply() {
     );
     refused(
         "#[serde(untagged)] enum E { A(Ruled), B(Other) }",
-        &["Variant(0): nothing tells which variant a value is, so a rule on one has no place"],
+        &["Variant(0): a rule on a variant of an untagged enum cannot tell which variant a value is"],
     );
 }
 
@@ -345,7 +345,7 @@ fn enums() {
     );
     refused(
         "#[serde(untagged)] enum E { A(#[kube(validation = \"self != 'x'\")] String), B(i32) }",
-        &["Variant(0): nothing tells which variant a value is, so a rule on one has no place"],
+        &["Variant(0): a rule on a variant of an untagged enum cannot tell which variant a value is"],
     );
     check(
         "#[serde(untagged)] enum E { A(i32), B(String) }",
@@ -358,58 +358,58 @@ fn enums() {
 fn what_does_not_fit_is_refused() {
     refused(
         "struct S { #[kube(validation(minimum = 9))] a: Narrow }",
-        &["Field(0): no value fits: the least is 9 and the most is 8"],
+        &["Field(0): minimum 9 is greater than maximum 8"],
     );
     refused(
         "struct S { #[kube(validation(enum = [3]))] a: Narrow }",
-        &["Field(0): this `enum` and that of the type have no value in common"],
+        &["Field(0): no value of this `enum` is in the `enum` of the type"],
     );
     refused(
         "struct S { #[kube(default = 9)] a: Narrow }",
-        &["Field(0): the default does not fit: 9 is not one of the values allowed"],
+        &["Field(0): invalid default: 9 is not one of the allowed values"],
     );
     refused(
         "struct S { #[kube(validation(minimum = 1))] a: Item }",
-        &["Field(0): `minimum` is about numbers, and this is an object"],
+        &["Field(0): `minimum` applies to numbers; this value is an object"],
     );
     refused(
         "struct S { #[kube(default = { \"nam\": \"x\" })] a: Item }",
-        &["Field(0): the default does not fit: the field `name` is missing"],
+        &["Field(0): invalid default: missing field `name`"],
     );
     refused(
         "struct S { #[kube(list_type = \"map\", list_map_keys = [\"note\"])] a: Vec<Item> }",
-        &["Field(0): items can be without the key `note`"],
+        &["Field(0): list map key `note` must be required or have a default"],
     );
     refused(
         "struct S { #[kube(list_type = \"set\")] a: Vec<Item> }",
-        &["Field(0): items of a set are single values, and these are objects"],
+        &["Field(0): items of a list of type `set` must be scalars, not objects"],
     );
     refused(
         "struct S { a: i32, #[serde(rename = \"a\")] b: i32 }",
-        &["Field(1): two fields are called \"a\" on the wire"],
+        &["Field(1): duplicate field name \"a\" in JSON"],
     );
     refused(
         "struct S { #[serde(flatten)] a: String }",
-        &["Field(0): only a struct, an enum of structs or a map can be flattened"],
+        &["Field(0): expected a struct, an enum of structs or a map to flatten"],
     );
     refused(
         "#[crd(exactly_one_of(a, b))] struct S { a: i32, b: Option<i32> }",
-        &["Container: the field `a` is required, so it is always set"],
+        &["Container: the field `a` is required and therefore always set"],
     );
     refused(
         "#[serde(untagged)] enum E { A { x: bool }, B { x: i32 } }",
-        &["Variant(1): the field \"x\" is of another type, or otherwise constrained, in an earlier variant"],
+        &["Variant(1): the field \"x\" has another type or other constraints in an earlier variant"],
     );
     refused(
         "#[serde(untagged)] enum E { A(Vec<String>), B(Item) }",
-        &["Container: the variants of this untagged enum are of different types on the wire"],
+        &["Container: the variants of this untagged enum have different JSON types"],
     );
     refused(
         "#[serde(untagged)] enum E { A, B(Item) }",
-        &["Variant(0): a unit variant of an untagged enum is `null`, which a CRD cannot hold"],
+        &["Variant(0): a unit variant of an untagged enum is `null`, which a CRD cannot store"],
     );
     refused(
         "#[serde(tag = \"t\")] enum E { A(String) }",
-        &["Variant(0): this variant carries no object, so its tag has no place"],
+        &["Variant(0): an internally tagged variant must hold an object"],
     );
 }

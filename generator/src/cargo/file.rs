@@ -54,7 +54,7 @@ impl File {
                 return Err(manifest_error(
                     &path,
                     0..0,
-                    format!("`{path}` cannot be read: {reason}"),
+                    format!("failed to read `{path}`: {reason}"),
                 ));
             }
         };
@@ -66,7 +66,7 @@ impl File {
             })),
             Err(problem) => {
                 let range = problem.span().unwrap_or(0..0);
-                let message = format!("`{path}` is not TOML: {}", problem.message());
+                let message = format!("failed to parse `{path}` as TOML: {}", problem.message());
                 Err(manifest_error(&path, range, message))
             }
         }

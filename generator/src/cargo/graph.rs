@@ -114,8 +114,8 @@ impl<'a> Graph<'a> {
         let found = workspace::root_of(file, &mut self.files);
         let found = self.said(found)?;
         if found.is_none() {
-            let help = "name it with `package.workspace`, or write out what is inherited";
-            let message = "the manifest inherits from a workspace, and no folder above has one";
+            let help = "set `package.workspace` to its folder, or replace the inherited keys by values";
+            let message = "the manifest inherits from a workspace, but no parent folder has one";
             self.report.push(file.error(None, message, help));
         }
         found
@@ -221,7 +221,7 @@ impl<'a> Graph<'a> {
             if !self.report.has_errors() {
                 let node = &self.nodes[index];
                 let range = node.wanted[key].at.clone().unwrap_or(0..0);
-                let message = format!("the path crate `{key}` has no `Cargo.toml` in `{folder}`");
+                let message = format!("no `Cargo.toml` for the path dependency `{key}` in `{folder}`");
                 self.report
                     .push(super::file::manifest_error(&node.file.path, range, message));
             }

@@ -59,7 +59,7 @@ pub(super) fn read_selection(file: &File) -> Result<Selection, Diagnostic> {
         .iter()
         .find(|skipped| only.iter().flatten().any(|named| named.name == skipped.name));
     if let Some(NamedKind { name, path, range }) = twice {
-        let message = format!("`{name}` is in `only` and in `skip`");
+        let message = format!("`{name}` is in both `only` and `skip`");
         return Err(super::file::manifest_error(path, range.clone(), message));
     }
     Ok(Selection { only, skip })

@@ -45,7 +45,7 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
         return Err(file::manifest_error(
             "Cargo.toml",
             0..0,
-            "there is no `Cargo.toml`",
+            "no `Cargo.toml` in this folder",
         ));
     };
     let members = members(&here, options, sources, &mut graph, with_dev)?;
@@ -88,10 +88,10 @@ fn members(
 ) -> Result<Vec<Index>, Diagnostic> {
     let is_root = here.table("workspace").is_some();
     if here.table("package").is_none() && !is_root {
-        let help = "run this in the package that holds the API types, or in its workspace";
+        let help = "run this command in the package with the API types, or in its workspace";
         return Err(here.error(
             None,
-            "`Cargo.toml` describes neither a package nor a workspace",
+            "`Cargo.toml` has neither `[package]` nor `[workspace]`",
             help,
         ));
     }
@@ -181,7 +181,7 @@ fn turn_on(
             let help = suggest::help(feature, known.iter().map(String::as_str));
             let message = match package {
                 Some(package) => format!("the package `{package}` has no feature `{feature}`"),
-                None => format!("there is no feature `{feature}`"),
+                None => format!("no package has a feature `{feature}`"),
             };
             return Err(here.error(None, message, &help));
         }
@@ -202,7 +202,7 @@ fn check_targets(
     if let Some(example) = options.examples.first()
         && !selected.iter().any(found)
     {
-        return Err(here.error(None, format!("there is no example `{example}`"), ""));
+        return Err(here.error(None, format!("no package has an example `{example}`"), ""));
     }
     // In a workspace, a member with nothing but tests has no API.
     if let [index] = selected
@@ -214,7 +214,7 @@ fn check_targets(
             .and_then(|package| string_at(package, "name"));
         let message = "the package has neither `src/lib.rs` nor `src/main.rs`";
         let help = match name {
-            Some(_) => "kinds in examples are read with `--example <name>`",
+            Some(_) => "pass `--example <name>` to read the kinds of an example",
             None => "",
         };
         return Err(here.error(None, message, help));

@@ -99,7 +99,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
         let main = sort.main.map(|main| join(&file.folder, main));
         let main = main.filter(|path| is_file(sources, path));
         let below = sources.rust_files(&folder).map_err(|reason| {
-            let message = format!("`{folder}` cannot be read: {reason}");
+            let message = format!("failed to read `{folder}`: {reason}");
             file.error(None, message, "")
         })?;
         let automatic = below.into_iter().filter_map(|path| {

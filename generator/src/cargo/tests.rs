@@ -134,7 +134,7 @@ fn features() {
     };
     check_features(one, &all, &[("", &["a", "b", "c", "default"])]);
     let error = read_all(&files(one), &options(&["d"])).expect_err("an unknown feature");
-    assert_eq!(error, "Cargo.toml: there is no feature `d`");
+    assert_eq!(error, "Cargo.toml: no package has a feature `d`");
 }
 
 #[test]
@@ -287,14 +287,14 @@ fn a_member_finds_its_workspace_and_its_siblings() {
 #[test]
 fn broken_manifests() {
     let cases: &[(&[(&str, &str)], &str)] = &[
-        (&[], "Cargo.toml: there is no `Cargo.toml`"),
+        (&[], "Cargo.toml: no `Cargo.toml` in this folder"),
         (
             &[("Cargo.toml", "[package")],
-            "Cargo.toml: `Cargo.toml` is not TOML",
+            "Cargo.toml: failed to parse `Cargo.toml` as TOML",
         ),
         (
             &[("Cargo.toml", "[profile.dev]")],
-            "Cargo.toml: `Cargo.toml` describes neither a package nor a workspace",
+            "Cargo.toml: `Cargo.toml` has neither `[package]` nor `[workspace]`",
         ),
         (
             &[("Cargo.toml", "[package]\nname = \"x\"")],
@@ -316,7 +316,7 @@ fn broken_manifests() {
                 ),
                 ("src/lib.rs", ""),
             ],
-            "Cargo.toml: the path crate `api` has no `Cargo.toml` in `../api`",
+            "Cargo.toml: no `Cargo.toml` for the path dependency `api` in `../api`",
         ),
         (
             &[
@@ -327,14 +327,14 @@ fn broken_manifests() {
                 ("src/lib.rs", ""),
                 ("../api/Cargo.toml", "]"),
             ],
-            "../api/Cargo.toml: `../api/Cargo.toml` is not TOML",
+            "../api/Cargo.toml: failed to parse `../api/Cargo.toml` as TOML",
         ),
         (
             &[
                 ("Cargo.toml", "[package]\nname = \"x\"\nedition.workspace = true"),
                 ("src/lib.rs", ""),
             ],
-            "Cargo.toml: the manifest inherits from a workspace, and no folder above has one",
+            "Cargo.toml: the manifest inherits from a workspace, but no parent folder has one",
         ),
     ];
     for (list, expected) in cases {

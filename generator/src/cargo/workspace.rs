@@ -110,7 +110,7 @@ fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<Strin
                 let at = root
                     .table("workspace")
                     .and_then(|workspace| workspace.get("members"));
-                root.error(at, format!("`{folder}` cannot be read: {reason}"), "")
+                root.error(at, format!("failed to read `{folder}`: {reason}"), "")
             })?;
             next.extend(
                 names

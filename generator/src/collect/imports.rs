@@ -51,8 +51,7 @@ impl FileReader<'_, '_> {
             _ => false,
         };
         if is_hidden && !self.is_foreign {
-            let message =
-                format!("`{real}` has another name here, and rbuilder knows this by its own name only");
+            let message = format!("`{real}` is renamed here; rbuilder recognizes it only by its own name");
             let help = format!("import `{real}` without `as`");
             self.session.report(Diagnostic::error(span, message).help(help));
         }

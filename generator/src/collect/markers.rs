@@ -72,8 +72,8 @@ impl FileReader<'_, '_> {
     pub(super) fn refuse_attribute_macros(&mut self, attrs: &[Attribute<'_>]) {
         let above = attrs.iter().take_while(|attr| !attr.is("derive"));
         for attr in above.filter(|attr| !attributes::is_harmless(attr)) {
-            let message = "what this attribute makes of the type cannot be known without running it";
-            let help = "move it below the derives if it only configures one of them; write the type out if it is a macro";
+            let message = "this attribute macro may change the type; rbuilder does not run macros";
+            let help = "move it below the derives if it configures one of them; otherwise write out the type that it generates";
             self.session
                 .report(Diagnostic::error(attr.span(), message).help(help));
         }
@@ -88,8 +88,8 @@ impl FileReader<'_, '_> {
             self.rewritten = None;
         }
         if let Some(span) = rewritten {
-            let message = "what this attribute makes of the module cannot be known without running it";
-            let help = "put API types and markers into a module without it, written out";
+            let message = "this attribute macro may change the module; rbuilder does not run macros";
+            let help = "move API types and markers to a module without the macro";
             self.session.report(Diagnostic::error(span, message).help(help));
         }
     }

@@ -243,7 +243,7 @@ impl Collector<'_> {
         };
         match path::find_file(|path| self.is_file(path), &folder, &name, written) {
             Ok(path::Found { path, .. }) if ancestors.contains(&path) => {
-                let message = format!("the file `{path}` contains itself");
+                let message = format!("the file `{path}` includes itself");
                 self.report.error(place, message, "");
                 None
             }
@@ -255,15 +255,15 @@ impl Collector<'_> {
                 content: Content::Items,
             }),
             Err(_) if self.is_built(module, &name) => {
-                let message =
-                    format!("the build script writes the module `{name}`, and its file is not there");
-                let help =
-                    "kinds and markers in it would be left out: build once, or write them into another file";
+                let message = format!(
+                    "the file of the module `{name}`, which the build script generates, does not exist"
+                );
+                let help = "run `cargo build` first, or move its kinds and markers to another file: they are not read";
                 self.report.warning(place, message, help);
                 None
             }
             Err(looked_for) => {
-                let message = format!("there is no file for the module `{name}`");
+                let message = format!("file not found for module `{name}`");
                 let help = format!("create {looked_for}");
                 self.report.error(place, message, &help);
                 None
@@ -302,7 +302,7 @@ impl Collector<'_> {
                     path: path.to_owned(),
                     range: 0..0,
                     severity: Severity::Error,
-                    message: format!("the file cannot be read: {reason}"),
+                    message: format!("failed to read the file: {reason}"),
                     help: None,
                 });
                 None

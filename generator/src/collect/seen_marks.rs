@@ -43,13 +43,13 @@ fn unseen_mark(mark: &Mark) -> Diagnostic {
     let (severity, message, help) = match (MarkKind::of(mark), mark.in_body) {
         (MarkKind::Kind, false) => (
             Severity::Error,
-            "this kind is hidden from rbuilder by the macro around it",
-            "write the struct out: rbuilder reads source text and does not expand macros",
+            "this kind is inside a macro, which rbuilder does not expand",
+            "write the struct outside of the macro",
         ),
         (MarkKind::Rbac | MarkKind::Webhook, false) => (
             Severity::Error,
-            "this marker is hidden from rbuilder by the macro around it",
-            "put the marker on an item outside of the macro",
+            "this marker is inside a macro, which rbuilder does not expand",
+            "move the marker to an item outside of the macro",
         ),
         (MarkKind::Kind, true) => (
             Severity::Warning,
@@ -58,8 +58,8 @@ fn unseen_mark(mark: &Mark) -> Diagnostic {
         ),
         (MarkKind::Rbac | MarkKind::Webhook, true) => (
             Severity::Error,
-            "a marker inside a function is not read",
-            "put the marker on the function",
+            "markers inside a function are not read",
+            "move the marker to the function",
         ),
     };
     Diagnostic::new(severity, mark.span(), message).help(help)

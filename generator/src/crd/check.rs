@@ -37,10 +37,11 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
     };
     if rest.iter().all(|version| version.schema == first.schema) {
         let message = format!(
-            "the versions `{}` and `{}` of `{}` have one schema and different selectable fields",
+            "versions `{}` and `{}` of `{}` have the same schema but different selectable fields",
             first.resource.version, other.resource.version, other.resource.kind
         );
-        let help = "write the same `selectable` in every version: the API server refuses the definition";
+        let help =
+            "use the same `selectable` in every version: the API server rejects the definition otherwise";
         error(other, other.place.span, message, help, schemas);
     }
 }
@@ -49,7 +50,7 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for diagnostic in check_structural(&version.schema) {
         let message = format!(
-            "the API server would refuse `{}`: {}",
+            "`{}` would be rejected by the API server: {}",
             diagnostic.place, diagnostic.message
         );
         error(
@@ -67,7 +68,7 @@ pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for (name, field) in &version.schema.properties {
         if let Some(below) = dropped_object_meta(field) {
             let message = format!("the API server drops the labels and annotations in `.{name}{below}`");
-            let help = "write `embedded_object_meta` on the field or type, in `#[kube(…)]` or `#[crd(…)]`";
+            let help = "add `embedded_object_meta` to the field or type, in `#[kube(…)]` or `#[crd(…)]`";
             return warn(version, version.place.span, message, help, schemas);
         }
     }
@@ -100,8 +101,8 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
         let problem = match find_field(&version.schema, path) {
             // CRDs are published with such paths, and all but their scale subresource works.
             PathEnd::Missing(segment) => {
-                let message = format!("`{key}` leads nowhere: there is no field `{segment}`");
-                let help = "an autoscaler would find nothing there: write the path with names as on the wire";
+                let message = format!("`{key}` does not exist: unknown field `{segment}`");
+                let help = "use the JSON names of the fields; an autoscaler finds nothing at this path";
                 warn(version, scale.span, message, help, schemas);
                 continue;
             }
@@ -111,20 +112,19 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
                 } else {
                     "a string"
                 };
-                format!("`{key}` leads to a field that is not {expected}")
+                format!("expected {expected} at `{key}`")
             }
             _ => continue,
         };
-        let help = "an autoscaler would find nothing there: write the path with names as on the wire";
+        let help = "use the JSON names of the fields; an autoscaler finds nothing at this path";
         error(version, scale.span, problem, help, schemas);
     }
     if version.resource.status.is_none() {
-        let help =
-            "add `status = \"…\"`: the replica count that the scale subresource reports is in the status";
+        let help = "add `status = \"…\"`: the scale subresource reports the replica count of the status";
         error(
             version,
             scale.span,
-            "a kind without a status cannot be scaled".into(),
+            "`scale` requires a status".into(),
             help,
             schemas,
         );
@@ -138,15 +138,15 @@ fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>
         return;
     }
     let reason = match find_field(&version.schema, path) {
-        PathEnd::Missing(segment) => format!("there is no field `{segment}`"),
-        PathEnd::Open => "the schema says nothing about it".to_owned(),
+        PathEnd::Missing(segment) => format!("unknown field `{segment}`"),
+        PathEnd::Open => "its content has no schema".to_owned(),
         PathEnd::Schema(schema)
             if !matches!(
                 schema.schema_type,
                 Some(SchemaType::String | SchemaType::Integer | SchemaType::Boolean)
             ) =>
         {
-            "it is not a string, an integer or a boolean".to_owned()
+            "expected a string, an integer or a boolean".to_owned()
         }
         PathEnd::Schema(_) => return,
     };
@@ -154,7 +154,7 @@ fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>
         version,
         version.place.span,
         format!("`{path}` is not a valid selectable field: {reason}"),
-        "write the path of such a field, with names as on the wire",
+        "use the path of a string, integer or boolean field, with JSON names",
         schemas,
     );
 }

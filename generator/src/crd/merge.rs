@@ -64,11 +64,11 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
         let [(_, first), (_, second)] = pair else { continue };
         if first.version == second.version {
             let message = format!(
-                "the kind `{}` of group `{}` has the version `{}` twice",
+                "duplicate version of kind `{}` in group `{}`: `{}`",
                 second.kind, second.group, second.version
             );
             let other = report.files.path(package.item(pair[0].0).file);
-            let help = format!("the other one is in `{other}`");
+            let help = format!("remove this one or the one in `{other}`");
             report.error(place(package, &pair[1]), message, &help);
         }
     }
@@ -76,10 +76,11 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     for version in rest {
         if let Some(what) = disagreement(first.1, version.1) {
             let message = format!(
-                "the versions `{}` and `{}` of `{}` disagree about {what}",
+                "versions `{}` and `{}` of `{}` differ in {what}",
                 first.1.version, version.1.version, version.1.kind
             );
-            let help = "they are one CustomResourceDefinition, which has names and scope once: write the same in both";
+            let help =
+                "use the same value in both: a CustomResourceDefinition has one set of names and one scope";
             report.error(place(package, version), message, help);
         }
     }
@@ -103,15 +104,12 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
             } == *first
         };
         if said.is_some_and(|first| !same(first)) {
-            let message = format!(
-                "the versions of `{}` disagree about their conversion",
-                version.1.kind
-            );
+            let message = format!("versions of `{}` differ in their conversion", version.1.kind);
             let at = Place {
                 span: conversion.span,
                 ..place(package, version)
             };
-            report.error(at, message, "they have one: write it in one place");
+            report.error(at, message, "write `conversion` on one version only");
         }
         said = said.or(Some(conversion));
     }
@@ -133,12 +131,13 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
         Some((_, value)) if value.starts_with("unapproved") || is_url(value) => {}
         found => {
             let message = match found {
-                Some((_, value)) => format!("`{value}` is neither a URL nor begins with `unapproved`"),
-                None => format!("the API server refuses kinds in `{group}` that are not approved"),
+                Some((_, value)) => {
+                    format!("expected a URL or a value that begins with `unapproved`, found `{value}`")
+                }
+                None => format!("kinds in the group `{group}` need an approval annotation"),
             };
             let help = format!(
-                "choose a group of your own, or add `#[crd(annotation(\"{KEY}\", \"https://…\"))]` with the address of \
-                 the approval, or the value `unapproved, …`"
+                "use a group of your own, or add `#[crd(annotation(\"{KEY}\", \"https://…\"))]` with the URL of the approval, or with the value `unapproved, …`"
             );
             report.error(place(package, &versions[0]), message, &help);
         }
@@ -161,9 +160,9 @@ fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Re
     if size > MOST_ANNOTATIONS {
         let kind = &versions[0].1.kind;
         let message = format!(
-            "the annotations of the definition of `{kind}` have {size} bytes, expected at most {MOST_ANNOTATIONS}"
+            "expected at most {MOST_ANNOTATIONS} bytes of annotations on the definition of `{kind}`, found {size}"
         );
-        let help = "shorten them: the API server refuses more";
+        let help = "shorten the annotations";
         report.error(place(package, &versions[0]), message, help);
     }
 }
@@ -192,7 +191,7 @@ fn disagreement(a: &CustomResource, b: &CustomResource) -> Option<&'static str> 
         ("the singular", names_a.singular != names_b.singular),
         ("the short names", names_a.short_names != names_b.short_names),
         ("the categories", names_a.categories != names_b.categories),
-        ("being namespaced", a.namespaced != b.namespaced),
+        ("`namespaced`", a.namespaced != b.namespaced),
     ]
     .into_iter()
     .find_map(|(what, differs)| differs.then_some(what))
@@ -203,19 +202,19 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     let kind = &versions[0].1.kind;
     match (stored.next(), stored.next()) {
         (None, _) => {
-            let message = format!("no version of `{kind}` is stored");
+            let message = format!("no version of `{kind}` is the storage version");
             report.error(
                 place(package, &versions[0]),
                 message,
-                "write `storage = true` on one of them",
+                "write `storage = true` on one version",
             );
         }
         (Some((_, first)), Some(second)) => {
             let message = format!(
-                "`{kind}` is stored in two versions, `{}` and `{}`",
+                "`{kind}` has two storage versions, `{}` and `{}`",
                 first.version, second.1.version
             );
-            let help = "exactly one version is stored: write `storage = false` on the others";
+            let help = "write `storage = false` on all versions but one";
             report.error(place(package, second), message, help);
         }
         _ => {}
@@ -225,7 +224,7 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
         report.error(
             place(package, &versions[0]),
             message,
-            "remove `served = false` from one of them",
+            "remove `served = false` from one version",
         );
     }
 }
@@ -245,7 +244,8 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
             }
             own.push(name.clone());
             if let Some(owner) = owners.insert((group, name.clone()), kind) {
-                let message = format!("`{kind}` and `{owner}` of group `{group}` are both called `{name}`");
+                let message =
+                    format!("kinds `{kind}` and `{owner}` of group `{group}` share the name `{name}`");
                 let help = match what {
                     "short name" => format!("remove `shortname = \"{name}\"` from one of them"),
                     what => format!("write `{what} = \"…\"` on one of them"),
@@ -263,8 +263,9 @@ fn check_list_kinds(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'
             continue;
         };
         if kinds.contains_key(&(*group, listed)) {
-            let message = format!("`{kind}` is also the kind of the lists of `{listed}` in group `{group}`");
-            let help = "the API server serves only one of them: give this kind another name";
+            let message =
+                format!("kind `{kind}` conflicts with the list kind of `{listed}` in group `{group}`");
+            let help = "rename this kind: the API server serves only one of them";
             report.error(place(package, &versions[0]), message, help);
         }
     }

@@ -128,10 +128,10 @@ fn check_schema_mode(id: TypeId, resource: &CustomResource, schemas: &mut Schema
         return;
     }
     let message = format!(
-        "`{}` takes its schema from an `impl JsonSchema` written by hand, which is not read",
+        "`{}` has a handwritten `impl JsonSchema`, which is not read",
         resource.kind
     );
-    let help = "remove `schema = \"manual\"`, or state the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`";
+    let help = "remove `schema = \"manual\"`, or write the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`";
     let place = Place {
         file: item.file,
         span: resource.schema_span,

@@ -31,14 +31,16 @@ pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &
     let kind = &version.resource.kind;
     let kilobytes = size / 1024;
     let message = match size > STORED {
-        true => format!("the definition of `{kind}` has {kilobytes} KiB: etcd may refuse more than 1024"),
+        true => format!("the definition of `{kind}` is {kilobytes} KiB; etcd may reject more than 1024 KiB"),
         false => {
-            format!("the definition of `{kind}` has {kilobytes} KiB: `kubectl apply` refuses more than 256")
+            format!(
+                "the definition of `{kind}` is {kilobytes} KiB; `kubectl apply` rejects more than 256 KiB"
+            )
         }
     };
     let cure = match size > STORED {
-        true => "write `#[crd(max_description_length = 0)]`, or replace fields by `schemaless` ones",
-        false => "apply it with `kubectl apply --server-side`, or write `#[crd(max_description_length = 0)]`",
+        true => "add `#[crd(max_description_length = 0)]`, or make large fields `schemaless`",
+        false => "apply it with `kubectl apply --server-side`, or add `#[crd(max_description_length = 0)]`",
     };
     let help = format!("{cure}; most of it is {}", heaviest(fields).join(", "));
     schemas.report().warning(version.place, message, &help);

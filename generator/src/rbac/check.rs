@@ -66,8 +66,8 @@ fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Findi
         return Some(Finding {
             span: rule.resources_span,
             severity: Severity::Error,
-            message: format!("`{plural}` are in no namespace, so a Role allows nothing of them"),
-            help: "remove `namespace`: only a ClusterRole can allow them".to_owned(),
+            message: format!("`{plural}` are cluster-scoped, so a Role has no effect on them"),
+            help: "remove `namespace`: only a ClusterRole can grant access to them".to_owned(),
         });
     }
     judge_subresource(&named, rule, plural, part?)
@@ -112,7 +112,7 @@ fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Op
     Some(Finding {
         span: rule.resources_span,
         severity: Severity::Warning,
-        message: format!("no kind of this project has the plural `{plural}` in this group"),
+        message: format!("this group has no kind with the plural `{plural}` in this project"),
         help: format!("did you mean `{near}`?"),
     })
 }
@@ -132,7 +132,7 @@ fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<F
     Some(Finding {
         span: rule.groups_span,
         severity: Severity::Warning,
-        message: format!("the kind of this project with the plural `{plural}` is not in this group"),
+        message: format!("the kind with the plural `{plural}` is in another group of this project"),
         help: format!("write `groups = \"{own}\"`"),
     })
 }

@@ -82,19 +82,15 @@ impl<'a> Resolver<'a> {
             }
             TypeKind::Tuple(items) if items.is_empty() => self.error(
                 place,
-                "`()` is `null` on the wire, which a CRD cannot hold",
-                "leave the field out",
+                "`()` is `null` in JSON, which a CRD cannot store",
+                "remove the field",
             ),
             TypeKind::Tuple(_) => self.error(
                 place,
-                "a tuple has no structural schema: a list in a CRD has items of one type",
-                "write a struct with named fields",
+                "a tuple has no structural schema; the items of a list in a CRD have one type",
+                "use a struct with named fields",
             ),
-            TypeKind::Other(text) => self.error(
-                place,
-                format!("`{text}` has no schema that can be read from source"),
-                ESCAPE,
-            ),
+            TypeKind::Other(text) => self.error(place, format!("`{text}` has no schema"), ESCAPE),
         }
     }
 
@@ -123,28 +119,32 @@ impl<'a> Resolver<'a> {
                     .as_ref()
                     .map_or("", |model| &model.ident);
                 let help = format!(
-                    "hold its spec, `{spec}`, or give the field its schema with markers: `#[kube(schemaless, embedded_resource)]`"
+                    "use its spec, `{spec}`, or put `#[kube(schemaless, embedded_resource)]` on the field"
                 );
                 self.error(
                     place,
-                    format!("`{written}` is the whole object that kube makes of `{spec}`"),
+                    format!("`{written}` is the whole object that kube generates from `{spec}`, which has no schema"),
                     &help,
                 )
             }
             Target::Opaque => self.error(
                 place,
-                format!("`{written}` derives no schema"),
+                format!("`{written}` does not derive a schema"),
                 &format!("add `CrdSchema` to its derives, or {ESCAPE}"),
             ),
-            Target::Module => self.error(place, format!("`{written}` is a module, not a type"), ""),
+            Target::Module => self.error(
+                place,
+                format!("expected a type, found the module `{written}`"),
+                "",
+            ),
             Target::Missing(globs) => {
                 let help = match globs.first() {
                     Some(glob) => {
-                        format!("`{glob}::*` may bring it in, but that crate is not read: import it by name")
+                        format!("import it by name: it may come from `{glob}::*`, but that crate is not read")
                     }
                     None => UNKNOWN.to_owned(),
                 };
-                self.error(place, format!("cannot find the type `{written}`"), &help)
+                self.error(place, format!("cannot find type `{written}`"), &help)
             }
         }
     }
@@ -162,7 +162,7 @@ impl<'a> Resolver<'a> {
         let alias = self.package.alias(id);
         self.report.add_all(alias.file, alias.reserved.iter().cloned());
         if self.aliases >= MAX_ALIASES {
-            return self.error(place, "this alias leads back to itself", "");
+            return self.error(place, "this alias refers to itself", "");
         }
         self.aliases += 1;
         let bound = self.bind(
@@ -214,11 +214,7 @@ impl<'a> Resolver<'a> {
                     )?
                 }
                 (None, None) => {
-                    return self.error(
-                        place,
-                        format!("the type argument `{param}` of `{name}` is missing"),
-                        "",
-                    );
+                    return self.error(place, format!("missing type argument `{param}` of `{name}`"), "");
                 }
             };
             bound.push((param.clone(), ty));
@@ -237,7 +233,7 @@ impl<'a> Resolver<'a> {
         let constructor = external::find_constructor(path);
         let arg = |resolver: &mut Self, position: usize| match args.get(position) {
             Some(arg) => resolver.resolve(arg, scope).map(Box::new),
-            None => resolver.error(place, format!("a type argument of `{written}` is missing"), ""),
+            None => resolver.error(place, format!("missing type argument of `{written}`"), ""),
         };
         match constructor {
             Some(external::Constructor::Option) => arg(self, 0).map(Ty::Option),
@@ -246,7 +242,11 @@ impl<'a> Resolver<'a> {
                 Ty::Known(inner) if rbuilder_schema::is_known(&non_zero(&inner)) => {
                     Some(Ty::Known(non_zero(&inner)))
                 }
-                _ => self.error(place, format!("`{written}` is about whole numbers"), ""),
+                _ => self.error(
+                    place,
+                    format!("expected an integer type as argument of `{written}`"),
+                    "",
+                ),
             },
             Some(external::Constructor::List) => arg(self, 0).map(Ty::List),
             Some(external::Constructor::Set) => arg(self, 0).map(Ty::Set),
@@ -257,7 +257,7 @@ impl<'a> Resolver<'a> {
             None if rbuilder_schema::is_known(path) => Some(Ty::Known(path.to_owned())),
             None if self.package.kubernetes.contains(path) => Some(Ty::Kubernetes(path.to_owned())),
             None => {
-                let message = format!("the schema of `{path}` is not known");
+                let message = format!("unknown schema of `{path}`");
                 match (
                     rbuilder_schema::refused(path),
                     self.package.kubernetes.advice(path),
@@ -281,7 +281,4 @@ fn non_zero(inner: &str) -> String {
     format!("std::num::NonZero{}", inner.to_ascii_uppercase())
 }
 
-const UNKNOWN: &str = "rbuilder reads the source of this package and of path crates, expands no macros, and knows std, \
-                       serde_json and the Kubernetes types; a type that a macro makes must be written out; any other \
-                       needs `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the \
-                       field";
+const UNKNOWN: &str = "define it in this package or in a path dependency, outside of macros, or put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field";

@@ -50,19 +50,18 @@ impl Selector {
         let why = match skipped {
             Skipped::Flag | Skipped::Listed => return,
             Skipped::Unlisted => "`only` in `[package.metadata.rbuilder]` does not list it".to_owned(),
-            Skipped::Foreign(owner) => format!("the group `{group}` is that of {owner}"),
-            Skipped::NoSchema => "`schema = \"disabled\"` says that its CRD comes from elsewhere".to_owned(),
+            Skipped::Foreign(owner) => format!("the group `{group}` belongs to {owner}"),
+            Skipped::NoSchema => "`schema = \"disabled\"` means that its CRD comes from elsewhere".to_owned(),
         };
         let help = if skipped == Skipped::Unlisted {
-            format!("add `\"{kind}\"` to `only`, or add it to `skip`, which ends this note")
+            format!("add `\"{kind}\"` to `only`, or to `skip` to silence this note")
         } else {
             format!(
-                "if it is your own, write `only = [{}]` into `[package.metadata.rbuilder]` of Cargo.toml, or pass \
-                 `--kind {kind}`; `skip = [\"{kind}\"]` ends this note",
+                "if the kind is your own, add `only = [{}]` to `[package.metadata.rbuilder]` in Cargo.toml, or pass `--kind {kind}`; otherwise add `skip = [\"{kind}\"]` to silence this note",
                 example(package, group)
             )
         };
-        let message = format!("no CRD is written for the kind `{kind}`: {why}");
+        let message = format!("skipping the CRD of kind `{kind}`: {why}");
         report.add(place, Severity::Note, message, Some(help));
     }
 
@@ -89,12 +88,10 @@ impl Selector {
         let CustomResource { kind, group, .. } = resource;
         let domain = &project.domain;
         let message = format!(
-            "a CRD is written for the kind `{kind}`, though its group `{group}` is not of the project's domain \
-             `{domain}`"
+            "kind `{kind}` has a CRD, but its group `{group}` is not in the project's domain `{domain}`"
         );
         let help = format!(
-            "if another project installs it, write `skip = [\"{kind}\"]` into `[package.metadata.rbuilder]` of \
-             Cargo.toml; if it is your own, write `only = [{}]`",
+            "if another project installs the CRD, add `skip = [\"{kind}\"]` to `[package.metadata.rbuilder]` in Cargo.toml; if the kind is your own, add `only = [{}]`",
             example(package, group)
         );
         report.warning(place, message, &help);
@@ -123,7 +120,7 @@ impl Selector {
                     path: "Cargo.toml".into(),
                     range: 0..0,
                     severity: Severity::Error,
-                    message: format!("there is no kind `{name}`"),
+                    message: format!("no package has a kind `{name}`"),
                     help: None,
                 };
                 unknown.push(Unknown {

@@ -41,8 +41,8 @@ fn check_names(entries: &[Entry<'_>], report: &mut Report) {
     for entry in entries {
         let key = (entry.webhook.kind, entry.configuration, entry.name.as_str());
         if names.insert(key, ()).is_some() {
-            let message = format!("two webhooks are called `{}`", entry.name);
-            let help = "give one of them another `name = \"…\"`: the API server refuses both";
+            let message = format!("duplicate webhook name `{}`", entry.name);
+            let help = "set another `name = \"…\"` on one of them";
             report.error(entry.at(entry.webhook.name_span), message, help);
         }
     }
@@ -62,8 +62,8 @@ fn check_paths(entries: &[Entry<'_>], report: &mut Report) {
         let function = entry.at(entry.handler.function);
         let first = functions.entry(key).or_insert(function);
         if *first != function {
-            let message = format!("two handlers are served at `{path}`");
-            let help = "give one of them another `path = \"…\"`, or put both markers on one function";
+            let message = format!("duplicate handler path `{path}`");
+            let help = "set another `path = \"…\"` on one of them, or put both markers on one function";
             report.error(entry.at(entry.webhook.path_span), message, help);
         }
     }

@@ -82,14 +82,14 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
                 span: handler.function,
             };
             let help = format!(
-                "take the object as a parameter, as in `foo: &Foo`, or write {} in the marker",
+                "take the object as a parameter, as in `foo: &Foo`, or add {} to the marker",
                 missing
                     .iter()
                     .map(|name| format!("`{name}`"))
                     .collect::<Vec<_>>()
                     .join(", ")
             );
-            let message = "no parameter of this handler is a kind that is known here";
+            let message = "no parameter of this handler is a known kind";
             report.error(place, message, &help);
             return None;
         }

@@ -83,7 +83,7 @@ fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
         span,
         severity,
         message: format!(
-            "the handler reads `{}`, and is asked about other {name}",
+            "the handler takes `{}`, but the webhook matches other {name}",
             kind.kind
         ),
         help: format!("write `{name} = \"{expected}\"`, or remove `{name}`"),
@@ -112,7 +112,7 @@ fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding
         (!has(part)).then(|| Finding {
             span: entry.webhook.resources_span,
             severity: Severity::Warning,
-            message: format!("`{plural}` has no subresource `{part}` to be asked about"),
+            message: format!("`{plural}` has no subresource `{part}`"),
             help: match known.is_empty() {
                 true => format!("write `{plural}`"),
                 false => suggest::help(part, known),
@@ -137,14 +137,14 @@ fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
         return None;
     }
     let (where_they_are, other) = match expected {
-        true => ("in no namespace", "Cluster"),
-        false => ("in namespaces", "Namespaced"),
+        true => ("cluster-scoped", "Cluster"),
+        false => ("namespaced", "Namespaced"),
     };
     let resources = entry.resources.join("`, `");
     Some(Finding {
         span: entry.webhook.scope_span,
         severity: Severity::Error,
-        message: format!("the webhook is never asked: `{resources}` are {where_they_are}"),
+        message: format!("the webhook is never called: `{resources}` are {where_they_are}"),
         help: format!("write `scope = \"{other}\"`, or remove it"),
     })
 }
@@ -168,9 +168,9 @@ fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Finding> {
     let finding = |(resource, operations): (&String, &[&str])| Finding {
         span: entry.webhook.operations_span,
         severity,
-        message: format!("the webhook is never asked about `{resource}`, which has other operations"),
+        message: format!("the webhook is never called for `{resource}`, which has other operations"),
         help: match operations {
-            [] => "remove it: the API server asks webhooks about changes only".to_owned(),
+            [] => "remove it: the API server calls webhooks for changes only".to_owned(),
             operations => format!("write `operations = \"{}\"`", operations.join(";").to_lowercase()),
         },
     };

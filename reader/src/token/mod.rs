@@ -156,7 +156,7 @@ impl Malformed {
     pub(crate) fn too_deep(span: Span) -> Self {
         Malformed {
             too_deep: true,
-            ..Malformed::new(span, "this is nested too deeply to be read")
+            ..Malformed::new(span, "nested too deeply")
         }
     }
 }

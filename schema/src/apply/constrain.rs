@@ -139,7 +139,7 @@ fn join_alternatives(alternatives: &Schema, schema: &mut Schema, diagnostics: &m
         schema.not.clone_from(&alternatives.not);
     }
     for diagnostic in check_alternatives(schema) {
-        let refused = format!("the API server refuses `{}`", diagnostic.place);
+        let refused = format!("`{}` is not accepted by the API server", diagnostic.place);
         diagnostics.push(
             diagnostic
                 .map_message(|message| format!("{refused}: {message}"))
@@ -152,19 +152,19 @@ fn join_alternatives(alternatives: &Schema, schema: &mut Schema, diagnostics: &m
 /// A format that it does not know at all is reported where it is written.
 fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) -> bool {
     let noun = match format_type(format) {
-        Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "whole numbers",
-        Some(SchemaType::Number) if schema.schema_type != Some(SchemaType::Number) => "fractions",
+        Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "integers",
+        Some(SchemaType::Number) if schema.schema_type != Some(SchemaType::Number) => "numbers",
         Some(SchemaType::String)
             if schema.schema_type != Some(SchemaType::String) && !schema.int_or_string =>
         {
-            "text"
+            "strings"
         }
         _ => return true,
     };
     let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
     diagnostics.push(Diagnostic::error(
         (),
-        format!("the format `{format}` is about {noun}, and this is {this}"),
+        format!("the format `{format}` applies to {noun}; this value is {this}"),
     ));
     false
 }
@@ -215,7 +215,7 @@ fn fits<'a>(
         ),
         Subject::Text => (
             schema.schema_type == Some(SchemaType::String) || schema.int_or_string,
-            "text",
+            "strings",
         ),
         Subject::List => (schema.schema_type == Some(SchemaType::Array), "lists"),
         Subject::Object => (schema.schema_type == Some(SchemaType::Object), "maps and structs"),
@@ -223,7 +223,9 @@ fn fits<'a>(
     if !fits {
         let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
         diagnostics.extend(
-            names.map(|name| Diagnostic::error((), format!("`{name}` is about {noun}, and this is {this}"))),
+            names.map(|name| {
+                Diagnostic::error((), format!("`{name}` applies to {noun}; this value is {this}"))
+            }),
         );
     }
     fits
@@ -236,8 +238,9 @@ fn check_whole<'a>(
 ) {
     if schema.schema_type == Some(SchemaType::Integer) {
         for (name, number) in numbers.filter(|(_, number)| !is_integral(number)) {
-            let diagnostic = Diagnostic::error((), format!("`{name} = {number}` on a whole number"));
-            diagnostics.push(diagnostic.help("write a whole number"));
+            let diagnostic =
+                Diagnostic::error((), format!("expected an integer for `{name}`, found `{number}`"));
+            diagnostics.push(diagnostic.help("write an integer, or change the type of the field"));
         }
     }
 }
@@ -314,10 +317,7 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
             ..Schema::default()
         };
         if let Err(reason) = validate(value, &type_only) {
-            diagnostics.push(Diagnostic::error(
-                (),
-                format!("`enum` holds a wrong value: {reason}"),
-            ));
+            diagnostics.push(Diagnostic::error((), format!("invalid `enum` value: {reason}")));
         }
     }
     if schema.enumeration.is_empty() {
@@ -332,8 +332,8 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
         .collect();
     if both.is_empty() {
         let of_type: Vec<_> = schema.enumeration.iter().map(Value::to_string).collect();
-        let diagnostic = Diagnostic::error((), "this `enum` and that of the type have no value in common");
-        diagnostics.push(diagnostic.help(format!("the type allows {}", of_type.join(", "))));
+        let diagnostic = Diagnostic::error((), "no value of this `enum` is in the `enum` of the type");
+        diagnostics.push(diagnostic.help(format!("use values of the type: {}", of_type.join(", "))));
         return;
     }
     schema.enumeration = both;
@@ -346,7 +346,10 @@ pub(super) fn check_constraints(
     diagnostics: &mut Vec<Diagnostic<()>>,
 ) {
     if let Some(contradiction) = find_contradiction(schema) {
-        diagnostics.push(Diagnostic::error((), contradiction).help("the constraints of the type count too"));
+        diagnostics.push(
+            Diagnostic::error((), contradiction)
+                .help("relax this constraint: the constraints of the type apply as well"),
+        );
         return;
     }
     for value in &validation.enumeration {
@@ -355,7 +358,7 @@ pub(super) fn check_constraints(
         {
             diagnostics.push(Diagnostic::error(
                 (),
-                format!("`enum` holds a value that is never accepted: {reason}"),
+                format!("`enum` value can never be valid: {reason}"),
             ));
         }
     }

@@ -85,7 +85,7 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
     schema.validations.splice(0..0, cel.iter().cloned());
     merge_as(topology, schema, diagnostics);
     if *embedded_object_meta && !keep_object_meta_of(schema) {
-        let diagnostic = Diagnostic::error((), "there is no `metadata` of an embedded object here");
+        let diagnostic = Diagnostic::error((), "expected an embedded object with `metadata`, found none");
         diagnostics.push(diagnostic.help("remove `embedded_object_meta`"));
     }
     if let Some(most) = max_description_length {
@@ -114,26 +114,20 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
 fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     if let Some(default) = &markers.default {
         if let Err(reason) = check_default(default, schema) {
-            diagnostics.push(Diagnostic::error(
-                (),
-                format!("the default does not fit: {reason}"),
-            ));
+            diagnostics.push(Diagnostic::error((), format!("invalid default: {reason}")));
         }
     } else if let Some(default) = &schema.default
         && narrows(markers)
         && let Err(reason) = check_default(default, schema)
     {
         let diagnostic =
-            Diagnostic::error((), format!("the default of the type does not fit here: {reason}"));
-        diagnostics.push(diagnostic.help("write a `default` on the field"));
+            Diagnostic::error((), format!("the default of the type is not valid here: {reason}"));
+        diagnostics.push(diagnostic.help("add `default = …` to the field"));
     }
     if let Some(example) = &markers.example
         && let Err(reason) = validate(example, schema)
     {
-        diagnostics.push(Diagnostic::error(
-            (),
-            format!("the example does not fit: {reason}"),
-        ));
+        diagnostics.push(Diagnostic::error((), format!("invalid example: {reason}")));
     }
 }
 
@@ -192,11 +186,14 @@ fn retype(schema_type: Option<SchemaType>, is_int_or_string: bool, schema: &mut 
 fn embed(schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
     if schema.schema_type != Some(SchemaType::Object) {
         diagnostics.push(
-            Diagnostic::error((), "`embedded_resource` is about objects")
-                .help("use it on `RawExtension` or a struct"),
+            Diagnostic::error((), "`embedded_resource` applies to objects")
+                .help("put it on a `RawExtension` or a struct"),
         );
     } else if schema.properties.is_empty() && !schema.preserve_unknown_fields {
-        let diagnostic = Diagnostic::error((), "an embedded resource needs fields, or leave to have any");
+        let diagnostic = Diagnostic::error(
+            (),
+            "an embedded resource needs `properties` or `preserve_unknown_fields`",
+        );
         diagnostics.push(diagnostic.help("add `preserve_unknown_fields`"));
     } else {
         schema.embedded_resource = true;
@@ -217,7 +214,7 @@ fn apply_inner(
         }
         (Some(_), None) => diagnostics.push(Diagnostic::error(
             (),
-            format!("`{name}` is about {wanted}, and this is none"),
+            format!("`{name}` applies to {wanted}; this value is not one"),
         )),
     }
 }
@@ -279,16 +276,18 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<()>>) -> Vec<Cel> 
         ..Markers::default()
     };
     if *keys != said {
-        let diagnostic = Diagnostic::error((), "`keys` can say less than that");
-        diagnostics
-            .push(diagnostic.help("keys take `min_length`, `max_length`, `pattern`, `enum` and `cel`"));
+        let diagnostic = Diagnostic::error(
+            (),
+            "`keys(…)` supports only `min_length`, `max_length`, `pattern`, `enum` and `cel`",
+        );
+        diagnostics.push(diagnostic.help("remove the other arguments of `keys(…)`"));
     }
     for cel in &keys.cel {
         if cel.message_expression.is_some() || cel.optional_old_self.is_some() {
-            let diagnostic = Diagnostic::error((), "a rule on keys sees the key only");
+            let diagnostic = Diagnostic::error((), "a rule on keys has access to the key only");
             diagnostics.push(
                 diagnostic
-                    .help("write `message` in place of `message_expression`, and compare with no `oldSelf`"),
+                    .help("use `message` instead of `message_expression`, and remove `optional_old_self`"),
             );
         }
         // `self` in the rule is the key.
@@ -328,7 +327,7 @@ fn merge_as(topology: &Topology, schema: &mut Schema, diagnostics: &mut Vec<Diag
         } else {
             diagnostics.push(Diagnostic::error(
                 (),
-                "`list_type` is about lists, and this is none",
+                "`list_type` applies to lists; this value is not a list",
             ));
         }
     }
@@ -338,7 +337,7 @@ fn merge_as(topology: &Topology, schema: &mut Schema, diagnostics: &mut Vec<Diag
         } else {
             diagnostics.push(Diagnostic::error(
                 (),
-                "`map_type` and `struct_type` are about objects, and this is none",
+                "`map_type` and `struct_type` apply to objects; this value is not an object",
             ));
         }
     }

@@ -143,7 +143,7 @@ fn keys_of_maps_are_held_by_rules() {
     refused(
         json!({"keys": {"nullable": true}}),
         map,
-        "`keys` can say less than that",
+        "`keys(…)` supports only `min_length`, `max_length`, `pattern`, `enum` and `cel`",
     );
 }
 
@@ -153,52 +153,52 @@ fn contradictions_are_refused() {
     refused(
         json!({"validation": {"min_length": 4}}),
         text(),
-        "no value fits: the least is 4 and the most is 3",
+        "minimum 4 is greater than maximum 3",
     );
     refused(
         json!({"validation": {"max_items": 4}}),
         text(),
-        "`max_items` is about lists, and this is text",
+        "`max_items` applies to lists; this value is a string",
     );
     refused(
         json!({"validation": {"minimum": 0.5}}),
         json!({"type": "integer"}),
-        "`minimum = 0.5` on a whole number",
+        "expected an integer for `minimum`, found `0.5`",
     );
     refused(
         json!({"validation": {"enumeration": [1]}}),
         text(),
-        "`enum` holds a wrong value: 1 is not text",
+        "invalid `enum` value: expected a string, found 1",
     );
     refused(
         json!({"items": {}}),
         text(),
-        "`items` is about a list, and this is none",
+        "`items` applies to a list; this value is not one",
     );
     refused(
         json!({"topology": {"list_type": "set"}}),
         text(),
-        "`list_type` is about lists, and this is none",
+        "`list_type` applies to lists; this value is not a list",
     );
     refused(
         json!({"topology": {"map_type": "atomic"}}),
         text(),
-        "`map_type` and `struct_type` are about objects, and this is none",
+        "`map_type` and `struct_type` apply to objects; this value is not an object",
     );
     refused(
         json!({"embedded_resource": true}),
         text(),
-        "`embedded_resource` is about objects",
+        "`embedded_resource` applies to objects",
     );
     refused(
         json!({"embedded_resource": true}),
         json!({"type": "object"}),
-        "an embedded resource needs fields, or leave to have any",
+        "an embedded resource needs `properties` or `preserve_unknown_fields`",
     );
     refused(
         json!({"default": "long"}),
         text(),
-        "the default does not fit: it has 4 characters, and the most is 3",
+        "invalid default: expected at most 3 characters, found 4",
     );
 }
 
@@ -209,52 +209,52 @@ fn constraints_that_nothing_meets_are_refused() {
         (
             json!({"minimum": 300}),
             number(),
-            "no value fits: the least is 300 and the most is 255",
+            "minimum 300 is greater than maximum 255",
         ),
         (
             json!({"maximum": -1}),
             number(),
-            "no value fits: the least is 0 and the most is -1",
+            "minimum 0 is greater than maximum -1",
         ),
         (
             json!({"minimum": 2, "maximum": 3, "exclusive_minimum": true, "exclusive_maximum": true}),
             number(),
-            "no value fits: there is no whole number between the bounds",
+            "no value is valid: there is no integer between the bounds",
         ),
         (
             json!({"minimum": 5, "maximum": 9, "multiple_of": 10}),
             number(),
-            "no value fits: there is no multiple of 10 between the bounds",
+            "no value is valid: there is no multiple of 10 between the bounds",
         ),
         (
             json!({"minimum": 0.25, "maximum": 0.4, "multiple_of": 0.5}),
             json!({"type": "number"}),
-            "no value fits: there is no multiple of 0.5 between the bounds",
+            "no value is valid: there is no multiple of 0.5 between the bounds",
         ),
         (
             json!({"minimum": 3_000_000_000_u32}),
             json!({"type": "integer", "format": "int32"}),
-            "no value fits: the bound 3000000000 is beyond what the format `int32` holds",
+            "no value is valid: the bound 3000000000 is outside of the range of the format `int32`",
         ),
         (
             json!({"minimum": u64::MAX}),
             json!({"type": "integer", "format": "int64"}),
-            "no value fits: the bound 18446744073709551615 is beyond what the format `int64` holds",
+            "no value is valid: the bound 18446744073709551615 is outside of the range of the format `int64`",
         ),
         (
             json!({"min_length": 4}),
             json!({"type": "string", "maxLength": 3}),
-            "no value fits: the least is 4 and the most is 3",
+            "minimum 4 is greater than maximum 3",
         ),
         (
             json!({"min_items": 3}),
             json!({"type": "array", "items": {"type": "boolean"}, "x-kubernetes-list-type": "set"}),
-            "no value fits: it needs 3 items, and at most 2 of them can differ",
+            "no value is valid: at least 3 items are required, but only 2 different ones exist",
         ),
         (
             json!({"min_items": 3}),
             json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "x-kubernetes-list-type": "set"}),
-            "no value fits: it needs 3 items, and at most 2 of them can differ",
+            "no value is valid: at least 3 items are required, but only 2 different ones exist",
         ),
         (
             json!({"min_items": 4}),
@@ -262,52 +262,52 @@ fn constraints_that_nothing_meets_are_refused() {
                 "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
                 "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "integer", "minimum": 1, "maximum": 3}}},
             }),
-            "no value fits: it needs 4 items, and at most 3 of them can differ",
+            "no value is valid: at least 4 items are required, but only 3 different ones exist",
         ),
         (
             json!({"max_properties": 1}),
             json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]}),
-            "no value fits: 2 fields are required, and the most is 1",
+            "no value is valid: 2 fields are required, but at most 1 are allowed",
         ),
         (
             json!({"min_properties": 2}),
             json!({"type": "object", "properties": {"a": {"type": "string"}}}),
-            "no value fits: there are 1 fields, and the least is 2",
+            "no value is valid: at least 2 fields are required, but only 1 exist",
         ),
         (
             json!({"max_length": 1}),
             json!({"type": "string", "enum": ["aa", "bb"]}),
-            "no value of the `enum` fits: it has 2 characters, and the most is 1",
+            "no value of the `enum` is valid: expected at most 1 characters, found 2",
         ),
         (
             json!({"enumeration": [1, 10], "maximum": 5}),
             json!({"type": "integer"}),
-            "`enum` holds a value that is never accepted: 10 is above the maximum, 5",
+            "`enum` value can never be valid: 10 is greater than the maximum 5",
         ),
         (
             json!({"enumeration": ["10.0.0.1", "localhost"], "format": "ipv4"}),
             json!({"type": "string"}),
-            "`enum` holds a value that is never accepted: \"localhost\" is no `ipv4`, such as \"10.0.0.1\"",
+            "`enum` value can never be valid: \"localhost\" is not a valid `ipv4`, such as \"10.0.0.1\"",
         ),
         (
             json!({"format": "date-time"}),
             json!({"type": "integer"}),
-            "the format `date-time` is about text, and this is a whole number",
+            "the format `date-time` applies to strings; this value is an integer",
         ),
         (
             json!({"format": "int64"}),
             json!({"type": "number"}),
-            "the format `int64` is about whole numbers, and this is a number",
+            "the format `int64` applies to integers; this value is a number",
         ),
         (
             json!({"alternatives": {"oneOf": [{"type": "string"}]}}),
             json!({"type": "string"}),
-            "the API server refuses `.oneOf[0]`: an alternative cannot have `type`",
+            "`.oneOf[0]` is not accepted by the API server: an alternative cannot have `type`",
         ),
         (
             json!({"alternatives": {"anyOf": [{"required": ["b"], "properties": {"b": {"minLength": 1}}}]}}),
             json!({"type": "object", "properties": {"a": {"type": "string"}}}),
-            "the API server refuses `.anyOf[0]`: there is no field `b` for the alternative",
+            "`.anyOf[0]` is not accepted by the API server: the alternative names the unknown field `b`",
         ),
     ] {
         refused(json!({ "validation": validation }), schema, diagnostic);
@@ -374,11 +374,11 @@ fn null_is_accepted_where_it_is_allowed() {
     refused(
         json!({"default": null}),
         json!({"type": "string"}),
-        "the default does not fit: `null` is not allowed",
+        "invalid default: `null` is not allowed",
     );
     refused(
         json!({"validation": {"enumeration": ["A", null]}}),
         json!({"type": "string"}),
-        "`enum` holds a wrong value: `null` is not allowed",
+        "invalid `enum` value: `null` is not allowed",
     );
 }

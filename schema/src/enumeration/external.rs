@@ -39,9 +39,8 @@ fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema 
     });
     refuse_rules(
         contents,
-        "a rule on this variant would not be asked: where some variants are a text and others an object, the \
-         content is open",
-        "write `{}` after the name of each variant without data, or give the enum a tag",
+        "a rule on this variant would never run: some variants are strings and others are objects, so the content has no schema",
+        "write `{}` after the name of each variant without data, or add `#[serde(tag = \"…\")]`",
         diagnostics,
     );
     let is_unit = |case: &&Case<'_>| case.carried.is_none();

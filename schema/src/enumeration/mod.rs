@@ -50,7 +50,7 @@ pub(crate) fn enum_schema(
     if variants.is_empty() {
         diagnostics.push(Diagnostic::error(
             Site::Container,
-            "an enum without variants has no values",
+            "an enum needs at least one variant",
         ));
         return Schema::default();
     }
@@ -76,7 +76,7 @@ fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Site>>) {
     for case in cases {
         let name = case.variant.name.as_str();
         if !names.insert(name) {
-            let diagnostic = Diagnostic::error((), format!("two variants are called \"{name}\" on the wire"));
+            let diagnostic = Diagnostic::error((), format!("duplicate variant name \"{name}\" in JSON"));
             diagnostics.push(diagnostic.at(case.site()));
         }
     }
@@ -105,8 +105,7 @@ fn carried(
     let mut schema = match &variant.content {
         Content::Unit => {
             if variant.markers != *Markers::none() {
-                let diagnostic =
-                    Diagnostic::error((), "a variant that carries nothing has nothing to constrain");
+                let diagnostic = Diagnostic::error((), "markers have no effect on a variant without data");
                 diagnostics.push(diagnostic.at(Site::Variant(position)));
             }
             return None;
@@ -243,7 +242,7 @@ fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic
         return Ok(());
     }
     if content.schema_type != Some(SchemaType::Object) {
-        let diagnostic = Diagnostic::error((), "this variant carries no object, so its tag has no place");
+        let diagnostic = Diagnostic::error((), "an internally tagged variant must hold an object");
         return Err(
             diagnostic.help("put a struct into the variant, or use `#[serde(tag = \"…\", content = \"…\")]`")
         );
@@ -251,7 +250,7 @@ fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic
     if content.min_properties.is_some() || content.max_properties.is_some() {
         let diagnostic = Diagnostic::error(
             (),
-            "the fields of this variant stand among others, so they cannot be counted",
+            "the fields of this variant are merged with others, so they cannot be counted",
         );
         return Err(diagnostic.help("remove `min_properties` and `max_properties`"));
     }
@@ -261,7 +260,7 @@ fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic
                 let diagnostic = Diagnostic::error(
                     (),
                     format!(
-                        "the field \"{name}\" is of another type, or otherwise constrained, in an earlier variant"
+                        "the field \"{name}\" has another type or other constraints in an earlier variant"
                     ),
                 );
                 return Err(diagnostic.help("give the fields different names, or the same type and markers"));

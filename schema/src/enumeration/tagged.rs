@@ -45,13 +45,13 @@ pub(super) fn internal_enum(
         if let Some(carried) = &case.carried {
             let content = &carried.schema;
             if content.properties.contains_key(tag) {
-                let message = format!("the variant has a field \"{tag}\", which is also the name of the tag");
+                let message = format!("the field \"{tag}\" of the variant has the same name as the tag");
                 diagnostics.push(Diagnostic::error(case.site(), message));
                 continue;
             }
             if carried.optional {
-                let diagnostic = Diagnostic::error((), "serde cannot write an `Option` beside a tag");
-                let help = "put the type itself into the variant, or make its fields optional";
+                let diagnostic = Diagnostic::error((), "serde cannot serialize an `Option` next to a tag");
+                let help = "remove the `Option`, or make the fields of the type optional";
                 diagnostics.push(diagnostic.help(help).at(case.site()));
                 continue;
             }
@@ -257,8 +257,8 @@ fn rules(
         (Common::Same(_), ..) => {}
         (Common::Nothing, ..) => refuse_rules(
             contents.map(|(case, content)| (case.site(), content)),
-            "a rule on this variant would not be asked: the variants carry different types, so the content is open",
-            "let all variants carry structs, whose fields have different names or the same types",
+            "a rule on this variant would never run: the variants hold different types, so the content has no schema",
+            "use structs in all variants, whose fields have different names or the same types",
             diagnostics,
         ),
         (_, Some(tag), Some(path)) => {
@@ -272,8 +272,8 @@ fn rules(
         }
         (..) => refuse_rules(
             contents.map(|(case, content)| (case.site(), content)),
-            "no CEL rule can name the tag and the content",
-            "rename them to something with letters",
+            "CEL cannot refer to the tag and the content by these names",
+            "rename them to names with letters",
             diagnostics,
         ),
     }

@@ -27,15 +27,15 @@ pub(super) fn any_of_these(
             Some(_) => {
                 let diagnostic = Diagnostic::error(
                     (),
-                    "a variant with an `Option` in an untagged enum can be `null`, which a CRD cannot hold",
+                    "a variant with an `Option` in an untagged enum can be `null`, which a CRD cannot store",
                 );
-                let help = "put the type itself into the variant, and make the field that holds the enum an `Option`";
+                let help = "remove the `Option`, and make the field that holds the enum an `Option`";
                 diagnostics.push(diagnostic.help(help).at(site));
             }
             None => {
                 let diagnostic = Diagnostic::error(
                     (),
-                    "a unit variant of an untagged enum is `null`, which a CRD cannot hold",
+                    "a unit variant of an untagged enum is `null`, which a CRD cannot store",
                 );
                 diagnostics.push(diagnostic.help("write `{}` after its name").at(site));
             }
@@ -72,11 +72,9 @@ fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) -> 
         _ if all(&is_number) => one_type(SchemaType::Number, contents),
         _ if all(&is_int_or_text) => int_or_text(contents),
         _ => {
-            let diagnostic = Diagnostic::error(
-                (),
-                "the variants of this untagged enum are of different types on the wire",
-            );
-            let help = "give the variants a tag, or take any content with `#[crd(preserve_unknown_fields)]` on the enum";
+            let diagnostic =
+                Diagnostic::error((), "the variants of this untagged enum have different JSON types");
+            let help = "add `#[serde(tag = \"…\")]`, or accept any content with `#[crd(preserve_unknown_fields)]` on the enum";
             diagnostics.push(diagnostic.help(help).at(Site::Container));
             any()
         }
@@ -86,8 +84,8 @@ fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) -> 
 fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) {
     refuse_rules(
         contents.iter().map(|(site, content)| (site.clone(), content)),
-        "nothing tells which variant a value is, so a rule on one has no place",
-        "move the rules to the enum, or give the variants a tag",
+        "a rule on a variant of an untagged enum cannot tell which variant a value is",
+        "move the rule to the enum, or add `#[serde(tag = \"…\")]`",
         diagnostics,
     );
 }

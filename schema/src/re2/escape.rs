@@ -113,7 +113,7 @@ fn explain_escape(letter: char, written: &str) -> String {
             format!("`\\{letter}` is not supported here")
         }
         letter if letter.is_ascii() => {
-            format!("there is no escape `\\{letter}`; write `{letter}` for the character itself")
+            format!("unknown escape `\\{letter}`; write `{letter}` for the character itself")
         }
         letter => format!("`\\{letter}`: only ASCII punctuation can be escaped; write `{letter}`"),
     }
@@ -155,7 +155,7 @@ fn read_unicode_class(input: &mut Input<'_>, is_negated: bool) -> Result<Item, S
         None if name.is_empty() => {
             Err("`\\p` needs the name of a Unicode category or script: `\\p{L}`, `\\p{Greek}`".to_owned())
         }
-        None => Err(format!("`{name}` is no Unicode category or script")),
+        None => Err(format!("unknown Unicode category or script `{name}`")),
     }
 }
 
@@ -217,10 +217,7 @@ fn read_posix_class(input: &mut Input<'_>) -> Result<Option<Item>, String> {
     };
     let item = class::posix_class(name).ok_or_else(|| {
         let names: Vec<&str> = class::POSIX.iter().map(|(name, _)| *name).collect();
-        format!(
-            "there is no class `[:{name}:]`; the names are {}",
-            names.join(", ")
-        )
+        format!("unknown class `[:{name}:]`; expected one of {}", names.join(", "))
     })?;
     Ok(Some(item))
 }

@@ -188,7 +188,7 @@ impl Budget {
             return Err("it is too large: its classes have too many ranges".to_owned());
         }
         if part.height > MAX_HEIGHT {
-            return Err(format!("it nests more than {MAX_HEIGHT} levels deep"));
+            return Err(format!("it is nested more than {MAX_HEIGHT} levels deep"));
         }
         if let Some(times) = part.times {
             self.add_repeat(times);
@@ -199,7 +199,7 @@ impl Budget {
             size = others.map(|other| other.size).fold(size, u64::max);
         }
         if self.is_tracked && size > MAX_SIZE {
-            return Err("it is too large when its repetitions are written out".to_owned());
+            return Err("it is too large when its repetitions are expanded".to_owned());
         }
         if part.copies > MAX_COPIES {
             return Err(format!(

@@ -229,7 +229,7 @@ impl<'a> Parser<'a> {
                     .all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
             {
                 return Err(format!(
-                    "`{name}` cannot be a group's name; use letters of ASCII, digits and `_`"
+                    "invalid group name `{name}`; use ASCII letters, digits and `_`"
                 ));
             }
             self.open_frame(true);
@@ -259,7 +259,7 @@ impl<'a> Parser<'a> {
                 }
                 Some(letter) if flags.set(letter, is_on) => saw_flag = true,
                 Some(letter) => return Err(explain_flags(letter, start)),
-                None => return Err("`(?` is not complete".to_owned()),
+                None => return Err("`(?` is incomplete".to_owned()),
             }
         }
     }
@@ -320,7 +320,7 @@ impl<'a> Parser<'a> {
             return Err(too_often(written));
         }
         if most.is_some_and(|most| most < least) {
-            return Err(format!("`{written}` asks for more than it allows"));
+            return Err(format!("the minimum of `{written}` is greater than its maximum"));
         }
         self.repeat(least, most, true, start)
     }
@@ -337,12 +337,12 @@ impl<'a> Parser<'a> {
         self.input.take("?");
         if let Some(last) = self.last_repeat {
             return Err(format!(
-                "`{operator}` repeats what `{last}` repeats already; write `(?:…{last}){operator}`"
+                "`{operator}` cannot repeat `{last}`; write `(?:…{last}){operator}`"
             ));
         }
         let Some(part) = self.frames.last_mut().and_then(|frame| frame.parts.last_mut()) else {
             return Err(format!(
-                "`{operator}` has nothing to repeat; write `\\{operator}` for the character itself"
+                "nothing to repeat before `{operator}`; write `\\{operator}` for the character itself"
             ));
         };
         *part = part.repeated(least, most, is_counted);
@@ -355,7 +355,7 @@ impl<'a> Parser<'a> {
 }
 
 fn too_often(written: &str) -> String {
-    format!("`{written}`: nothing can be repeated more than {MAX_REPEAT} times")
+    format!("`{written}` repeats more than {MAX_REPEAT} times")
 }
 
 fn explain_flags(letter: char, start: &str) -> String {
@@ -367,7 +367,7 @@ fn explain_flags(letter: char, start: &str) -> String {
             "`(?{}`: `-` needs the flags to clear after it",
             shorten_text(start)
         ),
-        letter => format!("there is no flag `{letter}`; the flags are `i`, `m`, `s` and `U`"),
+        letter => format!("unknown flag `{letter}`; expected `i`, `m`, `s` or `U`"),
     }
 }
 

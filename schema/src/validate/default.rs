@@ -23,7 +23,7 @@ pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     fill(&mut filled, schema);
     if filled != *default {
         check_whole(&filled, schema)
-            .map_err(|reason| format!("when the defaults of its fields are filled in: {reason}"))?;
+            .map_err(|reason| format!("with the defaults of its fields: {reason}"))?;
     }
     check_lists(&filled, schema)
 }
@@ -104,18 +104,18 @@ fn check_parts(value: &Value, schema: &Schema) -> Result<(), String> {
 fn check_identity(fields: &Map<String, Value>) -> Result<(), String> {
     for name in ["apiVersion", "kind"] {
         match fields.get(name) {
-            None => return Err(format!("a whole object needs `{name}`")),
+            None => return Err(format!("an embedded object requires `{name}`")),
             Some(Value::String(text)) if text.is_empty() => {
                 return Err(format!("`{name}` must not be empty"));
             }
             Some(Value::String(_)) => {}
-            Some(other) => return Err(format!("`{name}` is {other}, and it must be a text")),
+            Some(other) => return Err(format!("expected a string for `{name}`, found {other}")),
         }
     }
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     if text("apiVersion").matches('/').count() > 1 {
         return Err(format!(
-            "{:?} is no `apiVersion`, such as \"apps/v1\"",
+            "expected an `apiVersion` such as \"apps/v1\", found {:?}",
             text("apiVersion")
         ));
     }
@@ -125,11 +125,13 @@ fn check_identity(fields: &Map<String, Value>) -> Result<(), String> {
         && !kind.ends_with('-')
         && kind.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
     if !is_kind {
-        return Err(format!("{kind:?} is no `kind`, such as \"Deployment\""));
+        return Err(format!(
+            "expected a `kind` such as \"Deployment\", found {kind:?}"
+        ));
     }
     match fields.get("metadata") {
         None | Some(Value::Object(_) | Value::Null) => Ok(()),
-        Some(other) => Err(format!("`metadata` is {other}, and it must be an object")),
+        Some(other) => Err(format!("expected an object for `metadata`, found {other}")),
     }
 }
 
@@ -140,13 +142,14 @@ fn check_lists(value: &Value, schema: &Schema) -> Result<(), String> {
             return Ok(());
         };
         let duplicate = match schema.list_type {
-            Some(ListType::Set) => find_repeated(items).map(|item| format!("the set holds {item} twice")),
+            Some(ListType::Set) => find_repeated(items).map(|item| format!("duplicate item {item} in a set")),
             Some(ListType::Map) => {
                 let keys: Vec<Value> = items
                     .iter()
                     .map(|item| keys_of(item, &schema.list_map_keys))
                     .collect();
-                find_repeated(&keys).map(|keys| format!("two items of the list have the keys {keys}"))
+                find_repeated(&keys)
+                    .map(|keys| format!("duplicate item with the keys {keys} in a list of type `map`"))
             }
             Some(ListType::Atomic) | None => None,
         };

@@ -84,7 +84,7 @@ fn fits(value: &Value, schema: &Schema, judge: Judge) -> Result<(), String> {
     }
     check_type(value, schema)?;
     if !schema.enumeration.is_empty() && !schema.enumeration.iter().any(|allowed| is_same(value, allowed)) {
-        return Err(format!("{value} is not one of the values allowed"));
+        return Err(format!("{value} is not one of the allowed values"));
     }
     match value {
         Value::Number(number) => number::check_number(number, schema)?,
@@ -108,7 +108,7 @@ fn check_null(schema: &Schema) -> Result<(), String> {
         return Err("`null` is not allowed".into());
     }
     if !schema.enumeration.is_empty() {
-        return Err("`null` is not one of the values allowed".into());
+        return Err("`null` is not one of the allowed values".into());
     }
     Ok(())
 }
@@ -136,8 +136,8 @@ fn check_type(value: &Value, schema: &Schema) -> Result<(), String> {
     }
     let wanted = schema
         .schema_type
-        .map_or("a whole number or a text", SchemaType::noun);
-    Err(format!("{value} is not {wanted}"))
+        .map_or("an integer or a string", SchemaType::noun);
+    Err(format!("expected {wanted}, found {value}"))
 }
 
 fn check_string(text: &str, schema: &Schema, judge: Judge) -> Result<(), String> {
@@ -161,7 +161,7 @@ fn check_string(text: &str, schema: &Schema, judge: Judge) -> Result<(), String>
         let example = example
             .map(|example| format!(", such as \"{example}\""))
             .unwrap_or_default();
-        return Err(format!("{text:?} is no `{format}`{example}"));
+        return Err(format!("{text:?} is not a valid `{format}`{example}"));
     }
     Ok(())
 }
@@ -174,8 +174,8 @@ pub(crate) fn matches_pattern(pattern: &str, text: &str) -> Option<bool> {
 fn check_size(size: usize, least: Option<u64>, most: Option<u64>, what: &str) -> Result<(), String> {
     let size = size as u64;
     match (least, most) {
-        (Some(least), _) if size < least => Err(format!("it has {size} {what}, and the least is {least}")),
-        (_, Some(most)) if size > most => Err(format!("it has {size} {what}, and the most is {most}")),
+        (Some(least), _) if size < least => Err(format!("expected at least {least} {what}, found {size}")),
+        (_, Some(most)) if size > most => Err(format!("expected at most {most} {what}, found {size}")),
         _ => Ok(()),
     }
 }
@@ -189,7 +189,7 @@ fn check_object(
     for name in &schema.required {
         // Defaults are asked as they are written: the defaults of their fields are not filled in before.
         if !fields.contains_key(&**name) {
-            return Err(format!("the field `{name}` is missing"));
+            return Err(format!("missing field `{name}`"));
         }
     }
     // What every whole object has, whatever its schema says.
@@ -203,7 +203,7 @@ fn check_object(
         match inner {
             Some(inner) => fits(value, inner, judge).map_err(|reason| format!("at `{name}`: {reason}"))?,
             None if judge.form == Form::Part || schema.preserve_unknown_fields || is_identity(name) => {}
-            None => return Err(format!("there is no field `{name}`")),
+            None => return Err(format!("unknown field `{name}`")),
         }
     }
     Ok(())
@@ -228,7 +228,7 @@ fn check_alternatives(value: &Value, schema: &Schema, judge: Judge) -> Result<()
                 || schema.one_of.iter().filter(|part| holds(part)).count() > 1))
         || schema.not.as_deref().is_some_and(holds)
     {
-        return Err(format!("{value} matches none, or several, of the alternatives"));
+        return Err(format!("{value} does not match the alternatives"));
     }
     Ok(())
 }
@@ -255,7 +255,7 @@ mod tests {
         check(
             json!(1.5),
             json!({"type": "integer"}),
-            Err("1.5 is not a whole number"),
+            Err("expected an integer, found 1.5"),
         );
         check(
             json!(null),
@@ -267,12 +267,12 @@ mod tests {
         check(
             json!(2),
             json!({"type": "integer", "minimum": 2, "exclusiveMinimum": true}),
-            Err("2 is below the minimum, 2"),
+            Err("2 is less than the minimum 2"),
         );
         check(
             json!(2),
             json!({"type": "integer", "maximum": 2, "exclusiveMaximum": true}),
-            Err("2 is above the maximum, 2"),
+            Err("2 is greater than the maximum 2"),
         );
         check(
             json!(5),
@@ -287,7 +287,7 @@ mod tests {
         check(
             json!(true),
             json!({"x-kubernetes-int-or-string": true}),
-            Err("true is not a whole number or a text"),
+            Err("expected an integer or a string, found true"),
         );
         check(
             json!({"any": [1]}),
@@ -302,29 +302,29 @@ mod tests {
         check(
             json!([1, 2]),
             json!({"type": "array", "maxItems": 1}),
-            Err("it has 2 items, and the most is 1"),
+            Err("expected at most 1 items, found 2"),
         );
         check(
             json!({"a": "x"}),
             json!({"type": "object", "additionalProperties": {"type": "integer"}}),
-            Err("at `a`: \"x\" is not a whole number"),
+            Err("at `a`: expected an integer, found \"x\""),
         );
         check(
             json!({"b": 1}),
             json!({"type": "object", "properties": {"a": {"type": "integer"}}}),
-            Err("there is no field `b`"),
+            Err("unknown field `b`"),
         );
         check(
             json!({}),
             json!({"type": "object", "properties": {"a": {"type": "integer", "default": 1}}, "required": ["a"]}),
-            Err("the field `a` is missing"),
+            Err("missing field `a`"),
         );
     }
 
     #[test]
     fn alternatives() {
         let either = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
-        let refusal = |value: &str| format!("{value} matches none, or several, of the alternatives");
+        let refusal = |value: &str| format!("{value} does not match the alternatives");
         check(json!({"a": 1}), either.clone(), Ok(()));
         check(json!({}), either.clone(), Err(&refusal("{}")));
         check(

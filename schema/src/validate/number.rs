@@ -44,7 +44,7 @@ pub(super) fn check_number(number: &Number, schema: &Schema) -> Result<(), Strin
     {
         if !is_in_format(bound, schema) {
             return Err(format!(
-                "the API server cannot use the bound {bound}, and refuses every value"
+                "the API server cannot evaluate the bound {bound} and rejects every value"
             ));
         }
     }
@@ -55,12 +55,12 @@ pub(super) fn check_number(number: &Number, schema: &Schema) -> Result<(), Strin
     if let Some(bound) = &schema.minimum
         && is_beyond(bound, schema.exclusive_minimum, Ordering::Less)
     {
-        return Err(format!("{number} is below the minimum, {bound}"));
+        return Err(format!("{number} is less than the minimum {bound}"));
     }
     if let Some(bound) = &schema.maximum
         && is_beyond(bound, schema.exclusive_maximum, Ordering::Greater)
     {
-        return Err(format!("{number} is above the maximum, {bound}"));
+        return Err(format!("{number} is greater than the maximum {bound}"));
     }
     match &schema.multiple_of {
         Some(factor) if !is_multiple(number, factor) => {

@@ -17,7 +17,7 @@ pub(super) fn check_rule(rule: &Cel, value: &Value) -> Result<(), String> {
         Some(false) => Err(rule
             .message
             .clone()
-            .unwrap_or_else(|| format!("the rule `{}` does not hold", rule.rule))),
+            .unwrap_or_else(|| format!("the rule `{}` evaluates to false", rule.rule))),
         _ => Ok(()),
     }
 }

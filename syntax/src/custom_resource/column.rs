@@ -119,7 +119,7 @@ fn priority(arg: &Arg, session: &mut Session) -> Option<i32> {
     if priority.is_none() {
         session.error_help(
             arg.value_span(),
-            "`priority` wants a whole number",
+            "expected an integer for `priority`",
             "write `priority = 1`",
         );
     }

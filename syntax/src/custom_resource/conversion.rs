@@ -15,7 +15,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
             let help = suggest::help(&text, STRATEGIES.iter().copied());
             session.error_help(
                 arg.value_span(),
-                format!("`{text}` is no strategy of conversion"),
+                format!("unknown conversion strategy `{text}`"),
                 help,
             );
         }
@@ -98,8 +98,8 @@ fn port(arg: &Arg, session: &mut Session) -> Option<u16> {
     if port.is_none() {
         session.error_help(
             arg.value_span(),
-            "this is not the number of a port",
-            "write one between 1 and 65535",
+            "expected a port number",
+            "write a number from 1 to 65535",
         );
     }
     port
@@ -111,22 +111,18 @@ fn check_review_versions(versions: &[String], at: Span, session: &mut Session) {
         if versions[..position].contains(version) {
             session.error_help(
                 at,
-                format!("the version `{version}` of ConversionReview is written twice"),
+                format!("duplicate ConversionReview version `{version}`"),
                 help,
             );
         } else if !object_name::is_service_name(version) {
-            session.error_help(
-                at,
-                format!("`{version}` is not a version of ConversionReview"),
-                help,
-            );
+            session.error_help(at, format!("unknown ConversionReview version `{version}`"), help);
         }
     }
     if !versions
         .iter()
         .any(|version| version == "v1" || version == "v1beta1")
     {
-        let message = "the API server speaks none of these versions of ConversionReview";
+        let message = "the API server supports none of these ConversionReview versions";
         session.error_help(at, message, help);
     }
 }
@@ -134,12 +130,8 @@ fn check_review_versions(versions: &[String], at: Span, session: &mut Session) {
 fn name(arg: &Arg, to: &mut String, is_name: fn(&str) -> bool, session: &mut Session) {
     let Some(text) = arg.text(session) else { return };
     if !is_name(&text) {
-        let help = "write lower-case letters, digits and `-`";
-        session.error_help(
-            arg.value_span(),
-            format!("`{text}` cannot be the {}", arg.name),
-            help,
-        );
+        let help = "use lower-case letters, digits and `-`";
+        session.error_help(arg.value_span(), format!("invalid {}: `{text}`", arg.name), help);
     }
     *to = text;
 }
@@ -155,8 +147,8 @@ fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
     // `LS0tLS1CRUdJTi` is `-----BEGIN` in base64.
     if !is_base64 || !text.starts_with("LS0tLS1CRUdJTi") {
-        let help = "leave it out: cert-manager fills it in; or write the base64 of a PEM certificate";
-        session.error_help(arg.value_span(), "this is not a bundle of certificates", help);
+        let help = "remove it to let cert-manager inject it, or write a PEM certificate in base64";
+        session.error_help(arg.value_span(), "expected a certificate bundle in base64", help);
     }
     Some(text)
 }
@@ -170,7 +162,7 @@ fn check_together(args: &[Arg], made: &Conversion, session: &mut Session) {
             let help = "remove it, or write `strategy = \"Webhook\"`";
             session.error_help(
                 other.span,
-                format!("without a webhook `{}` has no effect", other.name),
+                format!("`{}` has no effect without a webhook", other.name),
                 help,
             );
         }
@@ -182,7 +174,7 @@ fn check_together(args: &[Arg], made: &Conversion, session: &mut Session) {
     if let (Some(_), Some(span)) = (at("url"), of_service) {
         session.error_help(
             span,
-            "a webhook is called by `url` or as a service, not both",
+            "`url` and a service exclude each other",
             "remove one of them",
         );
     }

@@ -14,13 +14,12 @@ pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<Strin
     } else if warning.len() > 256 {
         Some("is longer than 256 bytes")
     } else if !warning.chars().all(is_printable) {
-        Some("holds a character that cannot be printed")
+        Some("contains a character that cannot be printed")
     } else {
         None
     };
     if let Some(problem) = problem {
-        let help =
-            "write one line of at most 256 bytes, or `deprecated` alone for the API server's own warning";
+        let help = "write a single line of at most 256 bytes, or `deprecated` alone for the API server's own warning";
         session.error_help(
             arg.value_span(),
             format!("the deprecation warning {problem}"),

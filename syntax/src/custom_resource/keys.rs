@@ -243,7 +243,7 @@ fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
         None => {
             session.error_help(
                 span,
-                format!("`{}` wants a type", arg.name),
+                format!("expected a type for `{}`", arg.name),
                 "write `status = \"MemcachedStatus\"`",
             );
             None
@@ -256,7 +256,7 @@ fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
         session.error_help(
             arg.span,
             "`validation(…)` cannot constrain a whole kind",
-            "write a CEL rule, `validation = \"…\"`, or put the constraint on a field",
+            "write a CEL rule, `validation = \"…\"`, or move the constraint to a field",
         );
         return None;
     }
@@ -271,7 +271,7 @@ pub(super) fn from_json<T: serde::de::DeserializeOwned>(arg: &Arg, session: &mut
             let help = format!("write `{}(…)` with named arguments", arg.name);
             session.error_help(
                 arg.value_span(),
-                format!("the JSON of `{}` is wrong: {error}", arg.name),
+                format!("invalid JSON in `{}`: {error}", arg.name),
                 help,
             );
         })

@@ -9,8 +9,8 @@ pub(super) fn add_pair(arg: &Arg, pairs: &mut Vec<(String, String)>, session: &m
         return;
     };
     if pairs.iter().any(|(earlier, _)| *earlier == key) {
-        let message = format!("the {} `{key}` is written twice", arg.name);
-        session.error_help(arg.span, message, "remove one: the definition holds a key once");
+        let message = format!("duplicate {} `{key}`", arg.name);
+        session.error_help(arg.span, message, "remove one of them");
     }
     pairs.push((key, value));
 }
@@ -25,7 +25,7 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
         check_pair(arg, (key, &name), (value, &text), session);
         return Some((name, text));
     }
-    let message = format!("`{}` wants a key and a value", arg.name);
+    let message = format!("expected a key and a value for `{}`", arg.name);
     session.error_help(
         arg.span,
         message,
@@ -38,17 +38,13 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
 fn check_pair(arg: &Arg, (key, name): (&Arg, &str), (value, text): (&Arg, &str), session: &mut Session) {
     // The domain of an annotation's key may be in upper case; nobody writes it so.
     if !object_name::is_label_key(name) {
-        let help = "write a name, as in `tier`, or a domain and a name, as in `example.com/tier`";
-        let message = format!("`{name}` cannot be the key of {}", with_article(arg.name));
+        let help = "use a name such as `tier`, or a domain and a name such as `example.com/tier`";
+        let message = format!("`{name}` is not a valid key of {}", with_article(arg.name));
         session.error_help(key.value_span(), message, help);
     }
     if arg.name == "label" && !object_name::is_label_value(text) {
-        let help = "write at most 63 letters, digits, `-`, `_` and `.`, or make it an annotation";
-        session.error_help(
-            value.value_span(),
-            format!("`{text}` cannot be the value of a label"),
-            help,
-        );
+        let help = "use at most 63 letters, digits, `-`, `_` and `.`, or use an annotation";
+        session.error_help(value.value_span(), format!("invalid label value `{text}`"), help);
     }
 }
 

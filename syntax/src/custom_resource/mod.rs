@@ -103,9 +103,12 @@ fn empty(span: Span) -> CustomResource {
 fn unknown_key(arg: &Arg, session: &mut Session) {
     let help = if arg.name == "struct" {
         // The key's name before kube 1.0.
-        "write `root = \"…\"`".to_owned()
+        "use `root = \"…\"`".to_owned()
     } else if marker::is_marker(arg.name) {
-        format!("kube takes no markers on a kind: write `#[crd({}…)]`", arg.name)
+        format!(
+            "write `#[crd({}…)]`: `#[kube(…)]` on a kind accepts no markers",
+            arg.name
+        )
     } else {
         suggest::help(arg.name, KUBE_KEYS.iter().map(|key| key.name))
     };
@@ -131,7 +134,7 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
     for (name, value, sample) in wanted {
         if value.is_none() && !seen.has(name) {
             let help = format!("add `{name} = \"{sample}\"` to `#[kube(…)]`");
-            session.error_help(made.span, format!("the kind has no {name}"), help);
+            session.error_help(made.span, format!("missing `{name}` of the kind"), help);
         }
     }
     let (group, version, kind) = (group?, version?, kind?);
@@ -139,7 +142,7 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
     check_label(
         "version",
         &version,
-        "`v1`, `v1alpha1` or `v2beta3`",
+        "a version such as `v1`, `v1alpha1` or `v2beta3`",
         at("version"),
         session,
     );
@@ -165,17 +168,13 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
                 session,
             );
             if values[..position].contains(value) {
-                session.error(at(name), format!("the {name} `{value}` is written twice"));
+                session.error(at(name), format!("duplicate {name} `{value}`"));
             }
         }
     }
     if made.scale.is_some() && made.status.is_none() {
         let help = "add `status = \"…\"` with the type of the status";
-        session.error_help(
-            at("scale"),
-            "`scale` has no effect without a status: kube leaves it out",
-            help,
-        );
+        session.error_help(at("scale"), "`scale` has no effect without a status", help);
     }
     made.kind_span = at("kind");
     let resource = CustomResource {

@@ -14,10 +14,10 @@ pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session:
     }
     let plural = resource.plural_name();
     if singular == "y" || !is_label(&plural, true) {
-        let help = format!("write `plural = \"…\"` beside `kind = \"{}\"`", resource.kind);
+        let help = format!("add `plural = \"…\"` next to `kind = \"{}\"`", resource.kind);
         session.error_help(
             at,
-            format!("kube derives no usable plural from `{singular}`"),
+            format!("kube cannot derive a valid plural from `{singular}`"),
             help,
         );
     }
@@ -28,18 +28,14 @@ pub(super) fn check_group(group: &str, at: Span, session: &mut Session) {
     // The API server counts the letters of the whole name, not those of a label.
     let is_part = |label: &&str| is_label_of_any_length(label, false);
     if labels.len() < 2 || group.len() > 253 || !labels.iter().all(is_part) {
-        let help = "write a domain with a dot, as in `cache.example.com`";
-        session.error_help(at, format!("`{group}` is not an API group"), help);
+        let help = "use a domain with a dot, such as `cache.example.com`";
+        session.error_help(at, format!("invalid API group `{group}`"), help);
     }
 }
 
 pub(super) fn check_label(what: &str, value: &str, help: &str, at: Span, session: &mut Session) {
     if !is_label(value, true) {
-        session.error_help(
-            at,
-            format!("`{value}` cannot be the {what} of a kind"),
-            format!("write {help}"),
-        );
+        session.error_help(at, format!("invalid {what} `{value}`"), format!("write {help}"));
     }
 }
 
@@ -55,12 +51,12 @@ pub(super) fn check_kind(
         .next()
         .is_some_and(|first| first.is_ascii_uppercase());
     if !upper || !kind.chars().all(|letter| letter.is_ascii_alphanumeric()) || kind.len() > 59 {
-        let help = "write it in UpperCamelCase, as in `CronJob`";
-        session.error_help(at, format!("`{kind}` cannot be a kind"), help);
+        let help = "use UpperCamelCase, as in `CronJob`";
+        session.error_help(at, format!("invalid kind `{kind}`"), help);
     }
     if ident.text == made.root.as_deref().unwrap_or(kind) {
-        let help = format!("name this struct `{kind}Spec`: kube makes the struct `{kind}` around it");
-        session.error_help(made.span, "the struct has the name of the kind", help);
+        let help = format!("rename this struct to `{kind}Spec`: kube generates the struct `{kind}`");
+        session.error_help(made.span, "the struct has the same name as the kind", help);
     }
 }
 

@@ -100,8 +100,8 @@ fn check_scale(scale: &Scale, session: &mut Session) {
             .iter()
             .any(|prefix| path.len() > prefix.len() && path.starts_with(prefix))
         {
-            let help = format!("write a path under {}", suggest::list(prefixes.iter().copied()));
-            session.error_help(*span, format!("`{path}` cannot be the {key}"), help);
+            let help = format!("use a path below {}", suggest::list(prefixes.iter().copied()));
+            session.error_help(*span, format!("invalid {key} `{path}`"), help);
         }
     }
 }

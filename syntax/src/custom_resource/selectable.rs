@@ -9,33 +9,33 @@ const MAX_SELECTABLE: usize = 8;
 
 pub(super) fn check_selectable(path: &str, at: Span, earlier: &[String], session: &mut Session) {
     if !path.starts_with('.') || path.len() < 2 {
-        let help = "write a path from the object, as in `.spec.size`";
-        session.error_help(at, format!("`{path}` is not a JSON path"), help);
+        let help = "write a path from the root of the object, as in `.spec.size`";
+        session.error_help(at, format!("`{path}` is not a valid JSON path"), help);
     } else if path.contains(['[', ']']) {
-        let help = "write the names of fields with dots between, as in `.spec.size`; elements of lists cannot be selected by";
+        let help = "separate field names by dots, as in `.spec.size`; elements of lists cannot be selected";
         session.error_help(
             at,
             format!("`{path}` is not a valid selectable field: brackets are not allowed"),
             help,
         );
     } else if path[1..].split('.').any(str::is_empty) {
-        let help = "write the names of fields with one dot between, as in `.spec.size`";
+        let help = "separate field names by single dots, as in `.spec.size`";
         session.error_help(
             at,
             format!("`{path}` is not a valid selectable field: a name is missing"),
             help,
         );
     } else if path == ".metadata" || path.starts_with(".metadata.") {
-        let help = "remove it: `metadata.name` and `metadata.namespace` can be selected by always";
+        let help = "remove it: `metadata.name` and `metadata.namespace` are always selectable";
         session.error_help(at, "fields of `metadata` cannot be made selectable", help);
     }
     if earlier.iter().any(|earlier| earlier == path) {
-        session.error(at, format!("`{path}` is made selectable twice"));
+        session.error(at, format!("duplicate selectable field `{path}`"));
     }
     if earlier.len() == MAX_SELECTABLE {
         session.error(
             at,
-            format!("a kind has at most {MAX_SELECTABLE} selectable fields"),
+            format!("a version can have at most {MAX_SELECTABLE} selectable fields"),
         );
     }
 }

@@ -98,7 +98,7 @@ impl Reader<'_, '_> {
             && !(has_default || attrs.output_only || attrs.flatten)
             && (attrs.read_by_function || !is_option(path))
         {
-            let message = "serde can leave this field out, and cannot read it back without";
+            let message = "serde can skip this field when serializing but requires it when deserializing";
             let help = "add `default` to `#[serde(…)]`";
             self.session.report(Diagnostic::warning(*at, message).help(help));
         }
@@ -108,9 +108,8 @@ impl Reader<'_, '_> {
             && markers.default.is_none()
             && !attrs.flatten
         {
-            let message = "serde never writes this field, and the schema requires it: the API server refuses every \
-                           object that the program writes whole";
-            let help = "add `default` to `#[serde(…)]`, or write the object by patches of other fields only";
+            let message = "serde never serializes this field, but the schema requires it: the API server rejects every whole object that the program writes";
+            let help = "add `default` to `#[serde(…)]`, or only patch other fields of the object";
             self.session.report(Diagnostic::warning(at, message).help(help));
         }
     }
@@ -119,7 +118,7 @@ impl Reader<'_, '_> {
     fn check_hidden(&mut self, at: Span, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef) {
         let is_needed = attrs.read_by_function || !(marker::is_option(ty) || attrs.output_only);
         if is_needed && !has_default && self.reads_by_derive() {
-            let message = "the schema is without this field, and serde reads no object without it";
+            let message = "the schema does not have this field, but serde requires it when deserializing";
             let help = "write `#[serde(skip)]`, or add `default` to `#[serde(…)]`";
             self.session.error_help(at, message, help);
         }

@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
         if let Some(at) = serde.denies_unknown
             && markers.preserve_unknown_fields
         {
-            let message = "the API server keeps unknown fields here, and serde refuses to read them";
+            let message = "the API server keeps unknown fields here, but serde rejects them";
             self.session
                 .error_help(at, message, "remove `deny_unknown_fields`");
         }
@@ -162,8 +162,8 @@ impl Reader<'_, '_> {
             Shape::Object(_) | Shape::Enum { .. } => false,
         };
         if markers.nullable && !holds_option {
-            let message = "serde reads `null` as this type only where it stands in an `Option`";
-            let help = "write `nullable` on the fields of that type, which are `Option`s";
+            let message = "serde accepts `null` for this type only in an `Option`";
+            let help = "move `nullable` to the fields of this type, which must be `Option`s";
             self.session.report(Diagnostic::warning(span, message).help(help));
         }
     }
@@ -193,16 +193,16 @@ impl Reader<'_, '_> {
                 self.transparent(fields, span, markers)
             }
             Body::Struct(Fields::Unnamed(_)) => {
-                let help = "give the fields names: a list in a CRD has items of one type";
+                let help = "name the fields: the items of a list in a CRD have one type";
                 self.session
                     .error_help(span, "a tuple struct has no structural schema", help);
                 None
             }
             Body::Struct(Fields::Unit) => {
-                let help = "write `{}` after the name: serde then reads and writes an empty object";
+                let help = "write `{}` after the name: serde then uses an empty object";
                 self.session.error_help(
                     span,
-                    "a unit struct is `null` on the wire, which a CRD cannot hold",
+                    "a unit struct is `null` in JSON, which a CRD cannot store",
                     help,
                 );
                 None
@@ -259,8 +259,8 @@ impl Reader<'_, '_> {
 
 /// Reports a default that schemars would ask a function for.
 fn report_shown_default(at: Span, session: &mut Session) {
-    let message = "the default that schemars writes into the schema cannot be known without running it";
-    let help = "write the value: `#[kube(default = …)]`; or write `default` in `#[serde(…)]`, so that serde fills it in";
+    let message = "the default that schemars computes is unknown: rbuilder does not run the program";
+    let help = "add `#[kube(default = …)]`, or add `default` to `#[serde(…)]` so that serde fills it in";
     session.error_help(at, message, help);
 }
 
@@ -277,10 +277,10 @@ fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) 
     };
     for (name, at) in names {
         if fields.is_empty() {
-            session.error(*at, "only a struct with named fields has fields to choose from");
+            session.error(*at, "expected a struct with named fields");
         } else if !fields.iter().any(|field| field.ident == *name) {
             let help = suggest::help(name, fields.iter().map(|field| field.ident.as_str()));
-            session.error_help(*at, format!("there is no field `{name}`"), help);
+            session.error_help(*at, format!("unknown field `{name}`"), help);
         }
     }
 }
@@ -297,8 +297,8 @@ fn generics(parameters: Generics<'_>, session: &mut Session) -> Vec<(String, Opt
             GenericKind::Lifetime => {}
             GenericKind::Type => read.push((parameter.ident.text.to_owned(), parameter.default)),
             GenericKind::Const => {
-                let help = "write the type out for each value, or use a list with `max_items`";
-                let message = "a const parameter cannot be followed into a schema";
+                let help = "write the type for each value, or use a list with `max_items`";
+                let message = "const parameters are not supported in a schema";
                 session.error_help(parameter.declaration, message, help);
             }
         }

@@ -19,10 +19,10 @@ pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, 
     let is_stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
     if !is_stated && let Some(kind) = retyped(kind, &read.markers) {
         let message = format!(
-            "a marker changes the type of the value, and serde reads {} here",
+            "a marker changes the type of the value, but serde expects {}",
             kind.noun()
         );
-        let help = "change the type of the field, or let a function read it: `#[serde(with = \"…\")]`";
+        let help = "change the type of the field, or deserialize it with `#[serde(with = \"…\")]`";
         session.error_help(at, message, help);
     }
 }

@@ -14,7 +14,7 @@ impl Reader<'_, '_> {
         match TypeRef::parse(text, at) {
             Some(slot) => Some(self.add_slot(slot, || SlotType::Text(text.to_owned()))),
             None => {
-                self.session.error(at, format!("`{text}` is not a type"));
+                self.session.error(at, format!("expected a type, found `{text}`"));
                 None
             }
         }
@@ -29,11 +29,8 @@ impl Reader<'_, '_> {
             return self.schemaless(&ty);
         }
         if let Some(at) = attrs.opaque {
-            self.session.error_help(
-                at,
-                "what this function writes cannot be read from the type of the field",
-                ESCAPE,
-            );
+            self.session
+                .error_help(at, "the JSON that this function writes is unknown", ESCAPE);
             return self.schemaless(&ty);
         }
         let span = ty.span;

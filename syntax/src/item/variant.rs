@@ -62,12 +62,9 @@ impl Reader<'_, '_> {
             self.session,
         );
         if let Some(at) = attrs.opaque {
-            let help = "put a type with a schema of its own into the variant";
-            self.session.error_help(
-                at,
-                "what this function writes cannot be read from the variant",
-                help,
-            );
+            let help = "use a type with its own schema in the variant";
+            self.session
+                .error_help(at, "the JSON that this function writes is unknown", help);
         }
         let mut markers = marker::parse_variant(&variant.attrs, self.session);
         let mut field_sites = Vec::new();
@@ -95,10 +92,10 @@ impl Reader<'_, '_> {
                 }
             }
             Fields::Unnamed(_) => {
-                let help = "give the fields names, or put one struct into the variant";
+                let help = "name the fields, or put a struct into the variant";
                 self.session.error_help(
                     variant.ident.span,
-                    format!("the variant `{ident}` is a tuple, which has no structural schema"),
+                    format!("variant `{ident}` is a tuple, which has no structural schema"),
                     help,
                 );
                 return None;
@@ -121,16 +118,16 @@ impl Reader<'_, '_> {
 /// A variant that serde writes and does not read has no place in a schema: the program could not read its own object.
 fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     let message = format!(
-        "serde writes `{}` and never reads it, so the schema is without it",
+        "serde serializes `{}` but never deserializes it, so the schema does not have it",
         ident.text
     );
-    let help = "the API server refuses an object that has it: remove `skip_deserializing`, or write `#[serde(skip)]`";
+    let help = "remove `skip_deserializing`, or write `#[serde(skip)]`: the API server rejects an object that has the field";
     session.report(Diagnostic::warning(at, message).help(help));
 }
 
 /// Whoever reads an object with such a variant cannot write it again.
 fn report_unwritten_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
-    let message = format!("serde reads `{}` and fails to write it", ident.text);
-    let help = "an object that has it can be written by patches of other fields only";
+    let message = format!("serde deserializes `{}` but fails to serialize it", ident.text);
+    let help = "remove `skip_serializing`, or only patch other fields of an object that has it";
     session.report(Diagnostic::warning(at, message).help(help));
 }

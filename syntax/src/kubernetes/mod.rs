@@ -74,7 +74,7 @@ pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(Str
     let message = format!("{of} {no} resource `{resource}`");
     let is_short = |known: &&Resource| known.short_names().any(|short| short == resource);
     if let Some(known) = RESOURCES.iter().find(is_short) {
-        let help = format!("write `{}`: a role needs names in full", known.plural);
+        let help = format!("write `{}`: rules need full names", known.plural);
         return Some((message, help));
     }
     if let Some(known) = RESOURCES.iter().find(has_name) {

@@ -72,9 +72,7 @@ pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
 pub(crate) fn explain_path(resource: &str) -> Option<String> {
     let parts: Vec<&str> = resource.split('/').collect();
     if parts.iter().any(|part| part.len() > 1 && part.contains('*')) {
-        return Some(
-            "write the whole plural: `*` stands for every resource, and for no part of a name".to_owned(),
-        );
+        return Some("write the whole plural: `*` cannot stand for a part of a name".to_owned());
     }
     // The name of an extra field, which may have slashes of its own, is the subresource in impersonation.
     if parts[0] == "userextras" || (parts.len() <= 2 && !parts.contains(&"")) {
@@ -86,7 +84,7 @@ pub(crate) fn explain_path(resource: &str) -> Option<String> {
         .take(2)
         .collect();
     Some(match named.is_empty() {
-        true => "name a resource by its plural, as in `deployments`".to_owned(),
+        true => "write a resource by its plural, as in `deployments`".to_owned(),
         false => format!("write `{}`", named.join("/")),
     })
 }
@@ -147,8 +145,8 @@ impl Resource {
         }
         let name = subresource.map_or(whole.to_owned(), |name| format!("{whole}/{name}"));
         let verbs: Vec<&str> = known.split(',').collect();
-        let message = format!("`{name}` knows none of these verbs, so nothing of it is allowed");
-        Some((message, format!("it knows {}", suggest::list(verbs))))
+        let message = format!("`{name}` supports none of these verbs");
+        Some((message, format!("use one of {}", suggest::list(verbs))))
     }
 
     /// Explains that there is no such subresource, and what to write.
@@ -201,7 +199,7 @@ pub fn explain_group(group: &str) -> Option<(String, String)> {
             .unwrap_or_default()
     };
     let help = match near {
-        "" => "write the whole name, such as `batch.example.com`: groups of custom resources have a dot"
+        "" => "write the full name, such as `batch.example.com`: groups of custom resources have a dot"
             .to_owned(),
         near => format!("did you mean `{near}`?"),
     };
@@ -243,8 +241,7 @@ mod tests {
             (
                 "tableware",
                 Some(
-                    "Kubernetes has no API group `tableware`, write the whole name, such as `batch.example.com`: groups of \
-                     custom resources have a dot",
+                    "Kubernetes has no API group `tableware`, write the full name, such as `batch.example.com`: groups of custom resources have a dot",
                 ),
             ),
         ] {
@@ -281,16 +278,14 @@ mod tests {
                 "pods",
                 Some("log"),
                 "create;list",
-                Some("`pods/log` knows none of these verbs, so nothing of it is allowed, it knows `get`"),
+                Some("`pods/log` supports none of these verbs, use one of `get`"),
             ),
             (
                 "authentication.k8s.io",
                 "tokenreviews",
                 None,
                 "get",
-                Some(
-                    "`tokenreviews` knows none of these verbs, so nothing of it is allowed, it knows `create`",
-                ),
+                Some("`tokenreviews` supports none of these verbs, use one of `create`"),
             ),
         ] {
             let verbs: Vec<String> = verbs.split_terminator(';').map(str::to_owned).collect();

@@ -44,7 +44,7 @@ const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
         let Some(url) = arg.text(session) else { return };
         if !url.contains("://") {
             let message = format!("`{url}` is not a URL");
-            session.error_help(arg.value_span(), message, "write it whole: `https://…`");
+            session.error_help(arg.value_span(), message, "write the whole URL, `https://…`");
         }
         docs.url = url;
     }),

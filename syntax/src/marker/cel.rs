@@ -106,7 +106,7 @@ fn check(cel: &Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
         session.error_help(
             at("rule"),
             "the rule is empty",
-            "write an expression about `self`",
+            "write a CEL expression about `self`",
         );
     }
     if let Some(message) = &cel.message
@@ -114,25 +114,25 @@ fn check(cel: &Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     {
         session.error_help(
             at("message"),
-            "a message is one line of text",
-            "write what the value must be",
+            "a message must be a single line",
+            "describe the valid values",
         );
     }
     if cel.rule.trim().contains('\n') && cel.message.is_none() {
-        let help = "add `message = \"…\"`: a rule of one line is its own message, one of several is not";
-        session.error_help(at("rule"), "a rule of several lines needs a message", help);
+        let help = "add `message = \"…\"`: only a rule of one line can be its own message";
+        session.error_help(at("rule"), "a rule of several lines requires a message", help);
     }
     if let Some(path) = &cel.field_path
         && !path.starts_with(['.', '['])
     {
-        let help = format!("write `.{path}`: the path starts at the value the rule is on");
-        session.error_help(at("field_path"), format!("`{path}` is not a field path"), help);
+        let help = format!("write `.{path}`, a path from the value that the rule is on");
+        session.error_help(at("field_path"), format!("invalid field path `{path}`"), help);
     }
     if cel.optional_old_self.is_some() && !cel.rule.contains("oldSelf") {
         let help = "remove it, or compare with `oldSelf`";
         session.error_help(
             at("optional_old_self"),
-            "`optional_old_self` needs a rule about `oldSelf`",
+            "`optional_old_self` requires a rule about `oldSelf`",
             help,
         );
     }
@@ -146,7 +146,7 @@ pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
             None => {
                 session.error_help(
                     arg.value_span(),
-                    "this rule cannot be read without running it",
+                    "expected a literal rule: rbuilder does not run the program",
                     "write `Rule::new(\"…\")` with `.message(\"…\")`, `.reason(Reason::…)`, `.field_path(\"…\")`, or `cel(…)`",
                 );
                 return None;

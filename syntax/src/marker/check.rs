@@ -51,7 +51,7 @@ pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
         let message = &diagnostic.message;
         let about = ["default", "example", "enum"].into_iter().find(|name| {
             let is_named =
-                message.starts_with(&format!("the {name} ")) || message.contains(&format!("`{name}`"));
+                message.starts_with(&format!("invalid {name}:")) || message.contains(&format!("`{name}`"));
             is_named && reading.is_read(name)
         });
         let first = reading
@@ -143,7 +143,7 @@ fn bounds(reading: &Reading, session: &mut Session) {
         let help = "write a number greater than 0";
         session.error_help(
             reading.at("multiple_of"),
-            format!("nothing is a multiple of {factor}"),
+            format!("`multiple_of` must be greater than 0, found {factor}"),
             help,
         );
     }
@@ -157,7 +157,7 @@ fn crossed(
     high: &dyn std::fmt::Display,
     session: &mut Session,
 ) {
-    let message = format!("no value fits: `{low_name}` is {low} and `{high_name}` is {high}");
+    let message = format!("`{low_name}` {low} is greater than `{high_name}` {high}");
     session.error(reading.at(low_name), message);
 }
 
@@ -184,7 +184,7 @@ fn subjects(reading: &Reading, session: &mut Session) {
             continue;
         }
         let message = format!(
-            "`{name}` is about {}, and this is {}",
+            "`{name}` applies to {}; this field is {}",
             noun(constraint.subject),
             kind.noun()
         );
@@ -204,7 +204,7 @@ fn preserved_subject(reading: &Reading, session: &mut Session) {
         return;
     }
     let message = format!(
-        "`preserve_unknown_fields` is about maps and structs, and this is {}",
+        "`preserve_unknown_fields` applies to maps and structs; this field is {}",
         kind.noun()
     );
     let help = match kind {
@@ -221,14 +221,14 @@ fn format_subject(reading: &Reading, at: Span, kind: &Kind, session: &mut Sessio
         return;
     };
     let (fits, noun) = match format_type(format) {
-        Some(SchemaType::Integer) => (*kind == Kind::Integer, "whole numbers"),
-        Some(SchemaType::Number) => (*kind == Kind::Number, "fractions"),
-        Some(SchemaType::String) => (*kind == Kind::Text, "text"),
+        Some(SchemaType::Integer) => (*kind == Kind::Integer, "integers"),
+        Some(SchemaType::Number) => (*kind == Kind::Number, "numbers"),
+        Some(SchemaType::String) => (*kind == Kind::Text, "strings"),
         _ => return,
     };
     if !fits {
         let message = format!(
-            "the format `{format}` is about {noun}, and this is {}",
+            "the format `{format}` applies to {noun}; this field is {}",
             kind.noun()
         );
         session.error(at, message);
@@ -248,10 +248,10 @@ fn fits(subject: Subject, kind: &Kind) -> bool {
 fn noun(subject: Subject) -> &'static str {
     match subject {
         Subject::Number => "numbers",
-        Subject::Text => "text",
+        Subject::Text => "strings",
         Subject::List => "lists",
         Subject::Object => "maps and structs",
-        Subject::Any => "anything",
+        Subject::Any => "all values",
     }
 }
 
@@ -287,8 +287,12 @@ fn whole_numbers(reading: &Reading, session: &mut Session) {
         if let Some(number) = number
             && number.as_f64().is_some_and(|value| value.fract() != 0.0)
         {
-            let message = format!("`{name} = {number}` on a whole number");
-            session.error_help(reading.at(name), message, "write a whole number");
+            let message = format!("expected an integer for `{name}`, found `{number}`");
+            session.error_help(
+                reading.at(name),
+                message,
+                "write an integer, or change the type of the field",
+            );
         }
     }
 }
@@ -298,21 +302,17 @@ fn texts(reading: &Reading, session: &mut Session) {
         && !session.is_good_pattern(text)
         && let Err(reason) = Pattern::parse(text).map(|_| session.keep_good_pattern(text))
     {
-        let help = "patterns are Go's RE2: https://github.com/google/re2/wiki/Syntax";
-        session.error_help(
-            reading.at("pattern"),
-            format!("the pattern cannot be used: {reason}"),
-            help,
-        );
+        let help = "use RE2 syntax, as in Go: https://github.com/google/re2/wiki/Syntax";
+        session.error_help(reading.at("pattern"), format!("invalid pattern: {reason}"), help);
     }
     if let Some(format) = &reading.markers.validation.format
         && !FORMATS.contains(&format.as_str())
     {
         let help = match suggest::nearest(format, FORMATS.iter().copied()) {
             Some(known) => format!("did you mean `{known}`?"),
-            None => "it is passed on and has no effect".to_owned(),
+            None => "remove it: it has no effect".to_owned(),
         };
-        let message = format!("the API server does not know the format `{format}`");
+        let message = format!("unknown format `{format}`");
         session.report(Diagnostic::warning(reading.at("format"), message).help(help));
     }
 }
@@ -333,7 +333,7 @@ fn values(reading: &Reading, session: &mut Session) {
         {
             session.error(
                 reading.at(name),
-                format!("this {name} is {}, and the type is {}", sort(value), kind.noun()),
+                format!("expected {} for `{name}`, found {}", kind.noun(), sort(value)),
             );
         }
     }
@@ -341,20 +341,20 @@ fn values(reading: &Reading, session: &mut Session) {
     if allowed.is_empty() && reading.is_read("enum") {
         session.error_help(
             reading.at("enum"),
-            "an empty `enum` allows nothing",
-            "name the values allowed",
+            "`enum` must not be empty",
+            "list the allowed values",
         );
     }
     for (position, value) in allowed.iter().enumerate() {
         if allowed[..position].iter().any(|other| is_same(other, value)) {
-            session.error(reading.at("enum"), format!("`enum` holds {value} twice"));
+            session.error(reading.at("enum"), format!("duplicate `enum` value {value}"));
         } else if value.is_null() && *kind != Kind::Unknown && !reading.markers.nullable {
-            let message = "`enum` holds `null`, and the value is not nullable";
-            session.error_help(reading.at("enum"), message, "add `nullable`, or leave out `null`");
+            let message = "`enum` contains `null`, but the value is not nullable";
+            session.error_help(reading.at("enum"), message, "add `nullable`, or remove `null`");
         } else if !is(value, kind) && !value.is_null() {
             session.error(
                 reading.at("enum"),
-                format!("`enum` holds {value}, and the type is {}", kind.noun()),
+                format!("expected {} in `enum`, found {value}", kind.noun()),
             );
         }
     }
@@ -388,10 +388,10 @@ fn is_same(left: &Value, right: &Value) -> bool {
 fn sort(value: &Value) -> &'static str {
     match value {
         Value::Null => "`null`",
-        Value::Bool(_) => "`true` or `false`",
-        Value::Number(number) if number.is_f64() => "a fraction",
-        Value::Number(_) => "a whole number",
-        Value::String(_) => "text",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        Value::Number(_) => "an integer",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "a map",
     }
@@ -410,8 +410,12 @@ fn exclusive_bounds(reading: &Reading, session: &mut Session) {
         (*exclusive_maximum, "exclusive_maximum", "maximum", maximum),
     ] {
         if exclusive && bound.is_none() {
-            let help = format!("add `{bound_name} = …`: `{name}` says that this bound itself is refused");
-            session.error_help(reading.at(name), format!("`{name}` needs `{bound_name}`"), help);
+            let help = format!("add `{bound_name} = …`: `{name}` excludes only this bound");
+            session.error_help(
+                reading.at(name),
+                format!("`{name}` requires `{bound_name}`"),
+                help,
+            );
         }
     }
 }
@@ -422,16 +426,17 @@ fn companions(reading: &Reading, session: &mut Session) {
     let topology = &reading.markers.topology;
     match (topology.list_type, topology.list_map_keys.as_slice()) {
         (Some(ListType::Map), []) => {
-            let help = "add `list_map_keys = [\"name\"]`: the fields that tell items apart";
-            session.error_help(reading.at("list_type"), "a list of type `map` needs keys", help);
+            let help = "add `list_map_keys = [\"name\"]` with the fields that identify an item";
+            session.error_help(
+                reading.at("list_type"),
+                "a list of type `map` requires keys",
+                help,
+            );
         }
         (Some(ListType::Map), keys) => {
             for (position, key) in keys.iter().enumerate() {
                 if keys[..position].contains(key) {
-                    session.error(
-                        reading.at("list_map_keys"),
-                        format!("the key `{key}` is named twice"),
-                    );
+                    session.error(reading.at("list_map_keys"), format!("duplicate key `{key}`"));
                 }
             }
         }
@@ -439,7 +444,7 @@ fn companions(reading: &Reading, session: &mut Session) {
             let help = "add `list_type = \"map\"`";
             session.error_help(
                 reading.at("list_map_keys"),
-                "keys belong to a list of type `map`",
+                "`list_map_keys` requires a list of type `map`",
                 help,
             );
         }

@@ -162,7 +162,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
             Some(Value::Array(values)) => to.enumeration = values,
             Some(_) => session.error_help(
                 arg.value_span(),
-                "`enum` wants a list",
+                "expected a list for `enum`",
                 "write `enum = [\"A\", \"B\"]`",
             ),
             None => {}
@@ -217,7 +217,9 @@ fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
         "allOf" | "anyOf" | "oneOf" | "not" => raw::read_alternatives(arg, validation, session),
         name => {
             let help = match name {
-                "unique_items" => "the API server refuses it; write `list_type = \"set\"`".to_owned(),
+                "unique_items" => {
+                    "write `list_type = \"set\"`: the API server rejects `unique_items`".to_owned()
+                }
                 name => suggest::help(name, CONSTRAINTS.iter().map(|constraint| constraint.name)),
             };
             session.error_help(arg.span, format!("unknown validation `{name}`"), help);
@@ -243,11 +245,7 @@ fn schema_type(arg: &Arg, session: &mut Session) -> Option<SchemaType> {
         .map(|(_, schema_type)| *schema_type);
     if known.is_none() {
         let help = suggest::help(&text, TYPES.iter().map(|(name, _)| *name));
-        session.error_help(
-            arg.value_span(),
-            format!("`{text}` is not a type of OpenAPI"),
-            help,
-        );
+        session.error_help(arg.value_span(), format!("unknown type `{text}`"), help);
     }
     known
 }

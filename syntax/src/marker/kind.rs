@@ -32,14 +32,14 @@ impl Kind {
     /// Returns the noun that messages use for it.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Integer => "a whole number",
+            Kind::Text => "a string",
+            Kind::Integer => "an integer",
             Kind::Number => "a number",
-            Kind::Boolean => "`true` or `false`",
+            Kind::Boolean => "a boolean",
             Kind::List(_) => "a list",
             Kind::Map(_) => "a map",
             Kind::Object => "a struct",
-            Kind::Unknown => "something else",
+            Kind::Unknown => "another value",
         }
     }
 }

@@ -213,7 +213,7 @@ fn unknown(arg: &Arg<'_>, place: Place, session: &mut Session) {
     if name.is_empty() {
         session.error_help(
             arg.span,
-            "a marker begins with its name",
+            "expected the name of a marker",
             "write `name`, `name = value` or `name(…)`",
         );
         return;
@@ -234,8 +234,8 @@ fn misplaced(arg: &Arg<'_>, marker: &Marker, place: Place, session: &mut Session
     let places: Vec<_> = marker.places.iter().map(|place| place.noun()).collect();
     session.error_help(
         arg.span,
-        format!("`{}` has no meaning on {}", marker.name, place.noun()),
-        format!("it can stand on {}", places.join(", ")),
+        format!("`{}` is not allowed on {}", marker.name, place.noun()),
+        format!("use it on {}", places.join(", ")),
     );
 }
 

@@ -62,6 +62,10 @@ fn inner(arg: &Arg, kind: Kind, session: &mut Session) -> Option<Box<Markers>> {
 fn wrong(arg: &Arg, wanted: &str, kind: &Kind, session: &mut Session) {
     session.error(
         arg.span,
-        format!("`{}` is about {wanted}, and this is {}", arg.name, kind.noun()),
+        format!(
+            "`{}` applies to {wanted}; this field is {}",
+            arg.name,
+            kind.noun()
+        ),
     );
 }

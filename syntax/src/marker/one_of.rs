@@ -38,10 +38,14 @@ fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, sessio
     let mut names: Vec<String> = Vec::with_capacity(args.len());
     for field in args {
         if !matches!(field.value, ArgValue::Flag) {
-            let help = format!("write the fields as they are named in Rust: `{}(a, b)`", arg.name);
-            session.error_help(field.span, format!("`{}` names fields", arg.name), help);
+            let help = format!("write the Rust names of the fields: `{}(a, b)`", arg.name);
+            session.error_help(
+                field.span,
+                format!("expected field names in `{}`", arg.name),
+                help,
+            );
         } else if names.iter().any(|name| name == field.name) {
-            session.error(field.span, format!("the field `{}` is named twice", field.name));
+            session.error(field.span, format!("duplicate field `{}`", field.name));
         } else {
             names.push(field.name.to_owned());
             reading.one_of_fields.push((field.name.to_owned(), field.span));
@@ -50,8 +54,8 @@ fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, sessio
     if args.len() < 2 {
         session.error_help(
             arg.span,
-            format!("`{}` needs two fields or more", arg.name),
-            "name them: `(a, b)`",
+            format!("`{}` requires at least two fields", arg.name),
+            "list them: `(a, b)`",
         );
     }
     reading.markers.origin = arg.origin();

@@ -60,7 +60,7 @@ pub(super) const MARKERS: &[Marker] = &[
                 Some(ty) => reading.schema_type = Some((ty, text)),
                 None => {
                     let help = "write a path, as in `schema_type = \"String\"`";
-                    session.error_help(arg.value_span(), format!("`{text}` is not a type"), help);
+                    session.error_help(arg.value_span(), format!("expected a type, found `{text}`"), help);
                 }
             }
         },

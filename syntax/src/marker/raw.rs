@@ -26,7 +26,7 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     let at = arg.value_span();
     for diagnostic in check_structural(&schema) {
         let place = place(&diagnostic.place);
-        let about = |message| format!("the API server refuses this schema{place}: {message}");
+        let about = |message| format!("invalid schema{place}: {message}");
         session.report(diagnostic.map_message(about).at(at));
     }
     for diagnostic in check_literal(&schema) {
@@ -48,8 +48,9 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
             None
         }
         Err(SchemaError::Malformed(reason, path)) => {
-            let help = "write it as in a manifest: `schema = { \"type\": \"string\", \"maxLength\": 5 }`";
-            let message = format!("this is no schema{}: {reason}", place(&path));
+            let help =
+                "write the schema as in a manifest: `schema = { \"type\": \"string\", \"maxLength\": 5 }`";
+            let message = format!("invalid schema{}: {reason}", place(&path));
             session.error_help(arg.value_span(), message, help);
             None
         }
@@ -75,15 +76,15 @@ fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
     if let Some(text) = &schema.pattern
         && let Err(reason) = Pattern::parse(text)
     {
-        let help = "patterns are Go's RE2: https://github.com/google/re2/wiki/Syntax";
-        let message = format!("the pattern cannot be used: {reason}");
+        let help = "use RE2 syntax, as in Go: https://github.com/google/re2/wiki/Syntax";
+        let message = format!("invalid pattern: {reason}");
         session.error_help(arg.value_span(), message, help);
     }
     if let Some(format) = &schema.format
         && !FORMATS.contains(&&**format)
     {
-        let message = format!("the API server does not know the format `{format}`");
-        let help = "it is passed on and has no effect";
+        let message = format!("unknown format `{format}`");
+        let help = "remove it: it has no effect";
         session.report(Diagnostic::warning(arg.value_span(), message).help(help));
     }
     let shared = schema

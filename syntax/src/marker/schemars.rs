@@ -161,7 +161,7 @@ fn translate<'a>(
         "ip" => session.report(
             crate::Diagnostic::warning(
                 span,
-                "the API server knows no format `ip`, so that it is left out",
+                "the API server does not know the format `ip`, which is left out",
             )
             .help("write `ipv4` or `ipv6`, or the CEL rule `isIP(self)`"),
         ),
@@ -179,7 +179,7 @@ fn translate<'a>(
                 },
                 ..arg
             }),
-            _ => opaque(&arg, "a title", reading, session),
+            _ => opaque(&arg, "the title", reading, session),
         },
         "example" => {
             // A value that has to be computed is for readers only, and kube leaves it out as well.
@@ -191,8 +191,13 @@ fn translate<'a>(
             }
         }
         "extend" => extend(&arg, kind, markers, session),
-        "schema_with" => opaque(&arg, "the schema that this function makes", reading, session),
-        "transform" => opaque(&arg, "what this makes of the schema", reading, session),
+        "schema_with" => opaque(&arg, "the schema that this function returns", reading, session),
+        "transform" => opaque(
+            &arg,
+            "the effect of this transform on the schema",
+            reading,
+            session,
+        ),
         name if PASSED.contains(&name) => {}
         name => {
             let help = suggest::help(name, READ.iter().chain(PASSED).copied());
@@ -211,9 +216,8 @@ fn opaque(arg: &Arg<'_>, what: &str, reading: &Reading, session: &mut Session) {
     }
     session.error_help(
         arg.span,
-        format!("{what} cannot be known without running it"),
-        "name a type of the same form: `#[schemars(with = \"String\")]`; or derive `CrdSchema` in place of `JsonSchema` \
-         and say it: `#[kube(schema = { \"type\": \"string\" })]`, `#[kube(schemaless)]`",
+        format!("{what} is unknown: rbuilder does not run the program"),
+        "name a type with the same form: `#[schemars(with = \"String\")]`; or derive `CrdSchema` instead of `JsonSchema` and use `#[kube(schema = { \"type\": \"string\" })]` or `#[kube(schemaless)]`",
     );
 }
 
@@ -314,8 +318,8 @@ fn pattern<'a>(arg: Arg<'a>, reading: &Reading, session: &mut Session) -> Option
             if !reading.is_read("pattern") {
                 session.error_help(
                     arg.span,
-                    "the expression is a value elsewhere, which is not read",
-                    "write it out: `#[schemars(regex(pattern = \"…\"))]`",
+                    "expected a string literal for the pattern",
+                    "write `#[schemars(regex(pattern = \"…\"))]`",
                 );
             }
             None
@@ -332,7 +336,7 @@ fn contains<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let Some(Value::String(text)) = text else {
         session.error_help(
             arg.span,
-            "`contains` wants a text",
+            "expected a string literal for `contains`",
             "write `contains(pattern = \"…\")`",
         );
         return None;
@@ -391,8 +395,8 @@ fn number(arg: &Arg<'_>, session: &mut Session) -> Option<Value> {
     if value.is_none() {
         session.error_help(
             arg.value_span(),
-            format!("the value of `{}` cannot be told from here", arg.name),
-            "write the number: rbuilder follows literals, arithmetic on them and `u16::MAX` and the like",
+            format!("expected a literal number for `{}`", arg.name),
+            "write the number: rbuilder evaluates literals, arithmetic and constants such as `u16::MAX`",
         );
     }
     value
@@ -520,8 +524,8 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
         let Some(value) = literal(&extension.value) else {
             session.error_help(
                 extension.value_span(),
-                format!("the value of `{key}` cannot be told from here"),
-                "write it out: text, a number, `true`, `[…]` or `{ \"key\": … }`",
+                format!("expected a literal for `{key}`"),
+                "write a literal: a string, a number, `true`, `[…]` or `{ \"key\": … }`",
             );
             continue;
         };
@@ -543,9 +547,9 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
             session.report(
                 crate::Diagnostic::warning(
                     span,
-                    format!("a CRD cannot hold `{key}`, so that it is left out"),
+                    format!("`{key}` is not supported in a CRD and is left out"),
                 )
-                .help("kube leaves it out as well; `x-kubernetes-…` and OpenAPI's constraints are read"),
+                .help("remove it: only `x-kubernetes-…` and OpenAPI constraints are supported"),
             );
         }
     }
@@ -564,7 +568,7 @@ fn rules<'a>(value: Value, span: Span, markers: &mut Vec<Arg<'a>>, session: &mut
     let Value::Array(rules) = value else {
         return session.error_help(
             span,
-            "rules are a list",
+            "expected a list of rules",
             "write `[{ \"rule\": \"…\", \"message\": \"…\" }]`",
         );
     };

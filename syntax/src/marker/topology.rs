@@ -100,7 +100,7 @@ fn applies(
         session.error(
             arg.span,
             format!(
-                "`{}` is about {wanted}, and this is {}",
+                "`{}` applies to {wanted}; this field is {}",
                 arg.name,
                 reading.kind.noun()
             ),
@@ -120,7 +120,7 @@ fn choose<T: Copy>(arg: &Arg, choices: &[(&'static str, T)], session: &mut Sessi
         let help = suggest::help(&text, names.iter().copied());
         session.error_help(
             arg.value_span(),
-            format!("`{text}` is not a value of `{}`", arg.name),
+            format!("unknown value `{text}` of `{}`", arg.name),
             help,
         );
     }

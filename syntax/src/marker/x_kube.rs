@@ -37,7 +37,7 @@ fn merge_strategy<'a>(arg: &Arg<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let Some((marker, value, keys)) = strategy else {
         session.error_help(
             arg.value_span(),
-            "this strategy cannot be read without running it",
+            "expected a literal merge strategy: rbuilder does not run the program",
             "write `ListMerge::Atomic`, `ListMerge::Set`, `ListMerge::Map(vec![\"…\"])`, or `MapMerge` or `StructMerge` \
              with `Atomic` or `Granular`",
         );

@@ -63,7 +63,7 @@ fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {
     let verbs = &parts.rule.verbs;
     if verbs.iter().chain(&parts.custom_verbs).all(String::is_empty) {
         let help = "add `verbs = \"get;list;watch\"`";
-        session.error_help(at("verbs"), "the rule has no verbs, so it allows nothing", help);
+        session.error_help(at("verbs"), "the rule has no verbs", help);
     }
     for verb in verbs
         .iter()
@@ -71,7 +71,7 @@ fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {
     {
         let help = match suggest::nearest(verb, VERBS.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("write `custom_verbs = \"{verb}\"` if an API of your own knows it"),
+            None => format!("write `custom_verbs = \"{verb}\"` if an API of your own defines it"),
         };
         session.error_help(at("verbs"), format!("unknown verb `{verb}`"), help);
     }
@@ -81,10 +81,10 @@ fn check_resources(rule: &RbacRule, at: At<'_>, session: &mut Session) {
     let place = at("resources");
     if rule.resources.iter().all(String::is_empty) {
         let help = "add `resources = \"…\"` with plurals, or `urls = \"…\"`";
-        session.error_help(place, "the rule names no resources", help);
+        session.error_help(place, "the rule has no resources", help);
     } else if rule.groups.is_empty() {
         let help = "add `groups = \"…\"`; the core group (pods, services, events) is `groups = \"\"`";
-        session.error_help(at("groups"), "the rule names no API group", help);
+        session.error_help(at("groups"), "the rule has no API groups", help);
     }
     for group in &rule.groups {
         check_group(group, at("groups"), session);
@@ -105,10 +105,10 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
         return;
     }
     let help = match group.split_once('/') {
-        Some((group, _)) => format!("write `{group}`: a role is about every version"),
-        None => "a group is a domain in lower case, such as `apps` or `batch.example.com`".to_owned(),
+        Some((group, _)) => format!("write `{group}`: roles apply to all versions"),
+        None => "use a lower-case domain, such as `apps` or `batch.example.com`".to_owned(),
     };
-    session.error_help(at, format!("`{group}` is not an API group"), help);
+    session.error_help(at, format!("invalid API group `{group}`"), help);
 }
 
 fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Session) {
@@ -116,16 +116,17 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
         .split_once('/')
         .map_or((resource, None), |(whole, part)| (whole, Some(part)));
     if resource.chars().any(char::is_uppercase) {
-        let help = "resources are named by their plural in lower case, as in `deployments`";
-        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+        let help = "use the lower-case plural, as in `deployments`";
+        session.error_help(at, format!("invalid resource `{resource}`"), help);
     } else if let Some(help) = resources::explain_path(resource) {
-        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+        session.error_help(at, format!("invalid resource `{resource}`"), help);
     } else if part == Some("*") {
-        let help = "name the subresources, as in `pods/log`; `*` stands for every resource with all of its subresources";
-        session.error_help(at, format!("`{resource}` allows nothing"), help);
+        let help =
+            "write the subresource, as in `pods/log`; `*` stands for all resources and their subresources";
+        session.error_help(at, format!("`{resource}` matches nothing"), help);
     } else if let Some((plural, group)) = whole.split_once('.') {
         let help = format!("write `groups = \"{group}\", resources = \"{plural}\"`");
-        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+        session.error_help(at, format!("invalid resource `{resource}`"), help);
     } else if let Some((message, help)) = kubernetes::explain_resource(&rule.groups, resource) {
         session.report(Diagnostic::warning(at, message).help(help));
     } else {
@@ -150,8 +151,8 @@ fn check_known_resource(
     };
     // A Role's `namespaces` is the namespace it is in.
     if rule.namespace.is_some() && !resource.is_namespaced && whole != "namespaces" {
-        let message = format!("`{whole}` are in no namespace, so a Role allows nothing of them");
-        let help = "remove `namespace`: only a ClusterRole can allow them";
+        let message = format!("`{whole}` are cluster-scoped, so a Role has no effect on them");
+        let help = "remove `namespace`: only a ClusterRole can grant access to them";
         session.error_help(at, message, help);
     } else if let Some((message, help)) = resource.explain_rule(part, &rule.verbs) {
         session.report(Diagnostic::warning(at, message).help(help));
@@ -160,8 +161,8 @@ fn check_known_resource(
 
 fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
     if rule.resource_names.iter().any(|name| name == "*") {
-        let help = "remove `resource_names`: without it the rule is about every object";
-        session.error_help(at("resource_names"), "`*` is not the name of an object", help);
+        let help = "remove `resource_names` to match every object";
+        session.error_help(at("resource_names"), "invalid object name `*`", help);
     }
     let has = |verb: &str| rule.verbs.iter().any(|found| found == verb);
     // The names of objects are no names of what a request to a subresource makes.
@@ -171,45 +172,37 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
     if has("deletecollection") {
         session.error_help(
             at("resource_names"),
-            "`deletecollection` cannot be limited by name: the request has none",
-            "put this verb into a rule of its own without `resource_names`",
+            "`deletecollection` cannot be limited by name",
+            "move this verb to a separate rule without `resource_names`",
         );
     }
     // Server-side apply of an object that is not there yet is both verbs on its name.
     if has("create") && !has("patch") && !has("*") {
-        let message = "`create` limited by name allows server-side apply only, which needs `patch` too";
-        let help =
-            "add `patch` to the verbs, or put `create` into a rule of its own without `resource_names`";
+        let message =
+            "`create` limited by name allows only server-side apply, which requires `patch` as well";
+        let help = "add `patch` to the verbs, or move `create` to a separate rule without `resource_names`";
         session.report(Diagnostic::warning(at("resource_names"), message).help(help));
     }
 }
 
 fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
     if rule.namespace.is_some() {
-        let help = "remove `namespace`: only a ClusterRole can allow URLs";
-        session.error_help(at, "`urls` in a Role of one namespace have no effect", help);
+        let help = "remove `namespace`: only a ClusterRole can grant access to URLs";
+        session.error_help(at, "`urls` have no effect in a Role", help);
     }
     if !rule.resources.is_empty() || !rule.groups.is_empty() || !rule.resource_names.is_empty() {
         let help = "write two `#[rbac(…)]`, one for the resources and one for the URLs";
-        session.error_help(
-            at,
-            "the API server refuses a rule with both resources and URLs",
-            help,
-        );
+        session.error_help(at, "a rule cannot have both resources and URLs", help);
     }
     for url in rule.urls.iter().filter(|url| !url.is_empty() && *url != "*") {
         if !url.starts_with('/') {
-            session.error_help(
-                at,
-                format!("`{url}` is not a URL path"),
-                format!("write `/{url}`"),
-            );
+            session.error_help(at, format!("invalid URL path `{url}`"), format!("write `/{url}`"));
         } else if url.contains(['?', '#']) {
-            let help = "write the path alone: the query of a request is not looked at";
-            session.error_help(at, format!("`{url}` allows nothing"), help);
+            let help = "remove the query: rules match the path only";
+            session.error_help(at, format!("`{url}` matches nothing"), help);
         } else if url.find('*').is_some_and(|star| star + 1 < url.len()) {
-            let help = "`*` stands for the rest of a path, at its end only: `/healthz/*`";
-            session.error_help(at, format!("`{url}` allows nothing"), help);
+            let help = "use `*` only at the end of a path, as in `/healthz/*`";
+            session.error_help(at, format!("`{url}` matches nothing"), help);
         }
     }
 }
@@ -224,7 +217,7 @@ fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
     ];
     for (method, verb) in INSTEAD {
         if rule.verbs.iter().any(|written| written == method) {
-            let message = format!("no request for a resource has the verb `{method}`");
+            let message = format!("verb `{method}` does not apply to resources");
             session.report(Diagnostic::warning(at, message).help(format!("write `{verb}`")));
         }
     }
@@ -237,11 +230,8 @@ fn check_url_verbs(parts: &Parts, at: Span, session: &mut Session) {
     let Some(unknown) = verbs.iter().find(|verb| !is_known(verb)) else {
         return;
     };
-    let help = format!(
-        "the verbs of URLs are {}",
-        suggest::list(URL_VERBS.iter().copied())
-    );
-    let message = format!("no request to a URL has the verb `{unknown}`");
+    let help = format!("use one of {}", suggest::list(URL_VERBS.iter().copied()));
+    let message = format!("verb `{unknown}` does not apply to URLs");
     if parts.custom_verbs.is_empty() && !verbs.iter().any(is_known) {
         session.error_help(at, message, help);
     } else {
@@ -253,21 +243,13 @@ fn check_role(rule: &RbacRule, at: At<'_>, session: &mut Session) {
     if let Some(name) = &rule.namespace
         && !object_name::is_label(name)
     {
-        let message = format!("`{name}` cannot be the name of a namespace");
-        session.error_help(
-            at("namespace"),
-            message,
-            "write lower-case letters, digits and `-`",
-        );
+        let message = format!("invalid namespace name `{name}`");
+        session.error_help(at("namespace"), message, "use lower-case letters, digits and `-`");
     }
     if let Some(name) = &rule.role_name
         && (name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']))
     {
-        let message = format!("`{name}` cannot be the name of a role");
-        session.error_help(
-            at("role_name"),
-            message,
-            "write letters, digits, `-`, `.` and `:`",
-        );
+        let message = format!("invalid role name `{name}`");
+        session.error_help(at("role_name"), message, "use letters, digits, `-`, `.` and `:`");
     }
 }

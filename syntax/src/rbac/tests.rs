@@ -65,64 +65,60 @@ fn mistakes() {
     );
     check(
         r#"groups = "apps", resources = "deployments""#,
-        Err("the rule has no verbs, so it allows nothing\nhelp: add `verbs = \"get;list;watch\"`"),
+        Err("the rule has no verbs\nhelp: add `verbs = \"get;list;watch\"`"),
     );
     check(
         r#"resources = "pods", verbs = "get""#,
         Err(
-            "the rule names no API group\nhelp: add `groups = \"…\"`; the core group (pods, services, events) is `groups = \"\"`",
+            "the rule has no API groups\nhelp: add `groups = \"…\"`; the core group (pods, services, events) is `groups = \"\"`",
         ),
     );
     check(
         r#"urls = "/metrics", verbs = "get", namespace = "n""#,
         Err(
-            "`urls` in a Role of one namespace have no effect\nhelp: remove `namespace`: only a ClusterRole can allow URLs",
+            "`urls` have no effect in a Role\nhelp: remove `namespace`: only a ClusterRole can grant access to URLs",
         ),
     );
     check(
         r#"groups = "", resources = "pods", verbs = "get", verbs = "list""#,
-        Err("`verbs` is written twice"),
+        Err("duplicate argument `verbs`"),
     );
     check(
         r#"groups = "apps;", resources = "deployments", verbs = "get""#,
-        Err("`groups` holds an empty word\nhelp: write `core` for the core group, or remove the `;`"),
+        Err("empty item in `groups`\nhelp: write `core` for the core group, or remove the `;`"),
     );
     check(
         r#"groups = "apps", resources = "deployments", verbs = "get;""#,
-        Err("`verbs` holds an empty word\nhelp: remove it"),
+        Err("empty item in `verbs`\nhelp: remove it"),
     );
     check(
         r#"groups = "apps/v1", resources = "deployments", verbs = "get""#,
-        Err("`apps/v1` is not an API group\nhelp: write `apps`: a role is about every version"),
+        Err("invalid API group `apps/v1`\nhelp: write `apps`: roles apply to all versions"),
     );
     check(
         r#"groups = "Apps", resources = "deployments", verbs = "get""#,
-        Err(
-            "`Apps` is not an API group\nhelp: a group is a domain in lower case, such as `apps` or `batch.example.com`",
-        ),
+        Err("invalid API group `Apps`\nhelp: use a lower-case domain, such as `apps` or `batch.example.com`"),
     );
     check(
         r#"groups = "apps", resources = "deployments.apps", verbs = "get""#,
         Err(
-            "`deployments.apps` is not the name of a resource\nhelp: write `groups = \"apps\", resources = \"deployments\"`",
+            "invalid resource `deployments.apps`\nhelp: write `groups = \"apps\", resources = \"deployments\"`",
         ),
     );
     check(
         r#"groups = "", resources = "pods/*", verbs = "get""#,
         Err(
-            "`pods/*` allows nothing\nhelp: name the subresources, as in `pods/log`; `*` stands for every resource with all of its subresources",
+            "`pods/*` matches nothing\nhelp: write the subresource, as in `pods/log`; `*` stands for all resources and their subresources",
         ),
     );
     check(
         r#"groups = "", resources = "pods", resource_names = "*", verbs = "get""#,
-        Err(
-            "`*` is not the name of an object\nhelp: remove `resource_names`: without it the rule is about every object",
-        ),
+        Err("invalid object name `*`\nhelp: remove `resource_names` to match every object"),
     );
     check(
         r#"groups = "", resources = "pods", resource_names = "a", verbs = "get;deletecollection""#,
         Err(
-            "`deletecollection` cannot be limited by name: the request has none\nhelp: put this verb into a rule of its own without `resource_names`",
+            "`deletecollection` cannot be limited by name\nhelp: move this verb to a separate rule without `resource_names`",
         ),
     );
     // Least privilege for server-side apply of one object.
@@ -133,36 +129,34 @@ fn mistakes() {
     check(
         r#"groups = "", resources = "pods", verbs = "levitate""#,
         Err(
-            "unknown verb `levitate`\nhelp: write `custom_verbs = \"levitate\"` if an API of your own knows it",
+            "unknown verb `levitate`\nhelp: write `custom_verbs = \"levitate\"` if an API of your own defines it",
         ),
     );
     check(
         r#"groups = "a", resources = "b", urls = "/c", verbs = "get""#,
         Err(
-            "the API server refuses a rule with both resources and URLs\nhelp: write two `#[rbac(…)]`, one for the resources and one for the URLs",
+            "a rule cannot have both resources and URLs\nhelp: write two `#[rbac(…)]`, one for the resources and one for the URLs",
         ),
     );
     check(
         r#"urls = "/a/*/b", verbs = "get""#,
-        Err(
-            "`/a/*/b` allows nothing\nhelp: `*` stands for the rest of a path, at its end only: `/healthz/*`",
-        ),
+        Err("`/a/*/b` matches nothing\nhelp: use `*` only at the end of a path, as in `/healthz/*`"),
     );
     check(
         r#"urls = "", verbs = "get""#,
-        Err("`urls` holds an empty word\nhelp: remove it"),
+        Err("empty item in `urls`\nhelp: remove it"),
     );
     check(
         r#"urls = "metrics", verbs = "get""#,
-        Err("`metrics` is not a URL path\nhelp: write `/metrics`"),
+        Err("invalid URL path `metrics`\nhelp: write `/metrics`"),
     );
     check(
         r#"groups = "", resources = "pods", verbs = "get", namespace = "A""#,
-        Err("`A` cannot be the name of a namespace\nhelp: write lower-case letters, digits and `-`"),
+        Err("invalid namespace name `A`\nhelp: use lower-case letters, digits and `-`"),
     );
     check(
         r#"groups = "", resources = "pods", verbs = "get", role_name = "a/b""#,
-        Err("`a/b` cannot be the name of a role\nhelp: write letters, digits, `-`, `.` and `:`"),
+        Err("invalid role name `a/b`\nhelp: use letters, digits, `-`, `.` and `:`"),
     );
 }
 
@@ -182,7 +176,7 @@ fn create_limited_by_name() {
     assert_eq!(
         warnings("get;create"),
         [
-            "`create` limited by name allows server-side apply only, which needs `patch` too\nhelp: add `patch` to the verbs, or put `create` into a rule of its own without `resource_names`"
+            "`create` limited by name allows only server-side apply, which requires `patch` as well\nhelp: add `patch` to the verbs, or move `create` to a separate rule without `resource_names`"
         ]
     );
 }
@@ -191,22 +185,22 @@ fn create_limited_by_name() {
 fn words_are_separated_by_semicolons() {
     check(
         r#"groups = "", resources = "pods", verbs = "get,list""#,
-        Err("`get,list` is taken for one word\nhelp: separate words by `;`: `verbs = \"get;list\"`"),
+        Err("`get,list` is read as a single word\nhelp: separate words by `;`: `verbs = \"get;list\"`"),
     );
     check(
         r#"groups = "apps", resources = "deployments, statefulsets", verbs = "get""#,
         Err(
-            "`deployments, statefulsets` is taken for one word\nhelp: separate words by `;`: `resources = \"deployments;statefulsets\"`",
+            "`deployments, statefulsets` is read as a single word\nhelp: separate words by `;`: `resources = \"deployments;statefulsets\"`",
         ),
     );
     check(
         r#"groups = ["apps batch"], resources = "jobs", verbs = "get""#,
-        Err("`apps batch` is taken for one word\nhelp: separate words by `;`: `groups = \"apps;batch\"`"),
+        Err("`apps batch` is read as a single word\nhelp: separate words by `;`: `groups = \"apps;batch\"`"),
     );
     check(
         r#"groups = "example.com", resources = "cups", custom_verbs = "fill,break""#,
         Err(
-            "`fill,break` is taken for one word\nhelp: separate words by `;`: `custom_verbs = \"fill;break\"`",
+            "`fill,break` is read as a single word\nhelp: separate words by `;`: `custom_verbs = \"fill;break\"`",
         ),
     );
     // Commas may stand in paths.
@@ -220,13 +214,11 @@ fn paths_of_resources() {
         ("/pods", "write `pods`"),
         ("pods//log", "write `pods/log`"),
         ("pods/log/tail", "write `pods/log`"),
-        ("/", "name a resource by its plural, as in `deployments`"),
+        ("/", "write a resource by its plural, as in `deployments`"),
     ] {
         check(
             &format!(r#"groups = "", resources = "{resource}", verbs = "get""#),
-            Err(&format!(
-                "`{resource}` is not the name of a resource\nhelp: {help}"
-            )),
+            Err(&format!("invalid resource `{resource}`\nhelp: {help}")),
         );
     }
     check(
@@ -240,13 +232,13 @@ fn rules_that_a_role_of_a_namespace_cannot_hold() {
     check(
         r#"groups = "", resources = "pods;nodes", verbs = "get", namespace = "n""#,
         Err(
-            "`nodes` are in no namespace, so a Role allows nothing of them\nhelp: remove `namespace`: only a ClusterRole can allow them",
+            "`nodes` are cluster-scoped, so a Role has no effect on them\nhelp: remove `namespace`: only a ClusterRole can grant access to them",
         ),
     );
     check(
         r#"groups = "storage.k8s.io", resources = "storageclasses", verbs = "get", namespace = "n""#,
         Err(
-            "`storageclasses` are in no namespace, so a Role allows nothing of them\nhelp: remove `namespace`: only a ClusterRole can allow them",
+            "`storageclasses` are cluster-scoped, so a Role has no effect on them\nhelp: remove `namespace`: only a ClusterRole can grant access to them",
         ),
     );
     // The Role's own namespace.
@@ -266,14 +258,12 @@ fn verbs_of_urls() {
     check(
         r#"urls = "/metrics", verbs = "list;watch""#,
         Err(
-            "no request to a URL has the verb `list`\nhelp: the verbs of URLs are `get`, `post`, `put`, `patch`, `delete`, `head`, `options`",
+            "verb `list` does not apply to URLs\nhelp: use one of `get`, `post`, `put`, `patch`, `delete`, `head`, `options`",
         ),
     );
     check(
         r#"urls = "/metrics?all", verbs = "get""#,
-        Err(
-            "`/metrics?all` allows nothing\nhelp: write the path alone: the query of a request is not looked at",
-        ),
+        Err("`/metrics?all` matches nothing\nhelp: remove the query: rules match the path only"),
     );
     check(r#"urls = "/metrics", verbs = "*""#, Ok("*"));
     check(
@@ -308,11 +298,11 @@ fn doubts() {
         ),
         (
             r#"groups = "", resources = "pods/exec", verbs = "list;watch""#,
-            "`pods/exec` knows none of these verbs, so nothing of it is allowed\nhelp: it knows `create`, `get`",
+            "`pods/exec` supports none of these verbs\nhelp: use one of `create`, `get`",
         ),
         (
             r#"urls = "/metrics", verbs = "get;list""#,
-            "no request to a URL has the verb `list`\nhelp: the verbs of URLs are `get`, `post`, `put`, `patch`, `delete`, `head`, `options`",
+            "verb `list` does not apply to URLs\nhelp: use one of `get`, `post`, `put`, `patch`, `delete`, `head`, `options`",
         ),
         (
             r#"groups = "apps", resources = "deployments/finalizers", verbs = "update""#,

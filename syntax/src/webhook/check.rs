@@ -21,13 +21,12 @@ pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Sessi
     match (has("mutating"), has("validating")) {
         (false, false) => session.error_help(
             webhook.span,
-            "the webhook is neither `mutating` nor `validating`",
-            "write `#[webhook(mutating)]` for a handler that changes objects, `#[webhook(validating)]` for one that \
-             accepts or refuses them",
+            "missing `mutating` or `validating`",
+            "write `#[webhook(mutating)]` for a handler that changes objects, or `#[webhook(validating)]` for one that accepts or rejects them",
         ),
         (true, true) => session.error_help(
             at("validating"),
-            "a webhook is either `mutating` or `validating`",
+            "`mutating` and `validating` exclude each other",
             "write two handlers, each with its `#[webhook(…)]`",
         ),
         _ => {}
@@ -40,7 +39,7 @@ pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Sessi
     if has("reinvocation_policy") && webhook.kind == WebhookKind::Validating {
         session.error_help(
             at("reinvocation_policy"),
-            "only a mutating webhook is asked again",
+            "`reinvocation_policy` applies to mutating webhooks",
             "remove `reinvocation_policy`",
         );
     }
@@ -49,15 +48,15 @@ pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Sessi
 fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     if webhook.operations.is_empty() {
         let help = "write `operations = \"create;update\"`";
-        session.error_help(at("operations"), "the webhook is asked about no operation", help);
+        session.error_help(at("operations"), "the webhook has no operations", help);
     }
     if webhook.operations.len() > 1 && webhook.operations.contains(&"*") {
         let help = "remove the other operations";
-        session.error_help(at("operations"), "`*` stands for every operation", help);
+        session.error_help(at("operations"), "`*` already matches every operation", help);
     }
     for (position, operation) in webhook.operations.iter().enumerate() {
         if webhook.operations[..position].contains(operation) {
-            let message = format!("`{operation}` is written twice in `operations`");
+            let message = format!("duplicate operation `{operation}`");
             session.error(at("operations"), message);
         }
     }
@@ -70,21 +69,18 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
         let Some(list) = list else { continue };
         let repeated = (1..list.len()).find(|position| list[..*position].contains(&list[*position]));
         if let Some(position) = repeated {
-            session.error(
-                at(name),
-                format!("`{}` is written twice in `{name}`", list[position]),
-            );
+            session.error(at(name), format!("duplicate `{}` in `{name}`", list[position]));
         }
         if list.is_empty() {
             session.error_help(
                 at(name),
-                format!("the webhook is asked about no {name}"),
+                format!("`{name}` must not be empty"),
                 format!("write `{sample}`, or remove it"),
             );
         } else if name != "resources" && list.len() > 1 && list.iter().any(|word| word == "*") {
             session.error_help(
                 at(name),
-                format!("`*` stands for all {name}"),
+                format!("`*` already matches all {name}"),
                 "remove the others",
             );
         }
@@ -130,19 +126,19 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
     }
     let help = match group.split_once('/') {
         Some((group, version)) => format!("write `groups = \"{group}\"` and `versions = \"{version}\"`"),
-        None => "a group is a domain in lower case, such as `apps` or `batch.example.com`".to_owned(),
+        None => "use a lower-case domain, such as `apps` or `batch.example.com`".to_owned(),
     };
-    session.error_help(at, format!("`{group}` is not an API group"), help);
+    session.error_help(at, format!("invalid API group `{group}`"), help);
 }
 
 /// The API server refuses a wildcard beside what it stands for, so that a rule says each thing once.
 fn check_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     if resource.chars().any(char::is_uppercase) {
-        let help = "resources are named by their plural in lower case, as in `deployments`";
-        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+        let help = "use the lower-case plural, as in `deployments`";
+        session.error_help(at, format!("invalid resource `{resource}`"), help);
     }
     if let Some(help) = resources::explain_path(resource) {
-        session.error_help(at, format!("`{resource}` is not the name of a resource"), help);
+        session.error_help(at, format!("invalid resource `{resource}`"), help);
     }
     let others = || {
         webhook
@@ -161,7 +157,7 @@ fn check_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Ses
     if let Some(other) = covered {
         session.error_help(
             at,
-            format!("`{resource}` stands for `{other}` too"),
+            format!("`{resource}` already matches `{other}`"),
             format!("remove `{other}`"),
         );
     }
@@ -172,7 +168,7 @@ fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Sessi
         for arg in args {
             if arg.name == "path" || arg.name.starts_with("service_") {
                 let message = format!("`{}` and `url` exclude each other", arg.name);
-                let help = "keep `url` for a server outside of the cluster, `path` for a Service";
+                let help = "use `url` for a server outside of the cluster, `path` for a Service";
                 session.error_help(arg.span, message, help);
             }
         }
@@ -184,20 +180,16 @@ fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Sessi
     if let Some(name) = &webhook.service_name
         && !object_name::is_service_name(name)
     {
-        let help = "write lower-case letters, digits and `-`, beginning with a letter";
-        session.error_help(
-            at("service_name"),
-            format!("`{name}` cannot be the name of a Service"),
-            help,
-        );
+        let help = "use lower-case letters, digits and `-`, beginning with a letter";
+        session.error_help(at("service_name"), format!("invalid Service name `{name}`"), help);
     }
     if let Some(name) = &webhook.service_namespace
         && !object_name::is_label(name)
     {
-        let help = "write lower-case letters, digits and `-`";
+        let help = "use lower-case letters, digits and `-`";
         session.error_help(
             at("service_namespace"),
-            format!("`{name}` cannot be the name of a namespace"),
+            format!("invalid namespace name `{name}`"),
             help,
         );
     }
@@ -207,20 +199,16 @@ fn check_names(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     if let Some(name) = &webhook.name
         && (!object_name::is_subdomain(name) || name.split('.').count() < 3)
     {
-        let help = "write a domain of three parts or more, such as `mfoo-v1.example.com`";
-        session.error_help(
-            at("name"),
-            format!("`{name}` cannot be the name of a webhook"),
-            help,
-        );
+        let help = "use a domain with at least three parts, such as `mfoo-v1.example.com`";
+        session.error_help(at("name"), format!("invalid webhook name `{name}`"), help);
     }
     if let Some(name) = &webhook.configuration
         && !object_name::is_subdomain(name)
     {
-        let help = "write lower-case letters, digits, `-` and `.`";
+        let help = "use lower-case letters, digits, `-` and `.`";
         session.error_help(
             at("configuration"),
-            format!("`{name}` cannot be the name of a configuration"),
+            format!("invalid configuration name `{name}`"),
             help,
         );
     }
@@ -231,19 +219,15 @@ fn check_review_versions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     let place = at("admission_review_versions");
     for (position, version) in versions.iter().enumerate() {
         if !matches!(version.as_str(), "v1" | "v1beta1") {
-            let message = format!("there is no AdmissionReview of the version `{version}`");
+            let message = format!("unknown AdmissionReview version `{version}`");
             session.error_help(place, message, "write `v1`");
         } else if versions[..position].contains(version) {
-            session.error(place, format!("the version `{version}` is written twice"));
+            session.error(place, format!("duplicate version `{version}`"));
         }
     }
     if versions.first().is_none_or(|first| first == "v1beta1") {
-        let help = "begin the list with `v1`: the API server sends the first version that it knows";
-        session.error_help(
-            place,
-            "the handler is sent AdmissionReviews of the version v1",
-            help,
-        );
+        let help = "put `v1` first: the API server sends the first version that it supports";
+        session.error_help(place, "the handler supports AdmissionReview v1 only", help);
     }
 }
 
@@ -257,13 +241,13 @@ fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
             .iter()
             .any(|earlier| earlier.name == condition.name)
         {
-            let message = format!("two match conditions are called `{}`", condition.name);
-            session.error_help(at("match_condition"), message, "give them different names");
+            let message = format!("duplicate match condition name `{}`", condition.name);
+            session.error_help(at("match_condition"), message, "rename one of them");
         }
     }
     if conditions.len() > MOST_CONDITIONS {
-        let message = format!("a webhook has at most {MOST_CONDITIONS} match conditions");
-        session.error_help(at("match_condition"), message, "join some of them with `&&`");
+        let message = format!("a webhook can have at most {MOST_CONDITIONS} match conditions");
+        session.error_help(at("match_condition"), message, "combine some of them with `&&`");
     }
 }
 
@@ -276,7 +260,11 @@ pub(super) fn read_port(arg: &Arg, session: &mut Session) -> Option<u16> {
         .filter(|port| *port > 0);
     if port.is_none() {
         let help = "write a port from 1 to 65535";
-        session.error_help(arg.value_span(), format!("{number} is not a port"), help);
+        session.error_help(
+            arg.value_span(),
+            format!("expected a port number, found {number}"),
+            help,
+        );
     }
     port
 }
@@ -289,7 +277,7 @@ pub(super) fn read_timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
         .and_then(|seconds| u8::try_from(seconds).ok())
         .filter(|seconds| (1..=30).contains(seconds));
     if seconds.is_none() {
-        let message = format!("the API server waits for a webhook 1 to 30 seconds, not {number}");
+        let message = format!("expected a timeout from 1 to 30 seconds, found {number}");
         session.error_help(arg.value_span(), message, "write a number from 1 to 30");
     }
     seconds
@@ -302,8 +290,8 @@ pub(super) fn side_effects(arg: &Arg, session: &mut Session) -> &'static str {
         .and_then(|literal| literal.value.as_str())
         .filter(|text| ["some", "unknown"].contains(&text.to_lowercase().as_str()));
     if let Some(text) = refused {
-        let message = format!("the API server refuses a webhook with `side_effects = \"{text}\"`");
-        let help = "write `NoneOnDryRun` and have the handler change nothing elsewhere when `dry_run` is set";
+        let message = format!("the API server rejects a webhook with `side_effects = \"{text}\"`");
+        let help = "write `NoneOnDryRun`, and skip side effects in the handler when `dry_run` is set";
         session.error_help(arg.value_span(), message, help);
         return "None";
     }

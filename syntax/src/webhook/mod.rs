@@ -281,15 +281,15 @@ const FOREIGN: &[(&str, &str)] = &[
     ),
     (
         "webhook_versions",
-        "remove it: webhooks are written as `admissionregistration.k8s.io/v1`",
+        "remove it: webhooks are always written as `admissionregistration.k8s.io/v1`",
     ),
     (
         "webhookVersions",
-        "remove it: webhooks are written as `admissionregistration.k8s.io/v1`",
+        "remove it: webhooks are always written as `admissionregistration.k8s.io/v1`",
     ),
     (
         "rules",
-        "write `groups`, `versions`, `resources` and `operations`; a second rule is a second `#[webhook(…)]`",
+        "write `groups`, `versions`, `resources` and `operations`; use a second `#[webhook(…)]` for a second rule",
     ),
 ];
 
@@ -315,7 +315,7 @@ pub fn parse_webhook(arguments: Cursor<'_>, session: &mut Session) -> Option<Web
 pub fn misplaced_webhook(span: Span, session: &mut Session) {
     session.error_help(
         span,
-        "`webhook` stands on the function that handles the request",
+        "expected `webhook` on the function that handles the request",
         "move it to the handler",
     );
 }
@@ -352,7 +352,7 @@ fn chosen(text: &str, arg: &Arg, known: &[&'static str], session: &mut Session) 
         let help = suggest::help(text, known.iter().copied());
         session.error_help(
             arg.value_span(),
-            format!("`{}` cannot be `{text}`", arg.name),
+            format!("unknown value `{text}` of `{}`", arg.name),
             help,
         );
     }

@@ -73,8 +73,8 @@ pub(super) fn read_condition(arg: &Arg, session: &mut Session) -> Option<MatchCo
         span: at("expression"),
     };
     if !object_name::is_label_key(&condition.name) {
-        let message = format!("`{}` cannot be the name of a match condition", condition.name);
-        let help = "write letters, digits and `-`, `_` or `.` between them, such as `exclude-leases`";
+        let message = format!("invalid match condition name `{}`", condition.name);
+        let help = "use letters and digits with `-`, `_` or `.` between them, as in `exclude-leases`";
         session.error_help(at("name"), message, help);
     }
     if condition.expression.trim().is_empty() {
@@ -107,8 +107,9 @@ const SELECTOR_ARGS: &[ArgRow<LabelSelector>] = &[
 /// `….selector(match_labels = {…}, match_expression(…))`.
 pub(super) fn read_selector(arg: &Arg, session: &mut Session) -> Option<LabelSelector> {
     if arg.list(session)?.is_empty() {
-        let help = "add `match_labels = { \"key\": \"value\" }` or `match_expression(…)`, or remove it";
-        session.error_help(arg.span, format!("`{}` selects everything", arg.name), help);
+        let help =
+            "add `match_labels = { \"key\": \"value\" }` or `match_expression(…)`, or remove the selector";
+        session.error_help(arg.span, format!("`{}` matches everything", arg.name), help);
     }
     Some(Draft::of_list(arg, SELECTOR_ARGS, session)?.value)
 }
@@ -123,7 +124,11 @@ fn labels(arg: &Arg, session: &mut Session) -> Option<BTreeMap<String, String>> 
     };
     let Some(labels) = texts else {
         let help = "write `match_labels = { \"key\": \"value\" }`";
-        session.error_help(arg.value_span(), "`match_labels` wants a map of texts", help);
+        session.error_help(
+            arg.value_span(),
+            "expected a map of strings for `match_labels`",
+            help,
+        );
         return None;
     };
     for (key, value) in &labels {
@@ -185,11 +190,11 @@ fn requirement(arg: &Arg, session: &mut Session) -> Option<Requirement> {
     };
     let compares = matches!(requirement.operator, "In" | "NotIn");
     if compares && requirement.values.is_empty() {
-        let message = format!("`{}` needs values to compare with", requirement.operator);
+        let message = format!("`{}` requires values", requirement.operator);
         session.error_help(at("operator"), message, "add `values = [\"…\"]`");
     }
     if !compares && !requirement.values.is_empty() {
-        let message = format!("`{}` compares with no values", requirement.operator);
+        let message = format!("`{}` takes no values", requirement.operator);
         let help = "remove `values`, or write `operator = \"In\"`";
         session.error_help(at("values"), message, help);
     }
@@ -198,16 +203,17 @@ fn requirement(arg: &Arg, session: &mut Session) -> Option<Requirement> {
 
 fn check_key(key: &str, at: &Arg, session: &mut Session) {
     if !object_name::is_label_key(key) {
-        let message = format!("`{key}` is not the key of a label");
-        let help = "a key is a name of up to 63 letters, digits, `-`, `_` and `.`, or `domain/name`";
+        let message = format!("invalid label key `{key}`");
+        let help = "use a name of at most 63 letters, digits, `-`, `_` and `.`, or `domain/name`";
         session.error_help(at.value_span(), message, help);
     }
 }
 
 fn check_value(value: &str, at: &Arg, session: &mut Session) {
     if !object_name::is_label_value(value) {
-        let message = format!("`{value}` is not the value of a label");
-        let help = "a value has up to 63 letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit";
+        let message = format!("invalid label value `{value}`");
+        let help =
+            "use at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit";
         session.error_help(at.value_span(), message, help);
     }
 }

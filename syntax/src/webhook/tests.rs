@@ -74,20 +74,20 @@ fn the_marker_as_a_whole() {
     refused(
         "",
         &[
-            "the webhook is neither `mutating` nor `validating` | write `#[webhook(mutating)]` for a handler that changes objects, `#[webhook(validating)]` for one that accepts or refuses them",
+            "missing `mutating` or `validating` | write `#[webhook(mutating)]` for a handler that changes objects, or `#[webhook(validating)]` for one that accepts or rejects them",
         ],
     );
     refused(
         "mutating, validating",
         &[
-            "a webhook is either `mutating` or `validating` | write two handlers, each with its `#[webhook(…)]`",
+            "`mutating` and `validating` exclude each other | write two handlers, each with its `#[webhook(…)]`",
         ],
     );
     refused(
         "mutating = true",
         &["`mutating` takes no value | write `mutating`"],
     );
-    refused("mutating, mutating", &["`mutating` is written twice"]);
+    refused("mutating, mutating", &["duplicate argument `mutating`"]);
     refused(
         "mutatin",
         &["unknown argument `mutatin` of `webhook` | did you mean `mutating`?"],
@@ -103,7 +103,7 @@ fn the_marker_as_a_whole() {
     refused(
         "mutating, webhook_versions = \"v1beta1\"",
         &[
-            "unknown argument `webhook_versions` of `webhook` | remove it: webhooks are written as `admissionregistration.k8s.io/v1`",
+            "unknown argument `webhook_versions` of `webhook` | remove it: webhooks are always written as `admissionregistration.k8s.io/v1`",
         ],
     );
     refused(
@@ -118,55 +118,53 @@ fn the_marker_as_a_whole() {
 fn what_is_asked_about() {
     refused(
         "validating, operations = \"create;destroy\"",
-        &["`operations` cannot be `destroy` | known here: `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, `*`"],
+        &[
+            "unknown value `destroy` of `operations` | known here: `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, `*`",
+        ],
     );
     refused(
         "validating, operations = []",
-        &["the webhook is asked about no operation | write `operations = \"create;update\"`"],
+        &["the webhook has no operations | write `operations = \"create;update\"`"],
     );
     refused(
         "validating, operations = \"*;create\"",
-        &["`*` stands for every operation | remove the other operations"],
+        &["`*` already matches every operation | remove the other operations"],
     );
     refused(
         "validating, operations = \"create;create\"",
-        &["`CREATE` is written twice in `operations`"],
+        &["duplicate operation `CREATE`"],
     );
     refused(
         "validating, groups = \"apps/v1\"",
-        &["`apps/v1` is not an API group | write `groups = \"apps\"` and `versions = \"v1\"`"],
+        &["invalid API group `apps/v1` | write `groups = \"apps\"` and `versions = \"v1\"`"],
     );
     refused(
         "validating, groups = \"Apps\"",
-        &[
-            "`Apps` is not an API group | a group is a domain in lower case, such as `apps` or `batch.example.com`",
-        ],
+        &["invalid API group `Apps` | use a lower-case domain, such as `apps` or `batch.example.com`"],
     );
     refused(
         "validating, versions = \"v1;\"",
-        &["`versions` holds an empty word | remove it"],
+        &["empty item in `versions` | remove it"],
     );
     refused(
         "validating, groups = \"apps;\"",
-        &["`groups` holds an empty word | write `core` for the core group, or remove the `;`"],
+        &["empty item in `groups` | write `core` for the core group, or remove the `;`"],
     );
     refused(
         "validating, versions = []",
-        &["the webhook is asked about no versions | write `versions = \"v1\"`, or remove it"],
+        &["`versions` must not be empty | write `versions = \"v1\"`, or remove it"],
     );
     refused(
         "validating, versions = \"v1;*\"",
-        &["`*` stands for all versions | remove the others"],
+        &["`*` already matches all versions | remove the others"],
     );
     refused(
         "validating, resources = \"\"",
-        &["`resources` holds an empty word | remove it"],
+        &["empty item in `resources` | remove it"],
     );
     refused(
         "validating, resources = \"Deployment\"",
-        &[
-            "`Deployment` is not the name of a resource | resources are named by their plural in lower case, as in `deployments`",
-        ],
+        &["invalid resource `Deployment` | use the lower-case plural, as in `deployments`"],
     );
     for (resources, covering, covered) in [
         ("*/*;pods", "*/*", "pods"),
@@ -177,19 +175,19 @@ fn what_is_asked_about() {
         refused(
             &format!("validating, resources = \"{resources}\""),
             &[&format!(
-                "`{covering}` stands for `{covered}` too | remove `{covered}`"
+                "`{covering}` already matches `{covered}` | remove `{covered}`"
             )],
         );
     }
     refused(
         "validating, scope = \"Namespace\"",
-        &["`scope` cannot be `Namespace` | did you mean `Namespaced`?"],
+        &["unknown value `Namespace` of `scope` | did you mean `Namespaced`?"],
     );
 }
 
 #[test]
 fn who_is_asked() {
-    let both = "keep `url` for a server outside of the cluster, `path` for a Service";
+    let both = "use `url` for a server outside of the cluster, `path` for a Service";
     refused(
         "validating, path = \"/a\", url = \"https://a/b\"",
         &[&format!("`path` and `url` exclude each other | {both}")],
@@ -203,25 +201,25 @@ fn who_is_asked() {
     );
     refused(
         "validating, path = \"a\"",
-        &["the path `a` does not begin with `/` | write `/a`"],
+        &["expected a path that begins with `/`, found `a` | write `/a`"],
     );
     for path in ["//", "/a//b", "/A", "/a_b", "/a b"] {
         refused(
             &format!("validating, path = \"{path}\""),
             &[&format!(
-                "the API server refuses the path `{path}` | between the slashes stand lower-case letters, digits, `-` and `.`"
+                "the API server rejects the path `{path}` | use lower-case letters, digits, `-` and `.` between slashes"
             )],
         );
     }
     for (url, problem) in [
-        ("http://a/b", "is no `https://` URL"),
+        ("http://a/b", "is not an `https://` URL"),
         ("https:///b", "has no host"),
-        ("https://u@a/b", "holds a user, which the API server refuses"),
+        ("https://u@a/b", "contains a user, which the API server rejects"),
         (
             "https://a/b?c",
-            "has a query or a fragment, which the API server refuses",
+            "has a query or a fragment, which the API server rejects",
         ),
-        ("https://a/b c", "holds a space"),
+        ("https://a/b c", "contains a space"),
     ] {
         refused(
             &format!("validating, url = \"{url}\""),
@@ -230,31 +228,31 @@ fn who_is_asked() {
     }
     refused(
         "validating, service_name = \"DEAD\"",
-        &[
-            "`DEAD` cannot be the name of a Service | write lower-case letters, digits and `-`, beginning with a letter",
-        ],
+        &["invalid Service name `DEAD` | use lower-case letters, digits and `-`, beginning with a letter"],
     );
     refused(
         "validating, service_namespace = \"a.b\"",
-        &["`a.b` cannot be the name of a namespace | write lower-case letters, digits and `-`"],
+        &["invalid namespace name `a.b` | use lower-case letters, digits and `-`"],
     );
     for port in ["0", "65536", "-1"] {
         refused(
             &format!("validating, service_port = {port}"),
-            &[&format!("{port} is not a port | write a port from 1 to 65535")],
+            &[&format!(
+                "expected a port number, found {port} | write a port from 1 to 65535"
+            )],
         );
     }
     for name in ["a.b", "a", "A.b.c", "a..c"] {
         refused(
             &format!("validating, name = \"{name}\""),
             &[&format!(
-                "`{name}` cannot be the name of a webhook | write a domain of three parts or more, such as `mfoo-v1.example.com`"
+                "invalid webhook name `{name}` | use a domain with at least three parts, such as `mfoo-v1.example.com`"
             )],
         );
     }
     refused(
         "validating, configuration = \"A\"",
-        &["`A` cannot be the name of a configuration | write lower-case letters, digits, `-` and `.`"],
+        &["invalid configuration name `A` | use lower-case letters, digits, `-` and `.`"],
     );
 }
 
@@ -262,50 +260,50 @@ fn who_is_asked() {
 fn how_the_answer_is_taken() {
     refused(
         "validating, failure_policy = \"abort\"",
-        &["`failure_policy` cannot be `abort` | known here: `Fail`, `Ignore`"],
+        &["unknown value `abort` of `failure_policy` | known here: `Fail`, `Ignore`"],
     );
     refused(
         "validating, match_policy = \"foo\"",
-        &["`match_policy` cannot be `foo` | known here: `Exact`, `Equivalent`"],
+        &["unknown value `foo` of `match_policy` | known here: `Exact`, `Equivalent`"],
     );
     for word in ["Some", "unknown"] {
         refused(
             &format!("validating, side_effects = \"{word}\""),
             &[&format!(
-                "the API server refuses a webhook with `side_effects = \"{word}\"` | write `NoneOnDryRun` and have the handler change nothing elsewhere when `dry_run` is set"
+                "the API server rejects a webhook with `side_effects = \"{word}\"` | write `NoneOnDryRun`, and skip side effects in the handler when `dry_run` is set"
             )],
         );
     }
     refused(
         "validating, side_effects = \"Non\"",
-        &["`side_effects` cannot be `Non` | did you mean `None`?"],
+        &["unknown value `Non` of `side_effects` | did you mean `None`?"],
     );
     for seconds in ["0", "31", "40", "-1", "1.5"] {
         refused(
             &format!("validating, timeout_seconds = {seconds}"),
             &[&format!(
-                "the API server waits for a webhook 1 to 30 seconds, not {seconds} | write a number from 1 to 30"
+                "expected a timeout from 1 to 30 seconds, found {seconds} | write a number from 1 to 30"
             )],
         );
     }
     refused(
         "validating, reinvocation_policy = \"Never\"",
-        &["only a mutating webhook is asked again | remove `reinvocation_policy`"],
+        &["`reinvocation_policy` applies to mutating webhooks | remove `reinvocation_policy`"],
     );
     refused(
         "mutating, reinvocation_policy = \"Always\"",
-        &["`reinvocation_policy` cannot be `Always` | known here: `Never`, `IfNeeded`"],
+        &["unknown value `Always` of `reinvocation_policy` | known here: `Never`, `IfNeeded`"],
     );
-    let first = "the handler is sent AdmissionReviews of the version v1 | begin the list with `v1`: the API server sends the first version that it knows";
+    let first = "the handler supports AdmissionReview v1 only | put `v1` first: the API server sends the first version that it supports";
     refused("validating, admission_review_versions = []", &[first]);
     refused("validating, admission_review_versions = \"v1beta1;v1\"", &[first]);
     refused(
         "validating, admission_review_versions = \"v1;v2\"",
-        &["there is no AdmissionReview of the version `v2` | write `v1`"],
+        &["unknown AdmissionReview version `v2` | write `v1`"],
     );
     refused(
         "validating, admission_review_versions = \"v1;v1\"",
-        &["the version `v1` is written twice"],
+        &["duplicate version `v1`"],
     );
 }
 
@@ -313,7 +311,7 @@ fn how_the_answer_is_taken() {
 fn conditions_and_selectors() {
     refused(
         "validating, match_condition(expression = \"true\")",
-        &["`match_condition` needs `name` | add `name = \"…\"`"],
+        &["missing argument `name` of `match_condition` | add `name = \"…\"`"],
     );
     refused(
         "validating, match_condition(name = \"a\", expression = \" \")",
@@ -322,21 +320,21 @@ fn conditions_and_selectors() {
     refused(
         "validating, match_condition(name = \"a b\", expression = \"true\")",
         &[
-            "`a b` cannot be the name of a match condition | write letters, digits and `-`, `_` or `.` between them, such as `exclude-leases`",
+            "invalid match condition name `a b` | use letters and digits with `-`, `_` or `.` between them, as in `exclude-leases`",
         ],
     );
     refused(
         "validating, match_condition(name = \"a\", expression = \"true\"), match_condition(name = \"a\", expression = \"false\")",
-        &["two match conditions are called `a` | give them different names"],
+        &["duplicate match condition name `a` | rename one of them"],
     );
     refused(
         "validating, match_condition = \"true\"",
-        &["`match_condition` takes arguments in parentheses | write `match_condition(…)`"],
+        &["expected arguments in parentheses for `match_condition` | write `match_condition(…)`"],
     );
     refused(
         "validating, object_selector()",
         &[
-            "`object_selector` selects everything | add `match_labels = { \"key\": \"value\" }` or `match_expression(…)`, or remove it",
+            "`object_selector` matches everything | add `match_labels = { \"key\": \"value\" }` or `match_expression(…)`, or remove the selector",
         ],
     );
     refused(
@@ -345,35 +343,35 @@ fn conditions_and_selectors() {
     );
     refused(
         "validating, object_selector(match_labels = { \"a\": 1 })",
-        &["`match_labels` wants a map of texts | write `match_labels = { \"key\": \"value\" }`"],
+        &["expected a map of strings for `match_labels` | write `match_labels = { \"key\": \"value\" }`"],
     );
     refused(
         "validating, object_selector(match_labels = { \"a b\": \"c d\" })",
         &[
-            "`a b` is not the key of a label | a key is a name of up to 63 letters, digits, `-`, `_` and `.`, or `domain/name`",
-            "`c d` is not the value of a label | a value has up to 63 letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit",
+            "invalid label key `a b` | use a name of at most 63 letters, digits, `-`, `_` and `.`, or `domain/name`",
+            "invalid label value `c d` | use at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit",
         ],
     );
     for (requirement, expected) in [
         (
             "key = \"a\", operator = \"In\"",
-            "`In` needs values to compare with | add `values = [\"…\"]`",
+            "`In` requires values | add `values = [\"…\"]`",
         ),
         (
             "key = \"a\", operator = \"Exists\", values = [\"b\"]",
-            "`Exists` compares with no values | remove `values`, or write `operator = \"In\"`",
+            "`Exists` takes no values | remove `values`, or write `operator = \"In\"`",
         ),
         (
             "key = \"a\", operator = \"Has\"",
-            "`operator` cannot be `Has` | known here: `In`, `NotIn`, `Exists`, `DoesNotExist`",
+            "unknown value `Has` of `operator` | known here: `In`, `NotIn`, `Exists`, `DoesNotExist`",
         ),
         (
             "operator = \"Exists\"",
-            "`match_expression` needs `key` | add `key = \"…\"`",
+            "missing argument `key` of `match_expression` | add `key = \"…\"`",
         ),
         (
             "key = \"a\", key = \"b\", operator = \"Exists\"",
-            "`key` is written twice",
+            "duplicate argument `key`",
         ),
     ] {
         refused(
@@ -387,11 +385,13 @@ fn conditions_and_selectors() {
 fn names_that_match_nothing() {
     refused(
         "validating, resources = \"pods/\"",
-        &["`pods/` is not the name of a resource | write `pods`"],
+        &["invalid resource `pods/` | write `pods`"],
     );
     refused(
         "validating, operations = \"create,update\"",
-        &["`create,update` is taken for one word | separate words by `;`: `operations = \"create;update\"`"],
+        &[
+            "`create,update` is read as a single word | separate words by `;`: `operations = \"create;update\"`",
+        ],
     );
     for (text, expected) in [
         (

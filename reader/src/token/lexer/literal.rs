@@ -20,7 +20,7 @@ impl Lexer<'_> {
         }
         Err(Malformed::new(
             self.span(start, start + 1),
-            "this text never ends",
+            "unterminated string literal",
         ))
     }
 
@@ -45,7 +45,7 @@ impl Lexer<'_> {
         }
         Err(Malformed::new(
             self.span(self.at, self.at + hashes + 1),
-            "this text never ends",
+            "unterminated string literal",
         ))
     }
 
@@ -65,7 +65,7 @@ impl Lexer<'_> {
                 else {
                     return Err(Malformed::new(
                         self.span(tick, tick + 1),
-                        "this character never ends",
+                        "unterminated character literal",
                     ));
                 };
                 self.at += end + 1;
@@ -86,7 +86,7 @@ impl Lexer<'_> {
             _ => {
                 return Err(Malformed::new(
                     self.span(tick, tick + 1),
-                    "this character never ends",
+                    "unterminated character literal",
                 ));
             }
         };

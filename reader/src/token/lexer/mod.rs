@@ -31,7 +31,7 @@ pub fn lex(text: &str) -> Result<Tokens<'_>, Malformed> {
 /// As [`lex`].
 pub fn lex_marked<'a>(text: &'a str, words: &MarkWords) -> Result<Tokens<'a>, Malformed> {
     if u32::try_from(text.len()).is_err() {
-        let message = "a text of four gigabytes or more is not read";
+        let message = "the file is larger than 4 GiB";
         return Err(Malformed::new(Span::default(), message));
     }
     let mut lexer = Lexer::new(text, *words);
@@ -125,7 +125,7 @@ impl<'a> Lexer<'a> {
         }
         if let Some(open) = self.open.last() {
             let span = self.span(open.start as usize, open.start as usize + 1);
-            let message = format!("`{}` is never closed", open.delimiter.opening());
+            let message = format!("unclosed delimiter `{}`", open.delimiter.opening());
             return Err(Malformed::new(span, message));
         }
         let end = self.bytes.len();
@@ -340,12 +340,12 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         self.at += 1;
         let Some(open) = self.open.pop() else {
-            let message = format!("`{}` closes nothing", delimiter.closing());
+            let message = format!("unexpected closing delimiter `{}`", delimiter.closing());
             return Err(Malformed::new(self.span(start, self.at), message));
         };
         if open.delimiter != delimiter {
             let (left, right) = (open.delimiter.opening(), delimiter.closing());
-            let message = format!("`{right}` cannot close `{left}`");
+            let message = format!("mismatched closing delimiter `{right}` for `{left}`");
             return Err(Malformed::new(self.span(start, self.at), message));
         }
         let depth = self.open.len();

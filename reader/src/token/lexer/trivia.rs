@@ -111,7 +111,7 @@ impl Lexer<'_> {
         }
         Err(Malformed::new(
             self.span(start, start + 2),
-            "this comment never ends",
+            "unterminated comment",
         ))
     }
 }
