@@ -337,9 +337,11 @@ mod tests {
         );
     }
 
-    /// The steps that a workflow runs: the words after `.ci/run`.
+    /// The steps that a workflow runs: the words after `run: .ci/run`.
     fn steps_of(workflow: &str) -> Vec<String> {
-        let lines = workflow.lines().filter_map(|line| line.split_once(".ci/run "));
+        let lines = workflow
+            .lines()
+            .filter_map(|line| line.split_once("run: .ci/run "));
         lines
             .flat_map(|(_, words)| words.split_whitespace().map(str::to_owned))
             .collect()
