@@ -3,8 +3,8 @@
 //! It is for tools that look at the declarations of many files: generators, linters, procedural macros. In place of a
 //! syntax tree there is a flat list of [`token`]s, read in one pass, without the bodies of functions; readers walk it
 //! with a [`Cursor`](token::Cursor), borrow names from the text and pass over what they do not need. Conditional
-//! compilation ([`cfg`]) is applied on the way. A text that is not Rust is reported where tokens do not match or end,
-//! or an item, field, type or `use` is not formed as one; what stands inside of a body is for rustc to check.
+//! compilation (the module [`cfg`](mod@cfg)) is applied on the way. A text that is not Rust is reported where tokens
+//! do not match or end, or an item, field, type or `use` is not formed as one; bodies are for rustc to check.
 //!
 //! ```
 //! use rbuilder_reader::grammar::{Body, ItemKind, Items};
