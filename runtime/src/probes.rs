@@ -283,13 +283,13 @@ mod tests {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
         let serving = tokio::spawn(probes().serve(server, future::pending()));
-        let answer = server::tests::get(address, "/healthz").await;
+        let answer = server::tests::http_get(address, "/healthz").await;
         assert!(
             answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nok"),
             "{answer}"
         );
         assert!(
-            server::tests::get(address, "/readyz")
+            server::tests::http_get(address, "/readyz")
                 .await
                 .starts_with("HTTP/1.1 500 ")
         );

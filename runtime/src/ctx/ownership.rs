@@ -10,8 +10,8 @@
 //! So each apply carries a precondition that matches what was known when it was decided:
 //!
 //! - The cache shows the object with `owner` as its controller: the apply carries the known `uid`. Had the object been
-//!   deleted and created again for another owner, the uid would differ and the server would answer with a conflict. (A
-//!   resource version would be too strict: it changes with every status update by other controllers.)
+//!   deleted and created again for another owner, the uid would differ and the server would reject the apply, which is
+//!   returned as a conflict. (A resource version would be too strict: it changes with every status update.)
 //! - The cache shows no such object: the apply carries resource version `1`, older than any object's, so it creates the
 //!   object, or fails with a conflict if another owner has created it. One request is enough in the common case.
 //! - Otherwise, and after that conflict: read the object's metadata from the server, refuse if another controller owns

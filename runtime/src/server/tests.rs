@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use super::*;
 
 /// Returns the whole response to `GET path` on a new connection.
-pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
+pub(crate) async fn http_get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", address.port())).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -61,7 +61,7 @@ async fn all_interfaces_are_bound() {
     let server = Server::bind(":0").await.unwrap().unwrap();
     let address = server.address().unwrap();
     let serving = tokio::spawn(server.serve(None, ok, std::future::pending()));
-    assert!(get(address, "/").await.starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(http_get(address, "/").await.starts_with("HTTP/1.1 200 OK\r\n"));
     serving.abort();
 }
 
@@ -78,8 +78,8 @@ async fn a_panic_is_answered_with_500_and_the_server_continues() {
         text_reply(StatusCode::OK, "ok")
     };
     let serving = tokio::spawn(server.serve(None, handler, std::future::pending()));
-    assert!(get(address, "/panic").await.starts_with("HTTP/1.1 500 "));
-    assert!(get(address, "/").await.starts_with("HTTP/1.1 200 "));
+    assert!(http_get(address, "/panic").await.starts_with("HTTP/1.1 500 "));
+    assert!(http_get(address, "/").await.starts_with("HTTP/1.1 200 "));
     serving.abort();
 }
 
@@ -104,7 +104,7 @@ async fn a_stopping_server_finishes_requests_in_flight_and_accepts_no_more() {
     let serving = tokio::spawn(server.serve(None, handler, stopped.map(drop)));
     // An idle connection must not delay the shutdown.
     let _idle = TcpStream::connect(address).await.unwrap();
-    let request = tokio::spawn(async move { get(address, "/").await });
+    let request = tokio::spawn(async move { http_get(address, "/").await });
     has_begun.await.unwrap();
 
     stop.send(()).unwrap();
