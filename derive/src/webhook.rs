@@ -124,7 +124,7 @@ mod tests {
         )
         .to_string();
         assert!(text.contains("unknown argument `verb` of `webhook`"), "{text}");
-        assert!(text.contains("`webhook` stands on the function"), "{text}");
+        assert!(text.contains("expected `webhook` on the function"), "{text}");
         assert!(text.ends_with("struct S ;"), "{text}");
     }
 }
