@@ -123,7 +123,7 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(crate) fn count(self) -> usize {
         self.count
     }
@@ -201,7 +201,7 @@ impl<'a> Archive<'a> {
         self.types.find(part, name)
     }
 
-    /// Whether a module has types in the archive, or in a module below.
+    /// Returns true if the archive has types in a module, or in a module below it.
     pub(crate) fn is_module(&self, path: &str) -> bool {
         (0..self.modules.count)
             .filter_map(|position| self.modules.get(position))
@@ -212,7 +212,7 @@ impl<'a> Archive<'a> {
             })
     }
 
-    /// Which record a type has in a minor.
+    /// The record of a type in a minor.
     pub(crate) fn record(&self, ty: usize, minor: usize) -> Option<usize> {
         let record = self.records.get(ty * self.minors.len() + minor)?;
         (record != usize::from(NONE)).then_some(record)

@@ -36,7 +36,7 @@ struct State {
 /// A block, inflated.
 struct Block {
     bytes: Vec<u8>,
-    /// Where its items are.
+    /// The bytes of each item.
     items: Vec<Range<usize>>,
 }
 
@@ -72,7 +72,7 @@ impl Block {
     }
 }
 
-/// What a node refers to is decoded while it is; Kubernetes' types are not nested deeper than this.
+/// The depth of references that are followed; Kubernetes' types are not nested deeper.
 const MAX_DEPTH: usize = 64;
 
 impl Catalogue<'static> {
@@ -107,12 +107,12 @@ impl<'a> Catalogue<'a> {
         self.minor
     }
 
-    /// Whether a type has a schema here, by its full path. Nothing is inflated for this.
+    /// Returns true if a type has a schema here, by its full path. No block is inflated for this.
     pub fn contains(&self, path: &str) -> bool {
         self.find(path).is_some()
     }
 
-    /// Whether this is a module of k8s-openapi: types are in it, or in one below.
+    /// Returns true if this is a module of k8s-openapi with types in it, or in a module below it.
     pub fn is_module(&self, path: &str) -> bool {
         match (path.strip_prefix("k8s_openapi::"), &self.archive) {
             (Some(rest), Some(archive)) => archive.is_module(rest),

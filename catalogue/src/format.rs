@@ -27,7 +27,7 @@
 
 pub(crate) const MAGIC: &[u8; 8] = b"rbk8s\0\0\x01";
 pub(crate) const NONE: u16 = u16::MAX;
-/// Where a block is closed, in bytes before deflation.
+/// The size at which a block is closed, in bytes before deflation.
 #[cfg(feature = "write")]
 pub(crate) const BLOCK: usize = 16 * 1024;
 

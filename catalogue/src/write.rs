@@ -13,7 +13,7 @@ use crate::format::{
 /// One node of a type's schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
-    /// What the node says itself, without `items`, `additionalProperties`, `properties` and `required`.
+    /// The keywords of the node itself, without `items`, `additionalProperties`, `properties` and `required`.
     pub own: Schema,
     /// The type it refers to, by path below the crate.
     pub reference: Option<String>,
@@ -34,7 +34,7 @@ pub type Types = BTreeMap<String, Node>;
 ///
 /// # Errors
 /// The types say something that the format has no place for.
-pub fn archive(minors: &BTreeMap<Minor, Types>) -> Result<Vec<u8>, String> {
+pub fn write_archive(minors: &BTreeMap<Minor, Types>) -> Result<Vec<u8>, String> {
     // What no minor defines but a type refers to has a place in the index, for its name.
     let mut paths: BTreeSet<(&str, &str)> = BTreeSet::new();
     for types in minors.values() {
@@ -221,7 +221,7 @@ impl Nodes<'_> {
     }
 }
 
-/// What has no flag of its own: constraints that Go markers state, as JSON.
+/// Returns the keywords without a flag of their own, as JSON: constraints from Go markers.
 fn rest(own: &Schema) -> Result<Option<String>, String> {
     let rest = Schema {
         schema_type: None,

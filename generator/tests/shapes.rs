@@ -667,22 +667,22 @@ fn flattened() {
         item("", "enum M { Unit, Data(S) }")
     );
     let number = || json!({"type": "integer", "format": "int32"});
-    let truth = || json!({"type": "boolean"});
+    let boolean = || json!({"type": "boolean"});
     whole(
         "a: i32, #[serde(flatten)] s: S",
         parts,
-        json!({"type": "object", "required": ["a", "x"], "properties": {"a": number(), "x": truth(), "y": truth()}}),
+        json!({"type": "object", "required": ["a", "x"], "properties": {"a": number(), "x": boolean(), "y": boolean()}}),
     );
     whole(
         "a: i32, #[serde(flatten)] s: Option<S>",
         parts,
-        json!({"type": "object", "required": ["a"], "properties": {"a": number(), "x": truth(), "y": truth()}}),
+        json!({"type": "object", "required": ["a"], "properties": {"a": number(), "x": boolean(), "y": boolean()}}),
     );
     whole(
         "#[serde(flatten)] e: E",
         parts,
         json!({"type": "object", "required": ["k"], "properties": {
-            "k": {"type": "string", "enum": ["A", "B"]}, "p": truth(), "q": truth(),
+            "k": {"type": "string", "enum": ["A", "B"]}, "p": boolean(), "q": boolean(),
         }, "oneOf": [
             {"properties": {"k": {"enum": ["A"]}}, "required": ["p"]},
             {"properties": {"k": {"enum": ["B"]}}, "required": ["q"]},
@@ -703,7 +703,7 @@ fn flattened() {
     whole(
         "#[serde(flatten)] rest: BTreeMap<String, bool>",
         "",
-        json!({"type": "object", "additionalProperties": truth()}),
+        json!({"type": "object", "additionalProperties": boolean()}),
     );
     refused(
         "x: i32, #[serde(flatten)] s: S",

@@ -291,7 +291,7 @@ fn text() -> Value {
     json!({"type": "string"})
 }
 
-fn truth() -> Value {
+fn boolean() -> Value {
     json!({"type": "boolean"})
 }
 
@@ -301,7 +301,7 @@ fn own_names() {
         &(item("", "struct Option<T> { inner: T }")
             + &item("", "struct String { x: bool }")
             + &item("", "struct Vec(i32);")),
-        object(json!({"a": object(json!({"inner": object(json!({"x": truth()}))})), "b": number()})),
+        object(json!({"a": object(json!({"inner": object(json!({"x": boolean()}))})), "b": number()})),
     );
 }
 
@@ -319,7 +319,7 @@ fn alias_with_defaults() {
         "type Labels<V = String> = BTreeMap<String, V>;",
         object(json!({
             "a": {"type": "object", "additionalProperties": text()},
-            "b": {"type": "object", "additionalProperties": truth()},
+            "b": {"type": "object", "additionalProperties": boolean()},
         })),
     );
 }
@@ -384,7 +384,7 @@ fn paths() {
              #[derive(rbuilder::CrdSchema, serde::Serialize, serde::Deserialize)] pub struct A(super::super::Outer); \
              #[derive(rbuilder::CrdSchema, serde::Serialize, serde::Deserialize)] pub struct C(String); \
          } }",
-        object(json!({"a": truth(), "b": number(), "c": text()})),
+        object(json!({"a": boolean(), "b": number(), "c": text()})),
     );
     // The import in `first` is its own: a glob over it does not bring the name in.
     handled(
@@ -392,7 +392,7 @@ fn paths() {
         "pub use first::*; pub use second::*; \
          mod first { use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition; } \
          mod second { #[derive(rbuilder::CrdSchema, serde::Serialize, serde::Deserialize)] pub struct Condition(bool); }",
-        object(json!({"a": truth()})),
+        object(json!({"a": boolean()})),
     );
     refused(
         "a: Unknown",
@@ -502,7 +502,7 @@ fn attribute_macros() {
             item("", "struct Fine { x: Option<bool> }"),
             item("", "struct Finer(i32);")
         ),
-        object(json!({"a": lax(json!({"x": truth()})), "b": number()})),
+        object(json!({"a": lax(json!({"x": boolean()})), "b": number()})),
     );
     // What `serde_as` puts in the place of a field's form, the field's type does not say.
     refused(
@@ -689,7 +689,7 @@ fn names() {
     let named = |case: &str, expected: [&str; 5]| {
         let properties: Value = expected
             .iter()
-            .map(|name| ((*name).to_owned(), truth()))
+            .map(|name| ((*name).to_owned(), boolean()))
             .collect::<serde_json::Map<_, _>>()
             .into();
         handled(
@@ -742,7 +742,7 @@ fn with() {
     escaped(
         &with("schemaless, validation(type = \"boolean\")"),
         "",
-        object(json!({"a": truth()})),
+        object(json!({"a": boolean()})),
     );
     escaped(
         &with("schema = { \"type\": \"string\", \"maxLength\": 5 }"),
@@ -789,7 +789,7 @@ fn remote() {
     escaped(
         "#[serde(with = \"Mirror\")] #[kube(schema_type = \"Mirror\")] a: Foreign",
         mirror,
-        object(json!({"a": object(json!({"x": truth()}))})),
+        object(json!({"a": object(json!({"x": boolean()}))})),
     );
 }
 
@@ -850,7 +850,7 @@ fn struct_forms() {
     handled(
         "a: N, b: T",
         &(item("", "struct N(i32);") + &item("#[serde(transparent)]", "struct T { x: bool }")),
-        object(json!({"a": number(), "b": truth()})),
+        object(json!({"a": number(), "b": boolean()})),
     );
     refused("a: U", &item("", "struct U;"), "a unit struct is `null`", "`{}`");
     refused(
@@ -871,7 +871,7 @@ fn enum_forms() {
                 "enum A { X(i32), Y(i32) }",
             )),
         object(json!({
-            "a": {"type": "object", "properties": {"X": number(), "Y": object(json!({"z": truth()}))},
+            "a": {"type": "object", "properties": {"X": number(), "Y": object(json!({"z": boolean()}))},
                 "oneOf": [{"required": ["X"]}, {"required": ["Y"]}]},
             "b": number(),
             "c": {"type": "object", "required": ["c", "t"],
@@ -894,7 +894,7 @@ fn internal_tags() {
             "enum E { X { y: bool }, Z }",
         ),
         object(json!({"a": {"type": "object", "required": ["type"],
-        "properties": {"type": {"type": "string", "enum": ["x", "z"]}, "y": truth()},
+        "properties": {"type": {"type": "string", "enum": ["x", "z"]}, "y": boolean()},
         "oneOf": [
             {"properties": {"type": {"enum": ["x"]}}, "required": ["y"]},
             {"properties": {"type": {"enum": ["z"]}}},
@@ -915,7 +915,7 @@ fn flattened() {
     handled(
         "#[serde(flatten)] a: Option<I>, #[serde(flatten)] rest: BTreeMap<String, String>",
         inner,
-        json!({"type": "object", "properties": {"x": truth()}, "x-kubernetes-preserve-unknown-fields": true}),
+        json!({"type": "object", "properties": {"x": boolean()}, "x-kubernetes-preserve-unknown-fields": true}),
     );
     refused(
         "x: i32, #[serde(flatten)] a: I",
@@ -930,8 +930,8 @@ fn map_keys() {
         "a: BTreeMap<u32, bool>, b: HashMap<i8, bool>",
         "",
         object(json!({
-            "a": {"type": "object", "additionalProperties": truth()},
-            "b": {"type": "object", "additionalProperties": truth()},
+            "a": {"type": "object", "additionalProperties": boolean()},
+            "b": {"type": "object", "additionalProperties": boolean()},
         })),
     );
 }
@@ -1021,7 +1021,7 @@ fn identifiers() {
         &[("src/lib.rs", &root), ("src/mod.rs", &module)],
         object(json!({
             "größe": {"type": "string", "enum": ["Klein", "Groß"]},
-            "type": object(json!({"fn": truth()})),
+            "type": object(json!({"fn": boolean()})),
         })),
     );
 }
@@ -1038,9 +1038,9 @@ fn leaves() {
             "d": {"type": "integer", "format": "int64", "minimum": 0},
             "e": {"type": "string", "minLength": 1, "maxLength": 1},
             "f": *rbuilder_schema::known("std::net::IpAddr").expect("known"), "g": text(), "h": text(),
-            "i": {"type": "array", "items": truth()},
-            "j": {"type": "array", "items": truth(), "minItems": 2, "maxItems": 2},
-            "k": truth(),
+            "i": {"type": "array", "items": boolean()},
+            "j": {"type": "array", "items": boolean(), "minItems": 2, "maxItems": 2},
+            "k": boolean(),
         }}),
     );
     refused("a: i128", "", "128-bit integers", "schema_type");

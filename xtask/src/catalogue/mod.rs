@@ -51,7 +51,7 @@ pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
         minors.keys().copied().eq(Minor::all()),
         "a minor of the catalogue has no release here"
     );
-    let archive = write::archive(&minors).map_err(|problem| anyhow!(problem))?;
+    let archive = write::write_archive(&minors).map_err(|problem| anyhow!(problem))?;
     for (minor, types) in &minors {
         verify(&Catalogue::of(&archive, *minor), types)?;
     }
