@@ -1,4 +1,4 @@
-//! What a page says is seen, beside what is.
+//! Compares the output that a page shows with the output of its commands.
 
 /// Returns the first line of `expected` that `found` lacks, or what `found` has beyond it; `None` when they agree.
 ///
