@@ -4,8 +4,8 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use rbuilder_reader::Attribute;
 use rbuilder_reader::grammar::{GenericKind, Item, ItemKind, Items, TypeItem};
-use rbuilder_reader::token::{Malformed, lex};
-use rbuilder_syntax::{Session, SlotType, crate_path, parse_type};
+use rbuilder_reader::token::lex;
+use rbuilder_syntax::{Diagnostic, Session, SlotType, crate_path, parse_type};
 
 use crate::byte_string;
 use crate::report::{compile_errors, malformed_error};
@@ -27,7 +27,7 @@ pub(crate) fn expand_crd_schema(tokens: TokenStream) -> TokenStream {
 }
 
 /// Reads the item and writes the implementation for it.
-fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Malformed> {
+fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnostic> {
     let tokens = lex(source.text())?;
     let mut items = Items::new(tokens.cursor(), None);
     let Some(Item {
@@ -37,7 +37,7 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Malformed
         ..
     }) = items.read()?
     else {
-        return Err(Malformed::new(tokens.span(), "expected a struct or an enum"));
+        return Err(Diagnostic::error(tokens.span(), "expected a struct or an enum"));
     };
     let root = crate_path(&attrs, session).and_then(|path| path.parse().ok());
     let root = root.unwrap_or_else(|| quote!(::rbuilder));
@@ -52,7 +52,7 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Malformed
             }
             methods
         }
-        Some(Err(error)) => return Err(Malformed::new(span, error.to_string())),
+        Some(Err(error)) => return Err(Diagnostic::error(span, error.to_string())),
         None => json_schema(&root, &quote!(#root::__private::schemars::Schema::default())),
     };
     Ok(implementation(&header, &root, &methods))

@@ -1,7 +1,6 @@
 //! Diagnostics as compile errors, in the same words as on the command line.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span as Place, TokenStream, TokenTree};
-use rbuilder_reader::token::Malformed;
 use rbuilder_syntax::{Diagnostic, Session, describe_malformed};
 
 use crate::source::Source;
@@ -20,7 +19,7 @@ pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
 }
 
 /// Returns the error about tokens that cannot be read at all; rustc has seen the same ones and will say more.
-pub(crate) fn malformed_error(error: Malformed, source: &Source) -> TokenStream {
+pub(crate) fn malformed_error(error: Diagnostic, source: &Source) -> TokenStream {
     compile_error(&describe_malformed(error), source)
 }
 

@@ -4,11 +4,11 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::Span;
 use crate::expr::{Expr, ExprKind};
 use crate::token::{
-    Cursor, Delimiter, Kind, LiteralKind, Malformed, char_value, float_value, integer_value, text_value,
+    Cursor, Delimiter, Kind, LiteralKind, char_value, float_value, integer_value, text_value,
 };
+use crate::{Diagnostic, Span};
 
 /// One argument.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct Literal {
     pub span: Span,
 }
 
-fn list<'a>(cursor: &mut Cursor<'a>, args: &mut Vec<Arg<'a>>) -> Result<(), Malformed> {
+fn list<'a>(cursor: &mut Cursor<'a>, args: &mut Vec<Arg<'a>>) -> Result<(), Diagnostic> {
     while !cursor.is_end() {
         args.push(arg(cursor)?);
         if !cursor.is_end() {
@@ -53,7 +53,7 @@ fn list<'a>(cursor: &mut Cursor<'a>, args: &mut Vec<Arg<'a>>) -> Result<(), Malf
     Ok(())
 }
 
-fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Malformed> {
+fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Diagnostic> {
     let start = *cursor;
     let Some(ident) = cursor.any_ident() else {
         let literal = literal(cursor)?;
@@ -95,7 +95,7 @@ fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Malformed> {
     })
 }
 
-fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Malformed> {
+fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
     let start = *cursor;
     match literal(cursor) {
         Ok(literal) if cursor.is_end() || cursor.is_punct(b',') => Ok(ArgValue::Literal(literal)),
@@ -138,7 +138,7 @@ fn continues(mut start: Cursor<'_>) -> bool {
     matches!(start.kind(), Kind::Punct(_)) || start.is_word("as")
 }
 
-fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Malformed> {
+fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Diagnostic> {
     let start = *cursor;
     let value = literal_value(cursor)?;
     Ok(Literal {
@@ -150,7 +150,7 @@ fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Malformed> {
 const WANTED: &str = "expected a name or a literal: a string, a number, `true`, `[…]` or `{ \"key\": … }`";
 
 /// Reads a literal, an array of them or a map of them as JSON.
-pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Malformed> {
+pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Diagnostic> {
     if let Some(items) = cursor.group(Delimiter::Bracket) {
         return array(items);
     }
@@ -171,23 +171,23 @@ pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Malformed>
         }
     }
     let Some((kind, text)) = cursor.literal() else {
-        return Err(Malformed::new(at, WANTED));
+        return Err(Diagnostic::error(at, WANTED));
     };
     match kind {
         LiteralKind::Integer => integer(text, sign, at),
         LiteralKind::Float => fraction(text, sign, at),
-        _ if !sign.is_empty() => Err(Malformed::new(at, "expected a number after `-`")),
+        _ if !sign.is_empty() => Err(Diagnostic::error(at, "expected a number after `-`")),
         LiteralKind::Text => text_value(text)
             .map(|text| Value::String(text.into_owned()))
-            .ok_or_else(|| Malformed::new(at, "invalid escape or suffix in a string literal")),
+            .ok_or_else(|| Diagnostic::error(at, "invalid escape or suffix in a string literal")),
         LiteralKind::Char => char_value(text)
             .map(|letter| Value::String(letter.to_string()))
-            .ok_or_else(|| Malformed::new(at, "invalid character literal")),
-        LiteralKind::Bytes => Err(Malformed::new(at, "this literal has no JSON form")),
+            .ok_or_else(|| Diagnostic::error(at, "invalid character literal")),
+        LiteralKind::Bytes => Err(Diagnostic::error(at, "this literal has no JSON form")),
     }
 }
 
-fn array(mut items: Cursor<'_>) -> Result<Value, Malformed> {
+fn array(mut items: Cursor<'_>) -> Result<Value, Diagnostic> {
     let mut values = Vec::new();
     while !items.is_end() {
         values.push(literal_value(&mut items)?);
@@ -198,7 +198,7 @@ fn array(mut items: Cursor<'_>) -> Result<Value, Malformed> {
     Ok(Value::Array(values))
 }
 
-fn map(mut entries: Cursor<'_>) -> Result<Value, Malformed> {
+fn map(mut entries: Cursor<'_>) -> Result<Value, Diagnostic> {
     let mut values = Map::new();
     while !entries.is_end() {
         let at = entries.span();
@@ -207,12 +207,12 @@ fn map(mut entries: Cursor<'_>) -> Result<Value, Malformed> {
             _ => None,
         };
         let Some(key) = key else {
-            return Err(Malformed::new(at, "expected `\"key\": value`"));
+            return Err(Diagnostic::error(at, "expected `\"key\": value`"));
         };
         entries.expect(b':')?;
         let value = literal_value(&mut entries)?;
         if values.contains_key(&*key) {
-            return Err(Malformed::new(at, format!("duplicate key \"{key}\"")));
+            return Err(Diagnostic::error(at, format!("duplicate key \"{key}\"")));
         }
         values.insert(key.into_owned(), value);
         if !entries.is_end() {
@@ -222,7 +222,7 @@ fn map(mut entries: Cursor<'_>) -> Result<Value, Malformed> {
     Ok(Value::Object(values))
 }
 
-fn integer(text: &str, sign: &str, at: Span) -> Result<Value, Malformed> {
+fn integer(text: &str, sign: &str, at: Span) -> Result<Value, Diagnostic> {
     let size = integer_value(text);
     let number = if sign.is_empty() {
         size.and_then(|size| u64::try_from(size).ok()).map(Number::from)
@@ -232,19 +232,19 @@ fn integer(text: &str, sign: &str, at: Span) -> Result<Value, Malformed> {
     };
     number
         .map(Value::Number)
-        .ok_or_else(|| Malformed::new(at, "the number does not fit into 64 bits"))
+        .ok_or_else(|| Diagnostic::error(at, "the number does not fit into 64 bits"))
 }
 
-fn fraction(text: &str, sign: &str, at: Span) -> Result<Value, Malformed> {
+fn fraction(text: &str, sign: &str, at: Span) -> Result<Value, Diagnostic> {
     float_value(text, sign)
         .and_then(Number::from_f64)
         .map(Value::Number)
-        .ok_or_else(|| Malformed::new(at, "the number is not finite"))
+        .ok_or_else(|| Diagnostic::error(at, "the number is not finite"))
 }
 
 impl<'a> Arg<'a> {
     /// Reads arguments up to the end. The list holds those in front of what cannot be read.
-    pub fn read_list(mut cursor: Cursor<'a>) -> (Vec<Self>, Option<Malformed>) {
+    pub fn read_list(mut cursor: Cursor<'a>) -> (Vec<Self>, Option<Diagnostic>) {
         let mut args = Vec::new();
         let malformed = list(&mut cursor, &mut args).err();
         (args, malformed)

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::Span;
-use crate::token::{Cursor, Delimiter, Kind, LiteralKind, Malformed, text_value};
+use crate::token::{Cursor, Delimiter, Kind, LiteralKind, text_value};
+use crate::{Diagnostic, Span};
 
 /// `#[…]`, `#![…]`, or a doc comment, which is an attribute called `doc`.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl<'a> Attribute<'a> {
     /// # Errors
     ///
     /// If `#` is next, and no attribute.
-    pub fn read_outer(cursor: &mut Cursor<'a>) -> Result<Vec<Self>, Malformed> {
+    pub fn read_outer(cursor: &mut Cursor<'a>) -> Result<Vec<Self>, Diagnostic> {
         let mut attrs = Vec::new();
         read_outer(cursor, &mut attrs)?;
         Ok(attrs)
@@ -161,7 +161,7 @@ fn pass_path(cursor: &mut Cursor<'_>) {
 }
 
 /// Reads the attributes and doc comments in front of something.
-pub(crate) fn read_outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Malformed> {
+pub(crate) fn read_outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Diagnostic> {
     loop {
         let start = *cursor;
         match start.kind() {
@@ -179,7 +179,7 @@ pub(crate) fn read_outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>
 }
 
 /// Reads the attributes and doc comments about what they stand in: `#![…]`, `//!…`.
-pub(crate) fn read_inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Malformed> {
+pub(crate) fn read_inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Diagnostic> {
     loop {
         let start = *cursor;
         match start.kind() {
@@ -205,7 +205,7 @@ fn bracketed<'a>(
     cursor: &mut Cursor<'a>,
     start: Cursor<'a>,
     to: &mut Vec<Attribute<'a>>,
-) -> Result<(), Malformed> {
+) -> Result<(), Diagnostic> {
     let Some(meta) = cursor.group(Delimiter::Bracket) else {
         return Err(cursor.expected("`[`"));
     };

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use crate::attribute::{Attribute, Form};
-use crate::token::{Cursor, Malformed};
-use crate::{Span, attribute};
+use crate::token::Cursor;
+use crate::{Diagnostic, Span, attribute};
 
 /// The build that `cfg(…)` asks about: a release build for Linux on a machine of 64 bits.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ impl Cfg {
     }
 
     /// Evaluates the predicate that is next; `None` if it asks about something that the source does not tell.
-    fn holds(&self, cursor: &mut Cursor<'_>) -> Result<Option<bool>, Malformed> {
+    fn holds(&self, cursor: &mut Cursor<'_>) -> Result<Option<bool>, Diagnostic> {
         let name = cursor.any_ident().ok_or_else(|| cursor.expected("identifier"))?;
         if cursor.eat(b'=') {
             let value = attribute::read_string(*cursor);
@@ -172,7 +172,7 @@ fn keep<'a>(
     active
 }
 
-fn ask(list: &mut Cursor<'_>, cfg: &Cfg, conditions: &mut Conditions<'_>) -> Result<bool, Malformed> {
+fn ask(list: &mut Cursor<'_>, cfg: &Cfg, conditions: &mut Conditions<'_>) -> Result<bool, Diagnostic> {
     let start = *list;
     let holds = cfg.holds(list)?;
     if cfg.everything {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::constant::{self, Unknown};
-use crate::token::{Cursor, Delimiter, Kind, MAX_DEPTH, Malformed};
-use crate::{Span, args, types};
+use crate::token::{Cursor, Delimiter, Kind, MAX_DEPTH, warn_too_deep};
+use crate::{Diagnostic, Span, args, types};
 
 /// An expression.
 #[derive(Clone, Debug)]
@@ -58,14 +58,14 @@ impl<'a> Expr<'a> {
     /// # Errors
     ///
     /// If no expression is next, or one that is nested deeper than [`MAX_DEPTH`].
-    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Malformed> {
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let start = *cursor;
         if start.is_end() || start.is_punct(b',') {
             return Err(start.expected("an expression"));
         }
         let kind = match operation(cursor, 0, 0) {
             Ok(Some(expr)) if cursor.is_end() || cursor.is_punct(b',') => expr.kind,
-            Err(error) if error.too_deep => return Err(error),
+            Err(error) if !error.is_error() => return Err(error),
             _ => {
                 *cursor = start;
                 pass_expr(cursor);
@@ -129,7 +129,7 @@ fn operation<'a>(
     cursor: &mut Cursor<'a>,
     around: usize,
     depth: usize,
-) -> Result<Option<Expr<'a>>, Malformed> {
+) -> Result<Option<Expr<'a>>, Diagnostic> {
     let start = *cursor;
     let Some(mut left) = operand(cursor, depth)? else {
         return Ok(None);
@@ -152,15 +152,15 @@ fn operation<'a>(
     Ok(Some(left))
 }
 
-fn check_depth(cursor: Cursor<'_>, depth: usize) -> Result<(), Malformed> {
+fn check_depth(cursor: Cursor<'_>, depth: usize) -> Result<(), Diagnostic> {
     if depth > MAX_DEPTH {
-        return Err(Malformed::too_deep(cursor.span()));
+        return Err(warn_too_deep(cursor.span()));
     }
     Ok(())
 }
 
 /// A value with the calls behind it.
-fn operand<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Malformed> {
+fn operand<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
     check_depth(*cursor, depth)?;
     let start = *cursor;
     let Some(kind) = atom(cursor, depth)? else {
@@ -204,7 +204,7 @@ fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
     found
 }
 
-fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Malformed> {
+fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Diagnostic> {
     match cursor.kind() {
         Kind::Punct(b'&') => {
             cursor.skip();
@@ -242,7 +242,7 @@ fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>
     }
 }
 
-fn path<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Malformed> {
+fn path<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Diagnostic> {
     let mut names = Vec::with_capacity(2);
     if cursor.eat_pair(b':', b':') {
         names.push("");
@@ -270,7 +270,7 @@ fn path<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>
 }
 
 /// Reads the content of delimiters, separated by commas.
-fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>>>, Malformed> {
+fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>>>, Diagnostic> {
     let Some(mut inner) = cursor.any_group() else {
         return Ok(None);
     };
@@ -398,7 +398,7 @@ mod tests {
             "&".repeat(10_000) + "a",
         ] {
             let tokens = lex(&text).expect("tokens");
-            assert!(Expr::read(&mut tokens.cursor()).is_err_and(|error| error.too_deep));
+            assert!(Expr::read(&mut tokens.cursor()).is_err_and(|error| !error.is_error()));
         }
     }
 }

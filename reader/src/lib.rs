@@ -8,9 +8,10 @@
 //!
 //! ```
 //! use rbuilder_reader::grammar::{Body, ItemKind, Items};
-//! use rbuilder_reader::token::{Malformed, lex};
+//! use rbuilder_reader::Diagnostic;
+//! use rbuilder_reader::token::lex;
 //!
-//! fn main() -> Result<(), Malformed> {
+//! fn main() -> Result<(), Diagnostic> {
 //!     let text = "#[derive(Clone)] struct Point { #[serde(rename = \"X\")] x: i32, y: Option<i32> }";
 //!     let tokens = lex(text)?;
 //!     let mut items = Items::new(tokens.cursor(), None);
@@ -51,3 +52,7 @@ pub use derives::{has_derive, read_derives};
 pub use expr::{Expr, ExprKind, Operator};
 pub use span::Span;
 pub use types::{TypeKind, TypeRef, is_path};
+
+/// The reason why a text cannot be read, with its place: an error where the text is not Rust, a warning where it may be
+/// but is nested deeper than this crate reads ([`MAX_DEPTH`](token::MAX_DEPTH)).
+pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;

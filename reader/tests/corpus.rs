@@ -63,8 +63,8 @@ fn compare(text: &str, theirs: &[String]) -> Result<(), String> {
     let ours = match ours::outline(text) {
         Ok(ours) => ours,
         // Where nothing is nested as deep as this, `syn` has no limit of its own but the stack.
-        Err(error) if error.too_deep => return Ok(()),
-        Err(error) => return Err(format!("{} at `{}`", error.message, &text[error.span.range()])),
+        Err(error) if !error.is_error() => return Ok(()),
+        Err(error) => return Err(format!("{} at `{}`", error.message, &text[error.place.range()])),
     };
     if theirs.iter().any(|line| line == "verbatim") {
         // What `syn` only passes on can be read; as what, it does not say.

@@ -31,7 +31,7 @@ pub(crate) fn of_attribute<'a>(attr: &Attribute<'a>, session: &mut Session) -> V
 pub(crate) fn parse_args<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let (args, malformed) = Arg::read_list(cursor);
     if let Some(error) = malformed {
-        session.error(error.span, error.message);
+        session.error(error.place, error.message);
     }
     args
 }

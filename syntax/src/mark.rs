@@ -1,6 +1,7 @@
 //! Marker tokens: what a reader of manifests must not miss, wherever it stands.
 
-use rbuilder_reader::token::{Malformed, Mark, MarkWords, Tokens, lex_marked};
+use crate::Diagnostic;
+use rbuilder_reader::token::{Mark, MarkWords, Tokens, lex_marked};
 
 /// The sorts of marker tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,6 @@ impl MarkKind {
 /// # Errors
 ///
 /// If the text is not Rust as far as tokens go.
-pub fn lex_file(text: &str) -> Result<Tokens<'_>, Malformed> {
+pub fn lex_file(text: &str) -> Result<Tokens<'_>, Diagnostic> {
     lex_marked(text, &WORDS)
 }

@@ -1,15 +1,15 @@
 //! Every list of arguments treats a duplicate alike: an error at the second place, the first value kept, and the
 //! mistakes behind it found as well.
 
-use rbuilder_reader::Span;
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
-use rbuilder_reader::token::{Malformed, lex};
+use rbuilder_reader::token::lex;
+use rbuilder_reader::{Diagnostic, Span};
 use rbuilder_syntax::marker::{CONSTRAINTS, Place, markers};
 use rbuilder_syntax::{
     CRD_KEYS, KUBE_KEYS, RBAC_ARGS, Session, Type, WEBHOOK_ARGS, parse_rbac, parse_type, parse_webhook,
 };
 
-fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> {
+fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic> {
     let tokens = lex(source)?;
     match Items::new(tokens.cursor(), None).read()? {
         Some(Item {
@@ -17,7 +17,7 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> 
             kind: ItemKind::Type(item),
             ..
         }) => Ok(parse_type(&attrs, item, session)),
-        _ => Err(Malformed::new(Span::default(), "not a type")),
+        _ => Err(Diagnostic::error(Span::default(), "not a type")),
     }
 }
 

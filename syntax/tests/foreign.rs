@@ -1,11 +1,11 @@
 //! Attributes of schemars, validator, garde and kube's `KubeSchema` say what markers of ours say.
 
-use rbuilder_reader::Span;
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
-use rbuilder_reader::token::{Malformed, lex};
+use rbuilder_reader::token::lex;
+use rbuilder_reader::{Diagnostic, Span};
 use rbuilder_syntax::{Session, Type, parse_type};
 
-fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> {
+fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic> {
     let tokens = lex(source)?;
     match Items::new(tokens.cursor(), None).read()? {
         Some(Item {
@@ -13,7 +13,7 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> 
             kind: ItemKind::Type(item),
             ..
         }) => Ok(parse_type(&attrs, item, session)),
-        _ => Err(Malformed::new(Span::default(), "not a type")),
+        _ => Err(Diagnostic::error(Span::default(), "not a type")),
     }
 }
 

@@ -1,12 +1,12 @@
 //! The messages about items. The compiler and the command line print these same words.
 
-use rbuilder_reader::Span;
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
-use rbuilder_reader::token::{Malformed, lex};
+use rbuilder_reader::token::lex;
+use rbuilder_reader::{Diagnostic, Span};
 use rbuilder_syntax::{Session, Type, parse_type};
 
 /// Reads the one type of a source.
-fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> {
+fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic> {
     let tokens = lex(source)?;
     match Items::new(tokens.cursor(), None).read()? {
         Some(Item {
@@ -14,7 +14,7 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> 
             kind: ItemKind::Type(item),
             ..
         }) => Ok(parse_type(&attrs, item, session)),
-        _ => Err(Malformed::new(Span::default(), "not a type")),
+        _ => Err(Diagnostic::error(Span::default(), "not a type")),
     }
 }
 

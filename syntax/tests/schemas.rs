@@ -1,8 +1,8 @@
 //! From an item as written to its schema: what serde's attributes and the markers come to.
 
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
-use rbuilder_reader::token::{Malformed, lex};
-use rbuilder_reader::{Span, TypeKind, TypeRef};
+use rbuilder_reader::token::lex;
+use rbuilder_reader::{Diagnostic, Span, TypeKind, TypeRef};
 use rbuilder_schema::{Schema, Slot, array_of, assemble, known, map_of};
 use rbuilder_syntax::{Session, Type, parse_type};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn item(properties: Value, required: &[&str]) -> Schema {
 }
 
 /// Reads the one type of a source.
-fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> {
+fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic> {
     let tokens = lex(source)?;
     match Items::new(tokens.cursor(), None).read()? {
         Some(Item {
@@ -64,7 +64,7 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Malformed> 
             kind: ItemKind::Type(item),
             ..
         }) => Ok(parse_type(&attrs, item, session)),
-        _ => Err(Malformed::new(Span::default(), "not a type")),
+        _ => Err(Diagnostic::error(Span::default(), "not a type")),
     }
 }
 

@@ -3,7 +3,7 @@
 use rbuilder_reader::Span;
 use rbuilder_reader::cfg::Cfg;
 use rbuilder_reader::grammar::{Implementation, InnerAttributes, Item, ItemKind, Items};
-use rbuilder_reader::token::{Ident, Malformed, Tokens};
+use rbuilder_reader::token::{Ident, Tokens};
 use rbuilder_syntax::{Diagnostic, Diagnostics, Session, check_conditions, describe_malformed, lex_file};
 
 use super::path::{self, Location};
@@ -84,7 +84,7 @@ pub(super) struct FileReader<'c, 'a> {
 }
 
 impl<'c> FileReader<'c, '_> {
-    fn file(&mut self, tokens: &Tokens<'_>) -> Result<(), Malformed> {
+    fn file(&mut self, tokens: &Tokens<'_>) -> Result<(), Diagnostic> {
         let mut items = Items::new(tokens.cursor(), Some(self.cfg));
         let InnerAttributes {
             attrs,
@@ -119,7 +119,7 @@ impl<'c> FileReader<'c, '_> {
         mut items: Items<'_, 'c>,
         module: ModuleId,
         location: &Location,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), Diagnostic> {
         loop {
             let types = self.collector.package.types.len();
             let outer = std::mem::take(&mut self.session.diagnostics);
@@ -146,7 +146,7 @@ impl<'c> FileReader<'c, '_> {
         items: &mut Items<'_, 'c>,
         module: ModuleId,
         location: &Location,
-    ) -> Result<bool, Malformed> {
+    ) -> Result<bool, Diagnostic> {
         let Some(item) = items.read()? else {
             return Ok(false);
         };
@@ -164,7 +164,7 @@ impl<'c> FileReader<'c, '_> {
         }
     }
 
-    fn item(&mut self, item: Item<'_>, module: ModuleId, location: &Location) -> Result<(), Malformed> {
+    fn item(&mut self, item: Item<'_>, module: ModuleId, location: &Location) -> Result<(), Diagnostic> {
         item.written.iter().for_each(|span| self.seen_marks.note(*span));
         if !item.active || attributes::is_test(&item.attrs) {
             self.seen_marks.note(item.span);
@@ -210,7 +210,7 @@ impl<'c> FileReader<'c, '_> {
         mut items: Items<'_, 'c>,
         around: Option<&Implementation<'_>>,
         module: ModuleId,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), Diagnostic> {
         let outside = self.pending.len();
         while let Some(item) = items.read()? {
             self.pending.truncate(outside);

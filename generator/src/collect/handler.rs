@@ -1,9 +1,8 @@
 //! The function under a `#[webhook(…)]`: its parameters' types, as written.
 
 use rbuilder_reader::grammar::{Function, Implementation};
-use rbuilder_reader::token::Malformed;
 use rbuilder_reader::{TypeKind, TypeRef};
-use rbuilder_syntax::Webhook;
+use rbuilder_syntax::{Diagnostic, Webhook};
 
 use crate::package::{Handler, ModuleId};
 use crate::place::FileId;
@@ -14,7 +13,7 @@ pub(super) fn read_handler(
     function: &Function<'_>,
     around: Option<&Implementation<'_>>,
     (file, module): (FileId, ModuleId),
-) -> Result<Handler, Malformed> {
+) -> Result<Handler, Diagnostic> {
     let receiver = || TypeRef {
         kind: TypeKind::Path(vec!["Self".into()], Vec::new()),
         span: function.ident.span,

@@ -1,7 +1,7 @@
 //! `use` trees to single imports.
 
 use rbuilder_reader::Span;
-use rbuilder_reader::token::{Cursor, Delimiter, Malformed};
+use rbuilder_reader::token::{Cursor, Delimiter};
 use rbuilder_syntax::Diagnostic;
 
 use super::file::FileReader;
@@ -17,7 +17,7 @@ enum Import {
 }
 
 impl FileReader<'_, '_> {
-    pub(super) fn imports(&mut self, tree: Cursor<'_>, module: ModuleId) -> Result<(), Malformed> {
+    pub(super) fn imports(&mut self, tree: Cursor<'_>, module: ModuleId) -> Result<(), Diagnostic> {
         for import in imports(tree)? {
             match import {
                 Import::Name(name, path) => {
@@ -59,7 +59,7 @@ impl FileReader<'_, '_> {
 }
 
 /// All imports of a `use` item, from behind the word; a leading `::` is an empty first segment.
-fn imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Malformed> {
+fn imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     let mut found = Vec::new();
     walk(&mut tree, &mut Vec::new(), &mut found)?;
     if tree.is_punct(b';') {
@@ -70,7 +70,7 @@ fn imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Malformed> {
 }
 
 /// Reads one tree; nesting is that of braces, which the lexer has bounded.
-fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Malformed> {
+fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Diagnostic> {
     let outer = prefix.len();
     if tree.eat_pair(b':', b':') && outer == 0 {
         prefix.push(String::new());

@@ -2,7 +2,7 @@
 
 use rbuilder_reader::Attribute;
 use rbuilder_reader::grammar::{Function, Implementation};
-use rbuilder_reader::token::{Malformed, Tokens};
+use rbuilder_reader::token::Tokens;
 use rbuilder_syntax::{
     Diagnostic, RbacRule, misplaced_webhook, parse_rbac_attribute, parse_webhook_attribute, rbac_attributes,
     warn_of_go_marker, webhook_attributes,
@@ -45,7 +45,7 @@ impl FileReader<'_, '_> {
         function: &Function<'_>,
         around: Option<&Implementation<'_>>,
         module: ModuleId,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), Diagnostic> {
         if self.is_foreign {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! `mod` and `include!`: the files that a file leads to.
 
 use rbuilder_reader::grammar::{Items, Macro};
-use rbuilder_reader::token::{Cursor, Ident, Malformed};
+use rbuilder_reader::token::{Cursor, Ident};
 use rbuilder_reader::{Attribute, Span};
 use rbuilder_syntax::Diagnostic;
 
@@ -20,7 +20,7 @@ impl<'c> FileReader<'c, '_> {
         attrs: &[Attribute<'_>],
         parent: ModuleId,
         location: &Location,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), Diagnostic> {
         if self.collector.package.modules.len() >= MAX_MODULES {
             let message = "the package has too many modules";
             self.session.report(Diagnostic::error(ident.span, message));

@@ -1,9 +1,8 @@
 //! Structs, enums and aliases of a file, and implementations of serde's traits.
 
 use rbuilder_reader::grammar::{Alias as AliasItem, Body, GenericKind, Implementation, TypeItem};
-use rbuilder_reader::token::Malformed;
 use rbuilder_reader::{Attribute, has_derive};
-use rbuilder_syntax::{SchemaMode, Type, parse_type};
+use rbuilder_syntax::{Diagnostic, SchemaMode, Type, parse_type};
 
 use super::attributes;
 use super::file::FileReader;
@@ -17,7 +16,7 @@ const THEIRS: &[&str] = &["JsonSchema", "KubeSchema"];
 
 impl FileReader<'_, '_> {
     /// Notes who writes or reads itself by hand.
-    pub(super) fn by_hand(&mut self, item: &Implementation<'_>, module: ModuleId) -> Result<(), Malformed> {
+    pub(super) fn by_hand(&mut self, item: &Implementation<'_>, module: ModuleId) -> Result<(), Diagnostic> {
         let direction = match item.trait_name() {
             Some("Serialize") => Direction::Write,
             Some("Deserialize") => Direction::Read,

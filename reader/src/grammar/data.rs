@@ -3,8 +3,8 @@
 use super::{Generics, pass_visibility};
 use crate::attribute::{self, Attribute};
 use crate::cfg::{Cfg, Conditions};
-use crate::token::{Cursor, Delimiter, Ident, Malformed};
-use crate::{TypeRef, expr};
+use crate::token::{Cursor, Delimiter, Ident};
+use crate::{Diagnostic, TypeRef, expr};
 
 /// A struct, enum or union.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub(super) fn read_struct<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
-) -> Result<TypeItem<'a>, Malformed> {
+) -> Result<TypeItem<'a>, Diagnostic> {
     let (ident, mut generics) = head(cursor)?;
     generics.read_predicates(cursor);
     let fields = if let Some(inner) = cursor.group(Delimiter::Brace) {
@@ -108,7 +108,7 @@ pub(super) fn read_enum<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
-) -> Result<TypeItem<'a>, Malformed> {
+) -> Result<TypeItem<'a>, Diagnostic> {
     let (ident, mut generics) = head(cursor)?;
     generics.read_predicates(cursor);
     let inner = super::body(cursor)?;
@@ -119,7 +119,7 @@ pub(super) fn read_enum<'a>(
     })
 }
 
-pub(super) fn read_union<'a>(cursor: &mut Cursor<'a>) -> Result<TypeItem<'a>, Malformed> {
+pub(super) fn read_union<'a>(cursor: &mut Cursor<'a>) -> Result<TypeItem<'a>, Diagnostic> {
     let (ident, mut generics) = head(cursor)?;
     generics.read_predicates(cursor);
     super::body(cursor)?;
@@ -130,7 +130,7 @@ pub(super) fn read_union<'a>(cursor: &mut Cursor<'a>) -> Result<TypeItem<'a>, Ma
     })
 }
 
-fn head<'a>(cursor: &mut Cursor<'a>) -> Result<(Ident<'a>, Generics<'a>), Malformed> {
+fn head<'a>(cursor: &mut Cursor<'a>) -> Result<(Ident<'a>, Generics<'a>), Diagnostic> {
     cursor.skip();
     Ok((cursor.ident()?, Generics::read(cursor)?))
 }
@@ -140,7 +140,7 @@ fn attributes<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
-) -> Result<(Vec<Attribute<'a>>, bool), Malformed> {
+) -> Result<(Vec<Attribute<'a>>, bool), Diagnostic> {
     let mut attrs = Vec::new();
     attribute::read_outer(cursor, &mut attrs)?;
     let Some(cfg) = cfg else {
@@ -156,7 +156,7 @@ fn fields<'a>(
     named: bool,
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
-) -> Result<Vec<FieldItem<'a>>, Malformed> {
+) -> Result<Vec<FieldItem<'a>>, Diagnostic> {
     let mut fields = Vec::new();
     while !cursor.is_end() {
         let (attrs, active) = attributes(&mut cursor, cfg, conditions)?;
@@ -187,7 +187,7 @@ fn variants<'a>(
     mut cursor: Cursor<'a>,
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
-) -> Result<Vec<VariantItem<'a>>, Malformed> {
+) -> Result<Vec<VariantItem<'a>>, Diagnostic> {
     let mut variants = Vec::new();
     while !cursor.is_end() {
         let (attrs, active) = attributes(&mut cursor, cfg, conditions)?;

@@ -1,8 +1,8 @@
 //! Functions: the parts of a signature.
 
 use super::pass_header;
-use crate::token::{Cursor, Delimiter, Ident, Kind, Malformed};
-use crate::{Span, TypeRef, attribute, types};
+use crate::token::{Cursor, Delimiter, Ident, Kind};
+use crate::{Diagnostic, Span, TypeRef, attribute, types};
 
 /// A function as declared.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Function<'_> {
     /// # Errors
     ///
     /// If one of them is not formed as a parameter.
-    pub fn parameters(&self) -> Result<Vec<Parameter>, Malformed> {
+    pub fn parameters(&self) -> Result<Vec<Parameter>, Diagnostic> {
         let mut cursor = self.inputs;
         let mut parameters = Vec::new();
         while !cursor.is_end() {
@@ -59,7 +59,7 @@ pub(super) fn read_function<'a>(
     start: Cursor<'a>,
     is_async: bool,
     cursor: &mut Cursor<'a>,
-) -> Result<Function<'a>, Malformed> {
+) -> Result<Function<'a>, Diagnostic> {
     let keyword = cursor.span();
     cursor.skip();
     let ident = cursor.ident()?;
@@ -96,7 +96,7 @@ pub(super) fn read_function<'a>(
 }
 
 /// Returns the type; `None` for `self`.
-fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Malformed> {
+fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Diagnostic> {
     let mut ahead = *cursor;
     if ahead.eat(b'&') && ahead.kind() == Kind::Lifetime {
         ahead.skip();

@@ -1,8 +1,8 @@
 //! `<'a, T: Bound = Default, const N: usize>` and `where` clauses.
 
 use super::pass_header;
-use crate::token::{Cursor, Delimiter, Ident, Malformed};
-use crate::{Span, TypeRef, attribute, types};
+use crate::token::{Cursor, Delimiter, Ident};
+use crate::{Diagnostic, Span, TypeRef, attribute, types};
 
 /// The parameters of an item.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub enum GenericKind {
 
 impl<'a> Generics<'a> {
     /// Reads the parameters, if there are any. A `where` clause comes later in an item.
-    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Malformed> {
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let mut generics = Generics::default();
         if !cursor.eat(b'<') {
             return Ok(generics);
@@ -67,7 +67,7 @@ impl<'a> Generics<'a> {
     }
 }
 
-fn parameter<'a>(cursor: &mut Cursor<'a>) -> Result<Generic<'a>, Malformed> {
+fn parameter<'a>(cursor: &mut Cursor<'a>) -> Result<Generic<'a>, Diagnostic> {
     let start = *cursor;
     if let Some(ident) = cursor.lifetime() {
         pass_bounds(cursor);

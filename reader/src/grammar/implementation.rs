@@ -1,8 +1,8 @@
 //! `impl` blocks: trait, type and content.
 
 use super::{body, pass_header};
-use crate::token::{Cursor, Delimiter, Kind, Malformed};
-use crate::{TypeRef, types};
+use crate::token::{Cursor, Delimiter, Kind};
+use crate::{Diagnostic, TypeRef, types};
 
 /// `impl Trait for Type { … }`, `impl Type { … }`.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Implementation<'a> {
 
 impl<'a> Implementation<'a> {
     /// Reads the type that `Self` stands for.
-    pub fn self_type(&self) -> Result<TypeRef, Malformed> {
+    pub fn self_type(&self) -> Result<TypeRef, Diagnostic> {
         TypeRef::read(&mut self.parts().1)
     }
 
@@ -57,7 +57,7 @@ fn ends_head(cursor: Cursor<'_>) -> bool {
 }
 
 /// From `impl` to behind the braces.
-pub(super) fn read_impl<'a>(cursor: &mut Cursor<'a>) -> Result<Implementation<'a>, Malformed> {
+pub(super) fn read_impl<'a>(cursor: &mut Cursor<'a>) -> Result<Implementation<'a>, Diagnostic> {
     cursor.skip();
     if cursor.is_punct(b'<') {
         types::pass_angles(cursor);

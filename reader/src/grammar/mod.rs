@@ -15,8 +15,8 @@ pub use implementation::Implementation;
 
 use crate::attribute::{self, Attribute};
 use crate::cfg::{Cfg, Conditions};
-use crate::token::{Cursor, Delimiter, Ident, Kind, Malformed};
-use crate::{Span, TypeRef, types};
+use crate::token::{Cursor, Delimiter, Ident, Kind};
+use crate::{Diagnostic, Span, TypeRef, types};
 
 /// Reads items one after the other, with `cfg` and `cfg_attr` applied.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl<'a, 'c> Items<'a, 'c> {
     /// # Errors
     ///
     /// If `#!` is next, and no attribute.
-    pub fn read_inner_attributes(&mut self) -> Result<InnerAttributes<'a>, Malformed> {
+    pub fn read_inner_attributes(&mut self) -> Result<InnerAttributes<'a>, Diagnostic> {
         let mut attrs = Vec::new();
         attribute::read_inner(&mut self.cursor, &mut attrs)?;
         let mut conditions = Conditions::default();
@@ -133,7 +133,7 @@ impl<'a, 'c> Items<'a, 'c> {
     /// # Errors
     ///
     /// If what is next is not formed as an item. Nothing behind it can be read then.
-    pub fn read(&mut self) -> Result<Option<Item<'a>>, Malformed> {
+    pub fn read(&mut self) -> Result<Option<Item<'a>>, Diagnostic> {
         if self.cursor.is_end() {
             return Ok(None);
         }
@@ -186,7 +186,7 @@ fn kind<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
     conditions: &mut Conditions<'a>,
-) -> Result<ItemKind<'a>, Malformed> {
+) -> Result<ItemKind<'a>, Diagnostic> {
     let start = *cursor;
     if !matches!(start.kind(), Kind::Ident | Kind::RawIdent | Kind::Punct(b':')) {
         return Err(start.expected("an item"));
@@ -228,7 +228,7 @@ fn kind<'a>(
 }
 
 /// Reads an item that words like `unsafe` can stand in front of; `None` if there is none.
-fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Malformed> {
+fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Diagnostic> {
     let start = *cursor;
     let mut is_async = false;
     let mut foreign = false;
@@ -265,7 +265,7 @@ fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Malfor
     Ok(None)
 }
 
-fn trait_item<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
+fn trait_item<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
     cursor.skip();
     let ident = cursor.ident()?;
     pass_header(cursor);
@@ -277,7 +277,7 @@ fn trait_item<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
     Ok(ItemKind::Trait(ident, body(cursor)?))
 }
 
-fn module<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
+fn module<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
     cursor.skip();
     let ident = cursor.ident()?;
     if cursor.eat(b';') {
@@ -289,7 +289,7 @@ fn module<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
     }
 }
 
-fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Malformed> {
+fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
     cursor.skip();
     let ident = cursor.ident()?;
     let mut generics = Generics::read(cursor)?;
@@ -312,7 +312,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Malformed> {
     })
 }
 
-fn extern_crate<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> {
+fn extern_crate<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
     cursor.skip();
     cursor.skip();
     let Some(ident) = cursor.any_ident() else {
@@ -327,7 +327,7 @@ fn extern_crate<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Malformed> 
     Ok(ItemKind::ExternCrate(ident, rename))
 }
 
-fn macro_call<'a>(cursor: &mut Cursor<'a>) -> Result<Macro<'a>, Malformed> {
+fn macro_call<'a>(cursor: &mut Cursor<'a>) -> Result<Macro<'a>, Diagnostic> {
     let start = *cursor;
     let mut path = Vec::with_capacity(1);
     cursor.eat_pair(b':', b':');
@@ -397,7 +397,7 @@ fn pass_header(cursor: &mut Cursor<'_>) {
 }
 
 /// Passes everything up to and with a semicolon.
-fn pass_statement(cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
+fn pass_statement(cursor: &mut Cursor<'_>) -> Result<(), Diagnostic> {
     while !cursor.is_punct(b';') {
         if cursor.is_end() {
             return Err(cursor.expected("`;`"));
@@ -409,7 +409,7 @@ fn pass_statement(cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
 }
 
 /// Returns the content of the braces, which must be next.
-fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, Malformed> {
+fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, Diagnostic> {
     cursor
         .group(Delimiter::Brace)
         .ok_or_else(|| cursor.expected("`{`"))

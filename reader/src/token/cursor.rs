@@ -1,8 +1,8 @@
 //! A place in a list of tokens, from which readers go on.
 
 use super::keyword::is_reserved;
-use super::{Delimiter, Kind, LiteralKind, Malformed, Token, Tokens};
-use crate::Span;
+use super::{Delimiter, Kind, LiteralKind, Token, Tokens};
+use crate::{Diagnostic, Span};
 
 /// A place among tokens. Copies are cheap: to look ahead, read on with a copy.
 ///
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
     /// # Errors
     ///
     /// If another token is next.
-    pub fn expect(&mut self, punct: u8) -> Result<(), Malformed> {
+    pub fn expect(&mut self, punct: u8) -> Result<(), Diagnostic> {
         if self.eat(punct) {
             Ok(())
         } else {
@@ -176,13 +176,13 @@ impl<'a> Cursor<'a> {
     /// # Errors
     ///
     /// If no name is next.
-    pub fn ident(&mut self) -> Result<Ident<'a>, Malformed> {
+    pub fn ident(&mut self) -> Result<Ident<'a>, Diagnostic> {
         let here = *self;
         match self.any_ident() {
             Some(ident) if here.kind() == Kind::Ident && is_reserved(ident.text) => {
                 *self = here;
                 let message = format!("expected identifier, found keyword `{}`", ident.text);
-                Err(Malformed::new(ident.span, message))
+                Err(Diagnostic::error(ident.span, message))
             }
             Some(ident) => Ok(ident),
             None => Err(self.expected("identifier")),
@@ -237,13 +237,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the error that something else should be here.
-    pub fn expected(self, what: &str) -> Malformed {
+    pub fn expected(self, what: &str) -> Diagnostic {
         let message = if self.is_end() {
             format!("unexpected end of input, expected {what}")
         } else {
             format!("expected {what}")
         };
-        Malformed::new(self.span(), message)
+        Diagnostic::error(self.span(), message)
     }
 
     /// Returns the place from the next token of `start` to the last one passed here.

@@ -12,15 +12,13 @@ mod mark;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 pub use cursor::{Cursor, Ident};
 pub use lexer::{MAX_DEPTH, lex, lex_marked};
 pub use literal::text_value;
 pub(crate) use literal::{char_value, float_value, integer_value, with_plain_lines};
 pub use mark::{Mark, MarkWords};
 
-use crate::Span;
+use crate::{Diagnostic, Span};
 
 /// The tokens of one text.
 #[derive(Debug)]
@@ -132,31 +130,6 @@ pub enum Delimiter {
     Brace,
 }
 
-/// The error about a text that is not formed as Rust.
-#[derive(Clone, Debug)]
-pub struct Malformed {
-    /// The place of the mistake.
-    pub span: Span,
-    /// The mistake, a phrase in lower case.
-    pub message: Cow<'static, str>,
-    /// True if the text may be Rust, but is nested deeper than [`MAX_DEPTH`].
-    pub too_deep: bool,
-}
-
-impl Malformed {
-    /// Creates the error about a place.
-    pub fn new(span: Span, message: impl Into<Cow<'static, str>>) -> Self {
-        Malformed {
-            span,
-            message: message.into(),
-            too_deep: false,
-        }
-    }
-
-    pub(crate) fn too_deep(span: Span) -> Self {
-        Malformed {
-            too_deep: true,
-            ..Malformed::new(span, "nested too deeply")
-        }
-    }
+pub(crate) fn warn_too_deep(span: Span) -> Diagnostic {
+    Diagnostic::warning(span, "nested too deeply")
 }

@@ -1,8 +1,8 @@
 //! A file as the readers of this crate see it.
 
 use rbuilder_reader::grammar::{Body, Fields, Function, Generics, Item, ItemKind, Items, TypeItem};
-use rbuilder_reader::token::{Cursor, Malformed, lex};
-use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef};
+use rbuilder_reader::token::{Cursor, lex};
+use rbuilder_reader::{Attribute, Diagnostic, Span, TypeKind, TypeRef};
 
 use super::{COMMENTED, squeezed};
 
@@ -12,7 +12,7 @@ struct Outline<'a> {
 }
 
 /// One line for each thing found, in source order.
-pub(super) fn outline(text: &str) -> Result<Vec<String>, Malformed> {
+pub(super) fn outline(text: &str) -> Result<Vec<String>, Diagnostic> {
     let tokens = lex(text)?;
     let mut outline = Outline {
         text,
@@ -26,14 +26,14 @@ pub(super) fn outline(text: &str) -> Result<Vec<String>, Malformed> {
 }
 
 impl Outline<'_> {
-    fn items(&mut self, mut items: Items<'_, '_>) -> Result<(), Malformed> {
+    fn items(&mut self, mut items: Items<'_, '_>) -> Result<(), Diagnostic> {
         while let Some(item) = items.read()? {
             self.item(item)?;
         }
         Ok(())
     }
 
-    fn item(&mut self, item: Item<'_>) -> Result<(), Malformed> {
+    fn item(&mut self, item: Item<'_>) -> Result<(), Diagnostic> {
         self.attrs(&item.attrs);
         if matches!(item.kind, ItemKind::Type(_) | ItemKind::Function(_)) {
             let visibility = item.visibility.map(|span| self.source(span));
@@ -106,7 +106,7 @@ impl Outline<'_> {
         }
     }
 
-    fn function(&mut self, function: &Function<'_>) -> Result<(), Malformed> {
+    fn function(&mut self, function: &Function<'_>) -> Result<(), Diagnostic> {
         self.line(format!("fn {}", function.ident.text));
         self.line(self.source(function.signature));
         for part in [function.generics, function.output].into_iter().flatten() {

@@ -1,11 +1,12 @@
 //! Literals, and the lifetimes that begin like one.
 
 use super::{Lexer, starts_word};
-use crate::token::{Kind, LiteralKind, Malformed};
+use crate::Diagnostic;
+use crate::token::{Kind, LiteralKind};
 
 impl Lexer<'_> {
     /// From the opening quote to behind the closing one.
-    pub(super) fn skip_text(&mut self) -> Result<(), Malformed> {
+    pub(super) fn skip_text(&mut self) -> Result<(), Diagnostic> {
         let start = self.at;
         self.at += 1;
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -18,14 +19,14 @@ impl Lexer<'_> {
                 _ => self.at += 1,
             }
         }
-        Err(Malformed::new(
+        Err(Diagnostic::error(
             self.span(start, start + 1),
             "unterminated string literal",
         ))
     }
 
     /// From the first `#` or `"` to behind the last; does not move where no raw text begins.
-    pub(super) fn skip_raw_text(&mut self) -> Result<bool, Malformed> {
+    pub(super) fn skip_raw_text(&mut self) -> Result<bool, Diagnostic> {
         let hashes = self.bytes[self.at..]
             .iter()
             .take_while(|&&byte| byte == b'#')
@@ -43,14 +44,14 @@ impl Lexer<'_> {
             }
             from = behind;
         }
-        Err(Malformed::new(
+        Err(Diagnostic::error(
             self.span(self.at, self.at + hashes + 1),
             "unterminated string literal",
         ))
     }
 
     /// `'a'`, `'\n'`, or the lifetime `'a`. A prefix may stand before the tick.
-    pub(super) fn tick(&mut self, start: usize, tick: usize) -> Result<(), Malformed> {
+    pub(super) fn tick(&mut self, start: usize, tick: usize) -> Result<(), Diagnostic> {
         self.at = tick + 1;
         let mut chars = self.text[self.at..].chars();
         let kind = match chars.next() {
@@ -63,7 +64,7 @@ impl Lexer<'_> {
                     .find(['\'', '\n'])
                     .filter(|end| rest.as_bytes()[*end] == b'\'')
                 else {
-                    return Err(Malformed::new(
+                    return Err(Diagnostic::error(
                         self.span(tick, tick + 1),
                         "unterminated character literal",
                     ));
@@ -84,7 +85,7 @@ impl Lexer<'_> {
                 Kind::Lifetime
             }
             _ => {
-                return Err(Malformed::new(
+                return Err(Diagnostic::error(
                     self.span(tick, tick + 1),
                     "unterminated character literal",
                 ));

@@ -3,9 +3,9 @@
 mod literal;
 mod trivia;
 
-use crate::Span;
 use crate::token::mark::{Mark, MarkWords};
-use crate::token::{Delimiter, Kind, LiteralKind, Malformed, Token, Tokens};
+use crate::token::{Delimiter, Kind, LiteralKind, Token, Tokens, warn_too_deep};
+use crate::{Diagnostic, Span};
 
 /// Delimiters or angle brackets within each other, outside the bodies of functions; real code stays below 20.
 pub const MAX_DEPTH: usize = 50;
@@ -20,7 +20,7 @@ const BYTES_PER_TOKEN: usize = 6;
 /// # Errors
 ///
 /// If the text breaks one of these rules.
-pub fn lex(text: &str) -> Result<Tokens<'_>, Malformed> {
+pub fn lex(text: &str) -> Result<Tokens<'_>, Diagnostic> {
     lex_marked(text, &MarkWords::default())
 }
 
@@ -29,10 +29,10 @@ pub fn lex(text: &str) -> Result<Tokens<'_>, Malformed> {
 /// # Errors
 ///
 /// As [`lex`].
-pub fn lex_marked<'a>(text: &'a str, words: &MarkWords) -> Result<Tokens<'a>, Malformed> {
+pub fn lex_marked<'a>(text: &'a str, words: &MarkWords) -> Result<Tokens<'a>, Diagnostic> {
     if u32::try_from(text.len()).is_err() {
         let message = "the file is larger than 4 GiB";
-        return Err(Malformed::new(Span::default(), message));
+        return Err(Diagnostic::error(Span::default(), message));
     }
     let mut lexer = Lexer::new(text, *words);
     lexer.skip_preamble();
@@ -97,7 +97,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn run(&mut self) -> Result<(), Malformed> {
+    fn run(&mut self) -> Result<(), Diagnostic> {
         while let Some(&byte) = self.bytes.get(self.at) {
             let start = self.at;
             match byte {
@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
         if let Some(open) = self.open.last() {
             let span = self.span(open.start as usize, open.start as usize + 1);
             let message = format!("unclosed delimiter `{}`", open.delimiter.opening());
-            return Err(Malformed::new(span, message));
+            return Err(Diagnostic::error(span, message));
         }
         let end = self.bytes.len();
         self.body = None;
@@ -172,10 +172,10 @@ impl<'a> Lexer<'a> {
         self.push(start, Kind::Literal(kind));
     }
 
-    fn stray(&self, start: usize) -> Malformed {
+    fn stray(&self, start: usize) -> Diagnostic {
         let letter = self.text[start..].chars().next().unwrap_or_default();
         let span = self.span(start, start + letter.len_utf8());
-        Malformed::new(span, format!("unexpected character `{}`", letter.escape_debug()))
+        Diagnostic::error(span, format!("unexpected character `{}`", letter.escape_debug()))
     }
 
     /// Letters, digits, `_`, and characters beyond ASCII that are no spaces.
@@ -196,7 +196,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// An identifier, or a literal with a prefix: `r#"…"#`, `b"…"`, `c"…"`, `br"…"`, `b'…'`.
-    fn word(&mut self, start: usize) -> Result<(), Malformed> {
+    fn word(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.skip_word();
         let word = &self.bytes[start..self.at];
         if word.len() <= 2 {
@@ -233,7 +233,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// `fn`: a name behind it makes it the beginning of a signature.
-    fn function(&mut self, start: usize) -> Result<(), Malformed> {
+    fn function(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.push(start, Kind::Ident);
         if self.body.is_none() && starts_word(self.next_byte()?) {
             self.signature = Some(Signature {
@@ -244,7 +244,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn word_in_attribute(&mut self, start: usize) -> Result<(), Malformed> {
+    fn word_in_attribute(&mut self, start: usize) -> Result<(), Diagnostic> {
         let word = &self.text[start..self.at];
         let find = |words: &'static [&'static str]| words.iter().find(|known| **known == word);
         let found = if self.derive.is_some() {
@@ -313,13 +313,13 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn open(&mut self, delimiter: Delimiter) -> Result<(), Malformed> {
+    fn open(&mut self, delimiter: Delimiter) -> Result<(), Diagnostic> {
         let start = self.at;
         self.at += 1;
         let depth = self.open.len();
         let Span { start: from, end } = self.span(start, self.at);
         if self.body.is_none() && depth >= MAX_DEPTH {
-            return Err(Malformed::too_deep(Span { start: from, end }));
+            return Err(warn_too_deep(Span { start: from, end }));
         }
         let index = self.span(0, self.list.len()).end;
         self.push(start, Kind::Open(delimiter));
@@ -336,17 +336,17 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn close(&mut self, delimiter: Delimiter) -> Result<(), Malformed> {
+    fn close(&mut self, delimiter: Delimiter) -> Result<(), Diagnostic> {
         let start = self.at;
         self.at += 1;
         let Some(open) = self.open.pop() else {
             let message = format!("unexpected closing delimiter `{}`", delimiter.closing());
-            return Err(Malformed::new(self.span(start, self.at), message));
+            return Err(Diagnostic::error(self.span(start, self.at), message));
         };
         if open.delimiter != delimiter {
             let (left, right) = (open.delimiter.opening(), delimiter.closing());
             let message = format!("mismatched closing delimiter `{right}` for `{left}`");
-            return Err(Malformed::new(self.span(start, self.at), message));
+            return Err(Diagnostic::error(self.span(start, self.at), message));
         }
         let depth = self.open.len();
         if self.body == Some(depth) {
@@ -375,7 +375,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads a word or a space that begins with a character beyond ASCII.
-    fn foreign(&mut self, start: usize) -> Result<(), Malformed> {
+    fn foreign(&mut self, start: usize) -> Result<(), Diagnostic> {
         let letter = self.text[start..].chars().next().unwrap_or_default();
         if is_space(letter) {
             self.at += letter.len_utf8();

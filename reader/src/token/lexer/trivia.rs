@@ -1,7 +1,8 @@
 //! Spaces and comments between tokens, and the byte order mark and `#!` line before the first one.
 
 use super::Lexer;
-use crate::token::{Kind, Malformed};
+use crate::Diagnostic;
+use crate::token::Kind;
 
 impl Lexer<'_> {
     /// A byte order mark, and a first line that begins with `#!` and is no attribute.
@@ -28,7 +29,7 @@ impl Lexer<'_> {
     }
 
     /// Spaces and comments, documentation included.
-    pub(super) fn skip_trivia(&mut self) -> Result<(), Malformed> {
+    pub(super) fn skip_trivia(&mut self) -> Result<(), Diagnostic> {
         loop {
             match self.peek(0) {
                 b' ' | b'\n' | b'\t' | b'\r' => self.at += 1,
@@ -40,7 +41,7 @@ impl Lexer<'_> {
     }
 
     /// The next byte that is neither space nor comment; 0 at the end.
-    pub(super) fn next_byte(&mut self) -> Result<u8, Malformed> {
+    pub(super) fn next_byte(&mut self) -> Result<u8, Diagnostic> {
         let here = self.at;
         self.skip_trivia()?;
         let byte = self.peek(0);
@@ -76,7 +77,7 @@ impl Lexer<'_> {
     }
 
     /// `/**` and `/*!` document; `/*`, `/***` and `/**/` do not.
-    pub(super) fn block_comment(&mut self, start: usize) -> Result<(), Malformed> {
+    pub(super) fn block_comment(&mut self, start: usize) -> Result<(), Diagnostic> {
         let kind = match (self.peek(2), self.peek(3)) {
             (b'*', b'*' | b'/') => None,
             (b'*', _) => Some(Kind::OuterDoc),
@@ -90,7 +91,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    pub(super) fn skip_block_comment(&mut self) -> Result<(), Malformed> {
+    pub(super) fn skip_block_comment(&mut self) -> Result<(), Diagnostic> {
         let start = self.at;
         let mut depth = 0;
         while self.at < self.bytes.len() {
@@ -109,7 +110,7 @@ impl Lexer<'_> {
                 _ => self.at += 1,
             }
         }
-        Err(Malformed::new(
+        Err(Diagnostic::error(
             self.span(start, start + 2),
             "unterminated comment",
         ))
