@@ -18,7 +18,7 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
         Severity::Note => Level::NOTE,
     };
     let source = text_of(diagnostic, sources);
-    let range = within(&source, &diagnostic.range);
+    let range = within(&source, &diagnostic.place.range);
     let title = level.primary_title(&diagnostic.message);
     // Only the lines of the diagnostic, because the renderer scans all of its input.
     let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
@@ -27,12 +27,14 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
         .map_or(source.len(), |at| range.end + at);
     let (line, column) = place(&source, range.start);
     let mut group = if end - first > LONGEST {
-        let origin = Origin::path(&diagnostic.path).line(line).char_column(column);
+        let origin = Origin::path(&diagnostic.place.path)
+            .line(line)
+            .char_column(column);
         title.element(origin)
     } else {
         let snippet = Snippet::source(&source[first..end])
             .line_start(line)
-            .path(&diagnostic.path)
+            .path(&diagnostic.place.path)
             .annotation(AnnotationKind::Primary.span(range.start - first..range.end - first));
         title.element(snippet)
     };
@@ -50,14 +52,14 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
 /// Returns a diagnostic as JSON. Lines and columns start at 1, and columns count characters.
 pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     let source = text_of(diagnostic, sources);
-    let range = within(&source, &diagnostic.range);
+    let range = within(&source, &diagnostic.place.range);
     let (line, column) = place(&source, range.start);
     let (end_line, end_column) = place(&source, range.end);
     json!({
         "severity": level(diagnostic),
         "message": diagnostic.message,
         "help": diagnostic.help,
-        "path": diagnostic.path,
+        "path": diagnostic.place.path,
         "start": { "line": line, "column": column },
         "end": { "line": end_line, "column": end_column },
     })
@@ -65,20 +67,20 @@ pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
 
 /// Returns the source of a diagnostic; empty if it cannot be read.
 fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
-    let text = sources.text(&diagnostic.path);
+    let text = sources.text(&diagnostic.place.path);
     text.ok().flatten().unwrap_or_else(|| Arc::from(""))
 }
 
 /// Returns a diagnostic as a line of JSON in rustc's format, for editors.
 pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let source = text_of(diagnostic, sources);
-    let range = within(&source, &diagnostic.range);
+    let range = within(&source, &diagnostic.place.range);
     let (line, column) = place(&source, range.start);
     let (end_line, end_column) = place(&source, range.end);
     let children: Vec<Value> = diagnostic.help.iter().map(|help| message("help", help)).collect();
     let mut value = message(level(diagnostic), &diagnostic.message);
     value["spans"] = json!([{
-        "file_name": diagnostic.path,
+        "file_name": diagnostic.place.path,
         "byte_start": range.start,
         "byte_end": range.end,
         "line_start": line,
@@ -168,6 +170,8 @@ fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize
 mod tests {
     use rbuilder_generator::SourceSet;
 
+    use rbuilder_generator::FileRange;
+
     use super::*;
 
     #[test]
@@ -177,13 +181,8 @@ mod tests {
             "src/lib.rs",
             "struct A {\n    #[crd(mnimum = 1)]\n    ä: i32,\n}\n",
         );
-        let diagnostic = Diagnostic {
-            path: "src/lib.rs".into(),
-            range: 21..28,
-            severity: Severity::Error,
-            message: "unknown marker `mnimum`".into(),
-            help: Some("did you mean `minimum`?".into()),
-        };
+        let diagnostic = Diagnostic::error(FileRange::new("src/lib.rs", 21..28), "unknown marker `mnimum`")
+            .help("did you mean `minimum`?");
         let text = render_snippet(&diagnostic, &sources, false);
         for part in [
             "error: unknown marker `mnimum`",
@@ -197,11 +196,7 @@ mod tests {
             to_json(&diagnostic, &sources)["start"],
             json!({ "line": 2, "column": 11 })
         );
-        let lost = Diagnostic {
-            path: "gone.rs".into(),
-            range: 7..900,
-            ..diagnostic
-        };
+        let lost = diagnostic.at(FileRange::new("gone.rs", 7..900));
         assert!(render_snippet(&lost, &sources, false).contains("unknown marker"));
     }
 }

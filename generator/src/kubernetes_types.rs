@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rbuilder_catalogue::{Catalogue, Minor};
-use rbuilder_diagnostic::Severity;
 use rbuilder_schema::Schema;
 
-use crate::Diagnostic;
+use crate::{Diagnostic, FileRange};
 
 /// The catalogue of a package.
 #[derive(Default)]
@@ -80,17 +79,15 @@ impl KubernetesTypes {
             return None;
         }
         let minor = self.catalogue.minor();
-        Some(Diagnostic {
-            path: doubt.path.clone(),
-            range: doubt.range.clone(),
-            severity: Severity::Warning,
-            message: format!(
-                "no feature of k8s-openapi selects a Kubernetes version; using the types of {minor}"
-            ),
-            help: Some(format!(
+        Some(
+            Diagnostic::warning(
+                FileRange::new(doubt.path.clone(), doubt.range.clone()),
+                format!("no feature of k8s-openapi selects a Kubernetes version; using the types of {minor}"),
+            )
+            .help(format!(
                 "enable a feature of k8s-openapi, such as `v1_{}`",
                 minor.number()
             )),
-        })
+        )
     }
 }

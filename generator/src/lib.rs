@@ -116,19 +116,26 @@ pub struct OutputFile {
     pub text: String,
 }
 
-/// A complaint about a place in a file.
+/// A diagnostic about a part of a file.
+pub type Diagnostic = rbuilder_diagnostic::Diagnostic<FileRange>;
+
+/// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic {
+pub struct FileRange {
     /// The file, as [`Sources`] knows it.
     pub path: String,
-    /// The bytes it is about.
+    /// The bytes; none, at 0, for the file as a whole.
     pub range: Range<usize>,
-    /// The severity.
-    pub severity: Severity,
-    /// The mistake, a phrase.
-    pub message: String,
-    /// The advice, an imperative.
-    pub help: Option<String>,
+}
+
+impl FileRange {
+    /// A range of a file's bytes.
+    pub fn new(path: impl Into<String>, range: Range<usize>) -> Self {
+        FileRange {
+            path: path.into(),
+            range,
+        }
+    }
 }
 
 /// The result of `generate`. With an error among the diagnostics there are no files.
@@ -144,7 +151,7 @@ pub struct Generated {
 pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
     let mut files = Vec::new();
     let diagnostics = generate_each(sources, options, &mut |file| files.push(file));
-    if diagnostics.iter().any(|said| said.severity == Severity::Error) {
+    if diagnostics.iter().any(Diagnostic::is_error) {
         files.clear();
     }
     Generated { files, diagnostics }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use rbuilder_diagnostic::Severity;
 use rbuilder_syntax::{MarkKind, lex_file};
 
 use crate::collect::Collected;
 use crate::report::Report;
 use crate::sources::{Sources, join};
-use crate::{Diagnostic, Options, survey};
+use crate::{Diagnostic, FileRange, Options, survey};
 
 /// Warns of each file that rustc ignores because no `mod` names it: a marker in it is most likely meant. A file
 /// that some other build reads, such as that of the tests or of a feature, is left out on purpose.
@@ -50,11 +49,11 @@ fn orphan(sources: &dyn Sources, path: &str) -> Option<Diagnostic> {
         MarkKind::Kind => "this kind",
         MarkKind::Rbac | MarkKind::Webhook => "this marker",
     };
-    Some(Diagnostic {
-        path: path.to_owned(),
-        range: mark.span().range(),
-        severity: Severity::Warning,
-        message: format!("{what} is ignored: no `mod` declares the file"),
-        help: Some("add the `mod` declaration, or delete the file".into()),
-    })
+    Some(
+        Diagnostic::warning(
+            FileRange::new(path, mark.span().range()),
+            format!("{what} is ignored: no `mod` declares the file"),
+        )
+        .help("add the `mod` declaration, or delete the file"),
+    )
 }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use rbuilder_diagnostic::Severity;
-
-use crate::Diagnostic;
 use crate::place::{FileId, Files, Place};
+use crate::{Diagnostic, FileRange};
+
+/// A diagnostic about a place of the files that have been read.
+pub(crate) type PlacedDiagnostic = rbuilder_diagnostic::Diagnostic<Place>;
 
 /// The diagnostics of a run, and the files they are about.
 #[derive(Debug, Default)]
@@ -20,20 +21,18 @@ impl Report {
     }
 
     pub(crate) fn has_errors(&self) -> bool {
-        self.list
-            .iter()
-            .any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.list.iter().any(Diagnostic::is_error)
     }
 
     /// Returns true if an error with this message has been reported within a part of a file.
     pub(crate) fn has_error(&self, file: FileId, part: Range<usize>, message: &str) -> bool {
         let path = self.files.path(file);
         self.list.iter().any(|known| {
-            known.severity == Severity::Error
+            known.is_error()
                 && known.message == message
-                && known.path == *path
-                && part.start <= known.range.start
-                && known.range.end <= part.end
+                && known.place.path == path
+                && part.start <= known.place.range.start
+                && known.place.range.end <= part.end
         })
     }
 
@@ -44,48 +43,36 @@ impl Report {
         found: impl IntoIterator<Item = rbuilder_syntax::Diagnostic>,
     ) {
         for diagnostic in found {
-            let place = Place {
-                file,
-                span: diagnostic.place,
-            };
-            self.add(place, diagnostic.severity, diagnostic.message, diagnostic.help);
+            self.add(diagnostic.map_place(|span| Place { file, span }));
         }
     }
 
     /// Adds a diagnostic about a place.
-    pub(crate) fn add(
-        &mut self,
-        place: Place,
-        severity: Severity,
-        message: impl Into<String>,
-        help: Option<String>,
-    ) {
-        self.push(Diagnostic {
-            path: self.files.path(place.file).to_owned(),
-            range: place.span.range(),
-            severity,
-            message: message.into(),
-            help,
-        });
+    pub(crate) fn add(&mut self, diagnostic: PlacedDiagnostic) {
+        let files = &self.files;
+        let diagnostic =
+            diagnostic.map_place(|place| FileRange::new(files.path(place.file), place.span.range()));
+        self.list.push(diagnostic);
     }
 
+    /// Adds an error about a place; an empty `help` is none.
     pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
-        self.add(place, Severity::Error, message, help);
+        self.add(PlacedDiagnostic::error(place, message).maybe_help(help));
     }
 
     pub(crate) fn warning(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
-        self.add(place, Severity::Warning, message, help);
+        self.add(PlacedDiagnostic::warning(place, message).maybe_help(help));
     }
 
     /// Returns the diagnostics by place, without duplicates: an item that two targets share is read twice.
     pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
         let key = |d: &Diagnostic| {
             (
-                d.path.clone(),
-                d.range.start,
-                d.range.end,
+                d.place.path.clone(),
+                d.place.range.start,
+                d.place.range.end,
                 d.severity,
                 d.message.clone(),
             )

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rbuilder_generator::{Diagnostic, Generated, Options, Severity, SourceSet, generate};
+use rbuilder_generator::{Diagnostic, FileRange, Generated, Options, SourceSet, generate};
 
 type Files = BTreeMap<String, String>;
 
@@ -82,13 +82,8 @@ fn run(files: &Files) -> Files {
 
 /// `error: message`, the place, the line with the place marked, the help.
 fn show(diagnostic: &Diagnostic, files: &Files) -> String {
-    let Diagnostic {
-        path,
-        range,
-        severity,
-        message,
-        help,
-    } = diagnostic;
+    let Diagnostic { message, help, .. } = diagnostic;
+    let FileRange { path, range } = &diagnostic.place;
     let text = files.get(path).map_or("", String::as_str);
     let before = &text[..range.start];
     let line = before.matches('\n').count() + 1;
@@ -102,11 +97,7 @@ fn show(diagnostic: &Diagnostic, files: &Files) -> String {
         .chars()
         .count()
         .max(1);
-    let word = if *severity == Severity::Error {
-        "error"
-    } else {
-        "warning"
-    };
+    let word = if diagnostic.is_error() { "error" } else { "warning" };
     let mut shown = format!("{word}: {message}\n --> {path}:{line}:{column}\n  | {source}\n  | ");
     shown.push_str(&format!("{}{}\n", " ".repeat(column - 1), "^".repeat(width)));
     if let Some(help) = help {

@@ -81,9 +81,9 @@ fn short_texts_come_back() {
 fn check(sources: &SourceSet) -> bool {
     let generated = generate(sources, &Options::default());
     for said in &generated.diagnostics {
-        let text = sources.get(&said.path).unwrap_or_default();
+        let text = sources.get(&said.place.path).unwrap_or_default();
         assert!(
-            text.get(said.range.clone()).is_some(),
+            text.get(said.place.range.clone()).is_some(),
             "a place outside of the file: {said:?}"
         );
         assert!(!said.message.is_empty(), "{said:?}");

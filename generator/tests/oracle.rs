@@ -158,9 +158,9 @@ fn ours(run: &Run) -> BTreeMap<String, Value> {
         .iter()
         .filter(|said| said.severity == Severity::Error)
         .map(|said| {
-            let before = &sources.get(&said.path).unwrap_or_default()[..said.range.start];
+            let before = &sources.get(&said.place.path).unwrap_or_default()[..said.place.range.start];
             let line = before.matches('\n').count() + 1;
-            format!("{}:{line}: {}", said.path, said.message)
+            format!("{}:{line}: {}", said.place.path, said.message)
         })
         .collect();
     assert!(errors.is_empty(), "rbuilder refuses:\n{}", errors.join("\n"));

@@ -75,7 +75,7 @@ fn generator(source: &str) -> Vec<Said> {
         .filter(|diagnostic| diagnostic.severity == Severity::Error);
     let mut said: Vec<Said> = errors
         .map(|diagnostic| {
-            let before = &source[..diagnostic.range.start];
+            let before = &source[..diagnostic.place.range.start];
             let start_of_line = before.rfind('\n').map_or(0, |at| at + 1);
             Said {
                 line: before.matches('\n').count() + 1,

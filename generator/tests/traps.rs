@@ -1111,7 +1111,7 @@ fn unparsable() {
     let said: Vec<_> = generated
         .diagnostics
         .iter()
-        .map(|said| (said.path.as_str(), said.message.as_str()))
+        .map(|said| (said.place.path.as_str(), said.message.as_str()))
         .collect();
     assert!(
         matches!(said.as_slice(), [("src/broken.rs", first), ("src/lib.rs", second)]

@@ -52,7 +52,7 @@ fn check_refused(markers: &[&str], expected: &[(&str, &str)]) {
     let said: Vec<(&str, &str)> = generated
         .diagnostics
         .iter()
-        .map(|said| (said.message.as_str(), &source[said.range.clone()]))
+        .map(|said| (said.message.as_str(), &source[said.place.range.clone()]))
         .collect();
     assert_eq!(said, expected, "{markers:?}");
     assert_eq!(generated.files, [], "{markers:?}");

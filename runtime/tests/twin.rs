@@ -103,9 +103,9 @@ fn generated_from(sources: &SourceSet) -> BTreeMap<String, String> {
         .iter()
         .filter(|said| said.severity == Severity::Error)
         .map(|said| {
-            let before = &sources.get(&said.path).unwrap_or_default()[..said.range.start];
+            let before = &sources.get(&said.place.path).unwrap_or_default()[..said.place.range.start];
             let line = before.matches('\n').count() + 1;
-            format!("{}:{line}: {}", said.path, said.message)
+            format!("{}:{line}: {}", said.place.path, said.message)
         })
         .collect();
     assert!(errors.is_empty(), "the generator refuses:\n{}", errors.join("\n"));

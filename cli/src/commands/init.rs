@@ -116,12 +116,17 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
 }
 
 /// Checks the owner, which is written into comments and Cargo.toml.
-fn owner(owner: Option<&str>) -> names::Verdict {
+fn owner(owner: Option<&str>) -> Result<(), names::FlagDiagnostic> {
     match owner {
-        Some(owner) if owner.chars().any(|c| c.is_control() || c == '"' || c == '\\') => Err(format!(
-            "owner `{}` must be a single line without quotes, backslashes and control characters (`--owner`)",
-            owner.escape_debug()
-        )),
+        Some(owner) if owner.chars().any(|c| c.is_control() || c == '"' || c == '\\') => {
+            Err(names::FlagDiagnostic::error(
+                "--owner",
+                format!(
+                    "owner `{}` must be a single line without quotes, backslashes and control characters",
+                    owner.escape_debug()
+                ),
+            ))
+        }
         _ => Ok(()),
     }
 }

@@ -63,12 +63,18 @@ pub(super) fn yaml_value(name: &str) -> String {
 }
 
 /// Fails if names are invalid, with one line for each of them.
-pub(super) fn check_names(verdicts: impl IntoIterator<Item = names::Verdict>) -> Result<()> {
-    let problems: Vec<String> = verdicts.into_iter().filter_map(Result::err).collect();
-    if problems.is_empty() {
+pub(super) fn check_names(
+    results: impl IntoIterator<Item = Result<(), names::FlagDiagnostic>>,
+) -> Result<()> {
+    let errors: Vec<String> = results
+        .into_iter()
+        .filter_map(Result::err)
+        .map(|diagnostic| format!("{} (`{}`)", diagnostic.message, diagnostic.place))
+        .collect();
+    if errors.is_empty() {
         return Ok(());
     }
-    bail!("{}", problems.join("\nerror: "))
+    bail!("{}", errors.join("\nerror: "))
 }
 
 /// Returns the template context of a project.

@@ -7,22 +7,28 @@ use rbuilder_templates::USED_NAMES;
 /// Maximum length of a DNS label.
 const LABEL: usize = 63;
 
-/// The result of a check: an error has the invalid name and the rule.
-pub type Verdict = Result<(), String>;
+/// A diagnostic about the value of a flag, by the name of the flag: `--group`.
+pub type FlagDiagnostic = rbuilder_diagnostic::Diagnostic<&'static str>;
 
 /// Checks the name of a project: a DNS-1035 label, short enough for the suffixes that are appended to it.
-pub fn check_project_name(name: &str) -> Verdict {
+pub fn check_project_name(name: &str) -> Result<(), FlagDiagnostic> {
     // `<name>-system` is a namespace and `<name>-controller-manager-metrics-service` a Service.
     const LONGEST: usize = LABEL - "-controller-manager-metrics-service".len();
     if !is_dns_1035_label(name) {
-        return Err(format!(
-            "project name `{name}` must be a DNS-1035 label: lower-case letters, digits and `-`, starting with a letter and ending with a letter or digit (`--project-name`)"
+        return Err(FlagDiagnostic::error(
+            "--project-name",
+            format!(
+                "project name `{name}` must be a DNS-1035 label: lower-case letters, digits and `-`, starting with a letter and ending with a letter or digit"
+            ),
         ));
     }
     if name.len() > LONGEST {
-        return Err(format!(
-            "project name `{name}` has {} characters, but must have at most {LONGEST} because other names are derived from it (`--project-name`)",
-            name.len()
+        return Err(FlagDiagnostic::error(
+            "--project-name",
+            format!(
+                "project name `{name}` has {} characters, but must have at most {LONGEST} because other names are derived from it",
+                name.len()
+            ),
         ));
     }
     Ok(())
@@ -39,49 +45,60 @@ pub fn is_recorded_name(key: &str, name: &str) -> bool {
 }
 
 /// Checks a domain: a DNS-1123 subdomain.
-pub fn check_domain(domain: &str) -> Verdict {
+pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
     if is_dns_1123_subdomain(domain) {
         return Ok(());
     }
-    Err(format!(
-        "domain `{domain}` must be a DNS-1123 subdomain in lower case, such as `example.com` (`--domain`)"
+    Err(FlagDiagnostic::error(
+        "--domain",
+        format!("domain `{domain}` must be a DNS-1123 subdomain in lower case, such as `example.com`"),
     ))
 }
 
 /// Checks a group, and the API group that consists of it and the domain of the project.
-pub fn check_group(group: &str, domain: &str) -> Verdict {
+pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     if !is_dns_1123_subdomain(group) {
-        return Err(format!(
-            "group `{group}` must be a DNS-1123 subdomain: lower-case letters, digits and `-`, such as `cache` (`--group`)"
+        return Err(FlagDiagnostic::error(
+            "--group",
+            format!(
+                "group `{group}` must be a DNS-1123 subdomain: lower-case letters, digits and `-`, such as `cache`"
+            ),
         ));
     }
     let whole = format!("{group}.{domain}");
     if !is_dns_1123_subdomain(&whole) {
-        return Err(format!(
-            "API group `{whole}` is longer than 253 characters (`--group`)"
+        return Err(FlagDiagnostic::error(
+            "--group",
+            format!("API group `{whole}` is longer than 253 characters"),
         ));
     }
     Ok(())
 }
 
 /// Returns the Rust module of a group, for projects with multiple groups.
-pub fn group_module(group: &str) -> Result<String, String> {
+pub fn group_module(group: &str) -> Result<String, FlagDiagnostic> {
     let module = group.replace(['-', '.'], "_");
     if !is_module(&module) {
-        return Err(format!(
-            "group `{group}` cannot be used because `{module}` is not a valid Rust module name: choose another group (`--group`)"
+        return Err(FlagDiagnostic::error(
+            "--group",
+            format!(
+                "group `{group}` cannot be used because `{module}` is not a valid Rust module name: choose another group"
+            ),
         ));
     }
     if module == LIBRARY {
-        return Err(format!(
-            "group `{group}` cannot be used because module `{module}` would shadow the crate of the same name: choose another group (`--group`)"
+        return Err(FlagDiagnostic::error(
+            "--group",
+            format!(
+                "group `{group}` cannot be used because module `{module}` would shadow the crate of the same name: choose another group"
+            ),
         ));
     }
     Ok(module)
 }
 
 /// Checks an API version: `v1`, `v1alpha1`, `v2beta3`.
-pub fn check_version(version: &str) -> Verdict {
+pub fn check_version(version: &str) -> Result<(), FlagDiagnostic> {
     let number = |text: &str| -> Option<usize> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         (digits > 0 && !text.starts_with('0')).then_some(digits)
@@ -98,8 +115,9 @@ pub fn check_version(version: &str) -> Verdict {
     if version.len() <= LABEL && sound().is_some() {
         return Ok(());
     }
-    Err(format!(
-        "version `{version}` must have the form `v1`, `v1alpha1` or `v2beta3` (`--version`)"
+    Err(FlagDiagnostic::error(
+        "--version",
+        format!("version `{version}` must have the form `v1`, `v1alpha1` or `v2beta3`"),
     ))
 }
 
@@ -128,46 +146,58 @@ pub fn needs_approval(group: &str) -> bool {
 
 /// Checks a kind: a Rust type in upper camel case whose lower case is a DNS-1035 label, and that shadows no name in
 /// derived code.
-pub fn check_kind(kind: &str) -> Verdict {
+pub fn check_kind(kind: &str) -> Result<(), FlagDiagnostic> {
     let upper = kind.starts_with(|first: char| first.is_ascii_uppercase());
     if !upper || !kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(format!(
-            "kind `{kind}` must be in upper camel case, such as `CronJob` (`--kind`)"
+        return Err(FlagDiagnostic::error(
+            "--kind",
+            format!("kind `{kind}` must be in upper camel case, such as `CronJob`"),
         ));
     }
     // Samples, roles and files are named after the kind, with suffixes.
     if kind.len() > LABEL {
-        return Err(format!(
-            "kind `{kind}` has {} characters, but must have at most {LABEL} (`--kind`)",
-            kind.len()
+        return Err(FlagDiagnostic::error(
+            "--kind",
+            format!(
+                "kind `{kind}` has {} characters, but must have at most {LABEL}",
+                kind.len()
+            ),
         ));
     }
     if HIDDEN.contains(&kind) {
-        return Err(format!(
-            "kind `{kind}` would shadow the Rust name `{kind}` in derived code: choose another kind (`--kind`)"
+        return Err(FlagDiagnostic::error(
+            "--kind",
+            format!("kind `{kind}` would shadow the Rust name `{kind}` in derived code: choose another kind"),
         ));
     }
     let module = module_name(kind);
     if !is_module(&module) {
-        return Err(format!(
-            "kind `{kind}` cannot be used because `{module}` is not a valid Rust module name: choose another kind (`--kind`)"
+        return Err(FlagDiagnostic::error(
+            "--kind",
+            format!(
+                "kind `{kind}` cannot be used because `{module}` is not a valid Rust module name: choose another kind"
+            ),
         ));
     }
     if module == LIBRARY {
-        return Err(format!(
-            "kind `{kind}` cannot be used because module `{module}` would shadow the crate of the same name: choose another kind (`--kind`)"
+        return Err(FlagDiagnostic::error(
+            "--kind",
+            format!(
+                "kind `{kind}` cannot be used because module `{module}` would shadow the crate of the same name: choose another kind"
+            ),
         ));
     }
     Ok(())
 }
 
 /// Checks a plural: a DNS-1035 label.
-pub fn check_plural(plural: &str) -> Verdict {
+pub fn check_plural(plural: &str) -> Result<(), FlagDiagnostic> {
     if is_dns_1035_label(plural) {
         return Ok(());
     }
-    Err(format!(
-        "plural `{plural}` must be a DNS-1035 label, such as `cronjobs` (`--plural`)"
+    Err(FlagDiagnostic::error(
+        "--plural",
+        format!("plural `{plural}` must be a DNS-1035 label, such as `cronjobs`"),
     ))
 }
 
@@ -332,12 +362,12 @@ const PLURALS: &[(&str, &str)] = &[
 mod tests {
     use super::*;
 
-    fn check(rule: fn(&str) -> Verdict, sound: &[&str], refused: &[&str]) {
+    fn check(rule: fn(&str) -> Result<(), FlagDiagnostic>, sound: &[&str], refused: &[&str]) {
         for name in sound {
             assert_eq!(rule(name), Ok(()), "{name}");
         }
         for name in refused {
-            let message = rule(name).expect_err(name);
+            let message = rule(name).expect_err(name).message;
             assert!(message.contains(&format!("`{name}`")), "{message}");
         }
     }

@@ -5,11 +5,10 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rbuilder_diagnostic::Severity;
 use toml_edit::{Document, Item, Table, TableLike};
 
-use crate::Diagnostic;
 use crate::sources::{Sources, join};
+use crate::{Diagnostic, FileRange};
 
 /// A manifest that is TOML.
 pub(super) struct File {
@@ -83,22 +82,13 @@ impl File {
     /// A complaint about an item of this file; about all of it where there is none.
     pub(super) fn error(&self, at: Option<&Item>, message: impl Into<String>, help: &str) -> Diagnostic {
         let range = at.and_then(Item::span).unwrap_or(0..0);
-        Diagnostic {
-            help: (!help.is_empty()).then(|| help.to_owned()),
-            ..manifest_error(&self.path, range, message)
-        }
+        manifest_error(&self.path, range, message).maybe_help((!help.is_empty()).then(|| help.to_owned()))
     }
 }
 
 /// A complaint about a manifest.
 pub(super) fn manifest_error(path: &str, range: Range<usize>, message: impl Into<String>) -> Diagnostic {
-    Diagnostic {
-        path: path.to_owned(),
-        range,
-        severity: Severity::Error,
-        message: message.into(),
-        help: None,
-    }
+    Diagnostic::error(FileRange::new(path, range), message)
 }
 
 pub(super) fn table_at<'a>(table: &'a dyn TableLike, key: &str) -> Option<&'a dyn TableLike> {

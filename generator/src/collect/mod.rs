@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rbuilder_diagnostic::Severity;
 use rbuilder_reader::cfg::Cfg;
 
 use crate::cargo::Manifest;
@@ -27,7 +26,7 @@ use crate::place::Place;
 use crate::report::Report;
 use crate::selection::Selector;
 use crate::sources::Sources;
-use crate::{Diagnostic, Options};
+use crate::{Diagnostic, FileRange, Options};
 
 /// More modules than any package has: `#[path]` can name one file in many places.
 const MAX_MODULES: usize = 20_000;
@@ -298,13 +297,10 @@ impl Collector<'_> {
         match self.sources.text(path) {
             Ok(text) => text,
             Err(reason) => {
-                self.report.push(Diagnostic {
-                    path: path.to_owned(),
-                    range: 0..0,
-                    severity: Severity::Error,
-                    message: format!("failed to read the file: {reason}"),
-                    help: None,
-                });
+                self.report.push(Diagnostic::error(
+                    FileRange::new(path, 0..0),
+                    format!("failed to read the file: {reason}"),
+                ));
                 None
             }
         }

@@ -10,10 +10,9 @@ use crate::schemas::Schemas;
 
 pub(super) fn check_version(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for diagnostic in check_printer_columns(&version.resource.print_columns, &version.schema) {
-        let at = version.at(diagnostic.place);
         schemas
             .report()
-            .add(at, diagnostic.severity, diagnostic.message, diagnostic.help);
+            .add(diagnostic.map_place(|span| version.at(span)));
     }
     if let Some(scale) = &version.resource.scale {
         check_scale(version, scale, schemas);

@@ -14,9 +14,8 @@ pub(super) fn check_rules(version: &Version<'_>, schemas: &mut Schemas<'_>) {
         if !said.insert((at, diagnostic.message.clone())) {
             continue;
         }
-        let message = format!("{} ({})", diagnostic.message, diagnostic.place.describe());
-        schemas
-            .report()
-            .add(at, diagnostic.severity, message, diagnostic.help);
+        let place = diagnostic.place.describe();
+        let diagnostic = diagnostic.map_message(|message| format!("{message} ({place})"));
+        schemas.report().add(diagnostic.at(at));
     }
 }

@@ -1,20 +1,11 @@
 //! Rules held against the package's own kinds.
 
-use rbuilder_diagnostic::{Severity, suggest};
-use rbuilder_reader::Span;
-use rbuilder_syntax::{CustomResource, RbacRule, resources};
+use rbuilder_diagnostic::suggest;
+use rbuilder_syntax::{CustomResource, Diagnostic, RbacRule, resources};
 
 use crate::package::{OwnKind, Package, PlacedRule};
 use crate::place::Place;
 use crate::report::Report;
-
-/// A diagnostic about a rule.
-struct Finding {
-    span: Span,
-    severity: Severity,
-    message: String,
-    help: String,
-}
 
 /// Checks every rule that could be about a kind of the package.
 pub(super) fn check_rules(package: &Package, report: &mut Report) {
@@ -35,17 +26,13 @@ pub(super) fn check_rules(package: &Package, report: &mut Report) {
             .filter(|resource| !resource.starts_with('*'))
         {
             if let Some(found) = judge(&kinds, rule, resource) {
-                let place = Place {
-                    file: *file,
-                    span: found.span,
-                };
-                report.add(place, found.severity, found.message, Some(found.help));
+                report.add(found.map_place(|span| Place { file: *file, span }));
             }
         }
     }
 }
 
-fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Finding> {
+fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Diagnostic> {
     let (plural, part) = match resource.split_once('/') {
         Some((plural, part)) => (plural, Some(part)),
         None => (resource, None),
@@ -63,12 +50,13 @@ fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Findi
     }
     let is_alone = rule.groups.len() == 1;
     if is_alone && rule.namespace.is_some() && named.iter().all(|kind| !kind.namespaced) {
-        return Some(Finding {
-            span: rule.resources_span,
-            severity: Severity::Error,
-            message: format!("`{plural}` are cluster-scoped, so a Role has no effect on them"),
-            help: "remove `namespace`: only a ClusterRole can grant access to them".to_owned(),
-        });
+        return Some(
+            Diagnostic::error(
+                rule.resources_span,
+                format!("`{plural}` are cluster-scoped, so a Role has no effect on them"),
+            )
+            .help("remove `namespace`: only a ClusterRole can grant access to them"),
+        );
     }
     judge_subresource(&named, rule, plural, part?)
 }
@@ -79,7 +67,7 @@ fn judge_subresource(
     rule: &RbacRule,
     plural: &str,
     part: &str,
-) -> Option<Finding> {
+) -> Option<Diagnostic> {
     let has_status = versions.iter().any(|kind| kind.status.is_some());
     let has_scale = versions.iter().any(|kind| kind.scale.is_some());
     // `finalizers` is authorization's: who may make others wait for the deletion of an object.
@@ -90,16 +78,17 @@ fn judge_subresource(
     if known.contains(&part) {
         return None;
     }
-    Some(Finding {
-        span: rule.resources_span,
-        severity: Severity::Warning,
-        message: format!("`{plural}` has no subresource `{part}`"),
-        help: suggest::help(part, known),
-    })
+    Some(
+        Diagnostic::warning(
+            rule.resources_span,
+            format!("`{plural}` has no subresource `{part}`"),
+        )
+        .help(suggest::help(part, known)),
+    )
 }
 
 /// A name that is nearly the plural of a kind of the group.
-fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Finding> {
+fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Diagnostic> {
     let other_name = of_groups.iter().find(|OwnKind { kind, .. }| {
         kind.singular_name() == plural
             || kind.kind.to_lowercase() == plural
@@ -109,16 +98,17 @@ fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Op
         Some(own) => &own.plural,
         None => suggest::nearest(plural, of_groups.iter().map(|own| own.plural.as_str()))?,
     };
-    Some(Finding {
-        span: rule.resources_span,
-        severity: Severity::Warning,
-        message: format!("this group has no kind with the plural `{plural}` in this project"),
-        help: format!("did you mean `{near}`?"),
-    })
+    Some(
+        Diagnostic::warning(
+            rule.resources_span,
+            format!("this group has no kind with the plural `{plural}` in this project"),
+        )
+        .help(format!("did you mean `{near}`?")),
+    )
 }
 
 /// The plural of a kind, in a group that is nearly its own or that cannot have it.
-fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Finding> {
+fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Diagnostic> {
     let own = &kinds.iter().find(|own| own.plural == plural)?.kind.group;
     let is_meant = |group: &String| {
         let is_within = own.ends_with(&format!(".{group}")) || group.ends_with(&format!(".{own}"));
@@ -129,10 +119,11 @@ fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<F
     if !rule.groups.iter().all(is_meant) || rule.groups.iter().any(has) {
         return None;
     }
-    Some(Finding {
-        span: rule.groups_span,
-        severity: Severity::Warning,
-        message: format!("the kind with the plural `{plural}` is in another group of this project"),
-        help: format!("write `groups = \"{own}\"`"),
-    })
+    Some(
+        Diagnostic::warning(
+            rule.groups_span,
+            format!("the kind with the plural `{plural}` is in another group of this project"),
+        )
+        .help(format!("write `groups = \"{own}\"`")),
+    )
 }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use rbuilder_diagnostic::{Severity, suggest};
+use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::CustomResource;
 
 use super::{Selector, fits, is_named};
 use crate::cargo::Selection;
 use crate::package::{Package, PackageId, Skipped};
 use crate::place::Place;
-use crate::report::Report;
+use crate::report::{PlacedDiagnostic, Report};
 use crate::sources::{Sources, is_within};
-use crate::{Diagnostic, Options, StandingMarker, find_standing_markers};
+use crate::{Diagnostic, FileRange, Options, StandingMarker, find_standing_markers};
 
 /// Groups at most in an example of `only`.
 const MAX_EXAMPLES: usize = 6;
@@ -62,7 +62,7 @@ impl Selector {
             )
         };
         let message = format!("skipping the CRD of kind `{kind}`: {why}");
-        report.add(place, Severity::Note, message, Some(help));
+        report.add(PlacedDiagnostic::note(place, message).help(help));
     }
 
     /// A group beyond the project's domain may be its own or not; only who writes it knows.
@@ -116,13 +116,10 @@ impl Selector {
         }
         for name in self.kinds.iter().chain(&self.skip_kinds) {
             if !kinds(package).any(|(.., resource, _)| is_named(name, resource)) {
-                let problem = Diagnostic {
-                    path: "Cargo.toml".into(),
-                    range: 0..0,
-                    severity: Severity::Error,
-                    message: format!("no package has a kind `{name}`"),
-                    help: None,
-                };
+                let problem = Diagnostic::error(
+                    FileRange::new("Cargo.toml", 0..0),
+                    format!("no package has a kind `{name}`"),
+                );
                 unknown.push(Unknown {
                     name,
                     folder: "",
@@ -152,10 +149,7 @@ impl Selector {
             if !is_standing {
                 let candidates = candidates(name, &known);
                 let help = suggest::help(name, candidates.iter().map(String::as_str));
-                report.push(Diagnostic {
-                    help: (!candidates.is_empty()).then_some(help),
-                    ..problem
-                });
+                report.push(problem.maybe_help((!candidates.is_empty()).then_some(help)));
             }
         }
     }

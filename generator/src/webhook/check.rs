@@ -29,7 +29,7 @@ fn check_conditions(entries: &[Entry<'_>], report: &mut Report) {
         for condition in &entry.webhook.match_conditions {
             for diagnostic in check_match_condition(&condition.expression) {
                 let at = entry.at(condition.span);
-                report.add(at, diagnostic.severity, diagnostic.message, diagnostic.help);
+                report.add(diagnostic.at(at));
             }
         }
     }

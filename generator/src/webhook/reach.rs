@@ -1,8 +1,7 @@
 //! Webhooks that are never asked, or about objects that their handler does not read.
 
 use rbuilder_diagnostic::{Severity, suggest};
-use rbuilder_reader::Span;
-use rbuilder_syntax::{CustomResource, resources};
+use rbuilder_syntax::{CustomResource, Diagnostic, resources};
 
 use super::Entry;
 use crate::package::{OwnKind, Package};
@@ -14,37 +13,18 @@ pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut
         return;
     }
     let kinds = package.own_kinds();
-    let mut said = |entry: &Entry<'_>, finding: Option<Finding>| {
-        if let Some(Finding {
-            span,
-            severity,
-            message,
-            help,
-        }) = finding
-        {
-            report.add(entry.at(span), severity, message, Some(help));
-        }
-    };
     for entry in entries {
-        said(entry, judge_kind(&kinds, entry));
-        said(entry, judge_subresource(&kinds, entry));
-        said(entry, judge_scope(&kinds, entry));
-        judge_operations(&kinds, entry)
+        let found = judge_kind(&kinds, entry)
             .into_iter()
-            .for_each(|finding| said(entry, Some(finding)));
+            .chain(judge_subresource(&kinds, entry))
+            .chain(judge_scope(&kinds, entry))
+            .chain(judge_operations(&kinds, entry));
+        found.for_each(|diagnostic| report.add(diagnostic.map_place(|span| entry.at(span))));
     }
 }
 
-/// A diagnostic about a webhook.
-struct Finding {
-    span: Span,
-    severity: Severity,
-    message: String,
-    help: String,
-}
-
 /// Groups, versions and resources that are written must take in the kind of the handler's type.
-fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
+fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     let webhook = entry.webhook;
     let kind = entry.kind.as_ref()?;
     // Versions of a kind may be alike, and so may kinds of Kubernetes that moved between groups.
@@ -79,20 +59,22 @@ fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
     let (name, _, expected, span, severity) = lists
         .into_iter()
         .find(|(_, list, expected, ..)| !list.iter().any(|word| word == *expected || word == "*"))?;
-    Some(Finding {
-        span,
-        severity,
-        message: format!(
-            "the handler takes `{}`, but the webhook matches other {name}",
-            kind.kind
-        ),
-        help: format!("write `{name} = \"{expected}\"`, or remove `{name}`"),
-    })
+    Some(
+        Diagnostic::new(
+            severity,
+            span,
+            format!(
+                "the handler takes `{}`, but the webhook matches other {name}",
+                kind.kind
+            ),
+        )
+        .help(format!("write `{name} = \"{expected}\"`, or remove `{name}`")),
+    )
 }
 
 /// Subresources of a kind of the package must be some that it has. No request is for `finalizers`, which is a word of
 /// authorization.
-fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
+fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     entry.resources.iter().find_map(|resource| {
         let (plural, part) = split(resource);
         let part = part.filter(|part| *part != "*")?;
@@ -109,20 +91,21 @@ fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding
             })
         };
         let known: Vec<&str> = ["status", "scale"].into_iter().filter(|part| has(part)).collect();
-        (!has(part)).then(|| Finding {
-            span: entry.webhook.resources_span,
-            severity: Severity::Warning,
-            message: format!("`{plural}` has no subresource `{part}`"),
-            help: match known.is_empty() {
+        (!has(part)).then(|| {
+            Diagnostic::warning(
+                entry.webhook.resources_span,
+                format!("`{plural}` has no subresource `{part}`"),
+            )
+            .help(match known.is_empty() {
                 true => format!("write `{plural}`"),
                 false => suggest::help(part, known),
-            },
+            })
         })
     })
 }
 
 /// `scope` must be that of the resources.
-fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
+fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     let expected = match entry.webhook.scope {
         Some("Namespaced") => true,
         Some("Cluster") => false,
@@ -141,16 +124,17 @@ fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Finding> {
         false => ("namespaced", "Namespaced"),
     };
     let resources = entry.resources.join("`, `");
-    Some(Finding {
-        span: entry.webhook.scope_span,
-        severity: Severity::Error,
-        message: format!("the webhook is never called: `{resources}` are {where_they_are}"),
-        help: format!("write `scope = \"{other}\"`, or remove it"),
-    })
+    Some(
+        Diagnostic::error(
+            entry.webhook.scope_span,
+            format!("the webhook is never called: `{resources}` are {where_they_are}"),
+        )
+        .help(format!("write `scope = \"{other}\"`, or remove it")),
+    )
 }
 
 /// The operations must be some that the resources have.
-fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Finding> {
+fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Diagnostic> {
     let asked = &entry.webhook.operations;
     if asked.contains(&"*") {
         return Vec::new();
@@ -165,16 +149,18 @@ fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Finding> {
         true => Severity::Error,
         false => Severity::Warning,
     };
-    let finding = |(resource, operations): (&String, &[&str])| Finding {
-        span: entry.webhook.operations_span,
-        severity,
-        message: format!("the webhook is never called for `{resource}`, which has other operations"),
-        help: match operations {
+    let diagnostic = |(resource, operations): (&String, &[&str])| {
+        Diagnostic::new(
+            severity,
+            entry.webhook.operations_span,
+            format!("the webhook is never called for `{resource}`, which has other operations"),
+        )
+        .help(match operations {
             [] => "remove it: the API server calls webhooks for changes only".to_owned(),
             operations => format!("write `operations = \"{}\"`", operations.join(";").to_lowercase()),
-        },
+        })
     };
-    never.into_iter().map(finding).collect()
+    never.into_iter().map(diagnostic).collect()
 }
 
 /// The plural, and the subresource.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use rbuilder_generator::rbac::normalize;
 use rbuilder_generator::{
-    Diagnostic, LeftOut, MarkKind, Options, Severity, Sources, Standing, StandingMarker, Webhook,
+    Diagnostic, FileRange, LeftOut, MarkKind, Options, Sources, Standing, StandingMarker, Webhook,
     WebhookKind, find_standing_markers,
 };
 use serde::Deserialize;
@@ -279,13 +279,11 @@ fn loss_error(standing: &Standing, loss: &Lost) -> Diagnostic {
             "include its package with `--package`, or delete the file",
         ),
     };
-    Diagnostic {
-        path: standing.path.clone(),
-        range: standing.range.clone(),
-        severity: Severity::Error,
-        message: format!("{}: {reason}", loss.text()),
-        help: Some(format!(
-            "{help}; to remove it anyway, run `rbuilder manifests --prune`"
-        )),
-    }
+    Diagnostic::error(
+        FileRange::new(standing.path.clone(), standing.range.clone()),
+        format!("{}: {reason}", loss.text()),
+    )
+    .help(format!(
+        "{help}; to remove it anyway, run `rbuilder manifests --prune`"
+    ))
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{
-    Diagnostic, Options, OutputFile, Product, ProjectKinds, Severity, Sources, generate_each,
+    Diagnostic, FileRange, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
 };
 use serde_json::{Value, json};
 
@@ -203,7 +203,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
 /// Adds errors about losses, and removes the warnings in the same files, which say less.
 fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
     diagnostics.retain(|said| {
-        let is_same_file = |loss: &Diagnostic| loss.path == said.path && said.severity != Severity::Error;
+        let is_same_file = |loss: &Diagnostic| loss.place.path == said.place.path && !said.is_error();
         !losses.iter().any(is_same_file)
     });
     diagnostics.extend(losses);
@@ -255,16 +255,7 @@ fn nothing_found(said: &[Diagnostic], sources: &TreeSources) -> Option<Diagnosti
         1 => "1 Rust file".to_owned(),
         files => format!("{files} Rust files"),
     };
-    said.is_empty().then(|| Diagnostic {
-        path: "Cargo.toml".into(),
-        range: 0..0,
-        severity: Severity::Note,
-        message: format!("no kinds or markers found in {files} of the library and the binaries"),
-        help: Some(
-            "add a struct with `#[derive(CustomResource)]`, or select other source with `--package` or `--example`"
-                .into(),
-        ),
-    })
+    said.is_empty().then(|| Diagnostic::note(FileRange::new("Cargo.toml", 0..0), format!("no kinds or markers found in {files} of the library and the binaries")).help("add a struct with `#[derive(CustomResource)]`, or select other source with `--package` or `--example`"))
 }
 
 /// Returns the options of the generator, with those from Cargo's configuration and PROJECT.
@@ -299,9 +290,7 @@ fn api_group(resource: &Resource) -> String {
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {
-    diagnostics
-        .iter()
-        .any(|diagnostic| diagnostic.severity == Severity::Error)
+    diagnostics.iter().any(Diagnostic::is_error)
 }
 
 /// Renders diagnostics.
@@ -329,7 +318,7 @@ fn render_diagnostics(
         .collect();
     let errors = diagnostics
         .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .filter(|diagnostic| diagnostic.is_error())
         .count();
     let text = text.concat();
     if errors > 0 {
