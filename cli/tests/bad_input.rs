@@ -170,8 +170,8 @@ fn deep_types() {
     let ran = refused(
         &folder(100),
         &[
-            "types are nested more than 64 deep here",
-            "from `GoodSpec` down to `T63`",
+            "types are nested more than 64 levels deep",
+            "from `GoodSpec` to `T63`",
             "schemaless",
         ],
     );
@@ -221,11 +221,11 @@ fn what_is_not_known_and_not_needed() {
         "src/inner.rs",
         "#[derive(rbuilder::CrdSchema)] pub struct A { a: i32 }\n",
     );
-    refused(&needed, &["whether this `cfg` holds", "--> src/lib.rs:1:"]);
+    refused(&needed, &["cannot evaluate this `cfg`", "--> src/lib.rs:1:"]);
     let needed = package("#[cfg(loom)] type Size = i64;");
     let text = fs::read_to_string(needed.path().join("src/lib.rs")).unwrap();
     needed.write("src/lib.rs", &text.replace("size: i32", "size: Size"));
-    refused(&needed, &["whether this `cfg` holds", "--> src/lib.rs:1:"]);
+    refused(&needed, &["cannot evaluate this `cfg`", "--> src/lib.rs:1:"]);
     let needed = package("mod proto;");
     needed.write(
         "build.rs",
@@ -300,18 +300,18 @@ fn what_is_no_file() {
         (
             "a link to nothing",
             |path| symlink("nowhere.rs", path).unwrap(),
-            "there is no file",
+            "file not found for module",
         ),
         ("a link to itself", |path| symlink("x.rs", path).unwrap(), "x.rs"),
         (
             "a folder",
             |path| fs::create_dir(path).unwrap(),
-            "there is no file",
+            "file not found for module",
         ),
         (
             "a socket",
             |path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
-            "there is no file",
+            "file not found for module",
         ),
         (
             "a pipe",
@@ -324,7 +324,7 @@ fn what_is_no_file() {
                         .success()
                 )
             },
-            "there is no file",
+            "file not found for module",
         ),
         (
             "no text",
