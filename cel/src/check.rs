@@ -160,7 +160,7 @@ impl Checker {
             .collect();
         let help = match self.root_field(name) {
             Some(field) => format!("write `self.{field}`"),
-            None => suggest::help(name, known.iter().copied()),
+            None => suggest::describe_candidates(name, known.iter().copied()),
         };
         self.error(at, format!("there is no variable `{name}`"), Some(help))
     }
@@ -224,7 +224,7 @@ impl Checker {
                 }
                 let help = match fields.is_empty() {
                     true => "the object has no fields that are visible to rules".to_owned(),
-                    false => suggest::help(field, fields.keys().map(String::as_str)),
+                    false => suggest::describe_candidates(field, fields.keys().map(String::as_str)),
                 };
                 self.error(at, format!("there is no field `{field}`"), Some(help))
             }
@@ -290,7 +290,7 @@ impl Checker {
 
     fn unknown_function(&mut self, function: &str, at: &Range<usize>) -> Type {
         // A newer API server may have it.
-        let help = match suggest::nearest(function, functions::function_names()) {
+        let help = match suggest::find_nearest(function, functions::function_names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "see https://kubernetes.io/docs/reference/using-api/cel/".to_owned(),
         };

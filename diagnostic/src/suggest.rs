@@ -1,8 +1,8 @@
 //! "Did you mean …?" by edit distance.
 
-/// The candidate nearest to `word`, if one is near enough to be what was meant: a third of its letters wrong, two
-/// that changed places counting as one.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// Returns the candidate nearest to `word`, if one is near enough to be meant: at most a third of its letters wrong,
+/// where two that changed places count as one.
+pub fn find_nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = normal(word);
     candidates
         .into_iter()
@@ -34,16 +34,16 @@ pub fn is_one_slip(word: &str, other: &str) -> bool {
     }
 }
 
-/// `did you mean …?` when something is near, else the whole list.
-pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    match nearest(word, candidates.clone()) {
+/// Returns the help about an unknown name: `did you mean …?` if a candidate is near, else the list of all.
+pub fn describe_candidates<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    match find_nearest(word, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
-        None => format!("known here: {}", list(candidates)),
+        None => format!("known here: {}", list_names(candidates)),
     }
 }
 
-/// Names in backticks, separated by commas.
-pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+/// Lists names in backticks, separated by commas.
+pub fn list_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names
         .into_iter()
         .map(|name| format!("`{name}`"))
@@ -111,7 +111,7 @@ mod tests {
             ("colour", None),
             ("", None),
         ] {
-            assert_eq!(nearest(word, known), expected, "{word}");
+            assert_eq!(find_nearest(word, known), expected, "{word}");
         }
     }
 }

@@ -34,14 +34,14 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
     }
     if !COLUMN_TYPES.contains(&column.column_type.as_str()) {
         let message = format!("unknown printer column type `{}`", column.column_type);
-        let help = suggest::help(&column.column_type, COLUMN_TYPES.iter().copied());
+        let help = suggest::describe_candidates(&column.column_type, COLUMN_TYPES.iter().copied());
         found.push(Diagnostic::error(at("type_"), message).help(help));
     }
     if let Some(format) = &column.format
         && !COLUMN_FORMATS.contains(&format.as_str())
     {
         let message = format!("unknown printer column format `{format}`");
-        let help = suggest::help(format, COLUMN_FORMATS.iter().copied());
+        let help = suggest::describe_candidates(format, COLUMN_FORMATS.iter().copied());
         found.push(Diagnostic::error(at("format"), message).help(help));
     }
     if let Err(reason) = parse_json_path(&column.json_path) {

@@ -184,7 +184,7 @@ impl<T: 'static> Draft<T> {
         let report_unknown = |arg: &Arg<'_>, _: &mut Self, session: &mut Session| {
             let help = match advice.iter().find(|(name, _)| *name == arg.name) {
                 Some((_, help)) => (*help).to_owned(),
-                None => suggest::help(arg.name, rows.iter().map(|row| row.name)),
+                None => suggest::describe_candidates(arg.name, rows.iter().map(|row| row.name)),
             };
             let message = format!("unknown argument `{}` of `{owner}`", arg.name);
             session.error_help(arg.span, message, help);

@@ -49,7 +49,7 @@ pub(super) fn read_selection(file: &File) -> Result<Selection, Diagnostic> {
         return Err(file.error(Some(item), "expected a table for `rbuilder`", help));
     };
     if let Some((key, item)) = own.iter().find(|(key, _)| !KEYS.contains(key)) {
-        let help = suggest::help(key, KEYS.iter().copied());
+        let help = suggest::describe_candidates(key, KEYS.iter().copied());
         let message = format!("unknown key `{key}` in `[package.metadata.rbuilder]`");
         return Err(file.error(Some(item), message, &help));
     }

@@ -138,7 +138,8 @@ fn choose(
             Some(index) if !chosen.contains(index) => chosen.push(*index),
             Some(_) => {}
             None => {
-                let help = suggest::help(wanted, members.iter().map(|index| graph.name(*index)));
+                let help =
+                    suggest::describe_candidates(wanted, members.iter().map(|index| graph.name(*index)));
                 return Err(here.error(None, format!("the workspace has no package `{wanted}`"), &help));
             }
         }
@@ -178,7 +179,7 @@ fn turn_on(
                 .iter()
                 .flat_map(|index| graph.all_features(*index))
                 .collect();
-            let help = suggest::help(feature, known.iter().map(String::as_str));
+            let help = suggest::describe_candidates(feature, known.iter().map(String::as_str));
             let message = match package {
                 Some(package) => format!("the package `{package}` has no feature `{feature}`"),
                 None => format!("no package has a feature `{feature}`"),

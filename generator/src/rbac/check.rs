@@ -83,7 +83,7 @@ fn judge_subresource(
             rule.resources_span,
             format!("`{plural}` has no subresource `{part}`"),
         )
-        .help(suggest::help(part, known)),
+        .help(suggest::describe_candidates(part, known)),
     )
 }
 
@@ -96,7 +96,7 @@ fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Op
     });
     let near = match other_name {
         Some(own) => &own.plural,
-        None => suggest::nearest(plural, of_groups.iter().map(|own| own.plural.as_str()))?,
+        None => suggest::find_nearest(plural, of_groups.iter().map(|own| own.plural.as_str()))?,
     };
     Some(
         Diagnostic::warning(
@@ -113,7 +113,7 @@ fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<D
     let is_meant = |group: &String| {
         let is_within = own.ends_with(&format!(".{group}")) || group.ends_with(&format!(".{own}"));
         let is_foreign = resources::is_kubernetes_group(group);
-        is_within || is_foreign || suggest::nearest(group, [own.as_str()]).is_some()
+        is_within || is_foreign || suggest::find_nearest(group, [own.as_str()]).is_some()
     };
     let has = |group: &String| resources::find_resource(group, plural).is_some();
     if !rule.groups.iter().all(is_meant) || rule.groups.iter().any(has) {

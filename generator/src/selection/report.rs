@@ -148,7 +148,7 @@ impl Selector {
             });
             if !is_standing {
                 let candidates = candidates(name, &known);
-                let help = suggest::help(name, candidates.iter().map(String::as_str));
+                let help = suggest::describe_candidates(name, candidates.iter().map(String::as_str));
                 report.push(problem.maybe_help((!candidates.is_empty()).then_some(help)));
             }
         }

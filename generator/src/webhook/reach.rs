@@ -98,7 +98,7 @@ fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnos
             )
             .help(match known.is_empty() {
                 true => format!("write `{plural}`"),
-                false => suggest::help(part, known),
+                false => suggest::describe_candidates(part, known),
             })
         })
     })

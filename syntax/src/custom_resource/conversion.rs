@@ -12,7 +12,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
         let Some(text) = arg.text(session) else { return };
         made.webhook = text != "None";
         if !STRATEGIES.contains(&text.as_str()) {
-            let help = suggest::help(&text, STRATEGIES.iter().copied());
+            let help = suggest::describe_candidates(&text, STRATEGIES.iter().copied());
             session.error_help(
                 arg.value_span(),
                 format!("unknown conversion strategy `{text}`"),

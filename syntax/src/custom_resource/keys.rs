@@ -216,7 +216,7 @@ fn schema_mode(arg: &Arg, session: &mut Session) -> SchemaMode {
         Some("disabled") => SchemaMode::Disabled,
         Some(other) => {
             let message = format!("expected `derived`, `manual` or `disabled` for `schema`, found `{other}`");
-            let help = suggest::help(other, ["derived", "manual", "disabled"]);
+            let help = suggest::describe_candidates(other, ["derived", "manual", "disabled"]);
             session.error_help(arg.value_span(), message, help);
             SchemaMode::Derived
         }

@@ -110,7 +110,7 @@ fn unknown_key(arg: &Arg, session: &mut Session) {
             arg.name
         )
     } else {
-        suggest::help(arg.name, KUBE_KEYS.iter().map(|key| key.name))
+        suggest::describe_candidates(arg.name, KUBE_KEYS.iter().map(|key| key.name))
     };
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }

@@ -100,7 +100,10 @@ fn check_scale(scale: &Scale, session: &mut Session) {
             .iter()
             .any(|prefix| path.len() > prefix.len() && path.starts_with(prefix))
         {
-            let help = format!("use a path below {}", suggest::list(prefixes.iter().copied()));
+            let help = format!(
+                "use a path below {}",
+                suggest::list_names(prefixes.iter().copied())
+            );
             session.error_help(*span, format!("invalid {key} `{path}`"), help);
         }
     }

@@ -279,7 +279,7 @@ fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) 
         if fields.is_empty() {
             session.error(*at, "expected a struct with named fields");
         } else if !fields.iter().any(|field| field.ident == *name) {
-            let help = suggest::help(name, fields.iter().map(|field| field.ident.as_str()));
+            let help = suggest::describe_candidates(name, fields.iter().map(|field| field.ident.as_str()));
             session.error_help(*at, format!("unknown field `{name}`"), help);
         }
     }

@@ -81,7 +81,7 @@ pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(Str
         return Some((message, format!("write `groups = \"{}\"`", known.group)));
     }
     let plurals = RESOURCES.iter().filter(is_named).map(|known| known.plural);
-    let near = suggest::nearest(resource, plurals)?;
+    let near = suggest::find_nearest(resource, plurals)?;
     Some((message, format!("did you mean `{near}`?")))
 }
 

@@ -146,7 +146,7 @@ impl Resource {
         let name = subresource.map_or(whole.to_owned(), |name| format!("{whole}/{name}"));
         let verbs: Vec<&str> = known.split(',').collect();
         let message = format!("`{name}` supports none of these verbs");
-        Some((message, format!("use one of {}", suggest::list(verbs))))
+        Some((message, format!("use one of {}", suggest::list_names(verbs))))
     }
 
     /// Explains that there is no such subresource, and what to write.
@@ -157,7 +157,7 @@ impl Resource {
         let known: Vec<&str> = self.subresources().map(|(known, _)| known).collect();
         let help = match known.is_empty() {
             true => format!("write `{}`", self.plural),
-            false => suggest::help(name, known),
+            false => suggest::describe_candidates(name, known),
         };
         Some((format!("`{}` has no subresource `{name}`", self.plural), help))
     }
@@ -195,7 +195,7 @@ pub fn explain_group(group: &str) -> Option<(String, String)> {
         let first_label =
             known().find(|known| known.split_once('.').is_some_and(|(first, _)| first == group));
         first_label
-            .or_else(|| suggest::nearest(group, known()))
+            .or_else(|| suggest::find_nearest(group, known()))
             .unwrap_or_default()
     };
     let help = match near {

@@ -94,7 +94,7 @@ fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
         .find(|(name, _)| *name == text)
         .map(|(_, reason)| *reason);
     if known.is_none() {
-        let help = suggest::help(text, REASONS.iter().map(|(name, _)| *name));
+        let help = suggest::describe_candidates(text, REASONS.iter().map(|(name, _)| *name));
         session.error_help(at, format!("unknown reason `{text}`"), help);
     }
     known

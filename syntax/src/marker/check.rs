@@ -308,7 +308,7 @@ fn texts(reading: &Reading, session: &mut Session) {
     if let Some(format) = &reading.markers.validation.format
         && !FORMATS.contains(&format.as_str())
     {
-        let help = match suggest::nearest(format, FORMATS.iter().copied()) {
+        let help = match suggest::find_nearest(format, FORMATS.iter().copied()) {
             Some(known) => format!("did you mean `{known}`?"),
             None => "remove it: it has no effect".to_owned(),
         };

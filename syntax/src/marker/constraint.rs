@@ -220,7 +220,9 @@ fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
                 "unique_items" => {
                     "write `list_type = \"set\"`: the API server rejects `unique_items`".to_owned()
                 }
-                name => suggest::help(name, CONSTRAINTS.iter().map(|constraint| constraint.name)),
+                name => {
+                    suggest::describe_candidates(name, CONSTRAINTS.iter().map(|constraint| constraint.name))
+                }
             };
             session.error_help(arg.span, format!("unknown validation `{name}`"), help);
             reading.is_incomplete = true;
@@ -244,7 +246,7 @@ fn schema_type(arg: &Arg, session: &mut Session) -> Option<SchemaType> {
         .find(|(name, _)| *name == text)
         .map(|(_, schema_type)| *schema_type);
     if known.is_none() {
-        let help = suggest::help(&text, TYPES.iter().map(|(name, _)| *name));
+        let help = suggest::describe_candidates(&text, TYPES.iter().map(|(name, _)| *name));
         session.error_help(arg.value_span(), format!("unknown type `{text}`"), help);
     }
     known

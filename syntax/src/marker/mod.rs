@@ -225,7 +225,7 @@ fn unknown(arg: &Arg<'_>, place: Place, session: &mut Session) {
         let here = markers()
             .filter(|marker| marker.places.contains(&place))
             .map(|marker| marker.name);
-        suggest::help(name, here)
+        suggest::describe_candidates(name, here)
     };
     session.error_help(arg.span, format!("unknown marker `{name}`"), help);
 }

@@ -42,7 +42,7 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
     match Schema::from_literal(value) {
         Ok(schema) => Some(schema),
         Err(SchemaError::UnknownKey(key, path)) => {
-            let help = suggest::help(&key, SCHEMA_KEYS.iter().copied());
+            let help = suggest::describe_candidates(&key, SCHEMA_KEYS.iter().copied());
             let message = format!("unknown key `{key}` of a schema{}", place(&path));
             session.error_help(arg.value_span(), message, help);
             None

@@ -200,7 +200,7 @@ fn translate<'a>(
         ),
         name if PASSED.contains(&name) => {}
         name => {
-            let help = suggest::help(name, READ.iter().chain(PASSED).copied());
+            let help = suggest::describe_candidates(name, READ.iter().chain(PASSED).copied());
             session.error_help(span, format!("unknown argument `{name}` of `schemars`"), help);
         }
     }

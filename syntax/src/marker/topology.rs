@@ -117,7 +117,7 @@ fn choose<T: Copy>(arg: &Arg, choices: &[(&'static str, T)], session: &mut Sessi
         .map(|(_, value)| *value);
     if chosen.is_none() {
         let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-        let help = suggest::help(&text, names.iter().copied());
+        let help = suggest::describe_candidates(&text, names.iter().copied());
         session.error_help(
             arg.value_span(),
             format!("unknown value `{text}` of `{}`", arg.name),

@@ -21,7 +21,7 @@ pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &m
             // Which crates kube's derive names, and a switch that it ignores.
             "crates" | "cel" => {}
             name => {
-                let help = suggest::help(name, KEYS.iter().copied());
+                let help = suggest::describe_candidates(name, KEYS.iter().copied());
                 session.error_help(arg.span, format!("unknown argument `{name}` of `x_kube`"), help);
             }
         }

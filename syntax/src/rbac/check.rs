@@ -69,7 +69,7 @@ fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {
         .iter()
         .filter(|verb| !verb.is_empty() && !VERBS.contains(&verb.as_str()))
     {
-        let help = match suggest::nearest(verb, VERBS.iter().copied()) {
+        let help = match suggest::find_nearest(verb, VERBS.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("write `custom_verbs = \"{verb}\"` if an API of your own defines it"),
         };
@@ -230,7 +230,7 @@ fn check_url_verbs(parts: &Parts, at: Span, session: &mut Session) {
     let Some(unknown) = verbs.iter().find(|verb| !is_known(verb)) else {
         return;
     };
-    let help = format!("use one of {}", suggest::list(URL_VERBS.iter().copied()));
+    let help = format!("use one of {}", suggest::list_names(URL_VERBS.iter().copied()));
     let message = format!("verb `{unknown}` does not apply to URLs");
     if parts.custom_verbs.is_empty() && !verbs.iter().any(is_known) {
         session.error_help(at, message, help);

@@ -349,7 +349,7 @@ fn choices(arg: &Arg, known: &[&'static str], session: &mut Session) -> Vec<&'st
 fn chosen(text: &str, arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
     let found = known.iter().copied().find(|word| word.eq_ignore_ascii_case(text));
     if found.is_none() {
-        let help = suggest::help(text, known.iter().copied());
+        let help = suggest::describe_candidates(text, known.iter().copied());
         session.error_help(
             arg.value_span(),
             format!("unknown value `{text}` of `{}`", arg.name),
