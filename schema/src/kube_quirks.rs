@@ -5,12 +5,12 @@
 //!
 //! | kube | for example | here |
 //! |---|---|---|
-//! | moves the `properties` of the members of `oneOf` and `anyOf` up, and panics where two members differ about a field; of a member of `allOf` it moves nothing | the tag of an enum, `type: {enum: [A]}` in one member and `type: {enum: [B]}` in the next | [`shield`] wraps such a member: `{allOf: [member]}` |
-//! | takes the `type` off the members of an integer or string | `anyOf: [{type: integer}, {type: string}]` | [`shield`] leaves the members out: `x-kubernetes-int-or-string` implies them |
+//! | moves the `properties` of the members of `oneOf` and `anyOf` up, and panics where two members differ about a field; of a member of `allOf` it moves nothing | the tag of an enum, `type: {enum: [A]}` in one member and `type: {enum: [B]}` in the next | [`shield_from_kube`] wraps such a member: `{allOf: [member]}` |
+//! | takes the `type` off the members of an integer or string | `anyOf: [{type: integer}, {type: string}]` | [`shield_from_kube`] leaves the members out: `x-kubernetes-int-or-string` implies them |
 //! | makes an optional integer or string nullable when nothing is said | `Option<IntOrString>` | [`deny_null`] says `nullable: false` |
 //! | gives the root a title and a description, makes an optional status nullable and takes the description off a status with alternatives, spells a printer column's default priority | | nothing: the API server does not mind |
 //!
-//! [`shield`] and [`deny_null`] act before kube does. [`undo_kube_quirks`] takes all of it out of a finished CRD again,
+//! [`shield_from_kube`] and [`deny_null`] act before kube does. [`undo_kube_quirks`] takes all of it out of a finished CRD again,
 //! for whoever compares that with the manifest, which kube has never seen.
 
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn undo_in_status(status: &mut Value) {
     }
 }
 
-/// Undoes [`shield`] and [`deny_null`], and drops the members that `x-kubernetes-int-or-string` implies.
+/// Undoes [`shield_from_kube`] and [`deny_null`], and drops the members that `x-kubernetes-int-or-string` implies.
 fn unshield(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
