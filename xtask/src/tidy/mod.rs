@@ -1,6 +1,8 @@
 //! `cargo xtask tidy`: conventions that no compiler checks.
 //!
-//! A convention is a function from a file to complaints, and a line in [`RULES`].
+//! A convention of one file is a function from it to complaints, and a line in [`RULES`]; `language.rs` counts over all.
+
+mod language;
 
 use std::path::Path;
 
@@ -35,28 +37,35 @@ pub(crate) fn check_conventions() -> Result<()> {
     let list = Cmd::new("git ls-files --cached --others --exclude-standard")
         .dir(repo::root())
         .read()?;
-    let mut complaints = Vec::new();
-    for path in list.lines().filter(|path| is_ours(path)) {
-        // A file deleted but not yet committed is still listed; one that is no text has no conventions.
-        let Ok(text) = fs_err::read_to_string(repo::root().join(path)) else {
-            continue;
-        };
-        let file = File { path, text: &text };
-        complaints.extend(
-            RULES
-                .iter()
-                .flat_map(|rule| rule(&file))
-                .map(|(line, what)| match line {
-                    Some(line) => format!("{path}:{line}: {what}"),
-                    None => format!("{path}: {what}"),
-                }),
-        );
-    }
+    let sources = read_sources(&list);
+    let files: Vec<_> = sources.iter().map(|(path, text)| File { path, text }).collect();
+    let mut complaints: Vec<_> = files.iter().flat_map(check_file).collect();
+    complaints.extend(language::check_language(&files));
     if !complaints.is_empty() {
         bail!("{}", complaints.join("\n"));
     }
     println!("tidy");
     Ok(())
+}
+
+/// Path and text of every listed file that has conventions. One deleted but not yet committed is still listed; one that
+/// is no text has none.
+fn read_sources(list: &str) -> Vec<(&str, String)> {
+    list.lines()
+        .filter(|path| is_ours(path))
+        .filter_map(|path| Some((path, fs_err::read_to_string(repo::root().join(path)).ok()?)))
+        .collect()
+}
+
+fn check_file(file: &File<'_>) -> Vec<String> {
+    let path = file.path;
+    let found = RULES.iter().flat_map(|rule| rule(file));
+    found
+        .map(|(line, what)| match line {
+            Some(line) => format!("{path}:{line}: {what}"),
+            None => format!("{path}: {what}"),
+        })
+        .collect()
 }
 
 /// Test cases may hold anything: they are input, or what a command printed.
