@@ -196,8 +196,8 @@ async fn an_invalid_schedule_is_said_and_waits_for_a_change(env: Environment) {
     fixture
         .patch("broken", json!({ "spec": { "schedule": "@hourly" } }))
         .await;
-    let mended = ("Degraded", "False", "AsExpected");
-    fixture.await_condition("broken", mended).await;
+    let corrected = ("Degraded", "False", "AsExpected");
+    fixture.await_condition("broken", corrected).await;
     fixture.await_jobs(&[&name("broken", due)]).await;
     operator.stop().await;
 }
