@@ -40,39 +40,39 @@ struct Cli {
 
 #[derive(clap::Subcommand)]
 enum Task {
-    /// Finds or builds kube-apiserver and etcd and prints their folder, for KUBEBUILDER_ASSETS
+    /// Find or build kube-apiserver and etcd and print their folder, for KUBEBUILDER_ASSETS
     Assets,
-    /// Measures `rbuilder manifests`, alone or beside controller-gen
+    /// Measure `rbuilder manifests`, alone or beside controller-gen
     Bench(bench::Args),
-    /// Measures an operator on a real API server, beside the same operator in Go
+    /// Measure an operator on a real API server, beside the same operator in Go
     BenchOperator(bench_operator::Args),
-    /// Makes the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
+    /// Make the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
     Catalogue(catalogue::Args),
-    /// Records kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
+    /// Record kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
     Cel(cel::Args),
-    /// Runs what must hold before a change is merged, or some steps of it
+    /// Run what must hold before a change is merged, or some steps of it
     Ci(ci::Args),
-    /// Makes the reference pages of the guide from the parsers' tables
+    /// Make the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
-    /// Makes the projects in examples/ again with the commands a user types
+    /// Make the projects in examples/ again with the commands a user types
     Examples(examples::Args),
-    /// Records which strings the API server accepts for each format (needs Go)
+    /// Record which strings the API server accepts for each format (needs Go)
     Formats(formats::Args),
-    /// Records what kube-apiserver says to the mutation corpus
+    /// Record what kube-apiserver says to the mutation corpus
     Mutations(mutations::Args),
-    /// Records what controller-gen makes of the Go half of the oracle
+    /// Record what controller-gen makes of the Go half of the oracle
     Oracle(oracle::Args),
-    /// Records which patterns Go's regexp compiles, and what they match (needs Go)
+    /// Record which patterns Go's regexp compiles, and what they match (needs Go)
     Patterns(patterns::Args),
-    /// Scaffolds projects outside the tree and builds, lints and tests them as their users would
+    /// Scaffold projects outside the tree and build, lint and test them as their users would
     Scaffold(scaffold::Args),
-    /// Checks conventions that no compiler checks
+    /// Check conventions that no compiler checks
     Tidy,
-    /// Shows the way from an empty folder to an operator's manifests
+    /// Show the way from an empty folder to an operator's manifests
     Tour(tour::Args),
-    /// Follows the tutorials from top to bottom and compares what they say is seen
+    /// Follow the tutorials from top to bottom and compare what they say is seen
     Tutorials(tutorials::Args),
-    /// Writes the versions of Kubernetes, kube and Rust to the files that repeat them
+    /// Write the versions of Kubernetes, kube and Rust to the files that repeat them
     Versions(versions::Args),
 }
 
