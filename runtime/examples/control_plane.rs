@@ -7,6 +7,9 @@
 //! KUBEBUILDER_ASSETS=$(cargo xtask assets) cargo run --package rbuilder --features envtest --example control_plane
 //! ```
 
+// A program may print: its reader is who runs it.
+#![allow(clippy::disallowed_macros)]
+
 use std::error::Error;
 use std::time::Duration;
 
