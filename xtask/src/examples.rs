@@ -29,7 +29,7 @@ struct Project {
 enum Recipe {
     /// The steps of a page of docs/: its `rbuilder` commands, and the files that it writes and changes.
     Page(&'static str),
-    /// The commands a user types, in order, without `rbuilder`; then the diff examples/patches/<name>.diff.
+    /// The commands a user types, in order, without `rbuilder`; then the diff `examples/patches/<name>.diff`.
     Commands(&'static [&'static str]),
 }
 
