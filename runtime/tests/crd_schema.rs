@@ -382,7 +382,7 @@ pub struct OpenNode {
 #[test]
 fn recursion_is_refused_with_its_path() {
     let panic = std::panic::catch_unwind(schema_of::<Node>).expect_err("a panic");
-    let text = panic.downcast_ref::<String>().expect("a text");
+    let text = panic.downcast_ref::<String>().expect("a string");
     assert!(
         text.contains("contains itself") && text.contains("crd_schema::Node` -> `"),
         "{text}"
@@ -407,9 +407,9 @@ type Name = String;
 #[test]
 fn a_marker_that_does_not_fit_names_its_field() {
     let panic = std::panic::catch_unwind(schema_of::<Hidden>).expect_err("a panic");
-    let text = panic.downcast_ref::<String>().expect("a text");
+    let text = panic.downcast_ref::<String>().expect("a string");
     assert!(
-        text.contains("Hidden.name: `minimum` is about numbers, and this is text"),
+        text.contains("Hidden.name: `minimum` applies to numbers; this value is a string"),
         "{text}"
     );
 }
