@@ -8,7 +8,9 @@ use crate::{Catalogue, Minor};
 pub static KUBERNETES: LazyLock<Catalogue<'static>> =
     LazyLock::new(|| Catalogue::new(MINOR.unwrap_or_default()));
 
-// The minor whose feature of k8s-openapi is on; for one that the catalogue does not have, the next to it.
+// The minor whose feature of k8s-openapi is on; for one that the catalogue does not have, the next to it. A minor of the
+// catalogue without a line here would get its neighbour's types and nobody would hear of it.
+const _: () = assert!(Minor::EARLIEST.number() == 33 && Minor::LATEST.number() == 37);
 k8s_openapi::k8s_if_le_1_33! { const MINOR: Option<Minor> = Minor::new(33); }
 k8s_openapi::k8s_if_1_34! { const MINOR: Option<Minor> = Minor::new(34); }
 k8s_openapi::k8s_if_1_35! { const MINOR: Option<Minor> = Minor::new(35); }

@@ -49,7 +49,7 @@ impl Minor {
     }
 
     /// 35 for Kubernetes 1.35.
-    pub fn number(self) -> u8 {
+    pub const fn number(self) -> u8 {
         self.0
     }
 }

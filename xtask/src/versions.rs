@@ -90,9 +90,35 @@ pub(crate) fn kube_major() -> String {
     versions::KUBE.split('.').next().unwrap_or_default().into()
 }
 
+/// The module of kube-apiserver, which replaces each of Kubernetes' own modules by its published release.
+const REPLACING: &str = "tools/kube-apiserver/go.mod";
+
+/// Returns the text of a go.mod with this release of Kubernetes' modules in every `replace`.
+fn write_replacements(text: &str, release: &str) -> String {
+    let lines = text
+        .split_inclusive('\n')
+        .map(|line| match line.split_once(" v0.") {
+            Some((before, _)) if before.contains(" => k8s.io/") => format!("{before} v0.{release}\n"),
+            _ => line.to_owned(),
+        });
+    lines.collect()
+}
+
 /// Writes the versions to every place, or compares them.
 pub(crate) fn write_versions(args: &Args) -> Result<()> {
     let mut stale = Vec::new();
+    let path = repo::root().join(REPLACING);
+    let old = fs_err::read_to_string(&path)?;
+    let new = write_replacements(&old, &release());
+    if old != new {
+        stale.push(format!(
+            "{REPLACING}: a module is replaced by another release than v0.{}",
+            release()
+        ));
+        if !args.check {
+            fs_err::write(&path, new)?;
+        }
+    }
     for place in PLACES {
         let path = repo::root().join(place.file);
         let old = fs_err::read_to_string(&path)?;
@@ -195,6 +221,13 @@ mod tests {
             "kube = \"6.1\"\nb = \"5\"\n"
         );
         assert!(place.write("b = \"5\"\n").is_err());
+    }
+
+    #[test]
+    fn replaced_modules_have_one_release() {
+        let text = "require k8s.io/utils v0.0.1\n\tk8s.io/api => k8s.io/api v0.1.2\n";
+        let expected = "require k8s.io/utils v0.0.1\n\tk8s.io/api => k8s.io/api v0.36.3\n";
+        assert_eq!(write_replacements(text, "36.3"), expected);
     }
 
     #[test]
