@@ -85,12 +85,12 @@ mod tests {
         );
         check("authorizer.requestResource.check('breakglass').allowed()", &[]);
         check("request.namespace != 'kube-system'", &[]);
-        check("request.opration == 'CREATE'", &["there is no field `opration`"]);
+        check("request.opration == 'CREATE'", &["unknown field `opration`"]);
         check(
             "object.spec.paused",
             &["the expression must evaluate to bool, found dyn"],
         );
-        check("self.spec.size > 1", &["there is no variable `self`"]);
+        check("self.spec.size > 1", &["unknown variable `self`"]);
         check(
             "request.operation",
             &["the expression must evaluate to bool, found string"],

@@ -162,7 +162,7 @@ impl Checker {
             Some(field) => format!("write `self.{field}`"),
             None => suggest::describe_candidates(name, known.iter().copied()),
         };
-        self.error(at, format!("there is no variable `{name}`"), Some(help))
+        self.error(at, format!("unknown variable `{name}`"), Some(help))
     }
 
     /// Returns the field of `self` that a bare name must have meant.
@@ -226,7 +226,7 @@ impl Checker {
                     true => "the object has no fields that are visible to rules".to_owned(),
                     false => suggest::describe_candidates(field, fields.keys().map(String::as_str)),
                 };
-                self.error(at, format!("there is no field `{field}`"), Some(help))
+                self.error(at, format!("unknown field `{field}`"), Some(help))
             }
         }
     }
@@ -368,7 +368,7 @@ impl Checker {
             Type::Optional(inner) => (*inner).clone(),
             Type::Dyn | Type::Error => ty,
             other => {
-                let message = format!("expected an optional after `?`, found {}", other.name());
+                let message = format!("expected an optional value after `?`, found {}", other.name());
                 self.error(at, message, None)
             }
         }
@@ -394,7 +394,10 @@ impl Checker {
             return Type::Dyn;
         }
         let names = [&joined, &ty].map(|ty| self.bindings.settle(ty).name());
-        let message = format!("{what} must have one type, found {} and {}", names[0], names[1]);
+        let message = format!(
+            "{what} must have the same type, found {} and {}",
+            names[0], names[1]
+        );
         self.error(at, message, None)
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn follow_field_path(path: &str, schema: &Schema) -> Result<(), Strin
         ) {
             (Some(property), _) => property,
             (None, Some(values)) if schema.properties.is_empty() => values,
-            _ => return Err(format!("there is no field `{name}`")),
+            _ => return Err(format!("unknown field `{name}`")),
         };
     }
     Ok(())

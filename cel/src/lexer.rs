@@ -142,7 +142,7 @@ impl<'t> Lexer<'t> {
                 Some('\n' | '\r') if !long => {
                     return self.error(
                         start,
-                        "unterminated string; one of several lines needs three quotes",
+                        "unterminated string; a multi-line string needs triple quotes",
                     );
                 }
                 Some('\\') if !raw => self.escape(&mut text, bytes)?,

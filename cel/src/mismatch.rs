@@ -6,7 +6,7 @@ pub(crate) fn describe_mismatch(function: &str, member: bool, given: &[String]) 
     let message = match (function, given) {
         ("_?_:_", [test, yes, no]) if test == "bool" => {
             return (
-                format!("both outcomes of `?:` must have one type, found {yes} and {no}"),
+                format!("both branches of `?:` must have the same type, found {yes} and {no}"),
                 None,
             );
         }
@@ -39,7 +39,9 @@ fn advise_comparison(left: &str, right: &str) -> Option<&'static str> {
     match (left, right) {
         ("int", "double") | ("double", "int") => Some("convert one of them: `double(…)`, `int(…)`"),
         (_, "null") | ("null", _) => Some("test for the presence of the field: `has(self.field)`"),
-        ("object", "object") => Some("compare the fields: objects of two schemas have two types"),
+        ("object", "object") => {
+            Some("compare the fields: objects with different schemas have different types")
+        }
         _ => None,
     }
 }

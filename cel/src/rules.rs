@@ -168,7 +168,7 @@ impl Walk {
             && let Err(reason) = follow_field_path(path, schema)
         {
             let message = format!("invalid field path `{path}`: {reason}");
-            let help = "write it from the value that the rule is on, as in `.spec.size`";
+            let help = "write it relative to the value that the rule applies to, as in `.spec.size`";
             self.error(&site.place, message, help);
         }
     }
@@ -203,7 +203,7 @@ impl Walk {
             let help = "remove it, or compare with `oldSelf`";
             self.error(
                 &site.place,
-                "`optional_old_self` requires a rule about `oldSelf`",
+                "`optional_old_self` requires a rule that uses `oldSelf`",
                 help,
             );
         }

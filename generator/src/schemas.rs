@@ -270,7 +270,7 @@ impl<'a> Schemas<'a> {
         let derives = item.serde;
         if let Some(other) = derives.other {
             let message =
-                format!("`{other}` serializes the type in another form than its fields and variants");
+                format!("`{other}` serializes the type in a form that differs from its fields and variants");
             return self.error(place, message, help);
         }
         let name = &model.ident;

@@ -417,7 +417,7 @@ fn enums_by_a_tag_inside() {
     refused(
         "a: E",
         &tagged("enum E { A { x: i32 }, B { x: String } }"),
-        "has another type or other constraints",
+        "has a different type or different constraints",
         "different names",
     );
     let rules = spec(
@@ -579,7 +579,7 @@ fn enums_without_a_tag() {
     refused(
         "a: E",
         &untagged("enum E { A { x: i32 }, B { x: String } }"),
-        "has another type or other constraints",
+        "has a different type or different constraints",
         "different names",
     );
     refused(

@@ -511,7 +511,7 @@ fn attribute_macros() {
             "#[serde_as] {}",
             item("", "struct As { #[serde_as(as = \"DisplayFromStr\")] x: i32 }")
         ),
-        "this function writes is unknown",
+        "this function serializes",
         "schema_type",
     );
 }
@@ -728,7 +728,7 @@ fn with() {
             refused(
                 &format!("#[serde({attr})] a: i32"),
                 "",
-                "this function writes is unknown",
+                "this function serializes",
                 escape,
             );
         }
@@ -783,7 +783,7 @@ fn remote() {
     refused(
         "#[serde(with = \"Mirror\")] a: Foreign",
         mirror,
-        "this function writes is unknown",
+        "this function serializes",
         "schema_type",
     );
     escaped(
@@ -881,7 +881,7 @@ fn enum_forms() {
     refused(
         "a: U",
         &item("#[serde(untagged)]", "enum U { X { x: i32 }, Y { x: bool } }"),
-        "has another type or other constraints",
+        "has a different type or different constraints",
         "different names",
     );
 }

@@ -335,7 +335,7 @@ fn mistakes() {
         ),
         (
             "url = \"https://another:9443/validate\"",
-            "`path` and `url` exclude each other",
+            "`path` and `url` are mutually exclusive",
             "path",
         ),
         (

@@ -139,7 +139,7 @@ impl StdError for Carried {
     }
 }
 
-/// The error that a manager failed to start with, or stopped with.
+/// The error with which a manager failed to start or stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
@@ -229,7 +229,7 @@ pub enum ManagerError {
     LeaderElectionLost(String),
 }
 
-/// The error of applying or creating an object with an owner that it cannot have.
+/// An error from applying or creating an object with an owner that it cannot have.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnershipError {

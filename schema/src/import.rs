@@ -419,7 +419,7 @@ fn hoist(parts: Vec<Schema>) -> Result<Schema, Refusal> {
         for (name, property) in &part.properties {
             match schema.properties.get(name) {
                 Some(other) if other != property => {
-                    return Err(format!("its alternatives differ in what `{name}` is"));
+                    return Err(format!("its alternatives define `{name}` differently"));
                 }
                 _ => schema.properties.insert(name.clone(), property.clone()),
             };

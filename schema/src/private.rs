@@ -57,7 +57,10 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
             }
             map
         }
-        other => panic!("the schema of `{}` is no JSON object: {other:?}", container.name),
+        other => panic!(
+            "the schema of `{}` is not a JSON object: {other:?}",
+            container.name
+        ),
     };
     if depth > 0 {
         // Read by another type's slot, which need not guess that it is structural.

@@ -82,7 +82,7 @@ fn reasons_say_what_to_write() {
         ("a{2,1}", "the minimum of `{2,1}` is greater than its maximum"),
         (
             "(a{100}){100}",
-            "nested repetitions repeat a part more than 1000 times in all",
+            "nested repetitions repeat a part more than 1000 times in total",
         ),
         ("[z-a]", "the range `z-a` ends before it begins"),
         ("[a-z", "the class `[a-z` has no closing `]`"),

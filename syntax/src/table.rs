@@ -91,7 +91,7 @@ impl Seen {
     }
 }
 
-/// Reports the second of two arguments that exclude each other by having one name.
+/// Reports the second of two arguments that are mutually exclusive by having one name.
 pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
     session.error(arg.span, format!("duplicate argument `{}`", arg.name));
 }

@@ -162,7 +162,10 @@ fn texts_and_formats() {
         "#[schemars(regex(path = *RE))]",
         "expected a string literal for the pattern",
     );
-    refused("#[schemars(ip)]", "the API server does not know the format `ip`");
+    refused(
+        "#[schemars(ip)]",
+        "the API server does not support the format `ip`",
+    );
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn repetition_is_checked() {
     field(
         "#[kube(optional, required)]",
         "i32",
-        &["required: `optional` and `required` exclude each other"],
+        &["required: `optional` and `required` are mutually exclusive"],
     );
 }
 
@@ -290,7 +290,7 @@ fn shapes_without_a_schema_are_explained() {
         "#[serde(with = \"w\")]",
         "Foreign",
         &[
-            "with: the JSON that this function writes is unknown | describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other markers of the field",
+            "with: cannot determine the JSON that this function serializes | describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other markers of the field",
         ],
     );
 }

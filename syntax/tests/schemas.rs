@@ -398,7 +398,7 @@ fn what_does_not_fit_is_refused() {
     );
     refused(
         "#[serde(untagged)] enum E { A { x: bool }, B { x: i32 } }",
-        &["Variant(1): the field \"x\" has another type or other constraints in an earlier variant"],
+        &["Variant(1): the field \"x\" has a different type or different constraints in an earlier variant"],
     );
     refused(
         "#[serde(untagged)] enum E { A(Vec<String>), B(Item) }",

@@ -122,7 +122,7 @@ fn owner(owner: Option<&str>) -> Result<(), names::FlagDiagnostic> {
             Err(names::FlagDiagnostic::error(
                 "--owner",
                 format!(
-                    "owner `{}` must be a single line without quotes, backslashes and control characters",
+                    "owner `{}` must be a single line without quotes, backslashes or control characters",
                     owner.escape_debug()
                 ),
             ))

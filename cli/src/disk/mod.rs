@@ -90,10 +90,7 @@ impl Folder {
     /// # Errors
     /// Fails if it is not a regular file of at most `limit` bytes.
     pub(crate) fn read(&self, name: &str, limit: u64, shown: &str) -> Result<Option<Vec<u8>>> {
-        let file = match self
-            .look(name)
-            .with_context(|| cannot_message("look at", shown))?
-        {
+        let file = match self.look(name).with_context(|| cannot_message("access", shown))? {
             None => return Ok(None),
             Some(status) if status.sort == Sort::Link => bail!(is_link(shown)),
             Some(status) if status.sort != Sort::File => {

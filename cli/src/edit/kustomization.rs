@@ -299,7 +299,7 @@ fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
             .ok_or_else(|| format!("`{key}` has no closing bracket"))?;
     let inner = &text[open + 1..close];
     if inner.contains(['#', '{', '[']) {
-        return Err(format!("`{key}` is a flow sequence with other values than names"));
+        return Err(format!("`{key}` is a flow sequence with values other than names"));
     }
     let entries: Vec<ListEntry> = inner
         .split(',')

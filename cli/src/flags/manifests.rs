@@ -120,7 +120,7 @@ pub struct TargetFlags {
     /// Keep generated CRDs whose kinds no longer exist
     #[arg(long)]
     pub no_prune: bool,
-    /// Remove even what the source still defines in files that are not read or behind inactive `cfg`s
+    /// Also remove manifests whose definitions are in files that are not read or behind inactive `cfg`s
     #[arg(long, conflicts_with = "no_prune")]
     pub prune: bool,
 }

@@ -132,7 +132,7 @@ pub struct InitFlags {
     /// Restrict the manager to its own namespace: scaffold a Role, not a ClusterRole
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub namespaced: Option<bool>,
-    /// Lay out APIs by group, to allow for multiple API groups
+    /// Lay out APIs by group, to support multiple API groups
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub multigroup: Option<bool>,
     /// Overwrite files that already exist

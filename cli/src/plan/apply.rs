@@ -202,7 +202,7 @@ fn check_companions(root: &Folder, record: &Record) -> Result<()> {
         for companion in [Entry::staged(name), Entry::backup(name)] {
             if folder
                 .look(&companion)
-                .with_context(|| cannot_message("look at", &companion))?
+                .with_context(|| cannot_message("access", &companion))?
                 .is_some()
             {
                 bail!(
@@ -243,7 +243,7 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
             let (folder, name) = reach(root, &entry.path)?;
             let there = folder
                 .look(name)
-                .with_context(|| cannot_message("look at", &entry.path))?;
+                .with_context(|| cannot_message("access", &entry.path))?;
             let mode = match change {
                 // New files are readable by everyone, regardless of the umask.
                 Change::Create { .. } => 0o644,

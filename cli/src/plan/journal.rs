@@ -78,7 +78,7 @@ impl Journal {
         let mut waited = Duration::ZERO;
         let mut is_own = false;
         loop {
-            let Some(status) = folder.look(JOURNAL).context("cannot look at the journal")? else {
+            let Some(status) = folder.look(JOURNAL).context("cannot access the journal")? else {
                 match folder.create_file(JOURNAL) {
                     Ok(_) => is_own = true,
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -166,7 +166,7 @@ impl Journal {
 pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<JournalState> {
     let started = Instant::now();
     loop {
-        let Some(status) = folder.look(JOURNAL).context("cannot look at the journal")? else {
+        let Some(status) = folder.look(JOURNAL).context("cannot access the journal")? else {
             return Ok(JournalState::Quiet);
         };
         if let Err(reason) = check_plain(&status) {
@@ -199,7 +199,7 @@ pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<JournalState>
 pub(super) fn has_journal(folder: &Folder) -> Result<bool> {
     Ok(folder
         .look(JOURNAL)
-        .context("cannot look at the journal")?
+        .context("cannot access the journal")?
         .is_some())
 }
 
@@ -242,7 +242,7 @@ fn check_plain(status: &Status) -> Result<(), String> {
 
 fn is_at(file: &File, folder: &Folder) -> Result<bool> {
     let open = status_of(file).context("cannot read the journal")?;
-    let there = folder.look(JOURNAL).context("cannot look at the journal")?;
+    let there = folder.look(JOURNAL).context("cannot access the journal")?;
     Ok(there.is_some_and(|there| there.is_same_file(&open)))
 }
 

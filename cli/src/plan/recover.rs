@@ -220,7 +220,7 @@ impl EntryState {
             Ok(
                 match folder
                     .look(&name)
-                    .with_context(|| cannot_message("look at", &name))?
+                    .with_context(|| cannot_message("access", &name))?
                 {
                     None => Part::Missing,
                     Some(status) if is_own(&status) && inode.is_none_or(|inode| inode == status.inode) => {
@@ -234,7 +234,7 @@ impl EntryState {
         let backup = part(Entry::backup(name), inodes.map(|inodes| inodes.backup))?;
         let there = folder
             .look(name)
-            .with_context(|| cannot_message("look at", &entry.path))?;
+            .with_context(|| cannot_message("access", &entry.path))?;
         let inodes = inodes.unwrap_or_default();
         let target = there.map(|status| Target::of(&folder, name, &status, entry, inodes));
         Ok(EntryState {

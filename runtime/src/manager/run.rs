@@ -375,7 +375,7 @@ impl Run {
             .finish(deadline.min(Instant::now() + EVENTS_GRACE), EVENTS_GRACE)
             .await
         {
-            tracing::warn!(%error, "some events were not sent");
+            tracing::warn!(%error, "failed to send some events");
         }
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
@@ -391,7 +391,7 @@ impl Run {
             .finish(Instant::now() + SERVERS_GRACE, SERVERS_GRACE)
             .await;
         if let Err(error) = servers {
-            tracing::warn!(%error, "some requests were not answered");
+            tracing::warn!(%error, "closed connections with requests in progress");
         }
         drained
     }

@@ -73,7 +73,7 @@ impl Issued {
         let private = PrivateKeyDer::from_pem_slice(key.as_bytes())
             .map_err(|error| format!("the key is not PEM: {error}"))?;
         let pair = CertifiedKey::from_der(chain, private, &ring::default_provider())
-            .map_err(|error| format!("certificate and key do not belong together: {error}"))?;
+            .map_err(|error| format!("certificate and key do not match: {error}"))?;
         Ok(Self {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
@@ -211,7 +211,7 @@ mod tests {
         check(
             &made.certificate,
             &other.key,
-            "certificate and key do not belong together: ",
+            "certificate and key do not match: ",
         );
         let nonsense = encode_certificate(b"abc");
         check(&nonsense, &made.key, "the certificate is not X.509");

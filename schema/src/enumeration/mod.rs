@@ -260,7 +260,7 @@ fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic
                 let diagnostic = Diagnostic::error(
                     (),
                     format!(
-                        "the field \"{name}\" has another type or other constraints in an earlier variant"
+                        "the field \"{name}\" has a different type or different constraints in an earlier variant"
                     ),
                 );
                 return Err(diagnostic.help("give the fields different names, or the same type and markers"));

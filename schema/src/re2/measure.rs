@@ -203,7 +203,7 @@ impl Budget {
         }
         if part.copies > MAX_COPIES {
             return Err(format!(
-                "nested repetitions repeat a part more than {MAX_COPIES} times in all"
+                "nested repetitions repeat a part more than {MAX_COPIES} times in total"
             ));
         }
         Ok(())

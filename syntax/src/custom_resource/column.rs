@@ -33,7 +33,7 @@ struct Parts {
 }
 
 const ARGS: &[ArgRow<Parts>] = &[
-    ArgRow::once("name", "What stands above the column.", |arg, parts, session| {
+    ArgRow::once("name", "Heading of the column.", |arg, parts, session| {
         parts.name = arg.text(session);
     }),
     ArgRow::once(
@@ -50,9 +50,13 @@ const ARGS: &[ArgRow<Parts>] = &[
             parts.json_path = arg.text(session);
         },
     ),
-    ArgRow::once("description", "What the column shows.", |arg, parts, session| {
-        parts.description = arg.text(session);
-    }),
+    ArgRow::once(
+        "description",
+        "Description of the column.",
+        |arg, parts, session| {
+            parts.description = arg.text(session);
+        },
+    ),
     ArgRow::once(
         "format",
         "OpenAPI's format of the values.",

@@ -53,7 +53,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
     ),
     ArgRow::once(
         "ca_bundle",
-        "The certificates that the server's is checked by.",
+        "CA bundle that verifies the server's certificate.",
         |arg, made, session| {
             made.ca_bundle = ca_bundle(arg, session);
         },
@@ -174,7 +174,7 @@ fn check_together(args: &[Arg], made: &Conversion, session: &mut Session) {
     if let (Some(_), Some(span)) = (at("url"), of_service) {
         session.error_help(
             span,
-            "`url` and a service exclude each other",
+            "`url` and a service are mutually exclusive",
             "remove one of them",
         );
     }

@@ -27,14 +27,14 @@ struct Parts {
 const ARGS: &[ArgRow<Parts>] = &[
     ArgRow::once(
         "spec_replicas_path",
-        "Path of the replicas wanted, under `.spec`.",
+        "Path of the desired replica count, under `.spec`.",
         |arg, parts, session| {
             parts.spec_replicas_path = arg.text(session);
         },
     ),
     ArgRow::once(
         "status_replicas_path",
-        "Path of the replicas seen, under `.status`.",
+        "Path of the observed replica count, under `.status`.",
         |arg, parts, session| {
             parts.status_replicas_path = arg.text(session);
         },

@@ -29,8 +29,11 @@ impl Reader<'_, '_> {
             return self.schemaless(&ty);
         }
         if let Some(at) = attrs.opaque {
-            self.session
-                .error_help(at, "the JSON that this function writes is unknown", ESCAPE);
+            self.session.error_help(
+                at,
+                "cannot determine the JSON that this function serializes",
+                ESCAPE,
+            );
             return self.schemaless(&ty);
         }
         let span = ty.span;

@@ -63,8 +63,11 @@ impl Reader<'_, '_> {
         );
         if let Some(at) = attrs.opaque {
             let help = "use a type with its own schema in the variant";
-            self.session
-                .error_help(at, "the JSON that this function writes is unknown", help);
+            self.session.error_help(
+                at,
+                "cannot determine the JSON that this function serializes",
+                help,
+            );
         }
         let mut markers = marker::parse_variant(&variant.attrs, self.session);
         let mut field_sites = Vec::new();

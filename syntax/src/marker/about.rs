@@ -50,7 +50,7 @@ const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
     }),
     ArgRow::once(
         "description",
-        "What is to be read there.",
+        "Description of the linked page.",
         |arg, docs, session| {
             docs.description = arg.text(session);
         },

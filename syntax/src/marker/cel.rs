@@ -31,7 +31,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     }),
     ArgRow::once(
         "message",
-        "The message where the rule does not hold.",
+        "Message shown when the rule fails.",
         |arg, parts, session| {
             parts.rest.message = arg.text(session);
         },
@@ -60,7 +60,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
     ArgRow::once(
         "optional_old_self",
-        "Whether the rule holds on creation too.",
+        "Also evaluates a transition rule on creation.",
         |arg, parts, session| {
             parts.rest.optional_old_self = arg.boolean(session);
         },
@@ -125,14 +125,14 @@ fn check(cel: &Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if let Some(path) = &cel.field_path
         && !path.starts_with(['.', '['])
     {
-        let help = format!("write `.{path}`, a path from the value that the rule is on");
+        let help = format!("write `.{path}`, a path relative to the value that the rule applies to");
         session.error_help(at("field_path"), format!("invalid field path `{path}`"), help);
     }
     if cel.optional_old_self.is_some() && !cel.rule.contains("oldSelf") {
         let help = "remove it, or compare with `oldSelf`";
         session.error_help(
             at("optional_old_self"),
-            "`optional_old_self` requires a rule about `oldSelf`",
+            "`optional_old_self` requires a rule that uses `oldSelf`",
             help,
         );
     }

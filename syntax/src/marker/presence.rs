@@ -44,6 +44,6 @@ pub(super) const MARKERS: &[Marker] = &[
 
 fn presence(arg: &Arg, optional: bool, reading: &mut Reading, session: &mut Session) {
     if arg.flag(session) && reading.markers.optional.replace(optional).is_some() {
-        session.error(arg.span, "`optional` and `required` exclude each other");
+        session.error(arg.span, "`optional` and `required` are mutually exclusive");
     }
 }

@@ -161,7 +161,7 @@ fn translate<'a>(
         "ip" => session.report(
             crate::Diagnostic::warning(
                 span,
-                "the API server does not know the format `ip`, which is left out",
+                "the API server does not support the format `ip`; it is left out",
             )
             .help("write `ipv4` or `ipv6`, or the CEL rule `isIP(self)`"),
         ),

@@ -26,7 +26,7 @@ pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Sessi
         ),
         (true, true) => session.error_help(
             at("validating"),
-            "`mutating` and `validating` exclude each other",
+            "`mutating` and `validating` are mutually exclusive",
             "write two handlers, each with its `#[webhook(…)]`",
         ),
         _ => {}
@@ -167,7 +167,7 @@ fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Sessi
     if let Some(url) = &webhook.url {
         for arg in args {
             if arg.name == "path" || arg.name.starts_with("service_") {
-                let message = format!("`{}` and `url` exclude each other", arg.name);
+                let message = format!("`{}` and `url` are mutually exclusive", arg.name);
                 let help = "use `url` for a server outside of the cluster, `path` for a Service";
                 session.error_help(arg.span, message, help);
             }

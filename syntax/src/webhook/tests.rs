@@ -80,7 +80,7 @@ fn the_marker_as_a_whole() {
     refused(
         "mutating, validating",
         &[
-            "`mutating` and `validating` exclude each other | write two handlers, each with its `#[webhook(…)]`",
+            "`mutating` and `validating` are mutually exclusive | write two handlers, each with its `#[webhook(…)]`",
         ],
     );
     refused(
@@ -190,13 +190,13 @@ fn who_is_asked() {
     let both = "use `url` for a server outside of the cluster, `path` for a Service";
     refused(
         "validating, path = \"/a\", url = \"https://a/b\"",
-        &[&format!("`path` and `url` exclude each other | {both}")],
+        &[&format!("`path` and `url` are mutually exclusive | {both}")],
     );
     refused(
         "validating, url = \"https://a/b\", service_name = \"a\", service_port = 1",
         &[
-            &format!("`service_name` and `url` exclude each other | {both}"),
-            &format!("`service_port` and `url` exclude each other | {both}"),
+            &format!("`service_name` and `url` are mutually exclusive | {both}"),
+            &format!("`service_port` and `url` are mutually exclusive | {both}"),
         ],
     );
     refused(

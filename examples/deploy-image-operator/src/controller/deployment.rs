@@ -16,7 +16,7 @@ use crate::api::v1alpha1::Memcached;
 
 type Labels = BTreeMap<String, String>;
 
-/// Returns the Deployment that a Memcached asks for.
+/// Returns the desired Deployment of a Memcached.
 pub(super) fn desired_deployment(memcached: &Memcached, image: &str) -> Deployment {
     let name = memcached.name_any();
     let selector = selector_labels(&name);

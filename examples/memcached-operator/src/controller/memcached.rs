@@ -37,7 +37,7 @@ pub async fn reconcile(memcached: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Returns the Deployment that a Memcached asks for.
+/// Returns the desired Deployment of a Memcached.
 fn desired_deployment(memcached: &Memcached) -> Result<Deployment> {
     let name = memcached.name_any();
     let labels = json!({"app.kubernetes.io/name": "memcached", "app.kubernetes.io/instance": name});
