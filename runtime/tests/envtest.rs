@@ -142,7 +142,11 @@ async fn the_servers_die_with_a_killed_test() {
     let report = temp.path().join("folder");
     let program = std::env::current_exe().unwrap();
     let mut victim = Command::new(program)
-        .args(["--exact", "the_servers_die_with_a_killed_test"])
+        .args([
+            "--include-ignored",
+            "--exact",
+            "the_servers_die_with_a_killed_test",
+        ])
         .env(VICTIM, &report)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -210,6 +214,7 @@ async fn an_existing_cluster_is_used_and_cleaned_up() {
     host.install_crds(MEMOS).await.unwrap();
     let guest = Command::new(std::env::current_exe().unwrap())
         .args([
+            "--include-ignored",
             "--exact",
             "an_existing_cluster_is_used_and_cleaned_up",
             "--nocapture",
@@ -301,7 +306,7 @@ async fn an_existing_cluster_that_is_none_is_an_error_that_says_where_it_looked(
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {}}]}"#;
     std::fs::write(&kubeconfig, text).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", HERE, "--nocapture"])
+        .args(["--include-ignored", "--exact", HERE, "--nocapture"])
         .env("KUBECONFIG", &kubeconfig)
         .env(CHILD, "true")
         .output()
