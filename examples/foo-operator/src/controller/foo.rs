@@ -37,25 +37,25 @@ pub fn controller() -> Controller<Foo, State> {
     resources = "deployments",
     verbs = ["get", "list", "watch", "create", "patch"]
 )]
-pub async fn reconcile(foo: Arc<Foo>, ctx: Ctx<State>) -> Result {
-    if foo.spec.deployment_name.is_empty() {
+pub async fn reconcile(object: Arc<Foo>, ctx: Ctx<State>) -> Result {
+    if object.spec.deployment_name.is_empty() {
         // A retry would not help; a change of the Foo reconciles it anyway.
         return Err(Error::terminal("deployment name must be specified"));
     }
-    let desired = desired_deployment(&foo)?;
+    let desired = desired_deployment(&object)?;
     // `apply_owned` alone would adopt a Deployment that nobody controls.
-    if let Err(error) = ctx.create_owned(&*foo, desired.clone()).await {
+    if let Err(error) = ctx.create_owned(&*object, desired.clone()).await {
         if error.downcast_ref::<OwnershipError>().is_none() {
             return Err(error);
         }
-        let message = taken(&foo.spec.deployment_name);
-        ctx.warning(&*foo, "ErrResourceExists", "Sync", &message);
+        let message = taken(&object.spec.deployment_name);
+        ctx.warning(&*object, "ErrResourceExists", "Sync", &message);
         return Err(Error::new(message));
     }
-    let deployment = ctx.apply_owned(&*foo, desired).await?;
-    ctx.apply_status(&*foo, observed_status(&deployment))
+    let deployment = ctx.apply_owned(&*object, desired).await?;
+    ctx.apply_status(&*object, observed_status(&deployment))
         .await?;
-    ctx.normal(&*foo, "Synced", "Sync", "Foo synced successfully");
+    ctx.normal(&*object, "Synced", "Sync", "Foo synced successfully");
     Ok(Action::await_change())
 }
 
@@ -71,13 +71,13 @@ fn observed_status(deployment: &Deployment) -> FooStatus {
     }
 }
 
-/// Returns the Deployment that a Foo asks for.
-fn desired_deployment(foo: &Foo) -> Result<Deployment> {
-    let labels = json!({"app": "nginx", "controller": foo.name_any()});
+/// Returns the desired Deployment of a Foo.
+fn desired_deployment(object: &Foo) -> Result<Deployment> {
+    let labels = json!({"app": "nginx", "controller": object.name_any()});
     Ok(serde_json::from_value(json!({
-        "metadata": {"name": foo.spec.deployment_name},
+        "metadata": {"name": object.spec.deployment_name},
         "spec": {
-            "replicas": foo.spec.replicas,
+            "replicas": object.spec.replicas,
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
