@@ -44,15 +44,17 @@ pub async fn reconcile(object: Arc<Foo>, ctx: Ctx<State>) -> Result {
     }
     let desired = desired_deployment(&object)?;
     // `apply_owned` alone would adopt a Deployment that nobody controls.
-    if let Err(error) = ctx.create_owned(&*object, desired.clone()).await {
-        if error.downcast_ref::<OwnershipError>().is_none() {
-            return Err(error);
+    let mut deployment = match ctx.create_owned(&*object, desired.clone()).await {
+        Err(error) if error.downcast_ref::<OwnershipError>().is_some() => {
+            let message = taken(&object.spec.deployment_name);
+            ctx.warning(&*object, "ErrResourceExists", "Sync", &message);
+            return Err(Error::new(message));
         }
-        let message = taken(&object.spec.deployment_name);
-        ctx.warning(&*object, "ErrResourceExists", "Sync", &message);
-        return Err(Error::new(message));
+        created_or_found => created_or_found?,
+    };
+    if has_drifted(&deployment, &desired) {
+        deployment = ctx.apply_owned(&*object, desired).await?;
     }
-    let deployment = ctx.apply_owned(&*object, desired).await?;
     ctx.apply_status(&*object, observed_status(&deployment))
         .await?;
     ctx.normal(&*object, "Synced", "Sync", "Foo synced successfully");
@@ -61,6 +63,21 @@ pub async fn reconcile(object: Arc<Foo>, ctx: Ctx<State>) -> Result {
 
 fn taken(deployment: &str) -> String {
     format!("Resource {deployment:?} already exists and is not managed by Foo")
+}
+
+/// Returns whether the Deployment has other replicas or another image than desired.
+fn has_drifted(found: &Deployment, desired: &Deployment) -> bool {
+    let replicas = replicas(desired);
+    (replicas.is_some() && self::replicas(found) != replicas) || image(found) != image(desired)
+}
+
+fn replicas(deployment: &Deployment) -> Option<i32> {
+    deployment.spec.as_ref()?.replicas
+}
+
+fn image(deployment: &Deployment) -> Option<&str> {
+    let pod = deployment.spec.as_ref()?.template.spec.as_ref()?;
+    pod.containers.first()?.image.as_deref()
 }
 
 fn observed_status(deployment: &Deployment) -> FooStatus {

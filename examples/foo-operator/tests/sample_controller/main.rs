@@ -267,11 +267,14 @@ async fn a_deleted_foo_is_no_error(env: Environment) {
     fixture.await_times("gone", "Synced", 1).await;
     let gone = DeleteParams::background();
     fixture.foos().delete("gone", &gone).await.unwrap();
+    // Changes of Foos arrive in order: when this one is synced, the operator knows that the other is gone.
+    fixture.create("first", "web", 1).await;
+    fixture.await_times("first", "Synced", 1).await;
     // Nothing collects garbage here; the Deployment names its owner once more when it goes.
     fixture.deployments().delete("gone", &gone).await.unwrap();
 
-    fixture.create("first", "web", 1).await;
-    fixture.await_times("first", "Synced", 1).await;
+    fixture.create("second", "db", 1).await;
+    fixture.await_times("second", "Synced", 1).await;
     assert_eq!(program.lines_with("ERROR"), Vec::<String>::new());
     let found = fixture.deployments().get_opt("gone").await.unwrap();
     assert_eq!(found, None, "a Foo that is gone keeps nothing");
