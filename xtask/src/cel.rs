@@ -4,8 +4,9 @@
 //! code, built from tools/cel, about each and commits the verdicts. The tests of `rbuilder-cel` compare its verdicts,
 //! and need no Go for that. A new case is a line with a schema, a path and a rule.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use crate::committed::update_file;
 use crate::repo;
 use crate::sh::Cmd;
 
@@ -22,22 +23,10 @@ pub(crate) struct Args {
 /// Asks about every rule; writes the verdicts or compares them.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let path = repo::root().join(RECORDED);
-    let old = fs_err::read_to_string(&path)?;
     let new = Cmd::new("go run .")
         .arg(repo::root().join(SCHEMAS))
         .arg(&path)
         .dir(&repo::root().join("tools/cel"))
         .read()?;
-    if old == new {
-        println!("{RECORDED} is up to date");
-        return Ok(());
-    }
-    if args.check {
-        let differences = new.lines().zip(old.lines()).filter(|(new, old)| new != old);
-        differences.for_each(|(new, _)| println!("{new}"));
-        bail!("{RECORDED} is stale; run `cargo xtask cel` and read the diff");
-    }
-    fs_err::write(&path, new)?;
-    println!("{RECORDED} was brought up to date");
-    Ok(())
+    update_file(RECORDED, new.as_bytes(), args.check, "cel")
 }

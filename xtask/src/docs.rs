@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rbuilder_syntax::marker::{CONSTRAINTS, Place, Subject, markers};
 use rbuilder_syntax::{CRD_KEYS, ContainerKey, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS};
 
-use crate::repo;
+use crate::committed::update_file;
 
 const MARKERS_PAGE: &str = "docs/markers.md";
 
@@ -19,17 +19,7 @@ pub(crate) struct Args {
 
 /// Makes the pages again; writes or compares them.
 pub(crate) fn update_pages(args: &Args) -> Result<()> {
-    let path = repo::root().join(MARKERS_PAGE);
-    let page = markers_page()?;
-    if fs_err::read_to_string(&path).is_ok_and(|old| old == page) {
-        println!("{MARKERS_PAGE} is up to date");
-    } else if args.check {
-        bail!("{MARKERS_PAGE} is stale; run `cargo xtask docs`");
-    } else {
-        fs_err::write(&path, page)?;
-        println!("{MARKERS_PAGE} was brought up to date");
-    }
-    Ok(())
+    update_file(MARKERS_PAGE, markers_page()?.as_bytes(), args.check, "docs")
 }
 
 fn markers_page() -> Result<String> {

@@ -5,12 +5,11 @@
 //! and the result is compared with the committed tree file by file. So a change of a template, of a tutorial or of the
 //! generator shows in review as the change of a project.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use similar::TextDiff;
 
+use crate::committed::{Files, read_tree, unified_diffs, write_file, write_tree};
 use crate::page::{Action, Page};
 use crate::repo;
 use crate::sh::Cmd;
@@ -124,9 +123,6 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Relative paths with `/`, and contents.
-pub(crate) type Files = BTreeMap<String, Vec<u8>>;
-
 /// Makes every project again; writes the result or compares it.
 pub(crate) fn update_projects(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
@@ -225,104 +221,9 @@ fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<()> {
         .map(drop)
 }
 
-/// Every file below a folder but build output; none when the folder does not exist.
-pub(crate) fn read_tree(folder: &Path) -> Result<Files> {
-    let mut files = Files::new();
-    if !folder.exists() {
-        return Ok(files);
-    }
-    let entries = walkdir::WalkDir::new(folder)
-        .into_iter()
-        .filter_entry(|entry| entry.depth() != 1 || entry.file_name() != "target");
-    for entry in entries {
-        let entry = entry?;
-        if entry.file_type().is_file() {
-            let path = entry.path().strip_prefix(folder)?;
-            let path = path
-                .components()
-                .map(|part| part.as_os_str().to_string_lossy())
-                .collect::<Vec<_>>();
-            files.insert(path.join("/"), fs_err::read(entry.path())?);
-        }
-    }
-    Ok(files)
-}
-
-/// Unified diffs from `old` to `new`; empty when they are the same.
-pub(crate) fn unified_diffs(old: &Files, new: &Files) -> String {
-    let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let text = |files: &Files, path: &String| {
-        files
-            .get(path)
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-            .unwrap_or_default()
-    };
-    let name = |files: &Files, path: &String| {
-        if files.contains_key(path) {
-            path.clone()
-        } else {
-            "/dev/null".to_owned()
-        }
-    };
-    paths
-        .into_iter()
-        .filter(|path| old.get(*path) != new.get(*path))
-        .map(|path| {
-            let (before, after) = (text(old, path), text(new, path));
-            let header = format!("--- {}\n+++ {}\n", name(old, path), name(new, path));
-            let diff = TextDiff::from_lines(&before, &after);
-            header + &diff.unified_diff().context_radius(3).to_string()
-        })
-        .collect()
-}
-
-/// Writes what differs from `old`, and removes what `new` lacks.
-pub(crate) fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> {
-    for (path, content) in new
-        .iter()
-        .filter(|(path, content)| old.get(*path) != Some(content))
-    {
-        write_file(&folder.join(path), content)?;
-    }
-    for path in old.keys().filter(|path| !new.contains_key(*path)) {
-        fs_err::remove_file(folder.join(path))?;
-    }
-    Ok(())
-}
-
-fn write_file(path: &Path, content: &[u8]) -> Result<()> {
-    if let Some(parent) = path.parent() {
-        fs_err::create_dir_all(parent)?;
-    }
-    fs_err::write(path, content)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn files(entries: &[(&str, &str)]) -> Files {
-        entries
-            .iter()
-            .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
-            .collect()
-    }
-
-    #[test]
-    fn differences_name_each_changed_file() {
-        let check = |old: &[(&str, &str)], new: &[(&str, &str)], expected: &str| {
-            assert_eq!(unified_diffs(&files(old), &files(new)), expected);
-        };
-        check(&[("a", "1\n")], &[("a", "1\n")], "");
-        check(
-            &[("a", "1\n")],
-            &[("a", "2\n")],
-            "--- a\n+++ a\n@@ -1 +1 @@\n-1\n+2\n",
-        );
-        check(&[], &[("a", "1\n")], "--- /dev/null\n+++ a\n@@ -0,0 +1 @@\n+1\n");
-        check(&[("a", "1\n")], &[], "--- a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n");
-    }
 
     #[test]
     fn a_patch_names_its_files() {
@@ -332,25 +233,5 @@ mod tests {
             split_patch(text),
             expected.map(|(path, diff)| (path.to_owned(), diff.to_owned()))
         );
-    }
-
-    #[test]
-    fn an_empty_file_that_appears_is_a_difference() {
-        assert_eq!(
-            unified_diffs(&files(&[]), &files(&[("a", "")])),
-            "--- /dev/null\n+++ a\n"
-        );
-    }
-
-    #[test]
-    fn a_written_tree_reads_the_same() {
-        let folder = tempfile::tempdir().unwrap();
-        let old = files(&[("gone", "x"), ("same", "y")]);
-        write_tree(folder.path(), &Files::new(), &old).unwrap();
-        let new = files(&[("same", "y"), ("deep/er/new", "z")]);
-        write_tree(folder.path(), &old, &new).unwrap();
-        fs_err::create_dir(folder.path().join("target")).unwrap();
-        fs_err::write(folder.path().join("target/ignored"), "").unwrap();
-        assert_eq!(read_tree(folder.path()).unwrap(), new);
     }
 }

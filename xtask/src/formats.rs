@@ -4,8 +4,9 @@
 //! tools/formats, about each and commits the verdicts. `schema/tests/formats.rs` holds the schema crate to them, and
 //! needs no Go for that. A new case is a line with any verdict.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use crate::committed::update_file;
 use crate::repo;
 use crate::sh::Cmd;
 
@@ -21,21 +22,9 @@ pub(crate) struct Args {
 /// Asks about every string; writes the verdicts or compares them.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let path = repo::root().join(RECORDED);
-    let old = fs_err::read_to_string(&path)?;
     let new = Cmd::new("go run .")
         .arg(&path)
         .dir(&repo::root().join("tools/formats"))
         .read()?;
-    if old == new {
-        println!("{RECORDED} is up to date");
-        return Ok(());
-    }
-    if args.check {
-        let differences = new.lines().zip(old.lines()).filter(|(new, old)| new != old);
-        differences.for_each(|(new, _)| println!("{new}"));
-        bail!("{RECORDED} is stale; run `cargo xtask formats` and read the diff");
-    }
-    fs_err::write(&path, new)?;
-    println!("{RECORDED} was brought up to date");
-    Ok(())
+    update_file(RECORDED, new.as_bytes(), args.check, "formats")
 }

@@ -10,6 +10,7 @@ mod bench_operator;
 mod catalogue;
 mod cel;
 mod ci;
+mod committed;
 mod docs;
 mod examples;
 mod formats;

@@ -6,7 +6,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::examples::{Files, read_tree, unified_diffs, write_tree};
+use crate::committed::{Files, read_tree, unified_diffs, write_tree};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 

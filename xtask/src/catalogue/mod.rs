@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use rbuilder_catalogue::versions::RELEASES;
 use rbuilder_catalogue::write::Types;
 use rbuilder_catalogue::{Catalogue, Minor, write};
 use serde_json::Value;
 
-use crate::repo;
+use crate::committed::update_file;
 use crate::sh::Cmd;
 
 #[derive(clap::Args)]
@@ -56,22 +56,15 @@ pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
         verify(&Catalogue::of(&archive, *minor), types)?;
     }
     let readme = readme(&minors, archive.len())?;
-    put(args, DATA, &archive)?;
-    put(args, RESOURCES, resources::print_table(&resources)?.as_bytes())?;
-    put(args, README, readme.as_bytes())
-}
-
-fn put(args: &Args, path: &str, bytes: &[u8]) -> Result<()> {
-    let file = repo::root().join(path);
-    if fs_err::read(&file).is_ok_and(|old| old == bytes) {
-        println!("{path} is up to date");
-    } else if args.check {
-        bail!("{path} is stale; run `cargo xtask catalogue`");
-    } else {
-        fs_err::write(&file, bytes)?;
-        println!("{path} was brought up to date");
-    }
-    Ok(())
+    let table = resources::print_table(&resources)?;
+    let files = [
+        (DATA, archive.as_slice()),
+        (RESOURCES, table.as_bytes()),
+        (README, readme.as_bytes()),
+    ];
+    files
+        .into_iter()
+        .try_for_each(|(path, bytes)| update_file(path, bytes, args.check, "catalogue"))
 }
 
 /// The types of one minor that k8s-openapi has.

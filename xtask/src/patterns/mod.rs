@@ -9,10 +9,11 @@ mod table;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use rbuilder_schema::Pattern;
 use serde_json::{Value, json};
 
+use crate::committed::update_file;
 use crate::repo;
 use crate::sh::Cmd;
 
@@ -51,21 +52,8 @@ pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     if let Some(count) = args.random {
         return compare_random(args.seed, count);
     }
-    write_or_compare(TABLES, &tables()?, args.check)?;
-    write_or_compare(RECORDED, &verdicts()?, args.check)
-}
-
-fn write_or_compare(path: &str, text: &str, is_check: bool) -> Result<()> {
-    let full = repo::root().join(path);
-    if fs_err::read_to_string(&full).is_ok_and(|old| old == text) {
-        println!("{path} is up to date");
-    } else if is_check {
-        bail!("{path} is stale; run `cargo xtask patterns` and read the diff");
-    } else {
-        fs_err::write(full, text)?;
-        println!("{path} was brought up to date");
-    }
-    Ok(())
+    update_file(TABLES, tables()?.as_bytes(), args.check, "patterns")?;
+    update_file(RECORDED, verdicts()?.as_bytes(), args.check, "patterns")
 }
 
 fn go(arguments: &[&str]) -> Result<String> {
