@@ -3,7 +3,7 @@
 //! A manifest or a document cannot read a constant. Each such repeat is a row of [`PLACES`]; a repeat without a row is
 //! found by [`find_strays`], which `cargo xtask tidy` runs.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use rbuilder_catalogue::{Minor, versions};
 
 use crate::repo;
@@ -15,7 +15,8 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// A version in a file: what stands between two texts, wherever the first of them occurs.
+/// A version in a file: what stands between two texts, wherever the first of them occurs. A `…` in the first stands for
+/// any text.
 struct Place {
     file: &'static str,
     before: &'static str,
@@ -54,6 +55,7 @@ const PLACES: &[Place] = &[
     place("testdata/oracle/rust/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
     place("tools/kube-apiserver/go.mod", "\tk8s.io/kubernetes v1.", "\n", release),
     place("tools/kube-apiserver/go.mod", "\tk8s.io/component-base v0.", "\n", release),
+    place("tools/kube-apiserver/go.mod", " => k8s.io/… v0.", "\n", release),
     place("tools/cel/go.mod", "\tk8s.io/apiextensions-apiserver v0.", "\n", release),
     place("tools/cel/go.mod", "\tk8s.io/apiserver v0.", "\n", release),
     place("tools/kubectl/go.mod", "\tk8s.io/kubectl v0.", "\n", release),
@@ -90,35 +92,9 @@ pub(crate) fn kube_major() -> String {
     versions::KUBE.split('.').next().unwrap_or_default().into()
 }
 
-/// The module of kube-apiserver, which replaces each of Kubernetes' own modules by its published release.
-const REPLACING: &str = "tools/kube-apiserver/go.mod";
-
-/// Returns the text of a go.mod with this release of Kubernetes' modules in every `replace`.
-fn write_replacements(text: &str, release: &str) -> String {
-    let lines = text
-        .split_inclusive('\n')
-        .map(|line| match line.split_once(" v0.") {
-            Some((before, _)) if before.contains(" => k8s.io/") => format!("{before} v0.{release}\n"),
-            _ => line.to_owned(),
-        });
-    lines.collect()
-}
-
 /// Writes the versions to every place, or compares them.
 pub(crate) fn write_versions(args: &Args) -> Result<()> {
     let mut stale = Vec::new();
-    let path = repo::root().join(REPLACING);
-    let old = fs_err::read_to_string(&path)?;
-    let new = write_replacements(&old, &release());
-    if old != new {
-        stale.push(format!(
-            "{REPLACING}: a module is replaced by another release than v0.{}",
-            release()
-        ));
-        if !args.check {
-            fs_err::write(&path, new)?;
-        }
-    }
     for place in PLACES {
         let path = repo::root().join(place.file);
         let old = fs_err::read_to_string(&path)?;
@@ -152,14 +128,20 @@ pub(crate) fn write_versions(args: &Args) -> Result<()> {
 impl Place {
     /// Returns the text with the version in each place; nothing where there is no such place.
     fn write(&self, text: &str) -> Result<String> {
-        let mut parts = text.split(self.before);
+        let (head, tail) = self.before.split_once('…').unwrap_or((self.before, ""));
+        let mut parts = text.split(head);
         let mut written = parts.next().unwrap_or_default().to_owned();
         let mut count = 0;
         for part in parts {
-            let Some(end) = part.find(self.after) else {
-                bail!("`{}` does not follow", self.after);
+            let find = |text: &str| {
+                part.find(text)
+                    .with_context(|| format!("`{text}` does not follow"))
             };
-            written.push_str(self.before);
+            let start = find(tail)? + tail.len();
+            let end = part[start..].find(self.after);
+            let end = start + end.with_context(|| format!("`{}` does not follow", self.after))?;
+            written.push_str(head);
+            written.push_str(&part[..start]);
             written.push_str(&(self.version)());
             written.push_str(&part[end..]);
             count += 1;
@@ -224,10 +206,10 @@ mod tests {
     }
 
     #[test]
-    fn replaced_modules_have_one_release() {
-        let text = "require k8s.io/utils v0.0.1\n\tk8s.io/api => k8s.io/api v0.1.2\n";
-        let expected = "require k8s.io/utils v0.0.1\n\tk8s.io/api => k8s.io/api v0.36.3\n";
-        assert_eq!(write_replacements(text, "36.3"), expected);
+    fn a_gap_stands_for_any_text() {
+        let place = place("go.mod", " => k8s.io/… v0.", "\n", || "36.3".into());
+        let text = "k8s.io/utils v0.0.1\n\tk8s.io/api => k8s.io/api v0.1.2\n\tk8s.io/x => k8s.io/x v0.1.2\n";
+        assert_eq!(place.write(text).unwrap(), text.replace("v0.1.2", "v0.36.3"));
     }
 
     #[test]
