@@ -7,7 +7,6 @@
 //! Cargo.lock, as those of `cargo xtask scaffold` do.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -152,13 +151,14 @@ impl Shell {
             .path()
             .join(format!("printed-{}", self.background.len()));
         let output = fs_err::File::create(&printed)?.into_parts().0;
-        let mut child = Command::new("bash")
+        let mut command = Command::new("bash");
+        command
             .args(["-c", &script])
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
-            .stderr(output)
-            .process_group(0)
-            .spawn()?;
+            .stderr(output);
+        lead_group(&mut command);
+        let mut child = command.spawn()?;
         if *how == How::Background {
             self.background.push(child);
             return Ok(String::new());
@@ -200,6 +200,16 @@ impl Drop for Shell {
         self.background.iter_mut().for_each(stop);
     }
 }
+
+/// Lets a script lead a process group, which is what [`stop`] ends.
+#[cfg(unix)]
+fn lead_group(command: &mut Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
+}
+
+/// The task needs what only Unix has; xtask compiles everywhere for the steps that do not.
+#[cfg(not(unix))]
+fn lead_group(_: &mut Command) {}
 
 /// Ends a script and what it has started, which is its process group.
 fn stop(child: &mut Child) {
