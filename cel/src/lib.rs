@@ -123,4 +123,6 @@ fn abbreviate(text: &str) -> String {
 }
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;

@@ -1,47 +1,17 @@
 //! Verdicts and costs compared with those of kube-apiserver's own code, recorded for some 260 rules.
 
 use rbuilder_schema::Schema;
-use serde::Deserialize;
-use serde_json::{Value, json};
 
+use super::recorded::recorded_rules;
 use super::rules::{Scope, Walk};
 use super::types::Decl;
 
-/// One rule with the verdict of kube-apiserver's code.
-#[derive(Deserialize)]
-struct Recorded {
-    schema: String,
-    path: String,
-    rule: String,
-    error: Option<String>,
-    cost: Option<u64>,
-    times: Option<u64>,
-}
-
-/// Writes a rule into the schema it is recorded for.
-fn place_rule(schemas: &Value, recorded: &Recorded) -> Schema {
-    let mut schema = schemas[recorded.schema.as_str()].clone();
-    let pointer = recorded
-        .path
-        .replace(".*", "/additionalProperties")
-        .replace("[]", "/items")
-        .replace('.', "/properties/");
-    let value = schema
-        .pointer_mut(&pointer)
-        .expect("the value that the rule is on");
-    value["x-kubernetes-validations"] = json!([{"rule": recorded.rule}]);
-    serde_json::from_value(schema).expect("a schema")
-}
-
 #[test]
 fn verdicts_and_costs_are_those_of_the_api_server() {
-    let schemas: Value =
-        serde_json::from_str(include_str!("../tests/schemas.json")).expect("schemas by name");
     let mut differences = Vec::new();
     let mut counts = [0; 3];
-    for line in include_str!("../tests/recorded.jsonl").lines() {
-        let recorded: Recorded = serde_json::from_str(line).expect("a record");
-        let schema = place_rule(&schemas, &recorded);
+    for (recorded, schema) in recorded_rules() {
+        let schema: Schema = serde_json::from_value(schema).expect("a schema");
         let mut walk = Walk::default();
         walk.visit(&schema, Decl::of(&schema, true), &Scope::root());
         let ours = walk.costs.first().map(|cost| (cost.once, cost.times));
@@ -64,7 +34,7 @@ fn verdicts_and_costs_are_those_of_the_api_server() {
         };
         if !agree {
             let found: Vec<_> = walk.found.iter().map(|found| &found.message).collect();
-            differences.push(format!("{line}\n    ours: {ours:?} {found:?}"));
+            differences.push(format!("{recorded:?}\n    ours: {ours:?} {found:?}"));
         }
     }
     assert!(

@@ -27,6 +27,8 @@ mod oracle;
 mod pipeline;
 #[path = "twin/plurals.rs"]
 mod plurals;
+#[path = "../../cel/src/recorded.rs"]
+mod recorded;
 
 const CARGO_TOML: &str = r#"
 [package]

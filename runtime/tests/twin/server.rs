@@ -10,6 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::objects;
+use super::recorded::recorded_rules;
 use super::{compiled, files, generated, kinds};
 
 /// Number of objects per kind sent to the server.
@@ -181,37 +182,12 @@ pub(super) async fn create(client: &Client, url: &str, object: &Value) -> Result
     }
 }
 
-/// One rule as the tests of `rbuilder-cel` have it recorded.
-#[derive(serde::Deserialize)]
-struct Rule {
-    schema: String,
-    path: String,
-    rule: String,
-    error: Option<String>,
-    cost: Option<u64>,
-    times: Option<u64>,
-}
-
 /// Compares the recorded verdicts on CEL rules with this server.
 #[rbuilder::envtest::test]
 async fn rules_are_judged_as_recorded(env: Environment) {
-    const SCHEMAS: &str = include_str!("../../../cel/tests/schemas.json");
-    const RECORDED: &str = include_str!("../../../cel/tests/recorded.jsonl");
-    let schemas: Value = serde_json::from_str(SCHEMAS).expect("schemas by name");
     let mut wrong = Vec::new();
     let mut counts = [0; 2];
-    for line in RECORDED.lines() {
-        let rule: Rule = serde_json::from_str(line).expect("a rule");
-        let mut schema = schemas[rule.schema.as_str()].clone();
-        let pointer = rule
-            .path
-            .replace(".*", "/additionalProperties")
-            .replace("[]", "/items")
-            .replace('.', "/properties/");
-        let place = schema
-            .pointer_mut(&pointer)
-            .expect("the value that the rule is on");
-        place["x-kubernetes-validations"] = json!([{"rule": rule.rule}]);
+    for (rule, schema) in recorded_rules() {
         let cost = rule
             .cost
             .unwrap_or_default()
