@@ -19,7 +19,7 @@ use kube::{Api, Client, ResourceExt};
 use rbuilder::envtest::Environment;
 use serde_json::json;
 
-/// How often the stand-ins look.
+/// The interval at which the stand-ins look.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 #[tokio::main]

@@ -78,7 +78,7 @@ pub(crate) const KUSTOMIZE: Tool = Tool {
 ///
 /// # Errors
 ///
-/// What installs it is missing, or the installation failed.
+/// The installer is missing, or the installation failed.
 pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;
     let folder = assets::cache_folder()?.join(format!("rbuilder/{name}/{version}"));

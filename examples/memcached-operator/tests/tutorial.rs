@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What docs/tutorial.md promises, each promise with its test on a real API server.
+//! The promises of docs/tutorial.md, each with its test on a real API server.
 //!
 //! | promise | test |
 //! |---|---|

@@ -107,10 +107,10 @@ impl Tally {
     }
 }
 
-/// The package of a Rust file of ours; examples and test data are written for their readers, or are input.
+/// The folder at the root that a Rust file of ours is in: a package, or `examples`. Templates and test data are input.
 fn rust_package(path: &str) -> Option<&str> {
     let (package, _) = path.split_once('/')?;
-    let is_ours = !["testdata", "examples", "templates/files", "tools"]
+    let is_ours = !["testdata", "templates/files", "tools"]
         .iter()
         .any(|folder| path.starts_with(folder));
     (is_ours && super::extension(path) == "rs").then_some(package)

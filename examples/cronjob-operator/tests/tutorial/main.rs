@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the CronJob tutorial promises, each promise a test against a real API server.
+//! The promises of the CronJob tutorial, each a test against a real API server.
 //!
 //! | promise | tests |
 //! |---|---|

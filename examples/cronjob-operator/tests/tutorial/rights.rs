@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the operator may do: what its markers ask for, and no more.
+//! The permissions of the operator: those that its markers declare, and no more.
 
 use jiff::SignedDuration;
 use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};

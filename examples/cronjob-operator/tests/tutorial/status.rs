@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the status says.
+//! The status of a CronJob.
 
 use std::sync::{Arc, Mutex};
 

@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// How long to wait for what should come at once, on a busy machine.
+/// The time limit for changes that should come at once, on a busy machine.
 pub const LONG: Duration = Duration::from_secs(30);
 
 /// The hands of the operator's clock: they stand still until a test moves them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the API server asks the operator before it stores a CronJob.
+//! The webhooks that the API server calls before it stores a CronJob.
 
 use cronjob_operator::api::v1::{ConcurrencyPolicy, CronJob};
 use cronjob_operator::webhook;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What is promised of a Memcached whose image comes from the environment, on a real API server.
+//! The promises about a Memcached whose image comes from the environment, on a real API server.
 //!
 //! | promise | test |
 //! |---|---|

@@ -31,7 +31,7 @@ pub const IMAGE: &str = "memcached:1.4.36-alpine";
 pub const UNAVAILABLE: (&str, &str) = ("False", "Reconciled");
 pub const AVAILABLE: (&str, &str) = ("True", "Reconciled");
 
-/// What an API server says that was told to refuse something.
+/// The answer of an API server that was told to refuse a request.
 pub const REFUSAL: &str = "not today";
 
 /// A namespace of its own for one test, on the API server that all tests share.

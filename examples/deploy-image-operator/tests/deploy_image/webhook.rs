@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the API server is answered before it stores a Memcached.
+//! The webhook's answers before the API server stores a Memcached.
 
 use kube::api::{PatchParams, PostParams};
 use kube::core::Request;
@@ -55,7 +55,7 @@ async fn the_webhook_changes_the_size_only(env: Environment) {
     running.stop().await;
 }
 
-/// What the API server asks when a Memcached with this spec is created.
+/// Returns the API server's request when a Memcached with this spec is created.
 fn review(spec: &Value) -> Value {
     let kind = json!({"group": "cache.example.com", "version": "v1alpha1", "kind": "Memcached"});
     let resource =

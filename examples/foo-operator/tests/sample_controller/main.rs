@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What Kubernetes' sample-controller does for a Foo, on a real API server.
+//! The behaviour of Kubernetes' sample-controller for a Foo, on a real API server.
 //!
 //! | fact | test |
 //! |---|---|
@@ -321,7 +321,7 @@ async fn unrelated_deployments_reconcile_nothing(env: Environment) {
     operator.stop().await;
 }
 
-/// How often a Foo was synced, once that has not changed for a while.
+/// Returns the number of times a Foo was synced, once it has not changed for a while.
 async fn settled(fixture: &Fixture, name: &str) -> i32 {
     let mut last = fixture.await_times(name, "Synced", 1).await;
     loop {

@@ -133,7 +133,7 @@ impl Fixture {
         first
     }
 
-    /// How often an event was recorded.
+    /// Returns the number of times an event was recorded.
     pub async fn times(&self, name: &str, reason: &str) -> i32 {
         let event = self.event(name, reason).await;
         event.map_or(0, |event| event.series.map_or(1, |series| series.count))

@@ -24,10 +24,10 @@ pub const BY_LABEL: &str = "label";
 /// The labels of an object, or those that a template gives.
 type Labels = BTreeMap<String, String>;
 
-/// What is kept of a Pod: its labels are all that is asked.
+/// The part of a Pod that is cached: only its labels are used.
 pub type PodMeta = PartialObjectMeta<Pod>;
 
-/// What the reconciler needs beside the object.
+/// State shared by all reconciles.
 #[derive(Debug, Default)]
 pub struct State {}
 
@@ -112,14 +112,14 @@ fn template_labels(replica_set: &ReplicaSet) -> &Labels {
         .unwrap_or(&NONE)
 }
 
-/// Whether an object with these labels has all of those.
+/// Returns whether an object with these labels has all of those.
 fn has_all(labels: &Labels, wanted: &Labels) -> bool {
     wanted
         .iter()
         .all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// Where a ReplicaSet is found: by one of its template's labels, preferably the one that no other ReplicaSet has.
+/// The index key of a ReplicaSet: one of its template's labels, preferably the one that no other ReplicaSet has.
 fn place_of_replica_set(replica_set: &ReplicaSet) -> Vec<String> {
     let labels = template_labels(replica_set);
     let telling = labels
@@ -131,7 +131,7 @@ fn place_of_replica_set(replica_set: &ReplicaSet) -> Vec<String> {
         .collect()
 }
 
-/// Where a Pod is found: by each of its labels.
+/// The index keys of a Pod: each of its labels.
 pub fn places_of_pod(pod: &PodMeta) -> Vec<String> {
     pod.labels()
         .iter()
