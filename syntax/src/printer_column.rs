@@ -59,17 +59,13 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
     found
 }
 
-/// Checks the columns of a version against each other and against its schema. A column that is wrong by itself has
-/// been reported, and is left out.
+/// Checks the columns of a version against each other and against its schema. Each is sound by itself, or it would not
+/// have been read.
 pub fn check_printer_columns(columns: &[PrintColumn], schema: &Schema) -> Vec<Diagnostic> {
-    let sound: Vec<&PrintColumn> = columns
-        .iter()
-        .filter(|column| check_printer_column(column, |_| column.span).is_empty())
-        .collect();
     let mut found = Vec::new();
-    for (position, column) in sound.iter().enumerate() {
+    for (position, column) in columns.iter().enumerate() {
         found.extend(check_against_schema(column, schema));
-        if sound[..position].iter().any(|other| other.name == column.name) {
+        if columns[..position].iter().any(|other| other.name == column.name) {
             let message = format!("duplicate printer column name `{}`", column.name);
             let help = "rename one of them: kubectl prints both";
             found.push(Diagnostic::warning(column.span, message).help(help));

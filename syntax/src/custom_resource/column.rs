@@ -73,6 +73,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
+/// Reads a column and reports what is wrong with it by itself. `None` if anything is.
 pub(super) fn read_print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
     let json: JsonColumn = match &arg.value {
         ArgValue::Literal(_) => from_json(arg, session)?,
@@ -106,10 +107,12 @@ pub(super) fn read_print_column(arg: &Arg, session: &mut Session) -> Option<Prin
         let part = args.iter().find(|part| part.name == name);
         part.unwrap_or(arg).value_span()
     };
-    for diagnostic in check_printer_column(&column, at) {
-        session.report(diagnostic);
-    }
-    Some(column)
+    let found = check_printer_column(&column, at);
+    let is_sound = found.is_empty();
+    found
+        .into_iter()
+        .for_each(|diagnostic| session.report(diagnostic));
+    is_sound.then_some(column)
 }
 
 fn priority(arg: &Arg, session: &mut Session) -> Option<i32> {
