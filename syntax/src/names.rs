@@ -64,16 +64,16 @@ impl Case {
 }
 
 fn pascal(ident: &str) -> String {
-    let mut start = true;
-    // Every field is named, so this goes by bytes: only ASCII is changed or left out.
-    let mut name = Vec::with_capacity(ident.len());
-    for byte in ident.bytes() {
-        if byte != b'_' {
-            name.push(if start { byte.to_ascii_uppercase() } else { byte });
+    let mut name = String::with_capacity(ident.len());
+    for word in ident.split('_') {
+        let start = name.len();
+        name.push_str(word);
+        // serde changes ASCII only: the slice is absent where the word begins with another character.
+        if let Some(first) = name.get_mut(start..=start) {
+            first.make_ascii_uppercase();
         }
-        start = byte == b'_';
     }
-    String::from_utf8(name).unwrap_or_default()
+    name
 }
 
 fn lower_first(mut name: String) -> String {

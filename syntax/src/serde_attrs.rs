@@ -511,8 +511,10 @@ pub(crate) fn wire_name(
     session: &mut Session,
 ) -> String {
     let read = pick(&rename.read, rename_all.read, ident, by_case);
-    let written = pick(&rename.written, rename_all.written, ident, by_case);
-    if read != written
+    // Nearly every field has one rule for both directions, and one name made by it.
+    let has_two_rules = rename.read != rename.written || rename_all.read != rename_all.written;
+    if has_two_rules
+        && pick(&rename.written, rename_all.written, ident, by_case) != read
         && let Some(span) = rename.span.or(rename_all.span)
     {
         let message = "the names for serializing and deserializing differ";

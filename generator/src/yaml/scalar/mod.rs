@@ -136,19 +136,12 @@ fn is_printable(c: char) -> bool {
 
 /// Plain (`quote` empty) or single-quoted text, folded at single spaces.
 fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
-    let mut column = match place {
-        Place::Value { .. } => column(out) + quote.len(),
-        Place::Key => 0,
-    };
     out.push_str(quote);
     // What has been read and not written: text is copied in runs.
     let mut start = 0;
     let bytes = text.as_bytes();
     let is_quoted = !quote.is_empty();
-    if let Place::Value { indent } = place
-        // A quote counts twice.
-        && column + bytes.len() * if is_quoted { 2 } else { 1 } > WIDTH
-    {
+    if let Some((mut column, indent)) = start_of_folding(out, text, place, is_quoted) {
         for (at, &byte) in bytes.iter().enumerate() {
             match byte {
                 b' ' if column > WIDTH && folds(bytes, at, is_quoted) => {
@@ -157,15 +150,29 @@ fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
                     break_line(out, indent);
                     column = indent;
                 }
+                // It is written twice.
                 b'\'' if is_quoted => column += 2,
-                // The column counts characters.
-                0x80..0xc0 => {}
-                _ => column += 1,
+                _ => column += usize::from(!is_continuation(byte)),
             }
         }
     }
     write_run(out, &text[start..], is_quoted);
     out.push_str(quote);
+}
+
+/// Returns the column that a value begins at and the indentation of its further lines. `None` if it fits on one line:
+/// most are a word, for which no column is counted.
+fn start_of_folding(out: &str, text: &str, place: Place, is_quoted: bool) -> Option<(usize, usize)> {
+    let Place::Value { indent } = place else {
+        return None;
+    };
+    if !text.contains(' ') {
+        return None;
+    }
+    let column = column(out);
+    // A quote in it is written twice.
+    let longest = text.len() * if is_quoted { 2 } else { 1 };
+    (column + longest > WIDTH).then_some((column, indent))
 }
 
 /// Returns whether a line can be broken at a space: one that stands alone, and in quotes not at an end.
@@ -283,6 +290,11 @@ pub(super) fn push_spaces(out: &mut String, mut count: usize) {
 
 /// Returns the number of characters in the last line.
 fn column(out: &str) -> usize {
-    let line = out.rfind('\n').map_or(0, |at| at + 1);
-    out[line..].chars().count()
+    let line = out.bytes().rev().take_while(|byte| *byte != b'\n');
+    line.filter(|byte| !is_continuation(*byte)).count()
+}
+
+/// Returns whether a byte of UTF-8 belongs to the character that began before it.
+fn is_continuation(byte: u8) -> bool {
+    matches!(byte, 0x80..0xc0)
 }
