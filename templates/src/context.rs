@@ -35,8 +35,8 @@ pub struct ProjectContext {
     /// Name of the Lease for leader election: `1fc6f0d8.example.com`.
     pub leader_election_id: String,
     /// Source of rbuilder for Cargo, to be used in an inline table:
-    /// `rbuilder = { {{ project.rbuilder_source }} }` gives `rbuilder = { path = "../../runtime" }` or
-    /// `rbuilder = { version = "0.1.0" }`.
+    /// `rbuilder = { {{ project.rbuilder_source }} }` gives `rbuilder = { package = "rbuilder-runtime", path = "…" }` or
+    /// `rbuilder = { package = "rbuilder-runtime", version = "0.1.0" }`.
     pub rbuilder_source: String,
     /// Directory of the rbuilder checkout if the source is a path, otherwise empty.
     pub rbuilder_checkout: String,

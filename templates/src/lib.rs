@@ -241,7 +241,7 @@ mod tests {
             namespaced: flag,
             multigroup: flag,
             leader_election_id: "1fc6f0d8.example.com".into(),
-            rbuilder_source: "version = \"0.1.0\"".into(),
+            rbuilder_source: "package = \"rbuilder-runtime\", version = \"0.1.0\"".into(),
             rbuilder_checkout: String::new(),
             rbuilder_version: "0.1.0".into(),
             rust_version: "1.89".into(),

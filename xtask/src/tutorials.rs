@@ -227,7 +227,14 @@ struct ControlPlane {
 impl ControlPlane {
     fn start(assets: &Path) -> Result<Self> {
         let mut child = Command::new("cargo")
-            .args(["run", "--quiet", "--package", "rbuilder", "--features", "envtest"])
+            .args([
+                "run",
+                "--quiet",
+                "--package",
+                "rbuilder-runtime",
+                "--features",
+                "envtest",
+            ])
             .args(["--example", "control_plane"])
             .current_dir(repo::root())
             .env("KUBEBUILDER_ASSETS", assets)

@@ -159,13 +159,16 @@ fn rust_header(owner: &str, spdx: &str) -> String {
     header
 }
 
+/// The name of the library on a registry: `rbuilder` belongs to somebody else there.
+const LIBRARY_PACKAGE: &str = "package = \"rbuilder-runtime\"";
+
 /// Returns the Cargo dependency on the library, and the checkout that it refers to: the checkout that this command was
 /// built from if it still exists, otherwise the registry. Within the checkout the path is relative, so that it is valid
 /// on every machine.
 fn rbuilder_source(root: &Path) -> (String, String) {
     let Some(checkout) = find_checkout() else {
         return (
-            format!("version = \"{}\"", env!("CARGO_PKG_VERSION")),
+            format!("{LIBRARY_PACKAGE}, version = \"{}\"", env!("CARGO_PKG_VERSION")),
             String::new(),
         );
     };
@@ -174,5 +177,5 @@ fn rbuilder_source(root: &Path) -> (String, String) {
         Err(_) => checkout.to_string_lossy().replace('\\', "/"),
     };
     let quoted = serde_json::Value::from(format!("{folder}/runtime"));
-    (format!("path = {quoted}"), folder)
+    (format!("{LIBRARY_PACKAGE}, path = {quoted}"), folder)
 }

@@ -301,11 +301,12 @@ impl Wanted {
             .and_then(|index| Some((index, libraries[index].as_ref()?)));
         let dependency = match library {
             Some((index, _)) => Dependency::Package(PackageId(index)),
-            None => Dependency::Other(self.package.replace('-', "_")),
+            None => Dependency::Other(resolve::crate_name(&self.package)),
         };
         let name = match library {
-            Some((_, library)) if !self.renamed => library.clone(),
-            _ => key.replace('-', "_"),
+            _ if self.renamed => key.replace('-', "_"),
+            Some((_, library)) => library.clone(),
+            None => resolve::crate_name(&self.package),
         };
         (name, dependency)
     }
@@ -345,7 +346,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     let name = package.unwrap_or(key);
     let path = spec.and_then(|spec| string_at(spec, "path"));
     // What has a known schema is not read: a checkout of `kube` says no more than its name does.
-    let path = path.filter(|_| !resolve::is_known_crate(&name.replace('-', "_")));
+    let path = path.filter(|_| !resolve::is_known_crate(&resolve::crate_name(name)));
     let tables = [own.filter(|_| inherits), spec].into_iter().flatten();
     let asked = tables.flat_map(|table| strings_at(table, "features"));
     let default = |table: Option<&dyn TableLike>| {

@@ -178,6 +178,7 @@ fn what_dependencies_are_called() {
         (
             "op/Cargo.toml",
             "[package]\nname = \"op\"\nedition.workspace = true\n[dependencies]\napi.workspace = true\n\
+             rbuilder-runtime = \"1\"\nrb = { package = \"rbuilder-runtime\", path = \"../../runtime\" }\n\
              plain-api = { workspace = true, features = [\"f\"] }\nk.workspace = true\nserde-json = \"1\"\n\
              kube-core = { path = \"../../kube-core\" }\n[target.'cfg(unix)'.dependencies]\nnix = \"1\"",
         ),
@@ -211,6 +212,8 @@ fn what_dependencies_are_called() {
             "kube_core = crate kube_core",
             "nix = crate nix",
             "plain = libs/plain",
+            "rb = crate rbuilder",
+            "rbuilder = crate rbuilder",
             "serde_json = crate serde_json",
         ]
     );

@@ -93,6 +93,15 @@ const KNOWN_CRATES: &[&str] = &[
     "uuid",
 ];
 
+/// Returns the name by which source refers to a package whose manifest is not read.
+pub(crate) fn crate_name(package: &str) -> String {
+    match package {
+        // Its name on a registry is not the name of its library.
+        "rbuilder-runtime" => "rbuilder".to_owned(),
+        _ => package.replace('-', "_"),
+    }
+}
+
 /// Returns whether the exports of a crate are known by name.
 pub(crate) fn is_known_crate(name: &str) -> bool {
     KNOWN_CRATES.contains(&name)

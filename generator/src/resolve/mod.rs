@@ -15,7 +15,7 @@ use crate::package::{AliasId, ModuleId, Package, TypeId};
 use crate::place::{FileId, Place};
 use crate::report::Report;
 
-pub(crate) use external::{is_known_crate, is_transparent};
+pub(crate) use external::{crate_name, is_known_crate, is_transparent};
 pub(crate) use lookup::{Found, Target, find_item, lookup_path};
 
 /// A type, resolved.

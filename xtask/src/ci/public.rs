@@ -75,7 +75,7 @@ pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
         .context("cargo lists no packages")?;
     let ours = packages
         .iter()
-        .find(|package| package["name"] == "rbuilder")
+        .find(|package| package["name"] == "rbuilder-runtime")
         .and_then(|package| package["rust_version"].as_str())
         .context("the library names no Rust version")?;
     let newer: Vec<_> = packages
