@@ -52,3 +52,9 @@ fn format_causes(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+impl From<rbuilder_control_plane::Error> for Error {
+    fn from(error: rbuilder_control_plane::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -10,6 +10,19 @@ use tempfile::TempDir;
 
 use super::Error;
 
+/// The variable that asks for an existing cluster, under the name that controller-runtime reads.
+const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
+
+/// Returns true if the environment asks for an existing cluster instead of servers.
+pub(super) fn is_asked_for() -> bool {
+    std::env::var(EXISTING_CLUSTER).is_ok_and(|value| is_yes(&value))
+}
+
+/// Compares with the word as controller-runtime does, so `1` does not count.
+fn is_yes(value: &str) -> bool {
+    value.eq_ignore_ascii_case("true")
+}
+
 /// Access to a cluster that exists before and after the test.
 #[derive(Debug)]
 pub(super) struct Existing {
@@ -106,4 +119,22 @@ fn in_cluster_kubeconfig(config: &Config) -> Result<Kubeconfig, Error> {
             "cannot create a kubeconfig from the pod's service account: {err}"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_existing_cluster_is_asked_for_by_a_word() {
+        for (value, expected) in [
+            ("true", true),
+            ("TRUE", true),
+            ("1", false),
+            ("false", false),
+            ("", false),
+        ] {
+            assert_eq!(is_yes(value), expected, "{value}");
+        }
+    }
 }

@@ -41,19 +41,14 @@
 //! The servers end with the test process, however it ends: a watchdog process waits on a pipe that only the test
 //! process holds open. What a killed watchdog leaves behind is removed by the next start.
 
-mod assets;
-mod certificates;
-mod control_plane;
 mod crds;
 mod error;
 mod existing;
 mod installed;
 mod outage;
-mod process;
-mod settings;
+mod own;
 mod user;
 mod webhooks;
-mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,15 +80,14 @@ pub use error::Error;
 /// Setting the variable rebuilds it.
 pub use rbuilder_derive::envtest_test as test;
 
-pub use outage::Server;
+pub use rbuilder_control_plane::Server;
 pub use user::User;
 pub use webhooks::{WebhookArgs, WebhookServer};
 
-use assets::Assets;
-use control_plane::ControlPlane;
 use existing::Existing;
 use installed::Installed;
-use settings::Settings;
+use own::OwnCluster;
+use rbuilder_control_plane::Settings;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -115,7 +109,7 @@ pub struct Environment {
 /// The servers: started by the test, or an existing cluster.
 #[derive(Debug)]
 enum Cluster {
-    Own(Box<ControlPlane>),
+    Own(Box<OwnCluster>),
     Existing(Box<Existing>),
 }
 
@@ -191,16 +185,17 @@ impl Builder {
     /// last lines of the server's log), when the existing cluster is not found or does not answer, or when a CRD cannot
     /// be installed. No process keeps running then.
     pub async fn start(self) -> Result<Environment, Error> {
-        let settings = Settings {
-            etcd_args: self.etcd_args,
-            apiserver_args: self.apiserver_args,
-            ..Settings::from_env()?
-        };
-        let cluster = if self.existing_cluster.unwrap_or(settings.existing_cluster) {
+        let cluster = if self.existing_cluster.unwrap_or_else(existing::is_asked_for) {
             Cluster::Existing(Box::new(Existing::find().await?))
         } else {
-            let assets = Assets::find(self.assets.as_deref())?;
-            Cluster::Own(Box::new(ControlPlane::start(&assets, &settings).await?))
+            let settings = Settings {
+                etcd_args: self.etcd_args,
+                apiserver_args: self.apiserver_args,
+                ..Settings::from_env()?
+            };
+            Cluster::Own(Box::new(
+                OwnCluster::start(self.assets.as_deref(), settings).await?,
+            ))
         };
         let environment = Environment {
             cluster: Arc::new(cluster),
@@ -259,7 +254,7 @@ impl Environment {
     #[must_use]
     pub fn config(&self) -> Config {
         match &*self.cluster {
-            Cluster::Own(plane) => plane.config().clone(),
+            Cluster::Own(own) => own.config().clone(),
             Cluster::Existing(existing) => existing.config().clone(),
         }
     }
@@ -268,7 +263,7 @@ impl Environment {
     #[must_use]
     pub fn kubeconfig(&self) -> Kubeconfig {
         match &*self.cluster {
-            Cluster::Own(plane) => plane.kubeconfig().clone(),
+            Cluster::Own(own) => own.kubeconfig().clone(),
             Cluster::Existing(existing) => existing.kubeconfig().clone(),
         }
     }
@@ -278,7 +273,7 @@ impl Environment {
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
         match &*self.cluster {
-            Cluster::Own(plane) => plane.kubeconfig_path(),
+            Cluster::Own(own) => own.kubeconfig_path(),
             Cluster::Existing(existing) => existing.kubeconfig_path(),
         }
     }
@@ -346,7 +341,7 @@ impl Environment {
             Ok(())
         };
         match &*self.cluster {
-            Cluster::Own(plane) => plane.stop().await?,
+            Cluster::Own(own) => own.stop().await?,
             Cluster::Existing(_) => {}
         }
         cleaned

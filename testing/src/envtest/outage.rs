@@ -1,25 +1,9 @@
 //! Injected outages of the servers, for tests of how an operator survives them.
 
-use super::control_plane::{API_SERVER, ControlPlane, ETCD};
+use rbuilder_control_plane::Server;
+
+use super::own::OwnCluster;
 use super::{Cluster, Environment, Error};
-
-/// One of the servers of an [`Environment`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Server {
-    /// etcd, which stores the objects.
-    Etcd,
-    /// kube-apiserver.
-    ApiServer,
-}
-
-impl Server {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Etcd => ETCD,
-            Self::ApiServer => API_SERVER,
-        }
-    }
-}
 
 impl Environment {
     /// Pauses a server (SIGSTOP): its connections stay open, and nothing is answered on them.
@@ -57,11 +41,7 @@ impl Environment {
     /// When the environment was stopped, and for [`Environment::shared`], which other tests use, or
     /// an existing cluster.
     pub fn kill(&self, server: Server) -> Result<(), Error> {
-        self.own_servers()?
-            .with_server(server.name(), |process, workspace| {
-                process.take_down(workspace);
-                Ok(())
-            })
+        self.own_servers()?.kill(server)
     }
 
     /// Restarts a server on the same port and with the same data, and waits until it is ready. A server that still runs
@@ -70,23 +50,22 @@ impl Environment {
     /// # Errors
     /// As [`Environment::kill`], and when the server is not ready within the start timeout.
     pub async fn restart(&self, server: Server) -> Result<(), Error> {
-        self.own_servers()?.restart(server.name()).await
+        self.own_servers()?.restart(server).await
     }
 
     fn signal(&self, server: Server, signal: &str) -> Result<(), Error> {
-        self.own_servers()?
-            .with_server(server.name(), |process, _| process.signal(signal))
+        self.own_servers()?.signal(server, signal)
     }
 
     /// Returns the servers that this environment may disturb.
-    fn own_servers(&self) -> Result<&ControlPlane, Error> {
+    fn own_servers(&self) -> Result<&OwnCluster, Error> {
         if self.shared {
             return Err(Error::new(
                 "the shared environment cannot be disturbed: it serves all tests; start one with `builder`",
             ));
         }
         match &*self.cluster {
-            Cluster::Own(plane) => Ok(plane),
+            Cluster::Own(own) => Ok(own),
             Cluster::Existing(_) => Err(Error::new(
                 "the servers of an existing cluster cannot be disturbed: build the environment with \
                  `existing_cluster(false)`",

@@ -1,6 +1,5 @@
 //! Webhooks of the operator under test: their configurations are rewritten to call a port of this machine.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +11,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client, Resource};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-};
+use rbuilder_control_plane::{find_free_port, issue_serving_certificate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -116,13 +113,11 @@ impl WebhookServer {
         let folder =
             TempDir::new().map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
         let authority = write_certificate(folder.path(), &environment.webhook_host)?;
-        let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-        let port = port.map_err(|err| Error::new(format!("cannot find a free port on 127.0.0.1: {err}")))?;
         Ok(Self {
             client: environment.client(),
             installed: environment.installed.clone(),
             host: environment.webhook_host.clone(),
-            port: port.port(),
+            port: find_free_port()?,
             authority,
             folder: Arc::new(folder),
         })
@@ -215,28 +210,10 @@ impl WebhookServer {
 
 /// Writes a serving certificate for this machine into a folder and returns the certificate of its authority, PEM.
 fn write_certificate(folder: &Path, host: &str) -> Result<String, Error> {
-    let made = || -> Result<_, rcgen::Error> {
-        let mut params = CertificateParams::default();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "envtest webhooks");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-        let names = std::collections::BTreeSet::from(["127.0.0.1", "localhost", host]);
-        let mut server = CertificateParams::new(names.into_iter().map(String::from).collect::<Vec<_>>())?;
-        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let key = KeyPair::generate()?;
-        Ok((
-            authority.pem(),
-            server.signed_by(&key, &authority)?.pem(),
-            key.serialize_pem(),
-        ))
-    };
-    let (authority, certificate, key) =
-        made().map_err(|err| Error::new(format!("cannot create a certificate for webhooks: {err}")))?;
-    for (name, text) in [("tls.crt", certificate), ("tls.key", key)] {
+    let issued = issue_serving_certificate(host)?;
+    for (name, text) in [("tls.crt", issued.certificate), ("tls.key", issued.key)] {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
     }
-    Ok(authority)
+    Ok(issued.authority)
 }

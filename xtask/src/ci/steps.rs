@@ -30,6 +30,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
         "cel",
         "diagnostic",
         "reader",
+        "control-plane",
     ];
     let packages = packages.map(|name| format!("--package=rbuilder-{name}"));
     context.run_command(context.command("cargo test").args(packages))

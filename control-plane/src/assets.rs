@@ -2,21 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Error;
+use crate::Error;
 
 /// The folder in which kubebuilder's old tarballs put the binaries.
 const DEFAULT_FOLDER: &str = "/usr/local/kubebuilder/bin";
 
 /// Paths of the programs of a control plane.
-#[derive(Debug, PartialEq)]
-pub(super) struct Assets {
-    pub(super) etcd: PathBuf,
-    pub(super) kube_apiserver: PathBuf,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assets {
+    /// The file of etcd.
+    pub etcd: PathBuf,
+    /// The file of kube-apiserver.
+    pub kube_apiserver: PathBuf,
 }
 
 impl Assets {
     /// Finds the binaries by `TEST_ASSET_*`, then `KUBEBUILDER_ASSETS`, then in `folder`, then in the default folder.
-    pub(super) fn find(folder: Option<&Path>) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// When one is not there; the error names the variables.
+    pub fn find(folder: Option<&Path>) -> Result<Self, Error> {
         Self::find_with(folder, |name| std::env::var_os(name).map(PathBuf::from))
     }
 

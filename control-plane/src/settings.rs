@@ -2,30 +2,33 @@
 
 use std::time::Duration;
 
-use super::Error;
+use crate::Error;
 
 const START_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT";
 const STOP_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT";
-const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 const ATTACH_OUTPUT: &str = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT";
 
 /// Settings for starting and stopping a control plane.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Settings {
+pub struct Settings {
     /// Timeout of one start. Three times controller-runtime's: a busy machine of two cores needs 14 s.
-    pub(super) start_timeout: Duration,
-    pub(super) stop_timeout: Duration,
-    /// The servers write to the test's own output instead of a file.
-    pub(super) attach_output: bool,
-    /// Additional arguments of the servers. They follow the default ones, and the last of two equal flags counts.
-    pub(super) etcd_args: Vec<String>,
-    pub(super) apiserver_args: Vec<String>,
-    /// Use an existing cluster instead of starting servers.
-    pub(super) existing_cluster: bool,
+    pub start_timeout: Duration,
+    /// Timeout of a stop.
+    pub stop_timeout: Duration,
+    /// The servers write to this process's own output instead of a file.
+    pub attach_output: bool,
+    /// Additional arguments of etcd. They follow the default ones, and the last of two equal flags counts.
+    pub etcd_args: Vec<String>,
+    /// Additional arguments of kube-apiserver, as those of etcd.
+    pub apiserver_args: Vec<String>,
 }
 
 impl Settings {
-    pub(super) fn from_env() -> Result<Self, Error> {
+    /// Reads the settings from the environment.
+    ///
+    /// # Errors
+    /// When a timeout is not a duration.
+    pub fn from_env() -> Result<Self, Error> {
         Self::from_lookup(|name| std::env::var(name).ok())
     }
 
@@ -44,8 +47,6 @@ impl Settings {
             attach_output: var(ATTACH_OUTPUT).is_some_and(|text| is_true(&text)),
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
-            // controller-runtime compares with the word, so `1` does not count.
-            existing_cluster: var(EXISTING_CLUSTER).is_some_and(|text| text.eq_ignore_ascii_case("true")),
         })
     }
 }
@@ -121,19 +122,6 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_cluster_is_asked_for_by_a_word() {
-        let check = |text: &str, expected: bool| {
-            let found = Settings::from_lookup(|name| (name == EXISTING_CLUSTER).then(|| text.to_owned()));
-            assert_eq!(found.unwrap().existing_cluster, expected, "{text}");
-        };
-        check("true", true);
-        check("TRUE", true);
-        check("1", false);
-        check("false", false);
-        check("", false);
-    }
-
-    #[test]
     fn nothing_set_gives_the_defaults() {
         let found = Settings::from_lookup(|_| None).unwrap();
         let expected = Settings {
@@ -142,7 +130,6 @@ mod tests {
             attach_output: false,
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
-            existing_cluster: false,
         };
         assert_eq!(found, expected);
     }

@@ -1,9 +1,9 @@
-//! The folder of one control plane, with the guarantee that no process and no file outlives the test process.
+//! A watchdog that is a process.
 //!
 //! Rust runs no destructor in a process that is killed, and asking the kernel to kill children with their
 //! parent needs unsafe code. So a small shell, the watchdog, waits on a pipe whose other end only this
 //! process holds: when the pipe ends, for whatever reason, it kills the servers and removes the folder. A
-//! server is told to the watchdog before it runs (see [`super::process`]), so that there is no moment in
+//! server is told to the watchdog before it runs (see [`crate::process`]), so that there is no moment in
 //! which it belongs to nobody.
 //!
 //! The folder also lists its processes. The next start cleans up the folders whose owner is gone, for
@@ -15,14 +15,12 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-use tempfile::TempDir;
+use super::PREFIX;
+use crate::Error;
 
-use super::Error;
-
-const PREFIX: &str = "rbuilder-envtest-";
-/// Name of the list of a folder's processes, one `<id> <start time>` per line; the first is the test process.
+/// Name of the list of a folder's processes, one `<id> <start time>` per line; the first is the owner.
 const PROCESSES: &str = "processes";
 
 /// The watchdog's script. `watch <id>` and `forget <id>` change the list of processes to kill; `done` ends it without
@@ -40,74 +38,56 @@ for id in $ids; do kill -KILL "$id"; done 2>/dev/null
 rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 "#;
 
-/// A temporary folder with its watchdog.
+/// The watchdog of one folder.
 #[derive(Debug)]
-pub(super) struct Workspace {
-    watchdog: Child,
+pub(crate) struct Watchdog {
+    process: Child,
     orders: Mutex<ChildStdin>,
-    folder: TempDir,
+    folder: PathBuf,
 }
 
-impl Workspace {
-    /// Removes what dead test processes left behind, then creates a folder and starts its watchdog.
-    pub(super) fn create() -> Result<Self, Error> {
-        let parent = std::env::temp_dir();
-        sweep(&parent);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent);
-        let folder = folder.map_err(|err| Error::file("cannot create a folder in", &parent, err))?;
-        record_process(folder.path(), std::process::id())?;
-        let (watchdog, orders) = start_watchdog(folder.path()).map_err(|err| {
+impl Watchdog {
+    /// Records this process as the owner of a folder and starts its watchdog.
+    pub(crate) fn start(folder: &Path) -> Result<Self, Error> {
+        record_process(folder, std::process::id())?;
+        let (process, orders) = start_watchdog(folder).map_err(|err| {
             Error::new(format!(
                 "cannot start `sh`, which ends the servers after a crash: {err}"
             ))
         })?;
         Ok(Self {
-            watchdog,
+            process,
             orders: Mutex::new(orders),
-            folder,
+            folder: folder.to_owned(),
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Writes a file into the folder, which only its owner can read: some files are private keys.
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
-        let path = self.path().join(name);
-        fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
-        Ok(path)
-    }
-
     /// Registers a process: from now on it dies with this one.
-    pub(super) fn watch(&self, id: u32) -> Result<(), Error> {
-        record_process(self.path(), id)?;
+    pub(crate) fn watch(&self, id: u32) -> Result<(), Error> {
+        record_process(&self.folder, id)?;
         self.order(&format!("watch {id}\n"))
             .map_err(|err| Error::new(format!("the watchdog is gone: {err}")))
     }
 
     /// Removes a process that has ended from the watchdog's list, since its id may be reused.
-    pub(super) fn forget(&self, id: u32) {
+    pub(crate) fn forget(&self, id: u32) {
         // A watchdog that is gone kills nothing.
         let _ = self.order(&format!("forget {id}\n"));
     }
 
     fn order(&self, line: &str) -> io::Result<()> {
-        let mut orders = self
-            .orders
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         orders.write_all(line.as_bytes())
     }
 }
 
-impl Drop for Workspace {
-    /// Stops the watchdog. The folder is removed afterwards, as the last field.
+impl Drop for Watchdog {
+    /// Stops the watchdog, which leaves the folder to its owner.
     fn drop(&mut self) {
         if self.order("done\n").is_err() {
-            let _ = self.watchdog.kill();
+            let _ = self.process.kill();
         }
-        let _ = self.watchdog.wait();
+        let _ = self.process.wait();
     }
 }
 
@@ -139,9 +119,9 @@ fn record_process(folder: &Path, id: u32) -> Result<(), Error> {
     written.map_err(|err| Error::file("cannot write", &path, err))
 }
 
-/// Removes the folders of dead test processes. Failures are ignored: the next start tries again, and no test should
+/// Removes the folders of dead owners. Failures are ignored: the next start tries again, and none should
 /// fail for them.
-fn sweep(parent: &Path) {
+pub(crate) fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for folder in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
         sweep_folder(&folder.path());
@@ -259,13 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_leaves_nothing() {
-        let workspace = Workspace::create().unwrap();
-        let (folder, watchdog) = (workspace.path().to_owned(), workspace.watchdog.id());
-        assert!(folder.join(PROCESSES).is_file());
-        drop(workspace);
-        assert!(!folder.exists());
-        assert_eq!(start_time(watchdog), None);
+    fn a_dropped_watchdog_ends_and_leaves_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let watchdog = Watchdog::start(folder.path()).unwrap();
+        let id = watchdog.process.id();
+        drop(watchdog);
+        assert_eq!(start_time(id), None);
+        assert!(folder.path().join(PROCESSES).is_file());
     }
 
     #[test]

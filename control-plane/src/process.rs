@@ -3,52 +3,41 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use tokio::time::{Instant, sleep};
-
-use super::workspace::Workspace;
-use super::{Error, settings::Settings};
+use crate::workspace::Workspace;
+use crate::{Error, Settings};
 
 /// Number of log lines that an error quotes.
 const TAIL: usize = 20;
 
-/// A running server. Dropping it does not kill it: [`super::control_plane`] knows the order.
+/// A running server. Dropping it does not kill it: [`crate::control_plane`] knows the order.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<OsString>,
     child: Child,
     /// Set while the server is killed on purpose, until its restart.
     is_down: bool,
-    /// The log file; `None` when the server writes to the test's own output.
+    /// The log file; `None` when the server writes to the parent's own output.
     log: Option<PathBuf>,
 }
 
 impl Process {
-    /// Starts `program` after the watchdog knows its process id: a shell with that id waits for a line on its standard
-    /// input and then replaces itself with the program. When the pipe ends before the line, the shell exits.
-    pub(super) fn start(
+    /// Starts `program` after the watchdog knows its process id.
+    pub(crate) fn start(
         name: &'static str,
         program: &Path,
         arguments: Vec<OsString>,
         workspace: &Workspace,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
-            .arg(program)
-            .args(&arguments);
-        // Ctrl-C in a terminal must reach the test only; the servers end with it in any case.
-        command
-            .stdin(Stdio::piped())
-            .process_group(0)
-            .current_dir(workspace.path());
+        let mut command = guarded_command(program);
+        command.args(&arguments).current_dir(workspace.path());
         let log = (!settings.attach_output).then(|| workspace.path().join(format!("{name}.log")));
         if let Some(path) = &log {
             let (out, err) = log_files(path).map_err(|err| Error::file("cannot write", path, err))?;
@@ -77,12 +66,12 @@ impl Process {
         }
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
     /// Sends a signal such as `STOP`.
-    pub(super) fn signal(&self, signal: &str) -> Result<(), Error> {
+    pub(crate) fn signal(&self, signal: &str) -> Result<(), Error> {
         let (name, id) = (self.name, self.child.id().to_string());
         let sent = Command::new("sh")
             .args(["-c", r#"kill -s "$1" "$2""#, "sh", signal, &id])
@@ -94,14 +83,14 @@ impl Process {
     }
 
     /// Kills the server until it is [restarted](Self::restart).
-    pub(super) fn take_down(&mut self, workspace: &Workspace) {
+    pub(crate) fn take_down(&mut self, workspace: &Workspace) {
         if !std::mem::replace(&mut self.is_down, true) {
             self.kill(workspace);
         }
     }
 
     /// Restarts the server with the same arguments.
-    pub(super) fn restart(&mut self, workspace: &Workspace, settings: &Settings) -> Result<(), Error> {
+    pub(crate) fn restart(&mut self, workspace: &Workspace, settings: &Settings) -> Result<(), Error> {
         self.take_down(workspace);
         let arguments = self.arguments.clone();
         *self = Self::start(self.name, &self.program, arguments, workspace, settings)?;
@@ -118,7 +107,7 @@ impl Process {
     }
 
     /// Returns an error when the process has exited, which a server never does by itself.
-    pub(super) fn check_running(&mut self) -> Result<(), Error> {
+    pub(crate) fn check_running(&mut self) -> Result<(), Error> {
         if self.is_down {
             return Ok(());
         }
@@ -130,7 +119,7 @@ impl Process {
     }
 
     /// Creates an error about this process, with the last lines of its log.
-    pub(super) fn error(&self, what: &str) -> Error {
+    pub(crate) fn error(&self, what: &str) -> Error {
         let name = self.name;
         let Some(path) = &self.log else {
             return Error::new(format!("{name} {what}; its output is above"));
@@ -141,7 +130,7 @@ impl Process {
     }
 
     /// Returns true when the server exited because another process had taken its port.
-    pub(super) fn lost_its_port(&self) -> bool {
+    pub(crate) fn lost_its_port(&self) -> bool {
         let log = self
             .log
             .as_ref()
@@ -151,7 +140,7 @@ impl Process {
     }
 
     /// Kills the process and waits for its end. A test server has no data worth a graceful stop.
-    pub(super) fn kill(&mut self, workspace: &Workspace) {
+    pub(crate) fn kill(&mut self, workspace: &Workspace) {
         // An error means that it has exited already.
         let _ = self.child.kill();
         if self.child.wait().is_ok() {
@@ -159,14 +148,14 @@ impl Process {
         }
     }
 
-    /// Like [`Process::kill`], without blocking the runtime and with a deadline.
-    pub(super) async fn kill_until(&mut self, workspace: &Workspace, deadline: Instant) -> Result<(), Error> {
+    /// Like [`Process::kill`], with a deadline.
+    pub(crate) fn kill_until(&mut self, workspace: &Workspace, deadline: Instant) -> Result<(), Error> {
         let _ = self.child.kill();
         while self.ended()?.is_none() {
             if Instant::now() >= deadline {
                 return Err(self.error("did not end in time"));
             }
-            sleep(Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(10));
         }
         workspace.forget(self.child.id());
         Ok(())
@@ -177,6 +166,29 @@ impl Process {
             .try_wait()
             .map_err(|err| self.error(&format!("cannot be waited for: {err}")))
     }
+}
+
+/// Returns a command that runs a program once it is [released](Process::release): a shell with the id of the later
+/// program waits for a line on its standard input and then replaces itself with the program. When the pipe ends before
+/// the line, the shell exits.
+#[cfg(unix)]
+fn guarded_command(program: &Path) -> Command {
+    use std::os::unix::process::CommandExt as _;
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
+        .arg(program);
+    // Ctrl-C in a terminal must reach this process only; the servers end with it in any case.
+    command.stdin(Stdio::piped()).process_group(0);
+    command
+}
+
+/// Returns a command that runs a program at once: there is no watchdog that needs its process id first.
+#[cfg(not(unix))]
+fn guarded_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::piped());
+    command
 }
 
 fn log_files(path: &Path) -> io::Result<(File, File)> {
@@ -194,7 +206,7 @@ fn tail(log: &str) -> String {
         .join("\n")
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
@@ -205,14 +217,13 @@ mod tests {
             attach_output: false,
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
-            existing_cluster: false,
         };
         let arguments = vec!["-c".into(), script.into()];
         Process::start("server", Path::new("/bin/sh"), arguments, workspace, &settings).unwrap()
     }
 
-    #[tokio::test]
-    async fn a_server_that_ends_is_an_error_with_its_last_lines() {
+    #[test]
+    fn a_server_that_ends_is_an_error_with_its_last_lines() {
         let workspace = Workspace::create().unwrap();
         let script =
             "for i in $(seq 30); do echo line $i; done; echo bind: address already in use >&2; exit 3";
@@ -221,7 +232,7 @@ mod tests {
             if let Err(err) = process.check_running() {
                 break err.to_string();
             }
-            sleep(Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(10));
         };
         assert!(
             error.starts_with("server ended with exit status: 3; its last lines:\n  line 12\n"),
@@ -234,14 +245,13 @@ mod tests {
         assert!(process.lost_its_port());
     }
 
-    #[tokio::test]
-    async fn a_killed_server_is_gone() {
+    #[test]
+    fn a_killed_server_is_gone() {
         let workspace = Workspace::create().unwrap();
         let mut process = start("exec sleep 600", &workspace);
         process.check_running().unwrap();
         process
             .kill_until(&workspace, Instant::now() + Duration::from_secs(5))
-            .await
             .unwrap();
         let error = process.check_running().unwrap_err().to_string();
         assert!(error.contains("signal: 9"), "{error}");

@@ -1,43 +1,45 @@
-//! Keys and certificates of one control plane: its certificate authority, the serving certificate, the administrator's
+//! Serving certificates for programs beside a control plane, and the keys and certificates of the control plane itself: its certificate authority, the serving certificate, the administrator's
 //! client certificate, and the key that signs service account tokens. They are generated at each start and stay in the
 //! control plane's folder.
+
+use std::collections::BTreeSet;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
 };
 
-use super::Error;
+use crate::Error;
 
 /// A certificate and its private key, both PEM.
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) certificate: String,
-    pub(super) key: String,
+pub(crate) struct Pair {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 /// The certificates and keys that kube-apiserver and its administrator need.
 #[derive(Debug)]
-pub(super) struct Certificates {
+pub(crate) struct Certificates {
     /// Certificate of the authority that signed the server's and the administrator's, PEM.
-    pub(super) authority: String,
-    pub(super) server: Pair,
-    pub(super) admin: Pair,
+    pub(crate) authority: String,
+    pub(crate) server: Pair,
+    pub(crate) admin: Pair,
     /// Private key that signs service account tokens, PEM. ECDSA P-256, because RSA keys take long to generate.
-    pub(super) service_account_key: String,
+    pub(crate) service_account_key: String,
     /// Its public key, PEM.
-    pub(super) service_account_public_key: String,
+    pub(crate) service_account_public_key: String,
 }
 
 impl Certificates {
-    pub(super) fn generate() -> Result<Self, Error> {
+    pub(crate) fn generate() -> Result<Self, Error> {
         generate_certificates()
             .map_err(|err| Error::new(format!("cannot generate certificates for the API server: {err}")))
     }
 }
 
 fn generate_certificates() -> Result<Certificates, rcgen::Error> {
-    let authority = create_authority()?;
+    let authority = create_authority("envtest")?;
     let mut server = CertificateParams::new(["127.0.0.1", "localhost"].map(String::from))?;
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let mut admin = CertificateParams::default();
@@ -57,9 +59,9 @@ fn generate_certificates() -> Result<Certificates, rcgen::Error> {
     })
 }
 
-fn create_authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
+fn create_authority(name: &str) -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, "envtest");
+    params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     CertifiedIssuer::self_signed(params, KeyPair::generate()?)
@@ -75,4 +77,35 @@ fn sign_pair(
         certificate: certificate.pem(),
         key: key.serialize_pem(),
     })
+}
+
+/// A certificate for a server on this machine, with the authority that its clients have to trust. All are PEM.
+#[derive(Clone, Debug)]
+pub struct ServingCertificate {
+    /// Certificate of the authority.
+    pub authority: String,
+    /// The server's certificate.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
+}
+
+/// Issues a serving certificate for `127.0.0.1`, `localhost` and a host name or address.
+///
+/// # Errors
+/// When the host cannot be written into a certificate.
+pub fn issue_serving_certificate(host: &str) -> Result<ServingCertificate, Error> {
+    let issue = || -> Result<ServingCertificate, rcgen::Error> {
+        let authority = create_authority("envtest webhooks")?;
+        let names = BTreeSet::from(["127.0.0.1", "localhost", host]);
+        let mut server = CertificateParams::new(names.into_iter().map(String::from).collect::<Vec<_>>())?;
+        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let Pair { certificate, key } = sign_pair(server, &authority)?;
+        Ok(ServingCertificate {
+            authority: authority.pem(),
+            certificate,
+            key,
+        })
+    };
+    issue().map_err(|err| Error::new(format!("cannot create a certificate for webhooks: {err}")))
 }

@@ -1,0 +1,346 @@
+//! etcd and kube-apiserver together: their flags, their ports, and when they are ready.
+
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value, json};
+
+use crate::assets::Assets;
+use crate::certificates::Certificates;
+use crate::probe::Probe;
+use crate::process::Process;
+use crate::workspace::Workspace;
+use crate::{Cancel, Error, Settings};
+
+/// Number of starts attempted when another process takes a port between our choice of it and the server's bind.
+const ATTEMPTS: usize = 5;
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// One of the servers of a control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// etcd, which stores the objects.
+    Etcd,
+    /// kube-apiserver.
+    ApiServer,
+}
+
+impl Server {
+    /// Returns the name of the program.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::ApiServer => "kube-apiserver",
+        }
+    }
+}
+
+/// A running control plane. Dropping it kills its servers and removes their files.
+#[derive(Debug)]
+pub struct ControlPlane {
+    /// The running servers in start order; empty after `stop`.
+    servers: Mutex<Vec<Process>>,
+    settings: Settings,
+    cancel: Cancel,
+    etcd: Probe,
+    api_server: Probe,
+    kubeconfig: Value,
+    kubeconfig_path: PathBuf,
+    workspace: Workspace,
+}
+
+impl ControlPlane {
+    /// Starts the servers on free ports of 127.0.0.1 and waits until the API is ready and the namespace `default`
+    /// exists.
+    ///
+    /// # Errors
+    /// When a server exits early or is not ready within the start timeout, with the last lines of its log, and when the
+    /// start is cancelled. No process keeps running then.
+    pub fn start(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, Error> {
+        let mut attempt = 1;
+        loop {
+            let (error, lost_port) = match Self::start_once(assets, settings, cancel) {
+                Ok(plane) => return Ok(plane),
+                Err(failure) => failure,
+            };
+            if !lost_port || attempt == ATTEMPTS {
+                return Err(error);
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Starts the servers once. On failure, the flag says whether a port was lost, so that other ports may work.
+    fn start_once(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, (Error, bool)> {
+        let deadline = Instant::now() + settings.start_timeout;
+        let plane = Self::prepare(settings, cancel).map_err(|err| (err, false))?;
+        match plane.run(assets, deadline) {
+            Ok(()) => Ok(plane),
+            Err(error) => {
+                let lost_port = plane.servers().iter().any(Process::lost_its_port);
+                Err((error, lost_port))
+            }
+        }
+    }
+
+    /// Prepares everything but the processes. Dropping the returned value cleans up.
+    fn prepare(settings: &Settings, cancel: &Cancel) -> Result<Self, Error> {
+        let workspace = Workspace::create()?;
+        let certificates = Certificates::generate()?;
+        write_certificates(&workspace, &certificates)?;
+        let port = find_free_port()?;
+        let kubeconfig = kubeconfig(port, &certificates);
+        let kubeconfig_path = workspace.write("kubeconfig", &format!("{kubeconfig:#}\n"))?;
+        Ok(Self {
+            servers: Mutex::default(),
+            settings: settings.clone(),
+            cancel: cancel.clone(),
+            etcd: Probe::plain(find_free_port()?),
+            api_server: Probe::tls(port, &certificates)?,
+            kubeconfig,
+            kubeconfig_path,
+            workspace,
+        })
+    }
+
+    fn run(&self, assets: &Assets, deadline: Instant) -> Result<(), Error> {
+        let etcd_url = format!("http://127.0.0.1:{}", self.etcd.port());
+        let mut arguments = etcd_arguments(&etcd_url);
+        arguments.extend(self.settings.etcd_args.iter().map(OsString::from));
+        self.launch(Server::Etcd, &assets.etcd, arguments)?;
+        self.wait_until_ready(Server::Etcd, deadline)?;
+        let mut arguments = apiserver_arguments(self.api_server.port(), &etcd_url);
+        arguments.extend(self.settings.apiserver_args.iter().map(OsString::from));
+        self.launch(Server::ApiServer, &assets.kube_apiserver, arguments)?;
+        self.wait_until_ready(Server::ApiServer, deadline)?;
+        // kube-apiserver creates it shortly after it is ready.
+        self.wait_for(deadline, &self.api_server, "/api/v1/namespaces/default")
+    }
+
+    fn launch(&self, server: Server, program: &Path, arguments: Vec<OsString>) -> Result<(), Error> {
+        let process = Process::start(server.name(), program, arguments, &self.workspace, &self.settings)?;
+        self.servers().push(process);
+        Ok(())
+    }
+
+    fn wait_until_ready(&self, server: Server, deadline: Instant) -> Result<(), Error> {
+        match server {
+            Server::Etcd => self.wait_for(deadline, &self.etcd, "/health"),
+            Server::ApiServer => self.wait_for(deadline, &self.api_server, "/readyz"),
+        }
+    }
+
+    /// Sends a signal such as `STOP` to a server.
+    ///
+    /// # Errors
+    /// When the control plane was stopped, or the signal cannot be sent.
+    pub fn signal(&self, server: Server, signal: &str) -> Result<(), Error> {
+        self.with_server(server, |process, _| process.signal(signal))
+    }
+
+    /// Kills a server until its [restart](Self::restart).
+    ///
+    /// # Errors
+    /// When the control plane was stopped.
+    pub fn kill(&self, server: Server) -> Result<(), Error> {
+        self.with_server(server, |process, workspace| {
+            process.take_down(workspace);
+            Ok(())
+        })
+    }
+
+    /// Restarts a server with its arguments and data, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When the control plane was stopped, or the server is not ready within the start timeout.
+    pub fn restart(&self, server: Server) -> Result<(), Error> {
+        let deadline = Instant::now() + self.settings.start_timeout;
+        self.with_server(server, |process, workspace| {
+            process.restart(workspace, &self.settings)
+        })?;
+        self.wait_until_ready(server, deadline)
+    }
+
+    fn with_server<T>(
+        &self,
+        server: Server,
+        act: impl FnOnce(&mut Process, &Workspace) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let name = server.name();
+        let mut servers = self.servers();
+        let process = servers.iter_mut().find(|process| process.name() == name);
+        let process =
+            process.ok_or_else(|| Error::new(format!("{name} was stopped with its environment")))?;
+        act(process, &self.workspace)
+    }
+
+    /// Polls a path until it answers 200. Fails at the deadline, or as soon as a server has exited.
+    fn wait_for(&self, deadline: Instant, probe: &Probe, path: &str) -> Result<(), Error> {
+        loop {
+            let Err(found) = probe.get(path) else {
+                return Ok(());
+            };
+            self.check_running()?;
+            if self.cancel.is_cancelled() {
+                return Err(Error::new("the start of the control plane was cancelled"));
+            }
+            if Instant::now() >= deadline {
+                let what = format!("was not ready within the start timeout ({path} was not ok: {found})");
+                return Err(self
+                    .servers()
+                    .last()
+                    .map_or_else(|| Error::new(&*what), |server| server.error(&what)));
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Returns an error when a server has exited, which none does by itself.
+    ///
+    /// # Errors
+    /// Names the server, with the last lines of its log.
+    pub fn check_running(&self) -> Result<(), Error> {
+        self.servers().iter_mut().try_for_each(Process::check_running)
+    }
+
+    /// Returns the URL of kube-apiserver.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.api_server.port())
+    }
+
+    /// Returns a kubeconfig with the rights of `system:masters`.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Value {
+        &self.kubeconfig
+    }
+
+    /// Returns the file of that kubeconfig, which is removed with the control plane.
+    #[must_use]
+    pub fn kubeconfig_path(&self) -> &Path {
+        &self.kubeconfig_path
+    }
+
+    /// Stops the API server, then etcd. A second call does nothing.
+    ///
+    /// # Errors
+    /// When a server does not exit within the stop timeout.
+    pub fn stop(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + self.settings.stop_timeout;
+        let mut servers = std::mem::take(&mut *self.servers());
+        while let Some(mut server) = servers.pop() {
+            server.kill_until(&self.workspace, deadline)?;
+        }
+        Ok(())
+    }
+
+    fn servers(&self) -> MutexGuard<'_, Vec<Process>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        let mut servers = std::mem::take(&mut *self.servers());
+        while let Some(mut server) = servers.pop() {
+            server.kill(&self.workspace);
+        }
+    }
+}
+
+/// Returns a port of 127.0.0.1 that is free now. Another process may take it before it is used.
+///
+/// # Errors
+/// When the system has none.
+pub fn find_free_port() -> Result<u16, Error> {
+    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    Ok(port
+        .map_err(|err| Error::new(format!("cannot find a free port on 127.0.0.1: {err}")))?
+        .port())
+}
+
+/// Writes the files that the servers' arguments name relative to the workspace, in which they run.
+fn write_certificates(workspace: &Workspace, certificates: &Certificates) -> Result<(), Error> {
+    let Certificates {
+        authority,
+        server,
+        admin: _,
+        service_account_key,
+        service_account_public_key,
+    } = certificates;
+    workspace.write("ca.crt", authority)?;
+    workspace.write("apiserver.crt", &server.certificate)?;
+    workspace.write("apiserver.key", &server.key)?;
+    workspace.write("sa.key", service_account_key)?;
+    workspace.write("sa.pub", service_account_public_key)?;
+    Ok(())
+}
+
+fn etcd_arguments(url: &str) -> Vec<OsString> {
+    let listen = format!("--listen-client-urls={url}");
+    let advertise = format!("--advertise-client-urls={url}");
+    [
+        "--data-dir=etcd",
+        listen.as_str(),
+        advertise.as_str(),
+        // There are no peers; port 0 takes any free port.
+        "--listen-peer-urls=http://127.0.0.1:0",
+        // The data is deleted with the test, so it need not survive a power failure.
+        "--unsafe-no-fsync",
+    ]
+    .map(OsString::from)
+    .to_vec()
+}
+
+fn apiserver_arguments(port: u16, etcd_url: &str) -> Vec<OsString> {
+    let etcd = format!("--etcd-servers={etcd_url}");
+    let secure_port = format!("--secure-port={port}");
+    let issuer = format!("--service-account-issuer=https://127.0.0.1:{port}/");
+    [
+        etcd.as_str(),
+        secure_port.as_str(),
+        issuer.as_str(),
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        "--cert-dir=.",
+        "--tls-cert-file=apiserver.crt",
+        "--tls-private-key-file=apiserver.key",
+        "--client-ca-file=ca.crt",
+        "--service-account-key-file=sa.pub",
+        "--service-account-signing-key-file=sa.key",
+        "--authorization-mode=RBAC",
+        // No controller creates service accounts, and the plugin refuses pods without one.
+        "--disable-admission-plugins=ServiceAccount",
+        "--allow-privileged=true",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        // The only server listens on a loopback address, which endpoints must not contain.
+        "--endpoint-reconciler-type=none",
+    ]
+    .map(OsString::from)
+    .to_vec()
+}
+
+fn kubeconfig(port: u16, certificates: &Certificates) -> Value {
+    let data = |pem: &str| BASE64.encode(pem);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "envtest",
+        "clusters": [{ "name": "envtest", "cluster": {
+            "server": format!("https://127.0.0.1:{port}"),
+            "certificate-authority-data": data(&certificates.authority),
+        }}],
+        "users": [{ "name": "admin", "user": {
+            "client-certificate-data": data(&certificates.admin.certificate),
+            "client-key-data": data(&certificates.admin.key),
+        }}],
+        "contexts": [{ "name": "envtest", "context": { "cluster": "envtest", "user": "admin" }}],
+    })
+}

@@ -1,0 +1,29 @@
+//! A Kubernetes control plane without nodes and controllers: etcd and kube-apiserver as child processes of this one.
+//!
+//! [`Assets`] finds the binaries, [`ControlPlane::start`] runs them on free ports of 127.0.0.1 with certificates made
+//! for the occasion. The functions block, so an async caller runs them on a thread for that purpose. The crate knows
+//! neither kube nor k8s-openapi: a command that only starts the servers need not compile them.
+//!
+//! # Cleanup after a crash
+//! On Unix, the servers end with this process, however it ends: a watchdog process waits on a pipe that only this
+//! process holds open. What a killed watchdog leaves behind is removed by the next start. Elsewhere they end when the
+//! [`ControlPlane`] is dropped.
+
+mod assets;
+mod cancel;
+mod certificates;
+mod control_plane;
+mod error;
+mod probe;
+mod process;
+mod settings;
+mod watchdog;
+mod workspace;
+
+pub use assets::Assets;
+pub use cancel::Cancel;
+pub use certificates::{ServingCertificate, issue_serving_certificate};
+pub use control_plane::{ControlPlane, Server, find_free_port};
+pub use error::Error;
+pub use settings::Settings;
+pub use workspace::Workspace;

@@ -1,0 +1,146 @@
+//! HTTP requests that only ask whether a server is ready: one GET per connection, of which the status counts.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::Error;
+use crate::certificates::Certificates;
+
+/// Timeout of each step of a request; long, because the first TLS handshake of a busy server is slow.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A server that is asked for its readiness, at a port of 127.0.0.1.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    port: u16,
+    /// Configuration of TLS with the administrator's certificate; `None` for plain HTTP.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Probe {
+    pub(crate) fn plain(port: u16) -> Self {
+        Self { port, tls: None }
+    }
+
+    /// Creates a probe of kube-apiserver that asks as the administrator.
+    pub(crate) fn tls(port: u16, certificates: &Certificates) -> Result<Self, Error> {
+        let tls = client_config(certificates)
+            .map_err(|err| Error::new(format!("cannot use the generated certificates: {err}")))?;
+        Ok(Self {
+            port,
+            tls: Some(Arc::new(tls)),
+        })
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Requests a path. Any status but 200 is an error, which quotes the first line of the body.
+    pub(crate) fn get(&self, path: &str) -> Result<(), String> {
+        self.request(path).unwrap_or_else(|err| Err(err.to_string()))
+    }
+
+    fn request(&self, path: &str) -> io::Result<Result<(), String>> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        match &self.tls {
+            None => exchange(stream, path),
+            Some(tls) => {
+                let name = ServerName::IpAddress(Ipv4Addr::LOCALHOST.into());
+                let connection = ClientConnection::new(tls.clone(), name).map_err(io::Error::other)?;
+                exchange(StreamOwned::new(connection, stream), path)
+            }
+        }
+    }
+}
+
+fn client_config(certificates: &Certificates) -> Result<ClientConfig, Box<dyn std::error::Error>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(certificates.authority.as_bytes())?)?;
+    let certificate = CertificateDer::from_pem_slice(certificates.admin.certificate.as_bytes())?;
+    let key = PrivateKeyDer::from_pem_slice(certificates.admin.key.as_bytes())?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_client_auth_cert(vec![certificate], key)?)
+}
+
+/// Sends the request and reads the status. HTTP/1.0, so that the response ends with the connection.
+fn exchange(mut stream: impl Read + Write, path: &str) -> io::Result<Result<(), String>> {
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")?;
+    stream.flush()?;
+    let mut lines = BufReader::new(stream).take(64 * 1024).lines();
+    let status = lines.next().transpose()?.unwrap_or_default();
+    let code = status.split(' ').nth(1).unwrap_or_default();
+    if code == "200" {
+        return Ok(Ok(()));
+    }
+    let mut body = lines
+        .map_while(Result::ok)
+        .skip_while(|line| !line.is_empty())
+        .skip(1);
+    Ok(Err(format!(
+        "status `{code}`: {}",
+        body.next().unwrap_or_default()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// A connection with a recorded response.
+    struct Recorded {
+        request: Vec<u8>,
+        response: Cursor<&'static str>,
+    }
+
+    impl Read for &mut Recorded {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.response.read(buffer)
+        }
+    }
+
+    impl Write for &mut Recorded {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.request.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn only_the_status_200_is_ready() {
+        let check = |response: &'static str, expected: Result<(), &str>| {
+            let mut connection = Recorded {
+                request: Vec::new(),
+                response: Cursor::new(response),
+            };
+            let found = exchange(&mut connection, "/readyz").unwrap();
+            assert_eq!(found, expected.map_err(str::to_owned), "{response}");
+            let request = String::from_utf8(connection.request).unwrap();
+            assert_eq!(request, "GET /readyz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
+        };
+        check("HTTP/1.0 200 OK\r\n\r\nok", Ok(()));
+        check(
+            "HTTP/1.0 500 Internal Server Error\r\nA: b\r\n\r\n[-]etcd failed\n",
+            Err("status `500`: [-]etcd failed"),
+        );
+        check("", Err("status ``: "));
+        check("nonsense", Err("status ``: "));
+    }
+}

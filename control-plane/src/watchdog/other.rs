@@ -1,0 +1,23 @@
+//! Systems without `sh`: processes and folders are removed when their owner drops them, and not after a crash.
+
+use std::path::Path;
+
+use crate::Error;
+
+/// Stands for the watchdog of other systems.
+#[derive(Debug)]
+pub(crate) struct Watchdog;
+
+impl Watchdog {
+    pub(crate) fn start(_: &Path) -> Result<Self, Error> {
+        Ok(Self)
+    }
+
+    pub(crate) fn watch(&self, _: u32) -> Result<(), Error> {
+        Ok(())
+    }
+
+    pub(crate) fn forget(&self, _: u32) {}
+}
+
+pub(crate) fn sweep(_: &Path) {}
