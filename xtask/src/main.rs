@@ -16,20 +16,17 @@ mod examples;
 mod formats;
 mod mutations;
 mod oracle;
-mod page;
 mod patterns;
-mod repo;
 mod scaffold;
-mod sh;
 mod tidy;
 mod tools;
-mod tour;
 mod tutorials;
 mod versions;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use xtask_base::{page, repo, sh};
 
 /// Automation of the rbuilder repository.
 #[derive(Parser)]
@@ -69,8 +66,6 @@ enum Task {
     Scaffold(scaffold::Args),
     /// Check conventions that no compiler checks
     Tidy,
-    /// Show the way from an empty folder to an operator's manifests
-    Tour(tour::Args),
     /// Follow the tutorials from top to bottom and compare what they say is seen
     Tutorials(tutorials::Args),
     /// Write the versions of Kubernetes, kube and Rust to the files that repeat them
@@ -103,7 +98,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Patterns(args) => patterns::record_verdicts(args),
         Task::Scaffold(args) => scaffold::walk_journeys(args),
         Task::Tidy => tidy::check_conventions(),
-        Task::Tour(args) => tour::show_tour(args),
         Task::Tutorials(args) => tutorials::follow_pages(args),
         Task::Versions(args) => versions::write_versions(args),
     }

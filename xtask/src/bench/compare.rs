@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::{Args, Cost, go, manifests, rust};
+use super::cost::{Cost, run_measured};
+use super::{Args, go, manifests, rust};
 use crate::sh::Cmd;
 use crate::tools;
 
@@ -63,7 +64,7 @@ impl Pair {
             ]
         };
         for (_, command) in commands() {
-            command.cost()?;
+            run_measured(command)?;
         }
         self.check()?;
         for absent in [true, false] {

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::FIELDS;
+use super::cost::run_measured;
 use crate::sh::Cmd;
 
 /// The Kubernetes modules that controller-gen itself is built with.
@@ -41,8 +42,8 @@ pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
 
 /// Completes `go.mod` and loads what the packages need, so that no measured run does.
 pub(super) fn load_dependencies(folder: &Path) -> Result<()> {
-    Cmd::new("go mod tidy").dir(folder).cost()?;
-    Cmd::new("go build ./...").dir(folder).cost()?;
+    run_measured(Cmd::new("go mod tidy").dir(folder))?;
+    run_measured(Cmd::new("go build ./...").dir(folder))?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@
 //! all that it started; the least of several runs counts. Nothing here is a test: a figure never fails.
 
 mod compare;
+mod cost;
 mod go;
 mod rust;
 
@@ -16,6 +17,7 @@ use anyhow::{Context, Result};
 
 use crate::repo;
 use crate::sh::Cmd;
+use cost::{Cost, run_measured};
 
 const FIELDS: usize = 100;
 
@@ -73,7 +75,7 @@ fn alone(bin: &Path, folder: &Path, args: &Args) -> Result<()> {
     for &kinds in &args.kinds {
         let project = folder.join(format!("rust-{kinds}"));
         let bytes = rust::write_kinds(&project, kinds)?;
-        manifests(bin, &project).cost()?;
+        run_measured(manifests(bin, &project))?;
         let mut cost = Cost::default();
         for _ in 0..args.runs {
             cost.add(manifests(bin, &project))?;
@@ -94,34 +96,6 @@ fn alone(bin: &Path, folder: &Path, args: &Args) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The least that several runs took.
-#[derive(Clone, Copy, Default)]
-struct Cost {
-    /// Seconds of processor time, the user's and the system's.
-    cpu: Option<f64>,
-    /// The most memory that one process held, in bytes.
-    memory: Option<u64>,
-}
-
-impl Cost {
-    /// Runs a command once more.
-    fn add(&mut self, command: Cmd) -> Result<()> {
-        let usage = command.cost()?;
-        let cpu = (usage.utime + usage.stime).as_secs_f64();
-        self.cpu = Some(self.cpu.map_or(cpu, |least| least.min(cpu)));
-        self.memory = Some(self.memory.map_or(usage.maxrss, |least| least.min(usage.maxrss)));
-        Ok(())
-    }
-
-    fn milliseconds(&self) -> f64 {
-        self.cpu.unwrap_or_default() * 1000.0
-    }
-
-    fn megabytes(&self) -> f64 {
-        self.memory.unwrap_or_default() as f64 / 1e6
-    }
 }
 
 fn manifests(bin: &Path, folder: &Path) -> Cmd {
@@ -176,15 +150,6 @@ mod tests {
         check(999, "999");
         check(1_000, "1 000");
         check(12_345_678, "12 345 678");
-    }
-
-    #[test]
-    fn a_run_has_a_cost() {
-        let mut cost = Cost::default();
-        cost.add(Cmd::new("true")).unwrap();
-        assert!(cost.cpu.is_some() && cost.memory > Some(0));
-        let error = cost.add(Cmd::new("sh -c 'echo why; exit 3'")).unwrap_err();
-        assert!(error.to_string().contains("why"), "{error}");
     }
 
     #[test]

@@ -7,10 +7,11 @@ use anyhow::{Context, Result};
 use crate::sh::Cmd;
 
 /// Returns the root of the checkout that this binary was built from.
-pub(crate) fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask/ stands in the root of the workspace")
+        .ancestors()
+        .nth(2)
+        .expect("xtask/base/ stands two folders below the root of the workspace")
 }
 
 /// Builds the `rbuilder` command and returns the folder that holds it, to be put in front of `PATH`.
@@ -18,8 +19,17 @@ pub(crate) fn root() -> &'static Path {
 /// # Errors
 ///
 /// The build failed, or cargo did not say where it put the binary.
-pub(crate) fn build_rbuilder() -> Result<PathBuf> {
-    build("dev")
+pub fn build_rbuilder() -> Result<PathBuf> {
+    build("cargo build --quiet --profile dev")
+}
+
+/// Builds the same and shows cargo's progress.
+///
+/// # Errors
+///
+/// As [`build_rbuilder`].
+pub fn build_rbuilder_in_view() -> Result<PathBuf> {
+    build("cargo build --profile dev")
 }
 
 /// Builds the same as it is shipped.
@@ -27,13 +37,13 @@ pub(crate) fn build_rbuilder() -> Result<PathBuf> {
 /// # Errors
 ///
 /// As [`build_rbuilder`].
-pub(crate) fn build_rbuilder_release() -> Result<PathBuf> {
-    build("release")
+pub fn build_rbuilder_release() -> Result<PathBuf> {
+    build("cargo build --quiet --profile release")
 }
 
-fn build(profile: &str) -> Result<PathBuf> {
-    let messages = Cmd::new("cargo build --quiet --package rbuilder-cli --bin rbuilder")
-        .args(["--message-format=json-render-diagnostics", "--profile", profile])
+fn build(command: &str) -> Result<PathBuf> {
+    let messages = Cmd::new(command)
+        .words("--package rbuilder-cli --bin rbuilder --message-format=json-render-diagnostics")
         .dir(root())
         .read()?;
     let binary = messages
@@ -54,13 +64,13 @@ fn executable(message: &str) -> Option<PathBuf> {
 }
 
 /// Returns the folder that cargo builds the workspace into.
-pub(crate) fn target_folder() -> PathBuf {
+pub fn target_folder() -> PathBuf {
     let asked = std::env::var_os("CARGO_TARGET_DIR").map(|folder| root().join(folder));
     asked.unwrap_or_else(|| root().join("target"))
 }
 
 /// Returns the folder that all projects outside of the workspace build into: they build their dependencies once, together.
-pub(crate) fn project_target_folder() -> PathBuf {
+pub fn project_target_folder() -> PathBuf {
     match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
         Some(folder) => folder.into(),
         None => target_folder().join("scaffold"),
@@ -69,7 +79,7 @@ pub(crate) fn project_target_folder() -> PathBuf {
 
 /// A command in a project that is a workspace of its own, as its user runs it: the Kubernetes version comes from the
 /// project, not from this workspace's .cargo/config.toml.
-pub(crate) fn project_command(folder: &Path, line: &str) -> Cmd {
+pub fn project_command(folder: &Path, line: &str) -> Cmd {
     Cmd::new(line)
         .dir(folder)
         .env("CARGO_TARGET_DIR", project_target_folder())

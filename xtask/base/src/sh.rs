@@ -2,15 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use wait4::{ResourceUsage, Wait4 as _};
 
 /// A program to run, in the manner of [`std::process::Command`], with errors that say what was run and where.
-pub(crate) struct Cmd {
+pub struct Cmd {
     inner: Command,
     words: Vec<String>,
     dir: Option<PathBuf>,
@@ -22,13 +21,13 @@ impl Cmd {
     ///
     /// Words end at white space; single quotes keep a word with spaces together. Nothing is expanded. What is not known
     /// when this is written (a path, a version) is added with [`arg`](Self::arg), which needs no quotes.
-    pub(crate) fn new(line: &str) -> Self {
+    pub fn new(line: &str) -> Self {
         let mut words = split_words(line).into_iter();
         Self::program(words.next().unwrap_or_default()).args(words)
     }
 
     /// A program without arguments, by its path.
-    pub(crate) fn program(program: impl AsRef<OsStr>) -> Self {
+    pub fn program(program: impl AsRef<OsStr>) -> Self {
         Self {
             words: vec![quoted(&program.as_ref().to_string_lossy())],
             inner: Command::new(program),
@@ -38,55 +37,55 @@ impl Cmd {
     }
 
     /// Adds one argument.
-    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.words.push(quoted(&arg.as_ref().to_string_lossy()));
         self.inner.arg(arg);
         self
     }
 
     /// Adds arguments.
-    pub(crate) fn args<S: AsRef<OsStr>>(self, args: impl IntoIterator<Item = S>) -> Self {
+    pub fn args<S: AsRef<OsStr>>(self, args: impl IntoIterator<Item = S>) -> Self {
         args.into_iter().fold(self, Self::arg)
     }
 
     /// Shows the program under another name.
-    pub(crate) fn shown_as(mut self, name: &str) -> Self {
+    pub fn shown_as(mut self, name: &str) -> Self {
         name.clone_into(&mut self.words[0]);
         self
     }
 
     /// Adds the arguments of a line, as [`new`](Self::new) reads it.
-    pub(crate) fn words(self, line: &str) -> Self {
+    pub fn words(self, line: &str) -> Self {
         self.args(split_words(line))
     }
 
     /// Sets the working directory.
-    pub(crate) fn dir(mut self, dir: &Path) -> Self {
+    pub fn dir(mut self, dir: &Path) -> Self {
         self.inner.current_dir(dir);
         self.dir = Some(dir.to_owned());
         self
     }
 
     /// Sets a variable of the environment.
-    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.inner.env(name, value);
         self
     }
 
     /// Takes a variable out of the environment.
-    pub(crate) fn without(mut self, name: &str) -> Self {
+    pub fn without(mut self, name: &str) -> Self {
         self.inner.env_remove(name);
         self
     }
 
     /// Gives the program an empty standard input.
-    pub(crate) fn without_input(mut self) -> Self {
+    pub fn without_input(mut self) -> Self {
         self.inner.stdin(Stdio::null());
         self
     }
 
     /// Puts a folder in front of `PATH`, for this program and for what it starts.
-    pub(crate) fn path_first(self, folder: &Path) -> Result<Self> {
+    pub fn path_first(self, folder: &Path) -> Result<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(folders).context("cannot extend PATH")?;
@@ -104,7 +103,7 @@ impl Cmd {
     }
 
     /// Shows the command line as a user would type it, before it runs.
-    pub(crate) fn echo(mut self) -> Self {
+    pub fn echo(mut self) -> Self {
         self.echo = true;
         self
     }
@@ -114,7 +113,7 @@ impl Cmd {
     /// # Errors
     ///
     /// It could not be started, or it failed.
-    pub(crate) fn run(mut self) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
         if self.echo {
             println!("$ {}", self.line());
         }
@@ -133,7 +132,7 @@ impl Cmd {
     /// # Errors
     ///
     /// It could not be started, or it failed.
-    pub(crate) fn run_into(mut self, mut file: &File) -> Result<()> {
+    pub fn run_into(mut self, mut file: &File) -> Result<()> {
         if std::mem::take(&mut self.echo) {
             writeln!(file, "$ {}", self.line())?;
         }
@@ -146,7 +145,7 @@ impl Cmd {
     /// # Errors
     ///
     /// It could not be started, it failed, or its output is not UTF-8.
-    pub(crate) fn read(mut self) -> Result<String> {
+    pub fn read(mut self) -> Result<String> {
         if self.echo {
             println!("$ {}", self.line());
         }
@@ -161,32 +160,14 @@ impl Cmd {
         String::from_utf8(output.stdout).with_context(|| format!("`{}` did not print UTF-8", self.line()))
     }
 
-    /// Runs the program and says what it took, with everything that it started and waited for. Its output is dropped
-    /// unless it fails.
-    ///
-    /// # Errors
-    ///
-    /// It could not be started, or it failed.
-    pub(crate) fn cost(mut self) -> Result<ResourceUsage> {
-        let output = tempfile::tempfile().context("no file for the output")?;
-        self.inner
-            .stdin(Stdio::null())
-            .stdout(output.try_clone().context("no file for the output")?)
-            .stderr(output.try_clone().context("no file for the output")?);
-        let started = self.inner.spawn().and_then(|mut child| child.wait4());
-        let ended = started.with_context(|| format!("cannot run `{}`", self.line()))?;
-        if !ended.status.success() {
-            let mut output = output;
-            let mut said = String::new();
-            output.rewind()?;
-            output.read_to_string(&mut said)?;
-            bail!("{} failed ({}):\n{said}", self.described(), ended.status);
-        }
-        Ok(ended.rusage)
+    /// Returns the program as the standard library runs it, and its name for messages.
+    pub fn into_parts(self) -> (Command, String) {
+        let described = self.described();
+        (self.inner, described)
     }
 
     /// Runs the program without its output and returns true when it could be started and succeeded.
-    pub(crate) fn succeeds(mut self) -> bool {
+    pub fn succeeds(mut self) -> bool {
         self.inner
             .stdout(Stdio::null())
             .stderr(Stdio::null())

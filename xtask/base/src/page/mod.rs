@@ -24,25 +24,25 @@ use anyhow::{Context, Result, bail};
 
 use crate::repo;
 use edit::apply_diff;
-pub(crate) use seen::find_difference;
+pub use seen::find_difference;
 
 /// A page, read.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) steps: Vec<Step>,
+pub struct Page {
+    pub steps: Vec<Step>,
 }
 
 /// One block of a page.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub struct Step {
     /// The line of the opening fence, from 1.
-    pub(crate) line: usize,
-    pub(crate) action: Action,
+    pub line: usize,
+    pub action: Action,
 }
 
 /// An action on the folder of the reader.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
     /// Runs a shell script.
     Run { script: String, how: How },
     /// Compares with the output of the last script.
@@ -57,7 +57,7 @@ pub(crate) enum Action {
 
 /// The way a script is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub enum How {
     Succeeds,
     Fails,
     Background,
@@ -67,7 +67,7 @@ pub(crate) enum How {
 
 impl Action {
     /// Returns the arguments of the `rbuilder` commands of a script that is run and succeeds.
-    pub(crate) fn rbuilder_commands(&self) -> impl Iterator<Item = &str> {
+    pub fn rbuilder_commands(&self) -> impl Iterator<Item = &str> {
         let script = match self {
             Self::Run {
                 script,
@@ -83,7 +83,7 @@ impl Action {
     /// # Errors
     ///
     /// A change of lines that the file does not have.
-    pub(crate) fn edit_file(&self, folder: &Path) -> Result<Option<&str>> {
+    pub fn edit_file(&self, folder: &Path) -> Result<Option<&str>> {
         let (path, content) = match self {
             Self::Write { path, content } => (path, content.clone()),
             Self::Change { path, diff } => {
@@ -106,7 +106,7 @@ impl Page {
     /// # Errors
     ///
     /// As [`parse`](Self::parse), or the page cannot be read.
-    pub(crate) fn read(path: &str) -> Result<Self> {
+    pub fn read(path: &str) -> Result<Self> {
         let text = fs_err::read_to_string(repo::root().join(path))?;
         Self::parse(&text).with_context(|| path.to_owned())
     }
@@ -116,7 +116,7 @@ impl Page {
     /// # Errors
     ///
     /// A block that says nothing about where it goes, or a fence that is not closed.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> Result<Self> {
         let mut steps = Vec::new();
         let mut paragraph = String::new();
         let mut lines = text.lines().zip(1..);

@@ -4,7 +4,7 @@
 ///
 /// `…` in a line stands for any text; a line of nothing else stands for any number of lines. Several spaces, as columns
 /// have between them, are one.
-pub(crate) fn find_difference(expected: &str, found: &str) -> Option<String> {
+pub fn find_difference(expected: &str, found: &str) -> Option<String> {
     let (expected, found) = (single_spaced(expected), single_spaced(found));
     let expected: Vec<&str> = expected.lines().collect();
     let found: Vec<&str> = found.lines().collect();

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 /// # Errors
 ///
 /// A hunk that is not in the text, or is there more than once.
-pub(crate) fn apply_diff(text: &str, diff: &str) -> Result<String> {
+pub(super) fn apply_diff(text: &str, diff: &str) -> Result<String> {
     let mut text = text.to_owned();
     for hunk in split_hunks(diff) {
         text = apply_hunk(&text, &hunk)?;

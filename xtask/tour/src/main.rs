@@ -1,0 +1,159 @@
+//! `cargo tour`, the first command of README.md: from an empty folder to an operator that reconciles, with the commands
+//! a user would type.
+//!
+//! It needs Rust and nothing else. It is a package of its own so that it speaks a second after it was called: whatever
+//! takes longer is announced, and cargo's progress is seen.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use xtask_base::page::Page;
+use xtask_base::repo;
+use xtask_base::sh::Cmd;
+
+/// The page whose project the tour makes.
+const PAGE: &str = "docs/tutorial.md";
+
+/// The type that the tour shows and makes a mistake in.
+const TYPES: &str = "src/api/v1alpha1/memcached.rs";
+
+/// A mistake in it, and what it is made of.
+const MISTAKE: (&str, &str) = ("validation(minimum", "validation(minimun");
+
+/// Written to the project's `examples/`: runs the controller on the fake API server and prints the sample's outcome.
+const RECONCILE_SAMPLE: &str = include_str!("../project/reconcile_sample.rs");
+
+const USAGE: &str = "Usage: cargo tour [FOLDER]
+
+Makes a Memcached operator in FOLDER [default: a new folder in the system's temporary folder], step by step.";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    let folder = args.next();
+    if args.next().is_some()
+        || folder
+            .as_ref()
+            .is_some_and(|arg| arg.to_string_lossy().starts_with('-'))
+    {
+        println!("{USAGE}");
+        return ExitCode::from(2);
+    }
+    match walk(folder.map(PathBuf::from)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn walk(folder: Option<PathBuf>) -> Result<()> {
+    println!(
+        "\
+A tour of rbuilder, from an empty directory to an operator that reconciles. On two cores:
+
+  1. build the command `rbuilder`: about a minute
+  2. scaffold an operator, generate its manifests, make a mistake: at once
+  3. build the operator with kube and reconcile a sample on a fake API server: about two minutes"
+    );
+    heading(1, "Build the command");
+    println!("$ cargo build --package rbuilder-cli");
+    let bin = repo::build_rbuilder_in_view()?;
+    let folder = make_folder(folder)?;
+    heading(2, "Scaffold an operator and generate its manifests");
+    scaffold(&bin, &folder)?;
+    show_mistake(&bin, &folder)?;
+    heading(3, "Build the operator and reconcile the sample");
+    reconcile(&folder)?;
+    println!(
+        "\nThe operator is in {}. Next: read its README.md, or run:",
+        folder.display()
+    );
+    println!("  cd {} && cargo test", folder.display());
+    Ok(())
+}
+
+fn heading(number: usize, text: &str) {
+    println!("\n== {number}. {text}\n");
+}
+
+/// Returns an empty folder named for the project: `init` takes the project's name from it.
+fn make_folder(asked: Option<PathBuf>) -> Result<PathBuf> {
+    let folder = asked.unwrap_or_else(|| {
+        let unique = format!("rbuilder-tour-{}", std::process::id());
+        std::env::temp_dir().join(unique).join("memcached-operator")
+    });
+    fs_err::create_dir_all(&folder)?;
+    let folder = fs_err::canonicalize(folder)?;
+    ensure!(
+        fs_err::read_dir(&folder)?.next().is_none(),
+        "{} is not empty",
+        folder.display()
+    );
+    Ok(folder)
+}
+
+/// Runs the commands of the tutorial and makes its edits, then shows the type and what is generated from it.
+fn scaffold(bin: &Path, folder: &Path) -> Result<()> {
+    println!("$ mkdir -p {0} && cd {0}", folder.display());
+    for step in Page::read(PAGE)?.steps {
+        for command in step.action.rbuilder_commands() {
+            rbuilder(bin, folder, command)?.run()?;
+        }
+        if let Some(path) = step.action.edit_file(folder)? {
+            println!("\n# as {PAGE} says:\n$ $EDITOR {path}");
+        }
+    }
+    show(folder, TYPES)?;
+    rbuilder(bin, folder, "manifests")?.run()?;
+    show(folder, "config/crd/bases/cache.example.com_memcacheds.yaml")?;
+    show(folder, "config/rbac/role.yaml")
+}
+
+/// Misspells a marker, shows the message, and puts the file back.
+fn show_mistake(bin: &Path, folder: &Path) -> Result<()> {
+    let path = folder.join(TYPES);
+    let text = fs_err::read_to_string(&path)?;
+    let (right, wrong) = MISTAKE;
+    ensure!(text.contains(right), "{TYPES} has no `{right}`");
+    println!("\n# a mistake: `{wrong}` in place of `{right}`");
+    println!("$ sed -i 's/{right}/{wrong}/' {TYPES}");
+    fs_err::write(&path, text.replacen(right, wrong, 1))?;
+    let refused = rbuilder(bin, folder, "manifests")?.run();
+    fs_err::write(&path, text)?;
+    if refused.is_ok() {
+        bail!("`rbuilder manifests` accepted `{wrong}`");
+    }
+    println!("\n# and back");
+    Ok(())
+}
+
+/// Runs the controller on the fake API server.
+fn reconcile(folder: &Path) -> Result<()> {
+    let examples = folder.join("examples");
+    fs_err::create_dir_all(&examples)?;
+    fs_err::write(examples.join("reconcile_sample.rs"), RECONCILE_SAMPLE)?;
+    show(folder, "examples/reconcile_sample.rs")?;
+    println!();
+    let run = "cargo run --example reconcile_sample";
+    let command = match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
+        Some(_) => repo::project_command(folder, run),
+        // The project's own choice, which the checkout's .cargo/config.toml would override.
+        None => Cmd::new(run).dir(folder).without("K8S_OPENAPI_ENABLED_VERSION"),
+    };
+    command.echo().run()
+}
+
+fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<Cmd> {
+    println!();
+    let command = Cmd::new(&format!("rbuilder {line}")).dir(folder);
+    Ok(command.path_first(bin)?.echo())
+}
+
+fn show(folder: &Path, path: &str) -> Result<()> {
+    println!("\n$ cat {path}");
+    let text = fs_err::read_to_string(folder.join(path)).context("the tour cannot show a file")?;
+    print!("{text}");
+    Ok(())
+}
