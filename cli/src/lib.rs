@@ -8,6 +8,7 @@ mod disk;
 pub mod edit;
 pub mod flags;
 mod hash;
+pub mod library;
 pub mod plan;
 pub mod project;
 mod report;

@@ -30,11 +30,11 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
     check_flags(flags)?;
     let mut project = scaffold::require_project(tree)?;
     let request = Request::new(&project, flags, tree)?;
-    let context = scaffold::project_context(&project, tree.root());
+    let context = scaffold::project_context(&project);
     let api = request.api(&project);
     let webhook = request.context(&project, &request.webhooks, &api);
     let files = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
-    owners::check_file_owners(&project, tree, &request.resource, &files)?;
+    owners::check_file_owners(&project, &request.resource, &files)?;
 
     let mut plan = Plan::default();
     let handlers = format!("src/{}/{}.rs", webhook.folder, api.module);

@@ -8,6 +8,7 @@ use rbuilder_templates::OnExists;
 
 use super::{Outcome, execute, manifests, scaffold};
 use crate::flags::{InitFlags, License};
+use crate::library::choose::choose_library;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
 use crate::shell::Shell;
@@ -37,8 +38,9 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
 /// Fails if a name is invalid, or if the directory holds another project or conflicting files.
 pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let mut project = request(tree, flags)?;
+    let warnings = settle_library(&mut project, tree, flags)?;
     let mut plan = Plan::default();
-    let context = scaffold::project_context(&project, tree.root());
+    let context = scaffold::project_context(&project);
     let files = rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)?;
     if tree.read(FILE)?.is_none() {
         // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
@@ -50,7 +52,30 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     plan.check_conflicts()?;
     let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
     plan.edit(tree, FILE, &project.print())?;
-    Ok(found.into_outcome(plan))
+    let mut outcome = found.into_outcome(plan);
+    for (message, help) in &warnings {
+        outcome.warn(message, help);
+    }
+    Ok(outcome)
+}
+
+/// Sets the source of the library: the recorded one, or for a new project the one that the flags ask for. Returns
+/// warnings, each with its help.
+fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Result<Vec<(String, String)>> {
+    let asked = flags.library.source();
+    let recorded = &mut project.known.rbuilder.library;
+    if recorded.is_some() && asked.form.is_none() {
+        return Ok(Vec::new());
+    }
+    let choice = choose_library(&asked, tree.root())?;
+    match recorded {
+        Some(recorded) if *recorded != choice.library => bail!(
+            "the project already gets the library from {}: change it with `rbuilder library --set`",
+            recorded
+        ),
+        _ => *recorded = Some(choice.library),
+    }
+    Ok(choice.warnings)
 }
 
 /// Returns the requested project: flags take precedence over PROJECT, and PROJECT over defaults.

@@ -126,7 +126,7 @@ fn validate(
         let server = if has_webhooks {
             String::new()
         } else {
-            webhook_server_steps(project, tree)
+            webhook_server_steps(project)
         };
         anyhow!(
             "{}\n\n\
@@ -156,8 +156,8 @@ fn validate(
 }
 
 /// Returns the steps that set up the webhook server in a project without webhooks.
-fn webhook_server_steps(project: &Project, tree: &Tree) -> String {
-    let context = scaffold::project_context(project, tree.root());
+fn webhook_server_steps(project: &Project) -> String {
+    let context = scaffold::project_context(project);
     let known = &project.known;
     let steps = format!(
         r#"scratch=$(mktemp -d) && project=$PWD && cd "$scratch"

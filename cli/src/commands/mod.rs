@@ -6,6 +6,7 @@ mod create_webhook;
 mod init;
 mod kubernetes;
 mod kubernetes_kind;
+mod library;
 mod man;
 mod manifests;
 mod owners;
@@ -27,6 +28,7 @@ use crate::tree::{Changed, Tree};
 pub use create_api::plan_create_api;
 pub use create_webhook::plan_create_webhook;
 pub use init::plan_init;
+pub use library::plan_library;
 pub(crate) use manifests::SourceErrors;
 
 /// Runs a command and returns its exit code.
@@ -39,6 +41,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Init(flags) => init::run(&dir, &flags, shell),
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &flags, shell),
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
+        Command::Library(flags) => library::run(&dir, &flags, shell),
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
         Command::Completion { shell: kind } => completion::run(kind, shell),
         Command::Version => version::run(shell),

@@ -8,19 +8,13 @@ use rbuilder_templates::{OnExists, Rendered};
 use super::create_api::ApiPlaces;
 use super::{create_webhook, scaffold};
 use crate::project::{Known, Project, Resource, names};
-use crate::tree::Tree;
 
 /// Checks that no file to write belongs to another kind in PROJECT. `--force` does not override this, because it
 /// applies to files of the requested kind only.
 ///
 /// # Errors
 /// Fails with the file and the kind that it belongs to.
-pub(super) fn check_file_owners(
-    project: &Project,
-    tree: &Tree,
-    wanted: &Resource,
-    files: &[Rendered],
-) -> Result<()> {
+pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[Rendered]) -> Result<()> {
     let is_owned = |file: &&Rendered| file.on_exists == OnExists::Owned;
     let paths: BTreeSet<&str> = files
         .iter()
@@ -34,7 +28,7 @@ pub(super) fn check_file_owners(
         .iter()
         .filter(|other| !other.same_kind(wanted))
     {
-        let theirs = owned_paths(project, tree, other)?;
+        let theirs = owned_paths(project, other)?;
         if let Some(path) = theirs.iter().find(|path| paths.contains(path.as_str())) {
             bail!(
                 "{path} belongs to kind `{}` of {}/{}, and kind `{}` would use the same path; no files were written: choose another kind or group",
@@ -49,8 +43,8 @@ pub(super) fn check_file_owners(
 }
 
 /// Returns the files that belong to one version of a kind according to PROJECT.
-fn owned_paths(project: &Project, tree: &Tree, resource: &Resource) -> Result<BTreeSet<String>> {
-    let context = scaffold::project_context(project, tree.root());
+fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String>> {
+    let context = scaffold::project_context(project);
     let api = ApiPlaces::of(project, resource).with_all().context();
     let mut files = rbuilder_templates::api_files(&context, &api).map_err(anyhow::Error::new)?;
     if let Some(webhooks) = &resource.webhooks {

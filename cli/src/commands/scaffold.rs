@@ -1,16 +1,16 @@
 //! Code shared by `init` and `create`: template contexts, and adding rendered files to a plan.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use rbuilder_generator::versions;
-use rbuilder_templates::{OnExists, ProjectContext, Rendered};
+use rbuilder_templates::{LibraryContext, OnExists, ProjectContext, Rendered};
 
 use super::manifests;
+use crate::edit::library::read_dependencies;
 use crate::hash::fnv1a_32;
+use crate::library::Library;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
-use crate::tree::{Tree, find_checkout, resolve_path};
+use crate::tree::Tree;
 
 /// Reads the project of a directory; `None` if it has none. Fails for the project of another tool, whose layout
 /// differs.
@@ -18,14 +18,25 @@ pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     let Some(text) = tree.read(FILE)? else {
         return Ok(None);
     };
-    let project = Project::parse(&text)?;
+    let mut project = Project::parse(&text)?;
     if let Some(layout) = project.foreign_layout() {
         bail!(
             "unsupported layout `{layout}` of the project in {}: this command supports projects created by `rbuilder init`",
             tree.shown()
         );
     }
+    if project.known.rbuilder.library.is_none() {
+        project.known.rbuilder.library = read_library(tree)?;
+    }
     Ok(Some(project))
+}
+
+/// Reads the source of the library from Cargo.toml, which an older command has not recorded in PROJECT.
+fn read_library(tree: &Tree) -> Result<Option<Library>> {
+    let text = tree.read("Cargo.toml")?.unwrap_or_default();
+    let found = read_dependencies(&text).unwrap_or_default();
+    let mut sources = found.sources.into_iter();
+    Ok(sources.find_map(|source| Library::try_from(source).ok()))
 }
 
 /// Reads the project that `create` adds to; fails if there is none.
@@ -78,15 +89,15 @@ pub(super) fn check_names(
 }
 
 /// Returns the template context of a project.
-pub(super) fn project_context(project: &Project, root: &Path) -> ProjectContext {
+pub(super) fn project_context(project: &Project) -> ProjectContext {
     let known = &project.known;
     let package = names::package_name(&known.project_name);
+    let library = known.rbuilder.library.as_ref();
     let license_spdx = match known.rbuilder.license.as_str() {
         "apache2" => "Apache-2.0",
         "mit" => "MIT",
         _ => "",
     };
-    let (rbuilder_source, rbuilder_checkout) = rbuilder_source(root);
     ProjectContext {
         name: known.project_name.clone(),
         name_yaml: yaml_value(&known.project_name),
@@ -100,14 +111,30 @@ pub(super) fn project_context(project: &Project, root: &Path) -> ProjectContext 
         namespaced: known.namespaced,
         multigroup: known.multigroup,
         leader_election_id: format!("{}.{}", fnv1a_32(known.project_name.as_bytes()), known.domain),
-        rbuilder_source,
-        rbuilder_checkout,
+        rbuilder_source: library.map(Library::dependency).unwrap_or_default(),
+        rbuilder_checkout: library.map(Library::checkout).unwrap_or_default().to_owned(),
+        library: library.map(library_context).unwrap_or_default(),
         rbuilder_version: env!("CARGO_PKG_VERSION").into(),
         rust_version: versions::RUST.into(),
         kube_version: versions::KUBE.into(),
         k8s_openapi_version: versions::K8S_OPENAPI.into(),
         kubernetes_version: versions::KUBERNETES.to_string(),
         k8s_openapi_feature: versions::k8s_openapi_feature(versions::KUBERNETES),
+    }
+}
+
+fn library_context(library: &Library) -> LibraryContext {
+    let value = |name: &str| {
+        let keys = library.keys();
+        let value = keys.iter().find(|(key, _)| *key == name);
+        value.map(|(_, value)| (*value).to_owned()).unwrap_or_default()
+    };
+    LibraryContext {
+        form: library.form().name().to_owned(),
+        version: value("version"),
+        git: value("git"),
+        rev: value("rev"),
+        path: value("path"),
     }
 }
 
@@ -157,25 +184,4 @@ fn rust_header(owner: &str, spdx: &str) -> String {
         header.push('\n');
     }
     header
-}
-
-/// The name of the library on a registry: `rbuilder` belongs to somebody else there.
-const LIBRARY_PACKAGE: &str = "package = \"rbuilder-runtime\"";
-
-/// Returns the Cargo dependency on the library, and the checkout that it refers to: the checkout that this command was
-/// built from if it still exists, otherwise the registry. Within the checkout the path is relative, so that it is valid
-/// on every machine.
-fn rbuilder_source(root: &Path) -> (String, String) {
-    let Some(checkout) = find_checkout() else {
-        return (
-            format!("{LIBRARY_PACKAGE}, version = \"{}\"", env!("CARGO_PKG_VERSION")),
-            String::new(),
-        );
-    };
-    let folder = match resolve_path(root).strip_prefix(&checkout) {
-        Ok(inside) => inside.iter().map(|_| "..").collect::<Vec<_>>().join("/"),
-        Err(_) => checkout.to_string_lossy().replace('\\', "/"),
-    };
-    let quoted = serde_json::Value::from(format!("{folder}/runtime"));
-    (format!("{LIBRARY_PACKAGE}, path = {quoted}"), folder)
 }

@@ -1,6 +1,7 @@
 //! Edits of files that belong to the user, from text to text. Edits change only the necessary lines and are idempotent.
 
 pub mod kustomization;
+pub mod library;
 pub mod rust;
 pub mod version;
 

@@ -1,11 +1,13 @@
 //! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
+mod library;
 mod manifests;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 
 /// Scaffold Kubernetes operators in Rust and generate their manifests
@@ -39,6 +41,8 @@ pub enum Command {
     /// Scaffold a Kubernetes API or webhook
     #[command(subcommand)]
     Create(Create),
+    /// Show or change where the project gets the rbuilder library from: a version, a git repository or a path
+    Library(LibraryFlags),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
     /// Generate a completion script for the specified shell
@@ -63,6 +67,7 @@ impl Command {
             Command::Init(_) => "init",
             Command::Create(Create::Api(_)) => "create api",
             Command::Create(Create::Webhook(_)) => "create webhook",
+            Command::Library(_) => "library",
             Command::Manifests(_) => "manifests",
             Command::Completion { .. } => "completion",
             Command::Version => "version",
@@ -76,6 +81,7 @@ impl Command {
             Command::Init(flags) => flags.plan.output,
             Command::Create(Create::Api(flags)) => flags.plan.output,
             Command::Create(Create::Webhook(flags)) => flags.plan.output,
+            Command::Library(flags) => flags.plan.output,
             Command::Manifests(flags) => flags.plan.output,
             Command::Completion { .. } | Command::Version | Command::Man { .. } => Output::Text,
         }
@@ -138,6 +144,9 @@ pub struct InitFlags {
     /// Overwrite files that already exist
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub library: InitLibraryFlags,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub plan: PlanFlags,

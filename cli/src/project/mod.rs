@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::hash::fnv1a_64;
+use crate::library::Library;
 
 /// Name of the file.
 pub const FILE: &str = "PROJECT";
@@ -63,6 +64,9 @@ pub struct Own {
     /// `apache2`, `mit` or `none`.
     #[serde(default)]
     pub license: String,
+    /// Source of the library; projects of older commands record none.
+    #[serde(default)]
+    pub library: Option<Library>,
     /// Hash of each scaffolded file as it was written, by path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
@@ -290,6 +294,12 @@ impl Project {
             .unwrap_or_default();
         set(&mut own, "owner", json!(known.rbuilder.owner));
         set(&mut own, "license", json!(known.rbuilder.license));
+        if let Some(library) = &known.rbuilder.library {
+            let keys = library.keys().into_iter();
+            let source: Map<String, Value> =
+                keys.map(|(key, value)| (key.to_owned(), json!(value))).collect();
+            own.insert("library".into(), Value::Object(source));
+        }
         set(&mut own, "files", json!(known.rbuilder.files));
         set(&mut all, "rbuilder", Value::Object(own));
         let text = rbuilder_generator::yaml::to_string(&Value::Object(all));

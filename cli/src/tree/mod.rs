@@ -133,6 +133,18 @@ impl Tree {
     /// # Errors
     /// Fails if the directory cannot be read, or if its path leads through a link.
     pub fn list(&self, folder: &str) -> Result<Vec<String>> {
+        self.list_sort(folder, Sort::File)
+    }
+
+    /// Returns the directories in a directory, sorted; none if it does not exist.
+    ///
+    /// # Errors
+    /// Fails as [`list`](Self::list) does.
+    pub fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
+        self.list_sort(folder, Sort::Folder)
+    }
+
+    fn list_sort(&self, folder: &str, asked: Sort) -> Result<Vec<String>> {
         check_relative(folder)?;
         let Some(root) = self.folder()? else {
             return Ok(Vec::new());
@@ -152,7 +164,7 @@ impl Tree {
             .names()
             .with_context(context)?
             .into_iter()
-            .filter(|(_, sort)| *sort == Sort::File)
+            .filter(|(_, sort)| *sort == asked)
             .filter_map(|(name, _)| Some(format!("{folder}/{}", name.to_str()?)))
             .collect();
         names.sort();
@@ -213,12 +225,6 @@ pub(crate) fn display_root(root: &Path) -> String {
     } else {
         root.display().to_string()
     }
-}
-
-/// Returns the rbuilder checkout that this command was built from, if it still exists.
-pub(crate) fn find_checkout() -> Option<PathBuf> {
-    let folder = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).ok()?;
-    folder.join("runtime/Cargo.toml").is_file().then_some(folder)
 }
 
 /// Resolves links and `..` in a path; parts that do not exist yet are kept.

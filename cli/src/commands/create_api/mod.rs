@@ -55,7 +55,7 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     let mut request = Request::new(&project, flags)?;
     let taken = request.read_previous(&project, tree, flags)?;
     request.check_free_names(&project, tree)?;
-    let context = scaffold::project_context(&project, tree.root());
+    let context = scaffold::project_context(&project);
     let mut api = request.context(&project);
     api.kube_arguments.clone_from(&taken.arguments);
     if read_crate_names(tree)?.contains(&api.module) {
@@ -71,7 +71,7 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     for file in &files {
         check_module_place(tree, &file.path)?;
     }
-    owners::check_file_owners(&project, tree, &request.resource, &files)?;
+    owners::check_file_owners(&project, &request.resource, &files)?;
     let wanted = if request.further && !flags.force {
         further::keep_existing_files(&mut plan, tree, &files, &api, request.known)?
     } else {

@@ -1,0 +1,213 @@
+//! `rbuilder library`: shows where a project gets the library from, and changes it.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use rbuilder_templates::{OnExists, Rendered};
+use serde_json::{Map, Value, json};
+
+use super::{Outcome, decide, execute, scaffold};
+use crate::edit::Obstacle;
+use crate::edit::library::{Dependencies, read_dependencies, set_library};
+use crate::flags::{LibraryFlags, Output};
+use crate::library::choose::choose_library;
+use crate::library::{DEPENDENCY, Library};
+use crate::plan::Plan;
+use crate::project::{FILE, Project};
+use crate::shell::Shell;
+use crate::tree::{Tree, check_relative};
+
+const MANIFEST: &str = "Cargo.toml";
+
+pub(super) fn run(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result<u8> {
+    if flags.set.is_none() {
+        return show(dir, flags, shell);
+    }
+    let next = "Next: run `cargo check`, which brings Cargo.lock up to date, and commit both\n";
+    execute("library", dir, flags.plan, shell, &mut |tree| {
+        Ok(plan_library(tree, flags)?.with_next(next))
+    })
+}
+
+/// Returns the changes that `library --set` makes.
+///
+/// # Errors
+/// Fails if the directory has no project, if the source is not valid, or if Cargo.toml has no dependency on the library
+/// that can be edited.
+pub fn plan_library(tree: &Tree, flags: &LibraryFlags) -> Result<Outcome> {
+    let mut project = scaffold::require_project(tree)?;
+    let choice = choose_library(&flags.source(), tree.root())?;
+    let mut plan = Plan::default();
+    edit_manifests(&mut plan, tree, &choice.library)?;
+    let mut outcome = Outcome::default();
+    if let Some(old) = project.known.rbuilder.library.clone() {
+        let changed = update_files(&mut plan, tree, &mut project, &old, &choice.library)?;
+        for path in changed {
+            outcome.warn(
+                &format!("{path} differs from what was scaffolded, so it was not changed for the new source of the library"),
+                "compare it with the file that `rbuilder init` writes in an empty directory",
+            );
+        }
+    }
+    project.known.rbuilder.library = Some(choice.library);
+    plan.edit(tree, FILE, &project.print())?;
+    for (message, help) in &choice.warnings {
+        outcome.warn(message, help);
+    }
+    Ok(Outcome { plan, ..outcome })
+}
+
+/// Changes Cargo.toml, and those of the members of its workspace.
+fn edit_manifests(plan: &mut Plan, tree: &Tree, library: &Library) -> Result<()> {
+    let root = edit_manifest(plan, tree, MANIFEST, library)?;
+    let mut has_source = !root.sources.is_empty();
+    for member in list_members(tree, &root.members)? {
+        let path = format!("{member}/{MANIFEST}");
+        if plan.read(tree, &path)?.is_some() {
+            let depth = member.split('/').count();
+            has_source |= !edit_manifest(plan, tree, &path, &library.seen_from(depth))?
+                .sources
+                .is_empty();
+        }
+    }
+    if has_source {
+        return Ok(());
+    }
+    let reason = match root.inherits {
+        true => {
+            "it takes the library from a workspace above this directory, whose Cargo.toml is not part of the project"
+        }
+        false => "it has no dependency on the library",
+    };
+    Err(by_hand(Obstacle::new(reason), MANIFEST, library))
+}
+
+/// Changes one Cargo.toml and returns the dependencies on the library that it had.
+fn edit_manifest(plan: &mut Plan, tree: &Tree, path: &str, library: &Library) -> Result<Dependencies> {
+    let text = plan
+        .read(tree, path)?
+        .ok_or_else(|| anyhow!("no {path} found in {}", tree.shown()))?;
+    let found = read_dependencies(&text).map_err(|obstacle| by_hand(obstacle, path, library))?;
+    let edited = set_library(&text, library).map_err(|obstacle| by_hand(obstacle, path, library))?;
+    plan.edit(tree, path, &edited)?;
+    Ok(found)
+}
+
+fn by_hand(obstacle: Obstacle, path: &str, library: &Library) -> anyhow::Error {
+    let line = format!("{DEPENDENCY} = {{ {} }}", library.dependency());
+    obstacle
+        .with_lines("write this dependency", line)
+        .in_file(path, "")
+        .into()
+}
+
+/// Returns the folders of a workspace's members; `crates/*` means all folders in `crates`.
+fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
+    let mut members = Vec::new();
+    for member in listed {
+        let member = member.trim_start_matches("./").trim_end_matches('/');
+        match member.strip_suffix("/*") {
+            Some(folder) if check_relative(folder).is_ok() => members.extend(tree.list_folders(folder)?),
+            None if check_relative(member).is_ok() => members.push(member.to_owned()),
+            _ => {}
+        }
+    }
+    Ok(members)
+}
+
+/// Brings scaffolded files up to date that say where the library is, and records all of them as if the project had been
+/// scaffolded with the new source. Returns those that differ from what was scaffolded, which are left as they are.
+fn update_files(
+    plan: &mut Plan,
+    tree: &Tree,
+    project: &mut Project,
+    old: &Library,
+    new: &Library,
+) -> Result<Vec<String>> {
+    let before = render(project, old)?;
+    let after = render(project, new)?;
+    let mut changed = Vec::new();
+    for (before, after) in before.iter().zip(&after) {
+        if before == after || before.on_exists != OnExists::Owned {
+            continue;
+        }
+        let path = &after.path;
+        let is_recorded = project.recorded(path, &before.text);
+        if path != MANIFEST {
+            match plan.read(tree, path)? {
+                Some(text) if text == before.text => plan.replace(tree, path, &after.text)?,
+                Some(text) if text != after.text => changed.push(path.clone()),
+                _ => {}
+            }
+        }
+        if is_recorded {
+            project.record(path, &after.text);
+        }
+    }
+    Ok(changed)
+}
+
+fn render(project: &Project, library: &Library) -> Result<Vec<Rendered>> {
+    let mut project = project.clone();
+    project.known.rbuilder.library = Some(library.clone());
+    let context = scaffold::project_context(&project);
+    rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)
+}
+
+/// Prints the source that Cargo.toml has.
+fn show(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result<u8> {
+    let (_, (source, outcome)) = decide(dir, shell, &mut describe)?;
+    if flags.plan.output == Output::Json {
+        let answer = json!({
+            "command": "library",
+            "applied": false,
+            "changes": [],
+            "library": source,
+            "diagnostics": outcome.diagnostics,
+        });
+        shell.out(&format!("{answer:#}\n"));
+        return Ok(0);
+    }
+    shell.message(&outcome.warnings);
+    for (key, value) in &source {
+        shell.out(&format!("{key}: {}\n", value.as_str().unwrap_or_default()));
+    }
+    Ok(0)
+}
+
+/// Returns the form and the keys of the source in Cargo.toml, and warns if PROJECT or another dependency differs.
+fn describe(tree: &Tree) -> Result<(Map<String, Value>, Outcome)> {
+    let project = scaffold::require_project(tree)?;
+    let text = tree
+        .read(MANIFEST)?
+        .ok_or_else(|| anyhow!("no {MANIFEST} found in {}", tree.shown()))?;
+    let found = read_dependencies(&text).map_err(|obstacle| obstacle.in_file(MANIFEST, ""))?;
+    let recorded = project.known.rbuilder.library;
+    let library = match found.sources.first() {
+        Some(source) => Library::try_from(source.clone()).map_err(|error| anyhow!("{MANIFEST}: {error}"))?,
+        None => recorded.clone().ok_or_else(|| {
+            anyhow!("{MANIFEST} has no dependency on the library, and {FILE} records no source of it")
+        })?,
+    };
+    let mut outcome = Outcome::default();
+    let is_same =
+        |source: &crate::library::Record| Library::try_from(source.clone()).as_ref() == Ok(&library);
+    if !found.sources.iter().all(is_same) {
+        outcome.warn(
+            &format!("the dependencies on the library in {MANIFEST} have different sources"),
+            "choose one with `rbuilder library --set`",
+        );
+    }
+    if recorded.as_ref() != Some(&library) {
+        outcome.warn(
+            &format!("{FILE} does not record the source of the library that {MANIFEST} has"),
+            "choose one with `rbuilder library --set`",
+        );
+    }
+    let mut source = Map::new();
+    source.insert("form".into(), json!(library.form().name()));
+    for (key, value) in library.keys() {
+        source.insert(key.into(), json!(value));
+    }
+    Ok((source, outcome))
+}

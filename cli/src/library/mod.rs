@@ -1,0 +1,266 @@
+//! The library that operators run on, as a dependency of a project: the package and where Cargo gets it from.
+//!
+//! A project has one of three forms, which PROJECT records and Cargo.toml says: a released version, a commit of a git
+//! repository, or a path on this machine. `built.rs` knows which of them the command itself came from, `choose.rs`
+//! decides, `edit/library.rs` edits Cargo.toml.
+
+mod built;
+pub(crate) mod choose;
+mod git;
+mod url;
+
+use std::fmt::{Display, Formatter};
+
+use serde::Deserialize;
+use toml_edit::Value;
+
+use crate::flags::LibraryForm;
+
+/// Name of the package on registries, where `rbuilder` belongs to somebody else.
+pub const PACKAGE: &str = "rbuilder-runtime";
+
+/// Name of the library in Rust code, and so of the dependency.
+pub const DEPENDENCY: &str = "rbuilder";
+
+/// Folder of the package in a checkout of rbuilder.
+const FOLDER: &str = "runtime";
+
+/// The source of the library for a project.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Record")]
+pub enum Library {
+    /// A released version.
+    Version {
+        /// Version requirement: `0.1.0`.
+        version: String,
+    },
+    /// A commit of a git repository.
+    Git {
+        /// URL in Cargo's notation.
+        url: String,
+        /// Commit, or a tag.
+        rev: String,
+    },
+    /// A folder on this machine.
+    Path {
+        /// Path of the package, absolute or relative to the project, with `/` between names.
+        path: String,
+    },
+}
+
+/// The keys of a source, as in PROJECT and in Cargo.toml.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Record {
+    /// Version requirement.
+    pub version: Option<String>,
+    /// URL of a git repository.
+    pub git: Option<String>,
+    /// Commit or tag in that repository.
+    pub rev: Option<String>,
+    /// Path of the package.
+    pub path: Option<String>,
+}
+
+impl TryFrom<Record> for Library {
+    type Error = String;
+
+    fn try_from(record: Record) -> Result<Library, String> {
+        match record {
+            Record {
+                version: Some(version),
+                git: None,
+                rev: None,
+                path: None,
+            } => Library::version(&version),
+            Record {
+                version: None,
+                git: Some(url),
+                rev: Some(rev),
+                path: None,
+            } => Library::git(&url, &rev),
+            Record {
+                version: None,
+                git: None,
+                rev: None,
+                path: Some(path),
+            } => Library::path(&path),
+            _ => {
+                Err("expected `version`, `git` and `rev`, or `path` as the source of the library".to_owned())
+            }
+        }
+    }
+}
+
+impl Library {
+    /// Creates the source of a released version.
+    ///
+    /// # Errors
+    /// Fails if Cargo cannot read the version requirement.
+    pub fn version(version: &str) -> Result<Library, String> {
+        let is_known = |letter: char| letter.is_ascii_alphanumeric() || ".+-^~=*<>, ".contains(letter);
+        let has_number = version.contains(|letter: char| letter.is_ascii_digit());
+        if !has_number || !version.chars().all(is_known) || version.len() > 100 {
+            return Err(format!(
+                "expected a version such as `0.1.0`, found `{}`",
+                version.escape_debug()
+            ));
+        }
+        Ok(Library::Version {
+            version: version.to_owned(),
+        })
+    }
+
+    /// Creates the source of a commit.
+    ///
+    /// # Errors
+    /// Fails if Cargo cannot fetch from the URL, if the URL holds a password, or if git has no such names of commits.
+    pub fn git(url: &str, rev: &str) -> Result<Library, String> {
+        let url = url::parse_git_url(url)
+            .map_err(|reason| format!("invalid git URL `{}`: {reason}", shown_url(url)))?;
+        let is_known = |letter: char| letter.is_ascii_alphanumeric() || "._/-".contains(letter);
+        if rev.is_empty() || rev.starts_with(['-', '/']) || !rev.chars().all(is_known) || rev.len() > 200 {
+            return Err(format!(
+                "expected a commit or a tag, found `{}`",
+                rev.escape_debug()
+            ));
+        }
+        Ok(Library::Git {
+            url,
+            rev: rev.to_owned(),
+        })
+    }
+
+    /// Creates the source of a folder.
+    ///
+    /// # Errors
+    /// Fails for characters that TOML, make or a shell could take for something else than part of the path.
+    pub fn path(path: &str) -> Result<Library, String> {
+        let path = path.replace('\\', "/");
+        let is_special = |letter: char| letter.is_control() || "\"'`$#;&|<>".contains(letter);
+        if path.is_empty() || path.contains(is_special) {
+            return Err(format!(
+                "expected a path without quotes and characters that shells interpret, found `{}`",
+                path.escape_debug()
+            ));
+        }
+        Ok(Library::Path { path })
+    }
+
+    /// Returns the form of the source.
+    pub fn form(&self) -> LibraryForm {
+        match self {
+            Library::Version { .. } => LibraryForm::Version,
+            Library::Git { .. } => LibraryForm::Git,
+            Library::Path { .. } => LibraryForm::Path,
+        }
+    }
+
+    /// Returns the keys of the source and their values, as in Cargo.toml.
+    pub fn keys(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Library::Version { version } => vec![("version", version)],
+            Library::Git { url, rev } => vec![("git", url), ("rev", rev)],
+            Library::Path { path } => vec![("path", path)],
+        }
+    }
+
+    /// Returns the content of the dependency's inline table: `package = "rbuilder-runtime", version = "0.1.0"`.
+    pub fn dependency(&self) -> String {
+        let keys = std::iter::once(("package", PACKAGE)).chain(self.keys());
+        let pairs: Vec<String> = keys
+            .map(|(key, value)| format!("{key} = {}", Value::from(value)))
+            .collect();
+        pairs.join(", ")
+    }
+
+    /// Returns the folder of the checkout that a path leads into, otherwise an empty string.
+    pub fn checkout(&self) -> &str {
+        match self {
+            Library::Path { path } => path.rsplit_once('/').map_or(".", |(folder, _)| folder),
+            Library::Version { .. } | Library::Git { .. } => "",
+        }
+    }
+
+    /// Returns the source as seen from a folder of the project that is `depth` levels below its root.
+    #[must_use]
+    pub(crate) fn seen_from(&self, depth: usize) -> Library {
+        match self {
+            Library::Path { path } if !is_absolute(path) => Library::Path {
+                path: format!("{}{path}", "../".repeat(depth)),
+            },
+            other => other.clone(),
+        }
+    }
+}
+
+impl Display for Library {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Library::Version { version } => write!(f, "a registry, version {version}"),
+            Library::Git { url, rev } => write!(f, "{url} at `{rev}`"),
+            Library::Path { path } => f.write_str(path),
+        }
+    }
+}
+
+/// Returns whether a path is absolute on any system: the project may have been made on another one.
+fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
+}
+
+/// Returns a URL for messages: what may be a password is left out.
+fn shown_url(url: &str) -> String {
+    let shown = match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
+        (None, Some((_, rest))) => format!("…@{rest}"),
+        _ => url.to_owned(),
+    };
+    shown.escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_form_names_a_package_of_somebody_else() {
+        let forms = [
+            Library::version("0.1.0"),
+            Library::git("https://git.example.com/rbuilder", "0123abc"),
+            Library::path("/srv/rbuilder/runtime"),
+        ];
+        let dependencies = forms.map(|library| library.expect("a valid source").dependency());
+        assert_eq!(
+            dependencies,
+            [
+                "package = \"rbuilder-runtime\", version = \"0.1.0\"",
+                "package = \"rbuilder-runtime\", git = \"https://git.example.com/rbuilder\", rev = \"0123abc\"",
+                "package = \"rbuilder-runtime\", path = \"/srv/rbuilder/runtime\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn values_that_files_could_misread_are_refused() {
+        for version in ["", "latest", "1\"", "1\n", "1 }"] {
+            assert!(Library::version(version).is_err(), "{version:?}");
+        }
+        for rev in ["", "-x", "/x", "a b", "a\"", "$(x)"] {
+            assert!(Library::git("https://git.example.com/r", rev).is_err(), "{rev:?}");
+        }
+        for path in ["", "a\nb", "a\"b", "$(x)", "a;b"] {
+            assert!(Library::path(path).is_err(), "{path:?}");
+        }
+        let error = Library::git("https://me:secret@git.example.com/r", "a").expect_err("a password");
+        assert!(!error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn a_path_is_seen_from_inner_folders() {
+        let path = |path: &str| Library::path(path).expect("a valid path");
+        assert_eq!(path("../r/runtime").seen_from(2), path("../../../r/runtime"));
+        assert_eq!(path("/r/runtime").seen_from(2), path("/r/runtime"));
+        assert_eq!(path("C:\\r\\runtime").seen_from(1), path("C:/r/runtime"));
+        assert_eq!(path("../r/runtime").checkout(), "../r");
+    }
+}
