@@ -38,7 +38,7 @@ pub fn is_one_slip(word: &str, other: &str) -> bool {
 pub fn describe_candidates<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match find_nearest(word, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
-        None => format!("known here: {}", list_names(candidates)),
+        None => format!("use one of: {}", list_names(candidates)),
     }
 }
 

@@ -354,7 +354,7 @@ fn kinds_are_checked() {
     kind(
         "printcolumn(name = \"N\", type_ = \"int\", json_path = \".spec.n\")",
         &[
-            "\"int\": unknown printer column type `int` | known here: `integer`, `number`, `string`, `boolean`, `date`",
+            "\"int\": unknown printer column type `int` | use one of: `integer`, `number`, `string`, `boolean`, `date`",
         ],
     );
     kind(

@@ -114,8 +114,8 @@ impl<'a> Graph<'a> {
         let found = workspace::root_of(file, &mut self.files);
         let found = self.said(found)?;
         if found.is_none() {
-            let help = "set `package.workspace` to its folder, or replace the inherited keys with values";
-            let message = "the manifest inherits from a workspace, but no parent folder has one";
+            let help = "set `package.workspace` to its directory, or replace the inherited keys with values";
+            let message = "the manifest inherits from a workspace, but no parent directory has one";
             self.report.push(file.error(None, message, help));
         }
         found

@@ -45,7 +45,7 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
         return Err(file::manifest_error(
             "Cargo.toml",
             0..0,
-            "no `Cargo.toml` in this folder",
+            "no `Cargo.toml` in this directory",
         ));
     };
     let members = members(&here, options, sources, &mut graph, with_dev)?;

@@ -290,7 +290,7 @@ fn a_member_finds_its_workspace_and_its_siblings() {
 #[test]
 fn broken_manifests() {
     let cases: &[(&[(&str, &str)], &str)] = &[
-        (&[], "Cargo.toml: no `Cargo.toml` in this folder"),
+        (&[], "Cargo.toml: no `Cargo.toml` in this directory"),
         (
             &[("Cargo.toml", "[package")],
             "Cargo.toml: failed to parse `Cargo.toml` as TOML",
@@ -337,7 +337,7 @@ fn broken_manifests() {
                 ("Cargo.toml", "[package]\nname = \"x\"\nedition.workspace = true"),
                 ("src/lib.rs", ""),
             ],
-            "Cargo.toml: the manifest inherits from a workspace, but no parent folder has one",
+            "Cargo.toml: the manifest inherits from a workspace, but no parent directory has one",
         ),
     ];
     for (list, expected) in cases {

@@ -119,7 +119,7 @@ fn what_is_asked_about() {
     refused(
         "validating, operations = \"create;destroy\"",
         &[
-            "unknown value `destroy` of `operations` | known here: `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, `*`",
+            "unknown value `destroy` of `operations` | use one of: `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, `*`",
         ],
     );
     refused(
@@ -260,11 +260,11 @@ fn who_is_asked() {
 fn how_the_answer_is_taken() {
     refused(
         "validating, failure_policy = \"abort\"",
-        &["unknown value `abort` of `failure_policy` | known here: `Fail`, `Ignore`"],
+        &["unknown value `abort` of `failure_policy` | use one of: `Fail`, `Ignore`"],
     );
     refused(
         "validating, match_policy = \"foo\"",
-        &["unknown value `foo` of `match_policy` | known here: `Exact`, `Equivalent`"],
+        &["unknown value `foo` of `match_policy` | use one of: `Exact`, `Equivalent`"],
     );
     for word in ["Some", "unknown"] {
         refused(
@@ -292,7 +292,7 @@ fn how_the_answer_is_taken() {
     );
     refused(
         "mutating, reinvocation_policy = \"Always\"",
-        &["unknown value `Always` of `reinvocation_policy` | known here: `Never`, `IfNeeded`"],
+        &["unknown value `Always` of `reinvocation_policy` | use one of: `Never`, `IfNeeded`"],
     );
     let first = "the handler supports AdmissionReview v1 only | put `v1` first: the API server sends the first version that it supports";
     refused("validating, admission_review_versions = []", &[first]);
@@ -363,7 +363,7 @@ fn conditions_and_selectors() {
         ),
         (
             "key = \"a\", operator = \"Has\"",
-            "unknown value `Has` of `operator` | known here: `In`, `NotIn`, `Exists`, `DoesNotExist`",
+            "unknown value `Has` of `operator` | use one of: `In`, `NotIn`, `Exists`, `DoesNotExist`",
         ),
         (
             "operator = \"Exists\"",
