@@ -1,11 +1,13 @@
 //! The rbuilder command, as a library, so that tests can run it without a process.
 //!
 //! Every command that changes files is flags → request → [`plan::Plan`] → shown, compared or applied. Only
-//! [`plan::apply`] writes, only [`tree`] reads, only [`shell`] prints.
+//! [`plan::apply`] writes, only [`tree`] reads, only [`shell`] prints. The store of `rbuilder envtest`, which belongs to no
+//! project, is read and written by the module of that name.
 
 pub mod commands;
 mod disk;
 pub mod edit;
+mod envtest;
 pub mod flags;
 mod hash;
 pub mod library;

@@ -47,7 +47,7 @@ impl Assets {
 fn missing_binary(name: &str, variable: &str, path: &Path) -> Error {
     let path = path.display();
     Error::new(format!(
-        "no {name} at {path}: set KUBEBUILDER_ASSETS to the folder that holds etcd and kube-apiserver, \
+        "no {name} at {path}: run `rbuilder envtest install` and set KUBEBUILDER_ASSETS to the folder that it prints, \
          or {variable} to the file"
     ))
 }

@@ -16,7 +16,9 @@ mod control_plane;
 mod error;
 mod probe;
 mod process;
+mod release;
 mod settings;
+mod store;
 mod watchdog;
 mod workspace;
 
@@ -25,5 +27,7 @@ pub use cancel::Cancel;
 pub use certificates::{ServingCertificate, issue_serving_certificate};
 pub use control_plane::{ControlPlane, Server, find_free_port};
 pub use error::Error;
+pub use release::{Platform, Release, Version, is_word, parse_number};
 pub use settings::Settings;
+pub use store::{Installed, PROGRAMS, Store, has_program, has_programs};
 pub use workspace::Workspace;

@@ -178,6 +178,14 @@ pub fn generate_each(
     report.into_sorted()
 }
 
+/// Returns the Kubernetes minor whose types the packages compile, as far as their manifests or the options say it.
+pub fn find_kubernetes_minor(sources: &dyn Sources, options: &Options) -> Option<Minor> {
+    let manifests = cargo::read_manifests(sources, options, &mut Report::default());
+    manifests
+        .and_then(|manifests| manifests.k8s_openapi.minor())
+        .or(options.kubernetes)
+}
+
 /// Errors are collected within a stage; a stage that cannot go on hands nothing to the next.
 fn manifests(
     sources: &dyn Sources,

@@ -3,6 +3,7 @@
 mod completion;
 mod create_api;
 mod create_webhook;
+mod envtest;
 mod init;
 mod kubernetes;
 mod kubernetes_kind;
@@ -43,6 +44,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
         Command::Library(flags) => library::run(&dir, &flags, shell),
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
+        Command::Envtest(command) => envtest::run(&dir, &command, shell),
         Command::Completion { shell: kind } => completion::run(kind, shell),
         Command::Version => version::run(shell),
         Command::Man { command } => man::run(&command, shell),

@@ -1,5 +1,6 @@
 //! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
+mod envtest;
 mod library;
 mod manifests;
 
@@ -7,6 +8,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use envtest::{
+    Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
+};
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 
@@ -45,6 +49,9 @@ pub enum Command {
     Library(LibraryFlags),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
+    /// Manage the binaries of test environments: etcd, kube-apiserver and kubectl
+    #[command(subcommand)]
+    Envtest(Envtest),
     /// Generate a completion script for the specified shell
     Completion {
         /// Shell to generate the script for
@@ -69,6 +76,10 @@ impl Command {
             Command::Create(Create::Webhook(_)) => "create webhook",
             Command::Library(_) => "library",
             Command::Manifests(_) => "manifests",
+            Command::Envtest(Envtest::Install(_)) => "envtest install",
+            Command::Envtest(Envtest::List(_)) => "envtest list",
+            Command::Envtest(Envtest::Path(_)) => "envtest path",
+            Command::Envtest(Envtest::Remove(_)) => "envtest remove",
             Command::Completion { .. } => "completion",
             Command::Version => "version",
             Command::Man { .. } => "man",
@@ -83,6 +94,7 @@ impl Command {
             Command::Create(Create::Webhook(flags)) => flags.plan.output,
             Command::Library(flags) => flags.plan.output,
             Command::Manifests(flags) => flags.plan.output,
+            Command::Envtest(envtest) => envtest.store().output,
             Command::Completion { .. } | Command::Version | Command::Man { .. } => Output::Text,
         }
     }

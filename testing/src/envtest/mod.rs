@@ -17,9 +17,13 @@
 //! ```
 //!
 //! # The binaries
-//! `KUBEBUILDER_ASSETS` names the folder of `etcd` and `kube-apiserver`, as `setup-envtest` prints it;
-//! `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` name a single binary. Tests marked with
-//! [`#[rbuilder::envtest::test]`](test) are ignored when they are built without these variables.
+//! `KUBEBUILDER_ASSETS` names the folder of `etcd` and `kube-apiserver`, as `rbuilder envtest install` prints it;
+//! `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` name a single binary and win. Without variables, an environment uses
+//! [`Builder::assets`], then what `rbuilder envtest install` or `setup-envtest` has installed of the Kubernetes minor that
+//! k8s-openapi is compiled for, then `/usr/local/kubebuilder/bin`.
+//!
+//! Tests marked with [`#[rbuilder::envtest::test]`](test) are ignored when they are built without these variables, even
+//! if binaries are installed: cargo notices a change of a variable and builds the tests again, but not an installation.
 //!
 //! # Other variables
 //! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: timeouts of a start (default

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use rbuilder_control_plane::{Assets, Cancel, ControlPlane, Server, Settings};
+use rbuilder_control_plane::{Assets, Cancel, ControlPlane, Server, Settings, Store};
 use serde::Deserialize as _;
 
 use super::Error;
@@ -28,9 +28,14 @@ impl Drop for CancelOnDrop {
 }
 
 impl OwnCluster {
-    /// Starts the binaries in `folder`, unless variables name others.
+    /// Starts the binaries in `folder`, or else the newest installed ones of the Kubernetes minor that the test is
+    /// compiled for, unless variables name others. Another minor would judge the test's objects differently.
     pub(super) async fn start(folder: Option<&Path>, settings: Settings) -> Result<Self, Error> {
-        let assets = Assets::find(folder)?;
+        let folder = folder.map(Path::to_owned).or_else(|| {
+            let minor = rbuilder_catalogue::KUBERNETES.minor();
+            Store::of_user()?.find_minor(u32::from(minor.number()))
+        });
+        let assets = Assets::find(folder.as_deref())?;
         let guard = CancelOnDrop(Cancel::default());
         let cancel = guard.0.clone();
         let plane = run_blocking(move || ControlPlane::start(&assets, &settings, &cancel)).await?;

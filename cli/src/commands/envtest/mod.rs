@@ -1,0 +1,165 @@
+//! `rbuilder envtest`: the binaries of test environments.
+
+mod install;
+mod list;
+mod remove;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rbuilder_generator::{Options, find_kubernetes_minor, versions};
+use serde_json::{Value, json};
+
+use super::kubernetes::find_configured_version;
+use crate::envtest::download::{Downloads, Request};
+use crate::envtest::index::{self, Index, mirrored};
+use crate::envtest::selector::Selector;
+use crate::envtest::store::{locate, read_installed};
+use crate::flags::{Envtest, IndexFlags, Output, PathFlags, StoreFlags};
+use crate::shell::Shell;
+use crate::tree::Tree;
+use rbuilder_control_plane::{Installed, Platform, Release, Store, is_word};
+
+pub(super) fn run(dir: &Path, command: &Envtest, shell: &mut Shell) -> Result<u8> {
+    match command {
+        Envtest::Install(flags) => install::run(dir, flags, shell),
+        Envtest::List(flags) => list::run(dir, flags, shell),
+        Envtest::Path(flags) => print_path(dir, flags, shell),
+        Envtest::Remove(flags) => remove::run(dir, flags, shell),
+    }
+}
+
+fn print_path(dir: &Path, flags: &PathFlags, shell: &mut Shell) -> Result<u8> {
+    let store = open_store(dir, &flags.store)?;
+    let platform = single_platform(&flags.store)?;
+    let selector = choose_selector(dir, flags.selector.as_ref());
+    let release = newest_installed(&store, &selector, &platform)?
+        .with_context(|| describe_not_installed(&store, &selector, &platform))?;
+    print_directory(
+        &store.path(&release),
+        flags.env,
+        || describe(&store, &release),
+        &flags.store,
+        shell,
+    );
+    Ok(0)
+}
+
+/// Returns the store that the flags name; a relative path is one of the project directory.
+fn open_store(dir: &Path, flags: &StoreFlags) -> Result<Store> {
+    locate(flags.bin_dir.as_ref().map(|folder| dir.join(folder)))
+}
+
+/// Returns the selector of the command line, or that of the project's Kubernetes minor.
+fn choose_selector(dir: &Path, selector: Option<&Selector>) -> Selector {
+    selector.cloned().unwrap_or_else(|| {
+        let tree = Tree::new(dir);
+        let sources = tree.sources([]);
+        let options = Options {
+            kubernetes: find_configured_version(&sources).unwrap_or_default(),
+            ..Options::default()
+        };
+        let minor = find_kubernetes_minor(&sources, &options).unwrap_or(versions::KUBERNETES);
+        Selector::minor(minor)
+    })
+}
+
+/// Returns the platform of a command that is about one.
+fn single_platform(flags: &StoreFlags) -> Result<Platform> {
+    let current = Platform::current();
+    let platform = Platform {
+        os: flags.os.clone().unwrap_or(current.os),
+        arch: flags.arch.clone().unwrap_or(current.arch),
+    };
+    for (flag, word) in [("--os", &platform.os), ("--arch", &platform.arch)] {
+        if !is_word(word) {
+            bail!("expected a name such as `linux` or `amd64` for `{flag}`, found `{word}`");
+        }
+    }
+    Ok(platform)
+}
+
+/// Returns true if the flags, whose default is the current platform, include this one.
+fn includes_platform(flags: &StoreFlags, platform: &Platform) -> bool {
+    let current = Platform::current();
+    let includes = |flag: &Option<String>, default: &str, part: &str| match flag.as_deref() {
+        Some("*") => true,
+        flag => flag.unwrap_or(default) == part,
+    };
+    includes(&flags.os, &current.os, &platform.os) && includes(&flags.arch, &current.arch, &platform.arch)
+}
+
+/// Returns the newest complete installation that the selector matches.
+fn newest_installed(store: &Store, selector: &Selector, platform: &Platform) -> Result<Option<Release>> {
+    let mut installed = read_installed(store)?.into_iter();
+    let found = installed.find(|Installed { release, is_complete }| {
+        *is_complete && release.platform == *platform && selector.matches(release.version)
+    });
+    Ok(found.map(|installed| installed.release))
+}
+
+fn describe_not_installed(store: &Store, selector: &Selector, platform: &Platform) -> String {
+    let installed = read_installed(store).unwrap_or_default().into_iter();
+    let here = installed.filter(|installed| installed.is_complete && installed.release.platform == *platform);
+    let here: Vec<String> = here
+        .map(|installed| installed.release.version.to_string())
+        .collect();
+    let here = if here.is_empty() {
+        "nothing".to_owned()
+    } else {
+        here.join(", ")
+    };
+    format!(
+        "Kubernetes {selector} is not installed for `{platform}` (installed: {here}): run `rbuilder envtest install`"
+    )
+}
+
+/// Downloads the index.
+fn download_index(downloads: &Downloads, flags: &IndexFlags, shell: &mut Shell) -> Result<Index> {
+    let url = match (&flags.index, &flags.mirror) {
+        (Some(index), _) => index.clone(),
+        (None, Some(mirror)) => mirrored(index::DEFAULT_URL, mirror)?,
+        (None, None) => index::DEFAULT_URL.to_owned(),
+    };
+    let request = Request {
+        url: &url,
+        largest: index::LARGEST,
+    };
+    let text = downloads
+        .text(&request, &mut |note| shell.note(&format!("{note}\n")))
+        .context("no index of available versions (`--installed-only` does without one)")?;
+    Index::parse(&text).with_context(|| format!("cannot read the index {url}"))
+}
+
+/// Prints the directory of an installation, in one of its forms.
+fn print_directory(
+    folder: &Path,
+    as_command: bool,
+    json: impl FnOnce() -> Value,
+    flags: &StoreFlags,
+    shell: &mut Shell,
+) {
+    let shown = folder.display().to_string();
+    match (flags.output, as_command) {
+        (Output::Json, _) => shell.out(&format!("{:#}\n", json())),
+        (Output::Text, true) => shell.out(&format!("export KUBEBUILDER_ASSETS={}\n", quote(&shown))),
+        (Output::Text, false) => shell.out(&format!("{shown}\n")),
+    }
+}
+
+/// Quotes a text for a POSIX shell.
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\"'\"'"))
+}
+
+/// Returns an installation as JSON.
+fn describe(store: &Store, release: &Release) -> Value {
+    let path: PathBuf = store.path(release);
+    json!({
+        "version": release.version.to_string(),
+        "os": release.platform.os,
+        "arch": release.platform.arch,
+        "installed": true,
+        "path": path.display().to_string(),
+    })
+}

@@ -1,0 +1,167 @@
+//! Changes of the directory with the installed versions: `k8s/1.35.2-linux-amd64` and the like.
+//!
+//! A version is written to a hidden directory beside its place and renamed when it is complete, under a lock. A command
+//! that is killed leaves nothing that counts as installed, and the next one removes the rest.
+
+#![allow(clippy::disallowed_methods)] // this is the module that writes the store
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use rbuilder_control_plane::{Installed, Release, Store};
+
+/// Returns the store in a directory, or else the user's.
+///
+/// # Errors
+/// Fails if the environment does not say where the user's files are.
+pub(crate) fn locate(folder: Option<PathBuf>) -> Result<Store> {
+    match folder {
+        Some(folder) => Ok(Store::within(&folder)),
+        None => Store::of_user().context("no directory for downloads: set `HOME`, or pass `--bin-dir`"),
+    }
+}
+
+/// Returns the installed releases, newest first.
+///
+/// # Errors
+/// Fails if the store cannot be read.
+pub(crate) fn read_installed(store: &Store) -> Result<Vec<Installed>> {
+    store.installed().with_context(|| cannot("read", store))
+}
+
+/// Locks the store against other rbuilder commands. Calls `waiting` if one of them holds the lock.
+///
+/// # Errors
+/// Fails if the store cannot be created.
+pub(crate) fn lock<'a>(store: &'a Store, waiting: &mut dyn FnMut(&str)) -> Result<LockedStore<'a>> {
+    fs::create_dir_all(store.folder()).with_context(|| cannot("create", store))?;
+    let file = open_lock(store.folder()).with_context(|| cannot("lock", store))?;
+    if file.try_lock().is_err() {
+        waiting(&format!(
+            "waiting for another command in {}",
+            store.folder().display()
+        ));
+        file.lock().with_context(|| cannot("lock", store))?;
+    }
+    let locked = LockedStore { store, _lock: file };
+    locked.remove_leftovers()?;
+    Ok(locked)
+}
+
+fn cannot(verb: &str, store: &Store) -> String {
+    format!("cannot {verb} {}", store.folder().display())
+}
+
+/// Opens what is locked: the directory itself, so that the lock leaves no file.
+#[cfg(unix)]
+fn open_lock(folder: &Path) -> std::io::Result<File> {
+    File::open(folder)
+}
+
+#[cfg(not(unix))]
+fn open_lock(folder: &Path) -> std::io::Result<File> {
+    let file = folder.join(".rbuilder.lock");
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(file)
+}
+
+/// Beginning of the names of directories that are being written or removed.
+const LEFTOVER: &str = ".rbuilder-";
+
+/// The store while no other rbuilder command writes it.
+#[derive(Debug)]
+pub(crate) struct LockedStore<'a> {
+    store: &'a Store,
+    _lock: File,
+}
+
+impl LockedStore<'_> {
+    /// Creates the directory in which a release is assembled.
+    ///
+    /// # Errors
+    /// Fails if it cannot be created.
+    pub(crate) fn stage(&self, release: &Release) -> Result<PathBuf> {
+        let folder = self.hidden("partial", release);
+        fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Makes an assembled directory the installation of a release, in place of any other.
+    ///
+    /// # Errors
+    /// Fails if a rename fails. The old installation may be gone then.
+    pub(crate) fn install(&self, stage: &Path, release: &Release) -> Result<()> {
+        self.remove(release)?;
+        let folder = self.store.path(release);
+        fs::rename(stage, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        // As `setup-envtest` leaves it; the files are in place either way.
+        let _ = set_writable(&folder, false);
+        Ok(())
+    }
+
+    /// Removes a release; without one, does nothing. Interrupted, it leaves no part of it under its name.
+    ///
+    /// # Errors
+    /// Fails if the directory cannot be renamed or removed.
+    pub(crate) fn remove(&self, release: &Release) -> Result<()> {
+        let folder = self.store.path(release);
+        if !is_directory(&folder) {
+            return Ok(());
+        }
+        let hidden = self.hidden("removed", release);
+        set_writable(&folder, true)
+            .and_then(|()| fs::rename(&folder, &hidden))
+            .and_then(|()| fs::remove_dir_all(&hidden))
+            .with_context(|| format!("cannot remove {}", folder.display()))
+    }
+
+    /// Removes what interrupted commands have left.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or a directory not be removed.
+    pub(crate) fn remove_leftovers(&self) -> Result<()> {
+        let entries = fs::read_dir(self.store.folder()).with_context(|| cannot("read", self.store))?;
+        for entry in entries {
+            let path = entry.with_context(|| cannot("read", self.store))?.path();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            let is_leftover = ["partial-", "removed-"].iter().any(|sort| {
+                name.strip_prefix(LEFTOVER)
+                    .is_some_and(|rest| rest.starts_with(sort))
+            });
+            if is_leftover && is_directory(&path) {
+                fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hidden(&self, sort: &str, release: &Release) -> PathBuf {
+        self.store
+            .folder()
+            .join(format!("{LEFTOVER}{sort}-{}", release.directory()))
+    }
+}
+
+/// Returns true for a directory that is no link.
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+}
+
+#[cfg(unix)]
+fn set_writable(folder: &Path, is_writable: bool) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = if is_writable { 0o755 } else { 0o555 };
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn set_writable(_folder: &Path, _is_writable: bool) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! The directory with the installed binaries: `k8s/1.35.2-linux-amd64` and the like, as `setup-envtest` and
+//! `rbuilder envtest` lay it out. It is read here; the command writes it.
+
+use std::fs;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::release::{Platform, Release};
+
+/// The programs that an installation must have.
+pub const PROGRAMS: [&str; 2] = ["etcd", "kube-apiserver"];
+
+/// The store, which need not exist.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// A version in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// The version and its platform.
+    pub release: Release,
+    /// False if a program is missing, as `setup-envtest` leaves it when it is killed.
+    pub is_complete: bool,
+}
+
+impl Store {
+    /// Returns the store in a directory.
+    #[must_use]
+    pub fn within(folder: &Path) -> Self {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        Self {
+            folder: folder.join("k8s"),
+        }
+    }
+
+    /// Returns the user's store, unless the environment does not say where the user's files are.
+    #[must_use]
+    pub fn of_user() -> Option<Self> {
+        let variable = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let folder = default_folder(std::env::consts::OS, &variable)?;
+        Some(Self::within(&folder))
+    }
+
+    /// Returns the directory of the store itself.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the directory of a release, installed or not.
+    #[must_use]
+    pub fn path(&self, release: &Release) -> PathBuf {
+        self.folder.join(release.directory())
+    }
+
+    /// Returns the installed releases, newest first. Ignores what is no directory with the name of a release.
+    ///
+    /// # Errors
+    /// When the store exists and cannot be read.
+    pub fn installed(&self) -> Result<Vec<Installed>, Error> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut installed = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let release = entry.file_name().to_str().and_then(Release::from_directory);
+            // A link is not followed: it could lead to a directory that is not the store's.
+            if let (Some(release), true) = (release, is_directory(&entry.path())) {
+                let is_complete = self.is_complete(&release);
+                installed.push(Installed { release, is_complete });
+            }
+        }
+        installed.sort_by(|a, b| b.release.cmp(&a.release));
+        Ok(installed)
+    }
+
+    /// Returns true if a release is installed with all its programs.
+    #[must_use]
+    pub fn is_complete(&self, release: &Release) -> bool {
+        let folder = self.path(release);
+        is_directory(&folder) && has_programs(&folder, &release.platform)
+    }
+
+    /// Returns the directory of the newest complete installation of Kubernetes 1.`minor` for this platform.
+    #[must_use]
+    pub fn find_minor(&self, minor: u32) -> Option<PathBuf> {
+        let platform = Platform::current();
+        let mut installed = self.installed().unwrap_or_default().into_iter();
+        let found = installed.find(|Installed { release, is_complete }| {
+            let version = release.version;
+            *is_complete && release.platform == platform && (version.major, version.minor) == (1, minor)
+        });
+        found.map(|installed| self.path(&installed.release))
+    }
+}
+
+/// Returns true if a directory has the programs of a platform.
+#[must_use]
+pub fn has_programs(folder: &Path, platform: &Platform) -> bool {
+    PROGRAMS
+        .iter()
+        .all(|program| has_program(folder, platform, program))
+}
+
+/// Returns true if a directory has a program, with content.
+#[must_use]
+pub fn has_program(folder: &Path, platform: &Platform, program: &str) -> bool {
+    let path = folder.join(platform.file_name(program));
+    path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0)
+}
+
+/// Returns true for a directory that is no link.
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// Returns the directory that `setup-envtest` uses for this user.
+fn default_folder(os: &str, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    match os {
+        "windows" => Some(variable("LocalAppData")?.join("kubebuilder-envtest")),
+        "macos" | "ios" => Some(variable("HOME")?.join("Library/Application Support/io.kubebuilder.envtest")),
+        _ => {
+            let data = variable("XDG_DATA_HOME").or_else(|| Some(variable("HOME")?.join(".local/share")));
+            Some(data?.join("kubebuilder-envtest"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_complete_patch_of_a_minor_is_found() {
+        let temp = tempfile::tempdir().unwrap();
+        let store = Store::within(temp.path());
+        assert_eq!(store.find_minor(36), None);
+        let platform = Platform::current();
+        let leaf = |version: &str| {
+            let version = version.parse().unwrap();
+            let platform = platform.clone();
+            store.path(&Release { version, platform })
+        };
+        for version in ["1.35.9", "1.36.2", "1.36.10", "1.36.11", "1.37.0"] {
+            fs::create_dir_all(leaf(version)).unwrap();
+            for program in PROGRAMS {
+                fs::write(leaf(version).join(platform.file_name(program)), version).unwrap();
+            }
+        }
+        fs::write(leaf("1.36.11").join(platform.file_name("etcd")), "").unwrap();
+        fs::create_dir(store.folder().join("1.36.12-plan9-mips")).unwrap();
+        assert_eq!(store.find_minor(36), Some(leaf("1.36.10")));
+        assert_eq!(store.find_minor(34), None);
+    }
+
+    #[test]
+    fn the_store_is_where_setup_envtest_has_it() {
+        let check = |os: &str, variables: &[(&str, &str)], expected: Option<&str>| {
+            let variable = |name: &str| {
+                let mut found = variables.iter().filter(|(known, _)| *known == name);
+                found.next().map(|(_, value)| PathBuf::from(value))
+            };
+            assert_eq!(default_folder(os, &variable), expected.map(PathBuf::from), "{os}");
+        };
+        let home = ("HOME", "/home/a");
+        check("linux", &[home], Some("/home/a/.local/share/kubebuilder-envtest"));
+        check(
+            "linux",
+            &[home, ("XDG_DATA_HOME", "/data")],
+            Some("/data/kubebuilder-envtest"),
+        );
+        check(
+            "macos",
+            &[home],
+            Some("/home/a/Library/Application Support/io.kubebuilder.envtest"),
+        );
+        check(
+            "windows",
+            &[("LocalAppData", "/local")],
+            Some("/local/kubebuilder-envtest"),
+        );
+        check("linux", &[], None);
+        check("windows", &[home], None);
+    }
+}
