@@ -16,7 +16,7 @@ use super::{Error, FIELD_MANAGER, POLL_INTERVAL};
 use crate::manifests::read_documents;
 
 /// Timeout for the API server to serve a new kind.
-const SERVED_TIMEOUT: Duration = Duration::from_secs(10);
+const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Applies the CRDs of a file or folder and waits until the API server serves them.
 pub(super) async fn install_crds(client: &Client, path: &Path, installed: &Installed) -> Result<(), Error> {

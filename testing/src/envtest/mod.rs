@@ -288,7 +288,7 @@ impl Environment {
     ///
     /// # Errors
     /// When the path cannot be read or contains no CRD, when a document is not YAML, when the API server
-    /// refuses a CRD, or when it does not serve one within ten seconds.
+    /// refuses a CRD, or when it does not serve one within 30 seconds.
     pub async fn install_crds(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         crds::install_crds(&self.client(), path.as_ref(), &self.installed).await
     }
