@@ -9,6 +9,7 @@
 //! process holds open. What a killed watchdog leaves behind is removed by the next start. Elsewhere they end when the
 //! [`ControlPlane`] is dropped.
 
+mod address;
 mod assets;
 mod cancel;
 mod certificates;
@@ -22,6 +23,7 @@ mod store;
 mod watchdog;
 mod workspace;
 
+pub use address::WebhookAddress;
 pub use assets::Assets;
 pub use cancel::Cancel;
 pub use certificates::{ServingCertificate, issue_serving_certificate};

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -36,34 +36,22 @@ impl Process {
         workspace: &Workspace,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        let mut command = guarded_command(program);
-        command.args(&arguments).current_dir(workspace.path());
         let log = (!settings.attach_output).then(|| workspace.path().join(format!("{name}.log")));
-        if let Some(path) = &log {
-            let (out, err) = log_files(path).map_err(|err| Error::file("cannot write", path, err))?;
-            command.stdout(out).stderr(err);
-        }
-        let child = command
-            .spawn()
-            .map_err(|err| Error::file("cannot start", program, err))?;
-        let mut process = Self {
+        let output = log.as_deref().map(log_files).transpose()?;
+        let child = workspace.spawn(program, |command| {
+            command.args(&arguments).current_dir(workspace.path());
+            if let Some((out, err)) = output {
+                command.stdout(out).stderr(err);
+            }
+        })?;
+        Ok(Self {
             name,
             program: program.to_owned(),
             arguments,
             child,
             is_down: false,
             log,
-        };
-        match workspace
-            .watch(process.child.id())
-            .and_then(|()| process.release())
-        {
-            Ok(()) => Ok(process),
-            Err(err) => {
-                process.kill(workspace);
-                Err(err)
-            }
-        }
+        })
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -95,15 +83,6 @@ impl Process {
         let arguments = self.arguments.clone();
         *self = Self::start(self.name, &self.program, arguments, workspace, settings)?;
         Ok(())
-    }
-
-    /// Lets the shell run the program.
-    fn release(&mut self) -> Result<(), Error> {
-        let written = match self.child.stdin.take() {
-            Some(mut stdin) => stdin.write_all(b"go\n"),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        };
-        written.map_err(|err| Error::new(format!("cannot start {}: {err}", self.name)))
     }
 
     /// Returns an error when the process has exited, which a server never does by itself.
@@ -168,32 +147,13 @@ impl Process {
     }
 }
 
-/// Returns a command that runs a program once it is [released](Process::release): a shell with the id of the later
-/// program waits for a line on its standard input and then replaces itself with the program. When the pipe ends before
-/// the line, the shell exits.
-#[cfg(unix)]
-fn guarded_command(program: &Path) -> Command {
-    use std::os::unix::process::CommandExt as _;
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
-        .arg(program);
-    // Ctrl-C in a terminal must reach this process only; the servers end with it in any case.
-    command.stdin(Stdio::piped()).process_group(0);
-    command
-}
-
-/// Returns a command that runs a program at once: there is no watchdog that needs its process id first.
-#[cfg(not(unix))]
-fn guarded_command(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.stdin(Stdio::piped());
-    command
-}
-
-fn log_files(path: &Path) -> io::Result<(File, File)> {
-    let file = File::create(path)?;
-    Ok((file.try_clone()?, file))
+/// Creates a log file, for standard output and standard error.
+fn log_files(path: &Path) -> Result<(File, File), Error> {
+    let create = || -> io::Result<_> {
+        let file = File::create(path)?;
+        Ok((file.try_clone()?, file))
+    };
+    create().map_err(|err| Error::file("cannot write", path, err))
 }
 
 fn tail(log: &str) -> String {

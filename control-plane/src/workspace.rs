@@ -1,7 +1,9 @@
 //! The folder of one control plane, and what it starts.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -49,14 +51,67 @@ impl Workspace {
         Ok(path)
     }
 
-    /// Registers a process: from now on it dies with this one.
-    pub(crate) fn watch(&self, id: u32) -> Result<(), Error> {
-        self.watchdog.watch(id)
+    /// Starts a program that ends with this process, after `configure` has set its arguments, folder and output. It has
+    /// no input and a process group of its own, so that Ctrl-C in a terminal reaches this process only.
+    ///
+    /// After it has ended, [`Workspace::forget`] it.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn spawn(&self, program: &Path, configure: impl FnOnce(&mut Command)) -> Result<Child, Error> {
+        let mut command = guarded_command(program);
+        configure(&mut command);
+        let spawned = command.spawn();
+        let mut child = spawned.map_err(|err| Error::file("cannot start", program, err))?;
+        let released = self
+            .watchdog
+            .watch(child.id())
+            .and_then(|()| release(&mut child).map_err(|err| Error::file("cannot start", program, err)));
+        if let Err(err) = released {
+            let _ = child.kill();
+            let _ = child.wait();
+            self.forget(child.id());
+            return Err(err);
+        }
+        Ok(child)
     }
 
     /// Removes a process that has ended from the watchdog's list, since its id may be reused.
-    pub(crate) fn forget(&self, id: u32) {
+    pub fn forget(&self, id: u32) {
         self.watchdog.forget(id);
+    }
+}
+
+/// Returns a command that runs a program once it is [released](release): a shell with the id of the later
+/// program waits for a line on its standard input and then replaces itself with the program. When the pipe ends before
+/// the line, the shell exits.
+#[cfg(unix)]
+fn guarded_command(program: &Path) -> Command {
+    use std::os::unix::process::CommandExt as _;
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
+        .arg(program);
+    // Ctrl-C in a terminal must reach this process only; the servers end with it in any case.
+    command.stdin(Stdio::piped()).process_group(0);
+    command
+}
+
+/// Returns a command that runs a program at once: there is no watchdog that needs its process id first.
+#[cfg(not(unix))]
+fn guarded_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::piped());
+    command
+}
+
+/// Lets the shell run the program.
+fn release(child: &mut Child) -> io::Result<()> {
+    match child.stdin.take() {
+        Some(mut stdin) if cfg!(unix) => stdin.write_all(b"go\n"),
+        // Its input ends.
+        Some(_) => Ok(()),
+        None => Err(io::ErrorKind::BrokenPipe.into()),
     }
 }
 

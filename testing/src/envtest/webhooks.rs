@@ -11,7 +11,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client, Resource};
-use rbuilder_control_plane::{find_free_port, issue_serving_certificate};
+use rbuilder_control_plane::{WebhookAddress, find_free_port, issue_serving_certificate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -30,10 +30,7 @@ const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct WebhookServer {
     client: Client,
     installed: Arc<Installed>,
-    host: Arc<str>,
-    port: u16,
-    /// Certificate of the authority, PEM.
-    authority: String,
+    address: WebhookAddress,
     folder: Arc<TempDir>,
 }
 
@@ -116,9 +113,11 @@ impl WebhookServer {
         Ok(Self {
             client: environment.client(),
             installed: environment.installed.clone(),
-            host: environment.webhook_host.clone(),
-            port: find_free_port()?,
-            authority,
+            address: WebhookAddress {
+                host: environment.webhook_host.to_string(),
+                port: find_free_port()?,
+                authority,
+            },
             folder: Arc::new(folder),
         })
     }
@@ -127,7 +126,7 @@ impl WebhookServer {
     /// expects.
     #[must_use]
     pub fn args<A: WebhookArgs>(&self, args: A) -> A {
-        args.serving_webhooks(self.port, self.folder.path())
+        args.serving_webhooks(self.address.port, self.folder.path())
     }
 
     /// Returns the folder that contains `tls.crt` and `tls.key`.
@@ -139,7 +138,7 @@ impl WebhookServer {
     /// Returns the URL at which the API server calls a path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
-        format!("https://{}:{}{path}", self.host, self.port)
+        self.address.url(path)
     }
 
     /// Makes the API server call this operator to convert between the versions of an installed CRD, such as
@@ -161,11 +160,14 @@ impl WebhookServer {
     /// When it does not within 30 seconds.
     pub async fn wait_until_served(&self) -> Result<(), Error> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
-        while TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
+        while TcpStream::connect(("127.0.0.1", self.address.port))
+            .await
+            .is_err()
+        {
             if Instant::now() >= deadline {
                 let message = format!(
                     "no webhooks served on port {} within {SERVED_TIMEOUT:?}",
-                    self.port
+                    self.address.port
                 );
                 return Err(Error::new(message));
             }
@@ -175,16 +177,15 @@ impl WebhookServer {
     }
 
     fn bundle(&self) -> ByteString {
-        ByteString(self.authority.as_bytes().to_vec())
+        ByteString(self.address.authority.as_bytes().to_vec())
     }
 
     /// Makes the webhooks of a configuration call this server, for the objects of one namespace.
     fn redirect(&self, configuration: &mut Value, namespace: &str) {
         let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
         configuration["metadata"]["name"] = format!("{name}-{namespace}").into();
+        self.address.redirect_webhooks(configuration);
         for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
-            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or("/");
-            webhook["clientConfig"] = json!({ "url": self.url(path), "caBundle": self.bundle() });
             let in_namespace = json!({
                 "key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace],
             });

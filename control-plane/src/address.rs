@@ -1,0 +1,165 @@
+//! Webhooks of a program on this machine: their configurations are rewritten to call its address.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value, json};
+
+/// Annotations by which cert-manager would replace a CA bundle.
+const INJECTION: [&str; 3] = [
+    "cert-manager.io/inject-ca-from",
+    "cert-manager.io/inject-ca-from-secret",
+    "cert-manager.io/inject-apiserver-ca",
+];
+
+/// The address at which a program serves its webhooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookAddress {
+    /// Host name or address by which the API server reaches this machine.
+    pub host: String,
+    /// Port of the program.
+    pub port: u16,
+    /// Certificate of the authority that signed the program's, PEM.
+    pub authority: String,
+}
+
+impl WebhookAddress {
+    /// Returns the URL of a path.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        match self.host.contains(':') {
+            true => format!("https://[{}]:{}{path}", self.host, self.port),
+            false => format!("https://{}:{}{path}", self.host, self.port),
+        }
+    }
+
+    /// Returns the `clientConfig` with which the API server calls a path.
+    #[must_use]
+    pub fn client_config(&self, path: &str) -> Value {
+        json!({ "url": self.url(path), "caBundle": BASE64.encode(&self.authority) })
+    }
+
+    /// Makes the webhooks of a configuration that call a Service call this address instead, under the same path.
+    pub fn redirect_webhooks(&self, configuration: &mut Value) {
+        remove_injection(configuration);
+        let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
+        for client in webhooks
+            .into_iter()
+            .flatten()
+            .filter_map(|webhook| webhook.get_mut("clientConfig"))
+        {
+            self.redirect(client, "/");
+        }
+    }
+
+    /// Makes the conversions of a CRD that call a Service call this address instead, under the same path. Returns true
+    /// if it has such a conversion.
+    pub fn redirect_conversion(&self, crd: &mut Value) -> bool {
+        if crd["spec"]["conversion"]["strategy"] != "Webhook" {
+            return false;
+        }
+        remove_injection(crd);
+        self.redirect(
+            &mut crd["spec"]["conversion"]["webhook"]["clientConfig"],
+            "/convert",
+        )
+    }
+
+    fn redirect(&self, client: &mut Value, default_path: &str) -> bool {
+        if client["url"].is_string() {
+            return false;
+        }
+        let path = client["service"]["path"].as_str().unwrap_or(default_path);
+        *client = self.client_config(path);
+        true
+    }
+}
+
+/// Removes the annotations by which cert-manager would replace the CA bundle with that of a Service.
+fn remove_injection(object: &mut Value) {
+    let annotations = object
+        .pointer_mut("/metadata/annotations")
+        .and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations {
+        annotations.retain(|name, _| !INJECTION.contains(&name.as_str()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address() -> WebhookAddress {
+        WebhookAddress {
+            host: "127.0.0.1".to_owned(),
+            port: 9443,
+            authority: "CA".to_owned(),
+        }
+    }
+
+    #[test]
+    fn services_are_replaced_and_urls_stay() {
+        let mut configuration = json!({
+            "metadata": { "name": "a", "annotations": { "cert-manager.io/inject-ca-from": "n/c", "b": "c" } },
+            "webhooks": [
+                { "name": "a.b.c", "clientConfig": { "service": { "name": "s", "namespace": "n", "path": "/mutate" } } },
+                { "name": "d.e.f", "clientConfig": { "service": { "name": "s", "namespace": "n" }, "caBundle": "eA==" } },
+                { "name": "g.h.i", "clientConfig": { "url": "https://example.com/x" } },
+            ],
+        });
+        address().redirect_webhooks(&mut configuration);
+        let expected = json!({
+            "metadata": { "name": "a", "annotations": { "b": "c" } },
+            "webhooks": [
+                { "name": "a.b.c", "clientConfig": { "url": "https://127.0.0.1:9443/mutate", "caBundle": "Q0E=" } },
+                { "name": "d.e.f", "clientConfig": { "url": "https://127.0.0.1:9443/", "caBundle": "Q0E=" } },
+                { "name": "g.h.i", "clientConfig": { "url": "https://example.com/x" } },
+            ],
+        });
+        assert_eq!(configuration, expected);
+    }
+
+    #[test]
+    fn only_conversions_by_webhook_are_redirected() {
+        let crd =
+            |conversion: Value| json!({ "metadata": {}, "spec": { "group": "g", "conversion": conversion } });
+        let webhook =
+            |client: Value| crd(json!({ "strategy": "Webhook", "webhook": { "clientConfig": client } }));
+        let check = |mut crd: Value, expected: Option<Value>| {
+            let before = crd.clone();
+            assert_eq!(address().redirect_conversion(&mut crd), expected.is_some());
+            assert_eq!(crd, expected.unwrap_or(before));
+        };
+        let here = json!({ "url": "https://127.0.0.1:9443/convert", "caBundle": "Q0E=" });
+        check(
+            webhook(json!({ "service": { "name": "s", "namespace": "n", "path": "/convert" } })),
+            Some(webhook(here)),
+        );
+        check(webhook(json!({ "url": "https://example.com/" })), None);
+        check(crd(json!({ "strategy": "None" })), None);
+        check(json!({ "metadata": {}, "spec": { "group": "g" } }), None);
+    }
+
+    #[test]
+    fn what_is_not_a_configuration_stays() {
+        for text in [
+            "3",
+            "{\"metadata\": 3, \"webhooks\": [3, {}]}",
+            "{\"webhooks\": {}}",
+        ] {
+            let before: Value = serde_json::from_str(text).unwrap();
+            let mut after = before.clone();
+            address().redirect_webhooks(&mut after);
+            assert!(!address().redirect_conversion(&mut after));
+            assert_eq!(after, before);
+        }
+    }
+
+    #[test]
+    fn an_address_of_version_6_is_written_in_brackets() {
+        let address = WebhookAddress {
+            host: "fd00::1".to_owned(),
+            ..address()
+        };
+        assert_eq!(address.url("/x"), "https://[fd00::1]:9443/x");
+    }
+}
