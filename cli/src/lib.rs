@@ -4,6 +4,7 @@
 //! [`plan::apply`] writes, only [`tree`] reads, only [`shell`] prints. The store of `rbuilder envtest`, which belongs to no
 //! project, is read and written by the module of that name.
 
+mod cluster;
 pub mod commands;
 mod disk;
 pub mod edit;
@@ -62,8 +63,8 @@ where
 
 /// Prints the error of a failed command in the requested format.
 fn print_error(error: &anyhow::Error, output: Output, command: &str, shell: &mut Shell) {
-    let source = error.downcast_ref::<SourceErrors>();
     if output == Output::Json {
+        let source = error.downcast_ref::<SourceErrors>();
         let answer = serde_json::json!({
             "command": command,
             "applied": false,
@@ -72,7 +73,12 @@ fn print_error(error: &anyhow::Error, output: Output, command: &str, shell: &mut
         });
         return shell.out(&format!("{answer:#}\n"));
     }
-    if let Some(source) = source {
+    print_text_error(error, shell);
+}
+
+/// Prints an error, those of the source with their places.
+fn print_text_error(error: &anyhow::Error, shell: &mut Shell) {
+    if let Some(source) = error.downcast_ref::<SourceErrors>() {
         shell.message(&source.snippets);
     }
     shell.error(error);

@@ -85,7 +85,7 @@ fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str) -> Strin
     }
     format!(
         "Next: implement {}, then run:\n  make manifests test\n\
-         To run the manager on this machine without webhooks:\n  ENABLE_WEBHOOKS=false make run\n",
+         To run the manager and its webhooks on this machine:\n  rbuilder dev\n",
         parts.join(" and ")
     )
 }

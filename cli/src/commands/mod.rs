@@ -3,14 +3,18 @@
 mod completion;
 mod create_api;
 mod create_webhook;
+mod deploy;
+mod dev;
 mod envtest;
 mod init;
+mod install;
 mod kubernetes;
 mod kubernetes_kind;
 mod library;
 mod man;
 mod manifests;
 mod owners;
+mod run;
 mod scaffold;
 mod version;
 mod webhooks;
@@ -44,6 +48,12 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
         Command::Library(flags) => library::run(&dir, &flags, shell),
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
+        Command::Install(flags) => install::install(&dir, &flags, shell),
+        Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),
+        Command::Deploy(flags) => deploy::deploy(&dir, &flags, shell),
+        Command::Undeploy(flags) => deploy::undeploy(&dir, &flags, shell),
+        Command::Dev(flags) => dev::run(&dir, &flags, shell),
+        Command::Run(flags) => run::run(&dir, &flags, shell),
         Command::Envtest(command) => envtest::run(&dir, &command, shell),
         Command::Completion { shell: kind } => completion::run(kind, shell),
         Command::Version => version::run(shell),

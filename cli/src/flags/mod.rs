@@ -1,5 +1,6 @@
 //! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
+mod cluster;
 mod envtest;
 mod library;
 mod manifests;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use cluster::{ClusterFlags, DeleteFlags, DeployFlags, DevFlags, InstallCrdsFlags, RunFlags};
 pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
 };
@@ -49,6 +51,18 @@ pub enum Command {
     Library(LibraryFlags),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
+    /// Install the CRDs into a cluster
+    Install(InstallCrdsFlags),
+    /// Delete the CRDs and all custom resources from a cluster
+    Uninstall(DeleteFlags),
+    /// Deploy the manager to a cluster, with the CRDs and permissions
+    Deploy(DeployFlags),
+    /// Delete the manager, the CRDs and all custom resources from a cluster
+    Undeploy(DeleteFlags),
+    /// Run the manager on this machine against a cluster
+    Run(RunFlags),
+    /// Run the manager on a local control plane, and restart it on each change of the source
+    Dev(DevFlags),
     /// Manage the binaries of test environments: etcd, kube-apiserver and kubectl
     #[command(subcommand)]
     Envtest(Envtest),
@@ -76,6 +90,12 @@ impl Command {
             Command::Create(Create::Webhook(_)) => "create webhook",
             Command::Library(_) => "library",
             Command::Manifests(_) => "manifests",
+            Command::Install(_) => "install",
+            Command::Uninstall(_) => "uninstall",
+            Command::Deploy(_) => "deploy",
+            Command::Undeploy(_) => "undeploy",
+            Command::Run(_) => "run",
+            Command::Dev(_) => "dev",
             Command::Envtest(Envtest::Install(_)) => "envtest install",
             Command::Envtest(Envtest::List(_)) => "envtest list",
             Command::Envtest(Envtest::Path(_)) => "envtest path",
@@ -94,8 +114,16 @@ impl Command {
             Command::Create(Create::Webhook(flags)) => flags.plan.output,
             Command::Library(flags) => flags.plan.output,
             Command::Manifests(flags) => flags.plan.output,
+            Command::Install(_)
+            | Command::Uninstall(_)
+            | Command::Deploy(_)
+            | Command::Undeploy(_)
+            | Command::Run(_)
+            | Command::Dev(_)
+            | Command::Completion { .. }
+            | Command::Version
+            | Command::Man { .. } => Output::Text,
             Command::Envtest(envtest) => envtest.store().output,
-            Command::Completion { .. } | Command::Version | Command::Man { .. } => Output::Text,
         }
     }
 }

@@ -13,9 +13,9 @@ use rbuilder_generator::{
 };
 use serde_json::{Value, json};
 
-use super::{Outcome, decide, execute, kubernetes, show_outcome};
+use super::{Outcome, decide, decide_and_apply, execute, kubernetes, show_outcome};
 use crate::flags::{ManifestsFlags, MessageFormat, Only, Output};
-use crate::plan::{Plan, render_diff, render_json};
+use crate::plan::{Plan, render_diff, render_json, render_summary};
 use crate::project::{FILE, Project, Resource};
 use crate::report;
 use crate::shell::Shell;
@@ -139,6 +139,27 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     outcome.plan.check_conflicts()?;
     show_outcome("manifests", &outcome, flags.plan, shell);
     Ok(0)
+}
+
+/// Generates the manifests for a command that goes on to use them. Returns the paths that were written.
+///
+/// # Errors
+/// Fails with all errors in the source, each with its place.
+pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
+    let request = Request {
+        color: shell.color(),
+        ..Request::default()
+    };
+    let outcome = decide_and_apply(dir, shell, &mut |tree| {
+        let mut plan = Plan::default();
+        let found = add_to_plan(&mut plan, tree, &request)?;
+        Ok(found.into_outcome(plan))
+    })?;
+    shell.message(&outcome.warnings);
+    if !outcome.plan.is_empty() {
+        shell.note(&render_summary(&outcome.plan));
+    }
+    Ok(outcome.plan.changes().keys().cloned().collect())
 }
 
 fn report_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {

@@ -1,0 +1,185 @@
+//! kubectl as a child process: it renders with kustomize, and it reads and writes objects.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use crate::flags::ClusterFlags;
+use crate::shell::Shell;
+
+/// kubectl, with the flags that select a cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Kubectl {
+    program: PathBuf,
+    /// Flags of every command that reaches the cluster.
+    target: Vec<OsString>,
+    /// The project directory.
+    folder: PathBuf,
+}
+
+impl Kubectl {
+    /// Finds kubectl on the `PATH`, or else beside the binaries of the test environment.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    pub(crate) fn find(folder: &Path, flags: &ClusterFlags) -> Result<Kubectl> {
+        let program = find_program(|name| std::env::var_os(name)).ok_or_else(|| {
+            anyhow!(
+                "kubectl was not found: install it (https://kubernetes.io/docs/tasks/tools) and put its directory on the \
+                 PATH, or set KUBEBUILDER_ASSETS to a directory that contains it"
+            )
+        })?;
+        let mut target = Vec::new();
+        if let Some(kubeconfig) = &flags.kubeconfig {
+            target.push(OsString::from("--kubeconfig"));
+            // Commands run in the project directory.
+            target.push(std::path::absolute(kubeconfig)?.into());
+        }
+        if let Some(context) = &flags.context {
+            target.extend(["--context".into(), OsString::from(context)]);
+        }
+        Ok(Kubectl {
+            program,
+            target,
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Returns the same kubectl for the cluster of a kubeconfig.
+    pub(crate) fn for_kubeconfig(&self, kubeconfig: &Path) -> Kubectl {
+        Kubectl {
+            target: vec!["--kubeconfig".into(), kubeconfig.into()],
+            ..self.clone()
+        }
+    }
+
+    /// Returns the self-contained kubeconfig of the selected context, with its credentials.
+    ///
+    /// # Errors
+    /// Fails if there is no such context.
+    pub(crate) fn read_kubeconfig(&self) -> Result<String> {
+        self.read(&["config", "view", "--raw", "--minify", "--flatten"], "")
+    }
+
+    /// Renders a directory of the project with kustomize.
+    ///
+    /// # Errors
+    /// Fails with the error of kustomize.
+    pub(crate) fn render(&self, folder: &str) -> Result<String> {
+        let output = self.start(&[], &["kustomize", folder], "")?;
+        self.checked(&["kustomize", folder], output)
+    }
+
+    /// Prints the command line of [`Kubectl::run`] with rendered manifests as its input.
+    pub(crate) fn show_pipe(&self, folder: &str, arguments: &[&str], shell: &mut Shell) {
+        let words = self.target.iter().map(|word| word.to_string_lossy());
+        let words: Vec<_> = words.chain(arguments.iter().map(|word| (*word).into())).collect();
+        shell.note(&format!(
+            "kubectl kustomize {folder} | kubectl {}\n",
+            words.join(" ")
+        ));
+    }
+
+    /// Runs kubectl with an input and prints what it prints.
+    ///
+    /// # Errors
+    /// Fails if kubectl does, after its errors have been printed.
+    pub(crate) fn run(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<()> {
+        let output = self.start(&self.target, arguments, input)?;
+        shell.out(&String::from_utf8_lossy(&output.stdout));
+        shell.note(&String::from_utf8_lossy(&output.stderr));
+        match output.status.success() {
+            true => Ok(()),
+            false => bail!("`kubectl {}` failed", arguments.join(" ")),
+        }
+    }
+
+    /// Runs kubectl with an input and returns what it prints.
+    ///
+    /// # Errors
+    /// Fails with what kubectl printed to standard error.
+    pub(crate) fn read(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let output = self.start(&self.target, arguments, input)?;
+        self.checked(arguments, output)
+    }
+
+    fn checked(&self, arguments: &[&str], output: Output) -> Result<String> {
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`kubectl {}` failed: {}", arguments.join(" "), said.trim());
+        }
+        String::from_utf8(output.stdout).map_err(|_| {
+            anyhow!(
+                "the output of `kubectl {}` is not valid UTF-8",
+                arguments.join(" ")
+            )
+        })
+    }
+
+    fn start(&self, target: &[OsString], arguments: &[&str], input: &str) -> Result<Output> {
+        let context = || format!("cannot run {}", self.program.display());
+        let mut command = Command::new(&self.program);
+        command.args(target).args(arguments).current_dir(&self.folder);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(context)?;
+        let stdin = child.stdin.take();
+        // Written beside the reading of its output, since either pipe may be full.
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // kubectl that has failed does not read; its status says so.
+                let _ = stdin.map(|mut stdin| stdin.write_all(input.as_bytes()));
+            });
+            child.wait_with_output()
+        })
+        .with_context(context)
+    }
+}
+
+/// Finds kubectl in the directories of `PATH`, then in that of `KUBEBUILDER_ASSETS`. Relative directories are passed
+/// over: a repository must not bring its own.
+fn find_program(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let name = format!("kubectl{}", std::env::consts::EXE_SUFFIX);
+    let folders = var("PATH").unwrap_or_default();
+    let assets = var("KUBEBUILDER_ASSETS").filter(|folder| folder != OsStr::new(""));
+    let mut folders = std::env::split_paths(&folders).chain(assets.map(PathBuf::from));
+    folders.find_map(|folder| {
+        let program = folder.join(&name);
+        (folder.is_absolute() && program.is_file()).then_some(program)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods)] // the tests make the programs that are found
+
+    use super::*;
+
+    #[test]
+    fn kubectl_is_found_on_the_path_and_else_beside_the_servers() {
+        let temp = tempfile::tempdir().expect("a temporary folder");
+        let [first, second] = ["first", "second"].map(|name| temp.path().join(name));
+        for folder in [&first, &second] {
+            std::fs::create_dir(folder).expect("a folder");
+        }
+        let file = format!("kubectl{}", std::env::consts::EXE_SUFFIX);
+        std::fs::write(second.join(&file), "").expect("a file");
+        let find = |path: &[&Path], assets: Option<&Path>| {
+            find_program(|name| match name {
+                "PATH" => Some(std::env::join_paths(path).expect("paths")),
+                _ => assets.map(OsString::from),
+            })
+        };
+        assert_eq!(find(&[&first, &second], None), Some(second.join(&file)));
+        assert_eq!(find(&[&first], Some(&second)), Some(second.join(&file)));
+        assert_eq!(find(&[&first], Some(Path::new(""))), None);
+        std::fs::write(first.join(&file), "").expect("a file");
+        assert_eq!(find(&[&first, &second], None), Some(first.join(&file)));
+        assert_eq!(find(&[Path::new("."), Path::new("")], None), None);
+    }
+}

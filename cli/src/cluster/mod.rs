@@ -1,0 +1,30 @@
+//! The cluster that commands talk to, through kubectl.
+
+mod image;
+mod kubectl;
+mod process;
+
+pub(crate) use image::{PLACEHOLDER, find_placeholder, set_image};
+pub(crate) use kubectl::Kubectl;
+pub(crate) use process::{Interrupt, run_in_foreground};
+
+use anyhow::{Result, anyhow};
+use serde_json::Value;
+
+/// Parses the documents that kustomize renders.
+///
+/// # Errors
+/// Fails if the text is not YAML.
+pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+        .map_err(|error| anyhow!("cannot parse the output of `kubectl kustomize`: {error}"))?;
+    Ok(documents
+        .into_iter()
+        .filter(|document| !document.is_null())
+        .collect())
+}
+
+/// Returns objects as one document that kubectl takes.
+pub(crate) fn to_list(objects: &[Value]) -> String {
+    serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()
+}

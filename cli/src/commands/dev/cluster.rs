@@ -1,0 +1,117 @@
+//! The cluster that the operator runs against: a control plane of this process, or one that exists.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use rbuilder_control_plane::{Assets, Cancel, ControlPlane, Settings, Workspace};
+
+use super::rendered::Rendered;
+use crate::cluster::{Interrupt, Kubectl};
+use crate::flags::{ClusterFlags, DevFlags};
+use crate::shell::Shell;
+
+/// A cluster with its kubeconfig.
+pub(super) struct Cluster {
+    kubectl: Kubectl,
+    kubeconfig: PathBuf,
+    /// `None` for a cluster that exists.
+    plane: Option<ControlPlane>,
+}
+
+/// Returns the flags with which kubectl finds the cluster.
+pub(super) fn flags(flags: &DevFlags) -> ClusterFlags {
+    ClusterFlags {
+        kubeconfig: flags.kubeconfig.clone(),
+        context: flags.context.clone(),
+    }
+}
+
+/// Checks that the cluster can call the webhooks of the operator.
+///
+/// # Errors
+/// Fails if there are webhooks, and nothing says how another cluster reaches this machine.
+pub(super) fn check_reachable(flags: &DevFlags, rendered: &Rendered) -> Result<()> {
+    if flags.context.is_some() && flags.webhook_host.is_none() && rendered.has_webhooks() {
+        bail!(
+            "the project has webhooks, and the cluster of `--context` has to reach them on this machine: pass \
+             `--webhook-host` with an address that it can connect to, such as 172.17.0.1 (kind on Linux) or \
+             host.docker.internal (Docker Desktop)"
+        );
+    }
+    Ok(())
+}
+
+impl Cluster {
+    /// Starts a control plane, or finds the cluster that the flags name. Writes a kubeconfig that does not change with
+    /// the user's.
+    pub(super) fn start(
+        flags: &DevFlags,
+        kubectl: &Kubectl,
+        workspace: &Workspace,
+        interrupt: &Interrupt,
+        shell: &mut Shell,
+    ) -> Result<Cluster> {
+        let (kubeconfig, plane) = match &flags.context {
+            Some(context) => {
+                let kubeconfig = workspace.write("kubeconfig", &kubectl.read_kubeconfig()?)?;
+                shell.note(&format!("using the cluster of context {context}\n"));
+                (kubeconfig, None)
+            }
+            None => {
+                shell.note("starting etcd and kube-apiserver\n");
+                let plane = start_plane(interrupt)?;
+                shell.note(&format!("the control plane is ready at {}\n", plane.url()));
+                (plane.kubeconfig_path().to_owned(), Some(plane))
+            }
+        };
+        shell.note(&format!("kubeconfig: {}\n", kubeconfig.display()));
+        Ok(Cluster {
+            kubectl: kubectl.for_kubeconfig(&kubeconfig),
+            kubeconfig,
+            plane,
+        })
+    }
+
+    pub(super) fn kubectl(&self) -> &Kubectl {
+        &self.kubectl
+    }
+
+    pub(super) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Returns true if the cluster ends with this process.
+    pub(super) fn is_own(&self) -> bool {
+        self.plane.is_some()
+    }
+
+    /// Returns an error when a server of this process has ended.
+    pub(super) fn check_running(&self) -> Result<()> {
+        Ok(self.plane.as_ref().map_or(Ok(()), ControlPlane::check_running)?)
+    }
+
+    pub(super) fn stop(&self) -> Result<()> {
+        Ok(self.plane.as_ref().map_or(Ok(()), ControlPlane::stop)?)
+    }
+}
+
+fn start_plane(interrupt: &Interrupt) -> Result<ControlPlane> {
+    let assets = Assets::find(None).context(
+        "cannot start a control plane; to use a cluster that exists, pass its context with `--context`",
+    )?;
+    let settings = Settings::from_env()?;
+    let cancel = Cancel::default();
+    std::thread::scope(|scope| {
+        let start = scope.spawn(|| ControlPlane::start(&assets, &settings, &cancel));
+        while !start.is_finished() {
+            if interrupt.is_asked() {
+                cancel.cancel();
+            }
+            std::thread::sleep(super::TICK);
+        }
+        match start.join() {
+            Ok(plane) => Ok(plane?),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}

@@ -1,0 +1,184 @@
+//! What the command has installed in the cluster, and what was there before.
+//!
+//! A control plane of this process ends with all that is in it. In a cluster that exists, the webhook configurations and
+//! the conversions of CRDs call this machine only while the command runs; then they are as before. CRDs stay, since
+//! deleting one deletes its objects.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use super::rendered::{LABEL, Rendered, is_converted};
+use crate::cluster::{Kubectl, to_list};
+use crate::shell::Shell;
+
+/// Arguments that apply objects: server-side, because a CRD can exceed the size limit of client-side apply.
+const APPLY: [&str; 7] = [
+    "apply",
+    "--server-side",
+    "--force-conflicts",
+    "--field-manager=rbuilder-dev",
+    "-f",
+    "-",
+    "--output=name",
+];
+
+/// Kind and name of an object.
+type Key = (String, String);
+
+/// The objects that were applied.
+pub(super) struct Installed {
+    kubectl: Kubectl,
+    /// True if nothing has to be restored.
+    is_disposable: bool,
+    /// Webhook configurations as they were before; `None` for those that did not exist.
+    configurations: BTreeMap<Key, Option<Value>>,
+    /// Conversions of CRDs as they were before.
+    conversions: BTreeMap<String, Value>,
+}
+
+impl Installed {
+    pub(super) fn new(kubectl: Kubectl, is_disposable: bool) -> Installed {
+        Installed {
+            kubectl,
+            is_disposable,
+            configurations: BTreeMap::new(),
+            conversions: BTreeMap::new(),
+        }
+    }
+
+    /// Applies the CRDs and waits until they are served.
+    pub(super) fn apply_crds(&mut self, rendered: &Rendered, shell: &mut Shell) -> Result<()> {
+        if rendered.crds.is_empty() {
+            return Ok(());
+        }
+        for crd in rendered.crds.iter().filter(|crd| is_converted(crd)) {
+            self.remember_conversion(name_of(crd))?;
+        }
+        let list = to_list(&rendered.crds);
+        self.kubectl.run(&APPLY, &list, shell)?;
+        let wait = ["wait", "--for=condition=Established", "--timeout=30s", "-f", "-"];
+        self.kubectl.read(&wait, &list).map(drop)
+    }
+
+    /// Applies the webhook configurations, and restores those that are no longer rendered.
+    pub(super) fn apply_configurations(&mut self, rendered: &Rendered, shell: &mut Shell) -> Result<()> {
+        let wanted: Vec<Key> = rendered.configurations.iter().map(key_of).collect();
+        let is_gone = |key: &&Key| !wanted.contains(key);
+        let gone: Vec<Key> = self.configurations.keys().filter(is_gone).cloned().collect();
+        for key in gone {
+            self.restore_configuration(&key, shell)?;
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for key in wanted {
+            self.remember_configuration(key)?;
+        }
+        self.kubectl
+            .run(&APPLY, &to_list(&rendered.configurations), shell)
+    }
+
+    /// Restores all, also after an error.
+    pub(super) fn restore(&mut self, shell: &mut Shell) -> Result<()> {
+        if self.is_disposable {
+            return Ok(());
+        }
+        let mut result = Ok(());
+        for key in self.configurations.keys().cloned().collect::<Vec<_>>() {
+            result = result.and(self.restore_configuration(&key, shell));
+        }
+        for (name, conversion) in std::mem::take(&mut self.conversions) {
+            let patch = json!([{ "op": "add", "path": "/spec/conversion", "value": conversion }]).to_string();
+            let arguments = ["patch", "crd", &name, "--type=json", "-p", &patch];
+            let restored = self.kubectl.read(&arguments, "").map(drop);
+            shell.note(&format!("restored the conversion of {name}\n"));
+            result = result.and(restored.with_context(|| format!("cannot restore the conversion of {name}")));
+        }
+        result
+    }
+
+    fn remember_configuration(&mut self, key: Key) -> Result<()> {
+        if !self.configurations.contains_key(&key) {
+            let before = match self.is_disposable {
+                true => None,
+                false => self.get(&key.0, &key.1)?.filter(|before| !is_left_over(before)),
+            };
+            self.configurations.insert(key, before);
+        }
+        Ok(())
+    }
+
+    fn remember_conversion(&mut self, name: &str) -> Result<()> {
+        if !self.is_disposable && !self.conversions.contains_key(name) {
+            let before = self.get("CustomResourceDefinition", name)?;
+            let before = before.map(|mut before| before["spec"]["conversion"].take());
+            let none = || json!({ "strategy": "None" });
+            let conversion = before.filter(|before| !before.is_null()).unwrap_or_else(none);
+            self.conversions.insert(name.to_owned(), conversion);
+        }
+        Ok(())
+    }
+
+    fn restore_configuration(&mut self, key: &Key, shell: &mut Shell) -> Result<()> {
+        let (kind, name) = key;
+        let Some(before) = self.configurations.remove(key) else {
+            return Ok(());
+        };
+        let restored = match before {
+            None => self
+                .kubectl
+                .read(&["delete", kind, name, "--ignore-not-found"], ""),
+            Some(mut before) => {
+                strip_server_fields(&mut before);
+                self.kubectl.read(&["replace", "-f", "-"], &before.to_string())
+            }
+        };
+        restored.with_context(|| format!("cannot restore {kind} {name}"))?;
+        shell.note(&format!("restored {kind} {name}\n"));
+        Ok(())
+    }
+
+    /// Reads an object from the cluster.
+    fn get(&self, kind: &str, name: &str) -> Result<Option<Value>> {
+        let text = self
+            .kubectl
+            .read(&["get", kind, name, "--ignore-not-found", "--output=json"], "")?;
+        match text.trim() {
+            "" => Ok(None),
+            text => Ok(Some(
+                serde_json::from_str(text).context("the output of kubectl is not JSON")?,
+            )),
+        }
+    }
+}
+
+/// Returns true for a configuration of a run that could not remove it: it calls a program that no longer runs.
+fn is_left_over(configuration: &Value) -> bool {
+    configuration["metadata"]["labels"][LABEL.0] == LABEL.1
+}
+
+/// Removes the fields by which a write would be refused for being late.
+fn strip_server_fields(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in [
+            "resourceVersion",
+            "uid",
+            "generation",
+            "creationTimestamp",
+            "managedFields",
+        ] {
+            metadata.remove(field);
+        }
+    }
+}
+
+fn key_of(object: &Value) -> Key {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    (kind.to_owned(), name_of(object).to_owned())
+}
+
+fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}

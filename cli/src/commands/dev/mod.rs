@@ -1,0 +1,214 @@
+//! `rbuilder dev`: runs the operator while it is being written.
+//!
+//! A cycle generates the manifests, builds the operator, applies the CRDs, restarts the operator and applies the webhook
+//! configurations, in this order: whatever fails before the restart leaves the operator that runs as it is. Each change
+//! of the source starts a cycle.
+
+mod cluster;
+mod installed;
+mod operator;
+mod rendered;
+mod watch;
+
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use rbuilder_control_plane::{WebhookAddress, Workspace, find_free_port, issue_serving_certificate};
+
+use self::cluster::Cluster;
+use self::installed::Installed;
+use self::operator::{Operator, build};
+use self::rendered::Rendered;
+use self::watch::Watch;
+use super::manifests;
+use crate::cluster::{Interrupt, Kubectl};
+use crate::flags::DevFlags;
+use crate::shell::Shell;
+
+/// Interval at which signals and the operator are looked at.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Timeout for an operator to serve its webhooks.
+const SERVED_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8> {
+    let dir = std::path::absolute(dir)?;
+    let interrupt = Interrupt::install()?;
+    let kubectl = Kubectl::find(&dir, &cluster::flags(flags))?;
+    // Checked before anything is started.
+    cluster::check_reachable(flags, &Rendered::read(&kubectl)?)?;
+    let workspace = Workspace::create()?;
+    let cluster = Cluster::start(flags, &kubectl, &workspace, &interrupt, shell)?;
+    let (watch, reason) = Watch::start(&dir, flags.poll);
+    if let Some(reason) = reason {
+        shell.warning(&format!(
+            "files are compared every second, because the system does not report changes: {reason}"
+        ));
+    }
+    let mut session = Session {
+        address: create_address(flags, &workspace)?,
+        installed: Installed::new(cluster.kubectl().clone(), cluster.is_own()),
+        cluster,
+        operator: None,
+        watch,
+        interrupt,
+        flags,
+        workspace: &workspace,
+        dir,
+    };
+    let result = session.follow_changes(shell);
+    // Also after an error: nothing may stay behind.
+    let ended = session.end(shell);
+    result.and(ended)?;
+    Ok(0)
+}
+
+/// Writes the certificate of the webhook server, and returns the address at which the API server calls it.
+fn create_address(flags: &DevFlags, workspace: &Workspace) -> Result<WebhookAddress> {
+    let host = flags.webhook_host.as_deref().unwrap_or("127.0.0.1");
+    let issued = issue_serving_certificate(host)?;
+    workspace.write("tls.crt", &issued.certificate)?;
+    workspace.write("tls.key", &issued.key)?;
+    Ok(WebhookAddress {
+        host: host.to_owned(),
+        port: match flags.webhook_port {
+            Some(port) => port,
+            None => find_free_port()?,
+        },
+        authority: issued.authority,
+    })
+}
+
+/// One run of the command.
+struct Session<'a> {
+    dir: PathBuf,
+    flags: &'a DevFlags,
+    workspace: &'a Workspace,
+    cluster: Cluster,
+    installed: Installed,
+    address: WebhookAddress,
+    operator: Option<Operator<'a>>,
+    watch: Watch,
+    interrupt: Interrupt,
+}
+
+impl Session<'_> {
+    /// Runs a cycle now and after each change, until this process is asked to end.
+    fn follow_changes(&mut self, shell: &mut Shell) -> Result<()> {
+        self.try_cycle(shell);
+        while !self.interrupt.is_asked() {
+            self.cluster.check_running()?;
+            self.note_exit(shell);
+            let changed = self.watch.changes_within(TICK);
+            if !changed.is_empty() {
+                shell.note(&format!("\nchanged: {}\n", summarize(&changed)));
+                self.try_cycle(shell);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a cycle. An error is printed, since the next change may fix it.
+    fn try_cycle(&mut self, shell: &mut Shell) {
+        if let Err(error) = self.run_cycle(shell) {
+            if self.interrupt.is_asked() {
+                return;
+            }
+            crate::print_text_error(&error, shell);
+            shell.note(match self.operator {
+                Some(_) => "the operator built before keeps running; waiting for a change\n",
+                None => "no operator is running; waiting for a change\n",
+            });
+        }
+    }
+
+    fn run_cycle(&mut self, shell: &mut Shell) -> Result<()> {
+        let written = manifests::generate(&self.dir, shell)?;
+        self.watch.accept(&written);
+        let mut rendered = Rendered::read(self.cluster.kubectl())?;
+        cluster::check_reachable(self.flags, &rendered)?;
+        rendered.redirect(&self.address);
+        shell.note(&format!("building: cargo build --bin {}\n", self.flags.bin));
+        let program = build(&self.dir, &self.flags.bin, self.workspace, &self.interrupt)?;
+        self.installed.apply_crds(&rendered, shell)?;
+        if let Some(operator) = self.operator.take() {
+            operator.stop();
+        }
+        let arguments = self.operator_arguments();
+        let kubeconfig = self.cluster.kubeconfig();
+        self.operator = Some(Operator::start(
+            &program,
+            &arguments,
+            &self.dir,
+            kubeconfig,
+            self.workspace,
+        )?);
+        if rendered.has_webhooks() {
+            self.wait_until_served()?;
+        }
+        self.installed.apply_configurations(&rendered, shell)?;
+        shell.note("the operator is running\n");
+        Ok(())
+    }
+
+    fn operator_arguments(&self) -> Vec<std::ffi::OsString> {
+        let mut folder = std::ffi::OsString::from("--webhook-cert-path=");
+        folder.push(self.workspace.path());
+        let port = format!("--webhook-port={}", self.address.port);
+        let own = ["--enable-webhooks=true".into(), port.into(), folder];
+        own.into_iter()
+            .chain(self.flags.arguments.iter().cloned())
+            .collect()
+    }
+
+    /// Waits until the operator accepts connections for its webhooks: the API server must not call it before.
+    fn wait_until_served(&mut self) -> Result<()> {
+        let deadline = Instant::now() + SERVED_TIMEOUT;
+        while TcpStream::connect(("127.0.0.1", self.address.port)).is_err() {
+            if self.operator.as_mut().is_none_or(Operator::has_ended) {
+                bail!("the operator ended before it served its webhooks");
+            }
+            if self.interrupt.is_asked() || Instant::now() >= deadline {
+                bail!(
+                    "the operator did not serve webhooks on port {} within {} s: register them in src/main.rs with \
+                     `Manager::webhook`",
+                    self.address.port,
+                    SERVED_TIMEOUT.as_secs()
+                );
+            }
+            std::thread::sleep(TICK);
+        }
+        Ok(())
+    }
+
+    /// Tells once that the operator has ended by itself.
+    fn note_exit(&mut self, shell: &mut Shell) {
+        if self.operator.as_mut().is_some_and(Operator::has_ended)
+            && let Some(status) = self.operator.take().and_then(Operator::stop)
+        {
+            shell.warning(&format!("the operator ended ({status}); waiting for a change"));
+        }
+    }
+
+    /// Stops the operator, restores a cluster that is not ours and stops one that is.
+    fn end(&mut self, shell: &mut Shell) -> Result<()> {
+        shell.note("\nstopping\n");
+        if let Some(operator) = self.operator.take() {
+            operator.stop();
+        }
+        let restored = self.installed.restore(shell);
+        self.cluster.stop().and(restored)
+    }
+}
+
+/// Returns the first few of the changed paths.
+fn summarize(paths: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut text = paths[..paths.len().min(SHOWN)].join(", ");
+    if paths.len() > SHOWN {
+        text.push_str(&format!(" and {} more", paths.len() - SHOWN));
+    }
+    text
+}

@@ -1,0 +1,178 @@
+//! The operator as a child process: built by cargo, started, stopped.
+
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use rbuilder_control_plane::Workspace;
+use serde_json::Value;
+
+use crate::cluster::Interrupt;
+
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time that an operator has to finish its reconciles and to release its lease.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Builds a binary of the project and returns its file.
+///
+/// # Errors
+/// Fails if the source does not compile, after cargo has printed why, and if this process was asked to end.
+pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &Interrupt) -> Result<PathBuf> {
+    let mut child = workspace.spawn(Path::new("cargo"), |command| {
+        command.args(["build", "--bin", bin, "--message-format=json-render-diagnostics"]);
+        command.current_dir(dir).stdout(Stdio::piped());
+    })?;
+    let stdout = child.stdout.take().context("cargo has no output")?;
+    let name = bin.to_owned();
+    let messages = std::thread::spawn(move || {
+        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        lines.filter_map(|line| find_executable(&line, &name)).last()
+    });
+    let status = loop {
+        if let Some(status) = child.try_wait().context("cannot wait for cargo")? {
+            break status;
+        }
+        if interrupt.is_asked() {
+            signal_group(&mut child);
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    };
+    workspace.forget(child.id());
+    if !status.success() {
+        bail!("`cargo build --bin {bin}` failed");
+    }
+    let program = messages.join().unwrap_or_default();
+    let program = program.with_context(|| format!("cargo built no binary named `{bin}`"))?;
+    keep_apart(program, workspace)
+}
+
+/// Returns the file of a binary if this is cargo's message about it.
+fn find_executable(message: &str, bin: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_bin = message["target"]["name"] == bin && message["target"]["kind"][0] == "bin";
+    is_bin.then(|| message["executable"].as_str().map(PathBuf::from))?
+}
+
+/// Returns a file that the next build does not write to: on Windows, a running program cannot be replaced.
+#[cfg(windows)]
+#[allow(clippy::disallowed_methods)] // the copy is outside of the project
+fn keep_apart(program: PathBuf, workspace: &Workspace) -> Result<PathBuf> {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static COPIES: AtomicUsize = AtomicUsize::new(0);
+    let copy = COPIES.fetch_add(1, Ordering::Relaxed);
+    let copy = workspace.path().join(format!("manager-{copy}.exe"));
+    std::fs::copy(&program, &copy).with_context(|| format!("cannot copy {}", program.display()))?;
+    Ok(copy)
+}
+
+#[cfg(not(windows))]
+#[allow(clippy::unnecessary_wraps)] // the other system copies the file
+fn keep_apart(program: PathBuf, _: &Workspace) -> Result<PathBuf> {
+    Ok(program)
+}
+
+/// A running operator. Dropping it kills it.
+pub(super) struct Operator<'a> {
+    child: Child,
+    workspace: &'a Workspace,
+}
+
+impl<'a> Operator<'a> {
+    /// Starts a binary in the project directory. Its log goes to this process's own output.
+    pub(super) fn start(
+        program: &Path,
+        arguments: &[OsString],
+        dir: &Path,
+        kubeconfig: &Path,
+        workspace: &'a Workspace,
+    ) -> Result<Operator<'a>> {
+        let child = workspace.spawn(program, |command| {
+            command
+                .args(arguments)
+                .current_dir(dir)
+                .env("KUBECONFIG", kubeconfig);
+        })?;
+        Ok(Operator { child, workspace })
+    }
+
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Asks the operator to end, and kills it if it does not in time.
+    pub(super) fn stop(mut self) -> Option<ExitStatus> {
+        let deadline = Instant::now() + GRACE;
+        if !self.has_ended() {
+            signal_group(&mut self.child);
+        }
+        while !self.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        self.kill()
+    }
+
+    fn kill(&mut self) -> Option<ExitStatus> {
+        // An error means that it has ended.
+        let _ = self.child.kill();
+        let status = self.child.wait().ok();
+        self.workspace.forget(self.child.id());
+        status
+    }
+}
+
+impl Drop for Operator<'_> {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Asks the processes of a child's group to end.
+#[cfg(unix)]
+fn signal_group(child: &mut Child) {
+    if let Some(id) = i32::try_from(child.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
+        let _ = rustix::process::kill_process_group(id, rustix::process::Signal::TERM);
+    }
+}
+
+/// Ends a child: there is no signal that asks.
+#[cfg(not(unix))]
+fn signal_group(child: &mut Child) {
+    let _ = child.kill();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binary_is_found_among_the_messages_of_cargo() {
+        let check = |message: &str, expected: Option<&str>| {
+            assert_eq!(
+                find_executable(message, "manager"),
+                expected.map(PathBuf::from),
+                "{message}"
+            );
+        };
+        check(
+            r#"{"target":{"name":"manager","kind":["bin"]},"executable":"/t/debug/manager"}"#,
+            Some("/t/debug/manager"),
+        );
+        check(
+            r#"{"target":{"name":"manager","kind":["lib"]},"executable":null}"#,
+            None,
+        );
+        check(
+            r#"{"target":{"name":"other","kind":["bin"]},"executable":"/t/debug/other"}"#,
+            None,
+        );
+        check(r#"{"reason":"build-finished"}"#, None);
+        check("warning", None);
+    }
+}

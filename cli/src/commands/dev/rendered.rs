@@ -1,0 +1,106 @@
+//! The part of the rendered manifests that the operator needs while it runs outside of the cluster.
+
+use anyhow::Result;
+use rbuilder_control_plane::WebhookAddress;
+use serde_json::{Value, json};
+
+use crate::cluster::{Kubectl, parse_documents};
+
+/// The directory that is rendered: it names objects as they are deployed, with the prefix of the project.
+const ALL: &str = "config/default";
+
+/// Label of webhook configurations that call a machine. One that an earlier run could not remove is known by it.
+pub(super) const LABEL: (&str, &str) = ("rbuilder.dev/local", "true");
+
+/// CRDs and webhook configurations.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Rendered {
+    pub(super) crds: Vec<Value>,
+    pub(super) configurations: Vec<Value>,
+}
+
+impl Rendered {
+    /// Renders the project.
+    ///
+    /// # Errors
+    /// Fails with the error of kustomize.
+    pub(super) fn read(kubectl: &Kubectl) -> Result<Rendered> {
+        Ok(Rendered::select(parse_documents(&kubectl.render(ALL)?)?))
+    }
+
+    fn select(objects: Vec<Value>) -> Rendered {
+        let mut rendered = Rendered::default();
+        for object in objects {
+            match object["kind"].as_str() {
+                Some("CustomResourceDefinition") => rendered.crds.push(object),
+                Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
+                    rendered.configurations.push(object);
+                }
+                _ => {}
+            }
+        }
+        rendered
+    }
+
+    /// Returns true if the API server calls the operator, to admit objects or to convert them.
+    pub(super) fn has_webhooks(&self) -> bool {
+        !self.configurations.is_empty() || self.crds.iter().any(is_converted)
+    }
+
+    /// Makes the API server call an address instead of the Service of the deployed manager.
+    pub(super) fn redirect(&mut self, address: &WebhookAddress) {
+        for crd in &mut self.crds {
+            address.redirect_conversion(crd);
+        }
+        for configuration in &mut self.configurations {
+            address.redirect_webhooks(configuration);
+            if let Some(metadata) = configuration.get_mut("metadata").and_then(Value::as_object_mut) {
+                let labels = metadata.entry("labels").or_insert_with(|| json!({}));
+                if let Some(labels) = labels.as_object_mut() {
+                    labels.insert(LABEL.0.to_owned(), LABEL.1.into());
+                }
+            }
+        }
+    }
+}
+
+/// Returns true if a CRD converts by webhook.
+pub(super) fn is_converted(crd: &Value) -> bool {
+    crd["spec"]["conversion"]["strategy"] == "Webhook"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_calls_the_operator_calls_this_machine() {
+        let crd = |conversion: Value| json!({ "kind": "CustomResourceDefinition", "metadata": {}, "spec": { "conversion": conversion } });
+        let service = json!({ "service": { "name": "s", "namespace": "n", "path": "/x" } });
+        let converted = crd(json!({ "strategy": "Webhook", "webhook": { "clientConfig": service } }));
+        let plain = crd(json!({ "strategy": "None" }));
+        let configuration = |client: &Value| json!({ "kind": "MutatingWebhookConfiguration", "metadata": { "name": "a" }, "webhooks": [{ "clientConfig": client }] });
+        let deployment = json!({ "kind": "Deployment" });
+        let mut rendered = Rendered::select(vec![
+            deployment,
+            plain.clone(),
+            converted.clone(),
+            configuration(&service),
+        ]);
+        assert!(rendered.has_webhooks());
+        assert!(Rendered::select(vec![converted]).has_webhooks());
+        assert!(!Rendered::select(vec![plain.clone()]).has_webhooks());
+        let address = WebhookAddress {
+            host: "127.0.0.1".to_owned(),
+            port: 1,
+            authority: "CA".to_owned(),
+        };
+        rendered.redirect(&address);
+        let client = address.client_config("/x");
+        let mut expected = configuration(&client);
+        expected["metadata"]["labels"] = json!({ "rbuilder.dev/local": "true" });
+        assert_eq!(rendered.configurations, [expected]);
+        let converted = crd(json!({ "strategy": "Webhook", "webhook": { "clientConfig": client } }));
+        assert_eq!(rendered.crds, [plain, converted]);
+    }
+}

@@ -1,0 +1,180 @@
+//! Changes of the source: the file system's events, and the content that decides whether there is one.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::tree::{Snapshot, watched_folders};
+
+/// Time without an event after which a series of events is over: an editor writes several files at once.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// Interval at which the content is compared where there are no events.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A watch on the source of a project.
+pub(super) struct Watch {
+    root: PathBuf,
+    seen: Snapshot,
+    /// `None` if the content is compared at intervals.
+    events: Option<Events>,
+}
+
+/// The events of the file system.
+struct Events {
+    watcher: RecommendedWatcher,
+    received: Receiver<()>,
+    folders: Vec<PathBuf>,
+}
+
+impl Watch {
+    /// Begins to watch. Where the system has no events, the content is compared at intervals; the second value is then
+    /// the reason.
+    pub(super) fn start(root: &Path, polls: bool) -> (Watch, Option<notify::Error>) {
+        let (events, reason) = match polls {
+            true => (None, None),
+            false => match Events::start(root) {
+                Ok(events) => (Some(events), None),
+                Err(reason) => (None, Some(reason)),
+            },
+        };
+        let watch = Watch {
+            root: root.to_owned(),
+            seen: Snapshot::take(root),
+            events,
+        };
+        (watch, reason)
+    }
+
+    /// Takes over what this command has written itself.
+    pub(super) fn accept(&mut self, paths: &[String]) {
+        if !paths.is_empty() {
+            self.seen.accept(paths, &Snapshot::take(&self.root));
+        }
+    }
+
+    /// Waits for events, for at most this time. Returns the paths of changed files; none if the content is the same.
+    pub(super) fn changes_within(&mut self, time: Duration) -> Vec<String> {
+        if let Some(events) = &mut self.events {
+            if !events.come_within(time) {
+                return Vec::new();
+            }
+        } else {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        // A directory that cannot be watched would change unseen.
+        if self
+            .events
+            .as_mut()
+            .is_some_and(|events| events.watch_folders(&self.root).is_err())
+        {
+            self.events = None;
+        }
+        let now = Snapshot::take(&self.root);
+        let changed = now
+            .changed_since(&self.seen)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        self.seen = now;
+        changed
+    }
+}
+
+impl Events {
+    fn start(root: &Path) -> notify::Result<Events> {
+        let (sender, received) = channel();
+        let mut watcher = notify::recommended_watcher(move |event| send(event, &sender))?;
+        watcher.watch(root, RecursiveMode::NonRecursive)?;
+        let mut events = Events {
+            watcher,
+            received,
+            folders: Vec::new(),
+        };
+        events.watch_folders(root)?;
+        Ok(events)
+    }
+
+    /// Watches directories that are new. Build output is in the root too, with more directories than some systems can
+    /// watch, so the root itself is watched without what is below it.
+    fn watch_folders(&mut self, root: &Path) -> notify::Result<()> {
+        let folders = watched_folders(root);
+        self.folders.retain(|folder| folders.contains(folder));
+        for folder in folders {
+            if !self.folders.contains(&folder) {
+                self.watcher.watch(&folder, RecursiveMode::Recursive)?;
+                self.folders.push(folder);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if events came within a time, once they have ceased.
+    fn come_within(&mut self, time: Duration) -> bool {
+        match self.received.recv_timeout(time) {
+            Err(RecvTimeoutError::Timeout) => false,
+            // The watcher is gone: the content alone has to tell.
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(POLL_INTERVAL);
+                true
+            }
+            Ok(()) => {
+                while self.received.recv_timeout(QUIET).is_ok() {}
+                true
+            }
+        }
+    }
+}
+
+/// Passes an event on, unless it is of a file that was only read. An error may stand for lost events.
+fn send(event: notify::Result<notify::Event>, sender: &Sender<()>) {
+    if event.map_or(true, |event| !event.kind.is_access()) {
+        let _ = sender.send(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods)] // the tests play the editor
+
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Waits until a change is told, whatever the machine has to do.
+    fn next_change(watch: &mut Watch) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < deadline {
+            let changed = watch.changes_within(Duration::from_millis(100));
+            if !changed.is_empty() {
+                return changed;
+            }
+        }
+        panic!("no change was told");
+    }
+
+    #[test]
+    fn edits_are_told_and_own_writes_are_not() {
+        for polls in [false, true] {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let path = |name: &str| folder.path().join(name);
+            std::fs::create_dir_all(path("src/api")).expect("a folder");
+            std::fs::create_dir_all(path("config")).expect("a folder");
+            std::fs::write(path("src/api/a.rs"), "a").expect("a file");
+            let (mut watch, reason) = Watch::start(folder.path(), polls);
+            assert!(reason.is_none(), "{reason:?}");
+
+            std::fs::write(path("config/crd.yaml"), "a").expect("a file");
+            watch.accept(&["config/crd.yaml".to_owned()]);
+            std::fs::write(path("src/api/a.rs"), "b").expect("a file");
+            assert_eq!(next_change(&mut watch), ["src/api/a.rs"]);
+
+            // The same content is no change, so the next one is told alone.
+            std::fs::write(path("src/api/a.rs"), "b").expect("a file");
+            std::fs::write(path("Cargo.toml"), "").expect("a file");
+            assert_eq!(next_change(&mut watch), ["Cargo.toml"]);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `rbuilder run`: runs the manager on this machine, as the target of the project's Makefile does.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use rbuilder_control_plane::Workspace;
+
+use super::manifests;
+use crate::cluster::{Interrupt, Kubectl, run_in_foreground};
+use crate::flags::RunFlags;
+use crate::shell::Shell;
+
+pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8> {
+    if flags.manifests {
+        manifests::generate(dir, shell)?;
+    }
+    let interrupt = Interrupt::install()?;
+    shell.note("cargo fmt\n");
+    if !run_in_foreground(Command::new("cargo").arg("fmt").current_dir(dir), &interrupt)?.success() {
+        bail!("`cargo fmt` failed");
+    }
+    let mut command = Command::new("cargo");
+    command
+        .args(["run", "--bin", "manager", "--"])
+        .args(&flags.arguments);
+    command.current_dir(dir);
+    // The manager uses the current context of a file, so another context becomes a file of its own while it runs.
+    let mut workspace = None;
+    if flags.cluster.context.is_some() {
+        let kubeconfig = Kubectl::find(dir, &flags.cluster)?.read_kubeconfig()?;
+        let made = workspace.insert(Workspace::create()?);
+        command.env("KUBECONFIG", made.write("kubeconfig", &kubeconfig)?);
+    } else if let Some(kubeconfig) = &flags.cluster.kubeconfig {
+        command.env("KUBECONFIG", std::path::absolute(kubeconfig)?);
+    }
+    let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    shell.note(&format!("cargo {}\n", arguments.join(" ")));
+    let status = run_in_foreground(&mut command, &interrupt)?;
+    // Without a code, a signal has ended it.
+    Ok(status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(1))
+}

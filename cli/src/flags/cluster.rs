@@ -1,0 +1,93 @@
+//! Flags of the commands that talk to a cluster.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Flags that select a cluster.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ClusterFlags {
+    /// Kubeconfig file [default: as kubectl finds it]
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: the current one]
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+}
+
+/// Flags of `install`.
+#[derive(Clone, Debug, Args)]
+pub struct InstallCrdsFlags {
+    /// Generate manifests first
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub manifests: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub cluster: ClusterFlags,
+}
+
+/// Flags of `uninstall` and `undeploy`.
+#[derive(Clone, Debug, Args)]
+pub struct DeleteFlags {
+    /// Succeed if resources do not exist
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub ignore_not_found: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub cluster: ClusterFlags,
+}
+
+/// Flags of `deploy`.
+#[derive(Clone, Debug, Args)]
+pub struct DeployFlags {
+    /// Image of the manager, in place of the image `controller` in config/manager
+    #[arg(long, value_name = "IMAGE")]
+    pub image: Option<String>,
+    /// Generate manifests first
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub manifests: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub cluster: ClusterFlags,
+}
+
+/// Flags of `run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunFlags {
+    /// Generate manifests first
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub manifests: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub cluster: ClusterFlags,
+    /// Arguments of the manager
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<OsString>,
+}
+
+/// Flags of `dev`.
+#[derive(Clone, Debug, Args)]
+pub struct DevFlags {
+    /// Use the cluster of this context in the kubeconfig instead of starting a control plane
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Kubeconfig file that contains the context [default: as kubectl finds it]
+    #[arg(long, value_name = "FILE", requires = "context")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Host name or address by which the cluster of `--context` reaches this machine, for webhooks
+    #[arg(long, value_name = "HOST", requires = "context")]
+    pub webhook_host: Option<String>,
+    /// Port of the webhook server [default: a free one]
+    #[arg(long, value_name = "PORT")]
+    pub webhook_port: Option<u16>,
+    /// Binary of the manager
+    #[arg(long, value_name = "NAME", default_value = "manager")]
+    pub bin: String,
+    /// Compare files every second instead of waiting for events of the file system
+    #[arg(long)]
+    pub poll: bool,
+    /// Arguments of the manager
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<OsString>,
+}
