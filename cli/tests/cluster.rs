@@ -64,7 +64,10 @@ impl Scene {
         command
             .env("PATH", path)
             .env_remove("KUBEBUILDER_ASSETS")
-            .env_remove("KUBECONFIG");
+            .env_remove("KUBECONFIG")
+            // Nothing is installed there.
+            .env("HOME", self.bin.path())
+            .env("XDG_DATA_HOME", self.bin.path());
         let output = command.output().expect("the command runs");
         let text = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8(text).expect("text"))

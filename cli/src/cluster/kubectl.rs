@@ -21,15 +21,20 @@ pub(crate) struct Kubectl {
 }
 
 impl Kubectl {
-    /// Finds kubectl on the `PATH`, or else beside the binaries of the test environment.
+    /// Finds kubectl on the `PATH`, or else beside the binaries of the test environment; `installed` looks for those
+    /// that rbuilder has installed.
     ///
     /// # Errors
     /// Fails if there is none.
-    pub(crate) fn find(folder: &Path, flags: &ClusterFlags) -> Result<Kubectl> {
-        let program = find_program(|name| std::env::var_os(name)).ok_or_else(|| {
+    pub(crate) fn find(
+        folder: &Path,
+        flags: &ClusterFlags,
+        installed: impl FnOnce() -> Option<PathBuf>,
+    ) -> Result<Kubectl> {
+        let program = find_program(|name| std::env::var_os(name), installed).ok_or_else(|| {
             anyhow!(
                 "kubectl was not found: install it (https://kubernetes.io/docs/tasks/tools) and put its directory on the \
-                 PATH, or set KUBEBUILDER_ASSETS to a directory that contains it"
+                 PATH, or run `rbuilder envtest install`, which brings one"
             )
         })?;
         let mut target = Vec::new();
@@ -141,17 +146,21 @@ impl Kubectl {
     }
 }
 
-/// Finds kubectl in the directories of `PATH`, then in that of `KUBEBUILDER_ASSETS`. Relative directories are passed
+/// Finds kubectl in the directories of `PATH`, then in that of `KUBEBUILDER_ASSETS`, then in `installed`. Relative directories are passed
 /// over: a repository must not bring its own.
-fn find_program(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+fn find_program(
+    var: impl Fn(&str) -> Option<OsString>,
+    installed: impl FnOnce() -> Option<PathBuf>,
+) -> Option<PathBuf> {
     let name = format!("kubectl{}", std::env::consts::EXE_SUFFIX);
     let folders = var("PATH").unwrap_or_default();
     let assets = var("KUBEBUILDER_ASSETS").filter(|folder| folder != OsStr::new(""));
     let mut folders = std::env::split_paths(&folders).chain(assets.map(PathBuf::from));
-    folders.find_map(|folder| {
+    let find = |folder: PathBuf| {
         let program = folder.join(&name);
         (folder.is_absolute() && program.is_file()).then_some(program)
-    })
+    };
+    folders.find_map(find).or_else(|| installed().and_then(find))
 }
 
 #[cfg(test)]
@@ -163,17 +172,18 @@ mod tests {
     #[test]
     fn kubectl_is_found_on_the_path_and_else_beside_the_servers() {
         let temp = tempfile::tempdir().expect("a temporary folder");
-        let [first, second] = ["first", "second"].map(|name| temp.path().join(name));
-        for folder in [&first, &second] {
+        let [first, second, installed] = ["first", "second", "installed"].map(|name| temp.path().join(name));
+        for folder in [&first, &second, &installed] {
             std::fs::create_dir(folder).expect("a folder");
         }
         let file = format!("kubectl{}", std::env::consts::EXE_SUFFIX);
         std::fs::write(second.join(&file), "").expect("a file");
         let find = |path: &[&Path], assets: Option<&Path>| {
-            find_program(|name| match name {
+            let var = |name: &str| match name {
                 "PATH" => Some(std::env::join_paths(path).expect("paths")),
                 _ => assets.map(OsString::from),
-            })
+            };
+            find_program(var, || Some(installed.clone()))
         };
         assert_eq!(find(&[&first, &second], None), Some(second.join(&file)));
         assert_eq!(find(&[&first], Some(&second)), Some(second.join(&file)));
@@ -181,5 +191,7 @@ mod tests {
         std::fs::write(first.join(&file), "").expect("a file");
         assert_eq!(find(&[&first, &second], None), Some(first.join(&file)));
         assert_eq!(find(&[Path::new("."), Path::new("")], None), None);
+        std::fs::write(installed.join(&file), "").expect("a file");
+        assert_eq!(find(&[Path::new(".")], None), Some(installed.join(&file)));
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::install::{APPLY, delete};
-use super::manifests;
-use crate::cluster::{Kubectl, PLACEHOLDER, find_placeholder, parse_documents, set_image, to_list};
+use super::{find_kubectl, manifests};
+use crate::cluster::{PLACEHOLDER, find_placeholder, parse_documents, set_image, to_list};
 use crate::flags::{DeleteFlags, DeployFlags};
 use crate::shell::Shell;
 
@@ -15,7 +15,7 @@ use crate::shell::Shell;
 const ALL: &str = "config/default";
 
 pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Result<u8> {
-    let kubectl = Kubectl::find(dir, &flags.cluster)?;
+    let kubectl = find_kubectl(dir, &flags.cluster)?;
     if flags.manifests {
         manifests::generate(dir, shell)?;
     }

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::manifests;
-use crate::cluster::Kubectl;
+use super::{find_kubectl, manifests};
 use crate::flags::{DeleteFlags, InstallCrdsFlags};
 use crate::shell::Shell;
 
@@ -17,7 +16,7 @@ const CRDS: &str = "config/crd";
 pub(super) const APPLY: [&str; 5] = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
 
 pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -> Result<u8> {
-    let kubectl = Kubectl::find(dir, &flags.cluster)?;
+    let kubectl = find_kubectl(dir, &flags.cluster)?;
     if flags.manifests {
         manifests::generate(dir, shell)?;
     }
@@ -37,7 +36,7 @@ pub(super) fn uninstall(dir: &Path, flags: &DeleteFlags, shell: &mut Shell) -> R
 
 /// Deletes what a directory of the project renders to.
 pub(super) fn delete(folder: &str, dir: &Path, flags: &DeleteFlags, shell: &mut Shell) -> Result<u8> {
-    let kubectl = Kubectl::find(dir, &flags.cluster)?;
+    let kubectl = find_kubectl(dir, &flags.cluster)?;
     let objects = kubectl.render(folder)?;
     if objects.trim().is_empty() {
         shell.note("nothing to delete\n");

@@ -24,7 +24,8 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 
-use crate::flags::{Cli, Command, Create, Output, PlanFlags};
+use crate::cluster::Kubectl;
+use crate::flags::{Cli, ClusterFlags, Command, Create, Output, PlanFlags};
 use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recover};
 use crate::plan::{Moment, Plan, render_diff, render_json, render_summary};
 use crate::shell::Shell;
@@ -59,6 +60,14 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Version => version::run(shell),
         Command::Man { command } => man::run(&command, shell),
     }
+}
+
+/// Finds kubectl for a project.
+///
+/// # Errors
+/// Fails if there is none.
+fn find_kubectl(dir: &Path, flags: &ClusterFlags) -> Result<Kubectl> {
+    Kubectl::find(dir, flags, || envtest::find_installed(dir))
 }
 
 /// The result of a command before anything is written.

@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use rbuilder_control_plane::Workspace;
 
-use super::manifests;
-use crate::cluster::{Interrupt, Kubectl, run_in_foreground};
+use super::{find_kubectl, manifests};
+use crate::cluster::{Interrupt, run_in_foreground};
 use crate::flags::RunFlags;
 use crate::shell::Shell;
 
@@ -28,7 +28,7 @@ pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8>
     // The manager uses the current context of a file, so another context becomes a file of its own while it runs.
     let mut workspace = None;
     if flags.cluster.context.is_some() {
-        let kubeconfig = Kubectl::find(dir, &flags.cluster)?.read_kubeconfig()?;
+        let kubeconfig = find_kubectl(dir, &flags.cluster)?.read_kubeconfig()?;
         let made = workspace.insert(Workspace::create()?);
         command.env("KUBECONFIG", made.write("kubeconfig", &kubeconfig)?);
     } else if let Some(kubeconfig) = &flags.cluster.kubeconfig {

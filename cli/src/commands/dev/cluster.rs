@@ -7,6 +7,7 @@ use rbuilder_control_plane::{Assets, Cancel, ControlPlane, Settings, Workspace};
 
 use super::rendered::Rendered;
 use crate::cluster::{Interrupt, Kubectl};
+use crate::commands::envtest::find_installed;
 use crate::flags::{ClusterFlags, DevFlags};
 use crate::shell::Shell;
 
@@ -46,6 +47,7 @@ impl Cluster {
     /// the user's.
     pub(super) fn start(
         flags: &DevFlags,
+        dir: &Path,
         kubectl: &Kubectl,
         workspace: &Workspace,
         interrupt: &Interrupt,
@@ -59,7 +61,7 @@ impl Cluster {
             }
             None => {
                 shell.note("starting etcd and kube-apiserver\n");
-                let plane = start_plane(interrupt)?;
+                let plane = start_plane(dir, interrupt)?;
                 shell.note(&format!("the control plane is ready at {}\n", plane.url()));
                 (plane.kubeconfig_path().to_owned(), Some(plane))
             }
@@ -95,8 +97,8 @@ impl Cluster {
     }
 }
 
-fn start_plane(interrupt: &Interrupt) -> Result<ControlPlane> {
-    let assets = Assets::find(None).context(
+fn start_plane(dir: &Path, interrupt: &Interrupt) -> Result<ControlPlane> {
+    let assets = Assets::find(find_installed(dir).as_deref()).context(
         "cannot start a control plane; to use a cluster that exists, pass its context with `--context`",
     )?;
     let settings = Settings::from_env()?;

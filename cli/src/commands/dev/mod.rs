@@ -22,8 +22,8 @@ use self::installed::Installed;
 use self::operator::{Operator, build};
 use self::rendered::Rendered;
 use self::watch::Watch;
-use super::manifests;
-use crate::cluster::{Interrupt, Kubectl};
+use super::{find_kubectl, manifests};
+use crate::cluster::Interrupt;
 use crate::flags::DevFlags;
 use crate::shell::Shell;
 
@@ -36,11 +36,11 @@ const SERVED_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8> {
     let dir = std::path::absolute(dir)?;
     let interrupt = Interrupt::install()?;
-    let kubectl = Kubectl::find(&dir, &cluster::flags(flags))?;
+    let kubectl = find_kubectl(&dir, &cluster::flags(flags))?;
     // Checked before anything is started.
     cluster::check_reachable(flags, &Rendered::read(&kubectl)?)?;
     let workspace = Workspace::create()?;
-    let cluster = Cluster::start(flags, &kubectl, &workspace, &interrupt, shell)?;
+    let cluster = Cluster::start(flags, &dir, &kubectl, &workspace, &interrupt, shell)?;
     let (watch, reason) = Watch::start(&dir, flags.poll);
     if let Some(reason) = reason {
         shell.warning(&format!(

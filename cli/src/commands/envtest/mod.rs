@@ -45,6 +45,13 @@ fn print_path(dir: &Path, flags: &PathFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
+/// Returns the directory of the newest installed binaries for the project's Kubernetes minor.
+pub(super) fn find_installed(dir: &Path) -> Option<PathBuf> {
+    let store = locate(None).ok()?;
+    let release = newest_installed(&store, &choose_selector(dir, None), &Platform::current()).ok()??;
+    Some(store.path(&release))
+}
+
 /// Returns the store that the flags name; a relative path is one of the project directory.
 fn open_store(dir: &Path, flags: &StoreFlags) -> Result<Store> {
     locate(flags.bin_dir.as_ref().map(|folder| dir.join(folder)))
