@@ -124,6 +124,8 @@ templates! {
     Init Always Shared "init/config/samples/kustomization.yaml.tera" => "config/samples/kustomization.yaml",
     Init Always Owned "init/dockerignore.tera" => ".dockerignore",
     Init Always Owned "init/github/workflows/lint.yml.tera" => ".github/workflows/lint.yml",
+    Init Always Owned "init/github/workflows/release.yml.tera" => ".github/workflows/release.yml",
+    Init Always Owned "init/github/workflows/test-e2e.yml.tera" => ".github/workflows/test-e2e.yml",
     Init Always Owned "init/github/workflows/test.yml.tera" => ".github/workflows/test.yml",
     Init Always Owned "init/gitignore.tera" => ".gitignore",
     Init Always Shared "init/src/api/mod.rs.tera" => "src/api/mod.rs",

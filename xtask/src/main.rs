@@ -11,9 +11,12 @@ mod catalogue;
 mod cel;
 mod ci;
 mod committed;
+mod control_plane;
 mod docs;
 mod examples;
 mod formats;
+mod image;
+mod makefile;
 mod mutations;
 mod oracle;
 mod patterns;
@@ -22,6 +25,7 @@ mod tidy;
 mod tools;
 mod tutorials;
 mod versions;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -56,6 +60,10 @@ enum Task {
     Examples(examples::Args),
     /// Record which strings the API server accepts for each format (needs Go)
     Formats(formats::Args),
+    /// Build the image of a scaffold with Buildah, and run its manager (needs Linux and root)
+    Image(image::Args),
+    /// Run the targets of a scaffold's Makefile with stand-ins for the programs that they call
+    Makefile,
     /// Record what kube-apiserver says to the mutation corpus
     Mutations(mutations::Args),
     /// Record what controller-gen makes of the Go half of the oracle
@@ -70,6 +78,8 @@ enum Task {
     Tutorials(tutorials::Args),
     /// Write the versions of Kubernetes, kube and Rust to the files that repeat them
     Versions(versions::Args),
+    /// Run the steps of a scaffold's workflows in a clean clone
+    Workflows,
 }
 
 fn main() -> ExitCode {
@@ -93,6 +103,8 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Docs(args) => docs::update_pages(args),
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => formats::record_verdicts(args),
+        Task::Image(args) => image::check_image(args),
+        Task::Makefile => makefile::check_makefile(),
         Task::Mutations(args) => mutations::record_answers(args),
         Task::Oracle(args) => oracle::record_manifests(args),
         Task::Patterns(args) => patterns::record_verdicts(args),
@@ -100,5 +112,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Tidy => tidy::check_conventions(),
         Task::Tutorials(args) => tutorials::follow_pages(args),
         Task::Versions(args) => versions::write_versions(args),
+        Task::Workflows => workflows::run_steps(),
     }
 }

@@ -6,13 +6,13 @@
 //! than that say so in their fence, and are listed. Projects share one target folder, and start from this workspace's
 //! Cargo.lock, as those of `cargo xtask scaffold` do.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::control_plane::ControlPlane;
 use crate::page::{Action, How, Page, Step, find_difference};
 use crate::{assets, repo};
 
@@ -36,7 +36,7 @@ pub(crate) fn follow_pages(args: &Args) -> Result<()> {
     let plane = ControlPlane::start(&assets)?;
     let chosen = |page: &&&str| args.filter.as_ref().is_none_or(|filter| page.contains(filter));
     for page in PAGES.iter().filter(chosen) {
-        let shell = Shell::open(&bin, kubectl.as_deref(), &assets, &plane.kubeconfig)?;
+        let shell = Shell::open(&bin, kubectl.as_deref(), &assets, plane.kubeconfig())?;
         follow_page(page, shell).with_context(|| format!("{page} does not work as written"))?;
     }
     Ok(())
@@ -216,45 +216,4 @@ fn stop(child: &mut Child) {
     let group = format!("-{}", child.id());
     let _ = Command::new("kill").args(["-TERM", "--", &group]).status();
     let _ = child.wait();
-}
-
-/// The cluster: a process that ends when its standard input does.
-struct ControlPlane {
-    child: Child,
-    kubeconfig: String,
-}
-
-impl ControlPlane {
-    fn start(assets: &Path) -> Result<Self> {
-        let mut child = Command::new("cargo")
-            .args([
-                "run",
-                "--quiet",
-                "--package",
-                "rbuilder-runtime",
-                "--features",
-                "envtest",
-            ])
-            .args(["--example", "control_plane"])
-            .current_dir(repo::root())
-            .env("KUBEBUILDER_ASSETS", assets)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let stdout = child.stdout.take().context("the standard output is a pipe")?;
-        let mut kubeconfig = String::new();
-        BufReader::new(stdout).read_line(&mut kubeconfig)?;
-        if kubeconfig.is_empty() {
-            bail!("the control plane did not start: {}", child.wait()?);
-        }
-        let kubeconfig = kubeconfig.trim_end().to_owned();
-        Ok(Self { child, kubeconfig })
-    }
-}
-
-impl Drop for ControlPlane {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
 }

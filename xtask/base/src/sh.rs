@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -164,6 +164,17 @@ impl Cmd {
     pub fn into_parts(self) -> (Command, String) {
         let described = self.described();
         (self.inner, described)
+    }
+
+    /// Starts the program with this process's output, and leaves it running.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started.
+    pub fn spawn(mut self) -> Result<Child> {
+        self.inner
+            .spawn()
+            .with_context(|| format!("cannot run `{}`", self.line()))
     }
 
     /// Runs the program without its output and returns true when it could be started and succeeded.

@@ -77,6 +77,18 @@ pub(super) fn check_scaffolds(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
 }
 
+/// The steps of a scaffold's workflows, in a clean clone.
+pub(super) fn run_project_workflows(context: &Context<'_>) -> Result<()> {
+    let command = context.command("xtask workflows");
+    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
+}
+
+/// The image of a scaffold, built with Buildah and run against the API server.
+pub(super) fn check_image(context: &Context<'_>) -> Result<()> {
+    let command = context.command("xtask image");
+    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
+}
+
 /// The commands that a reader of the examples runs.
 pub(super) fn check_examples(context: &Context<'_>) -> Result<()> {
     let assets = context.assets()?;

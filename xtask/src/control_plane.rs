@@ -1,0 +1,62 @@
+//! The cluster of tasks that need one: etcd, kube-apiserver and stand-ins for some controllers.
+//!
+//! It is `runtime/examples/control_plane.rs`, run as a process.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::repo;
+
+/// A process that ends when its standard input does.
+pub(crate) struct ControlPlane {
+    child: Child,
+    kubeconfig: String,
+}
+
+impl ControlPlane {
+    /// Starts it with the programs of a folder, and waits until it serves.
+    ///
+    /// # Errors
+    ///
+    /// It could not be built, or did not start.
+    pub(crate) fn start(assets: &Path) -> Result<Self> {
+        let mut child = Command::new("cargo")
+            .args([
+                "run",
+                "--quiet",
+                "--package",
+                "rbuilder-runtime",
+                "--features",
+                "envtest",
+            ])
+            .args(["--example", "control_plane"])
+            .current_dir(repo::root())
+            .env("KUBEBUILDER_ASSETS", assets)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().context("the standard output is a pipe")?;
+        let mut kubeconfig = String::new();
+        BufReader::new(stdout).read_line(&mut kubeconfig)?;
+        if kubeconfig.is_empty() {
+            bail!("the control plane did not start: {}", child.wait()?);
+        }
+        let kubeconfig = kubeconfig.trim_end().to_owned();
+        Ok(Self { child, kubeconfig })
+    }
+
+    /// Returns the path of a kubeconfig that may do everything.
+    pub(crate) fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,215 @@
+//! The manager of an image, run as a container would run it: its own root folder, read-only, as the image's user.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::buildah::{Buildah, as_root};
+use crate::assets;
+use crate::sh::Cmd;
+
+/// The longest time that the manager may take for anything.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The file system of an image, mounted.
+pub(super) struct ImageRoot<'a> {
+    buildah: &'a Buildah,
+    container: String,
+    pub(super) folder: PathBuf,
+    pub(super) architecture: String,
+    pub(super) user: String,
+}
+
+impl<'a> ImageRoot<'a> {
+    /// Mounts an image.
+    ///
+    /// # Errors
+    ///
+    /// There is no such image, or it cannot be mounted.
+    pub(super) fn mount(buildah: &'a Buildah, image: &str) -> Result<Self> {
+        let config = "inspect --type image --format '{{.OCIv1.Architecture}} {{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}'";
+        let config = buildah.command(config).arg(image).read()?;
+        let mut words = config.split_whitespace();
+        let mut word = || words.next().unwrap_or_default().to_owned();
+        let (architecture, user, entry_point) = (word(), word(), word());
+        ensure!(entry_point == "[/manager]", "{image} starts {entry_point}");
+        let container = buildah.command("from --pull=never").arg(image).read()?;
+        let container = container.trim_end().to_owned();
+        let folder = buildah.command("mount").arg(&container).read()?;
+        Ok(ImageRoot {
+            buildah,
+            container,
+            folder: folder.trim_end().into(),
+            architecture,
+            user,
+        })
+    }
+
+    /// Returns the size of the manager, in bytes.
+    pub(super) fn manager_size(&self) -> Result<u64> {
+        let size = as_root("stat --format %s").arg(self.manager()).read()?;
+        size.trim_end().parse().context("a size is a number")
+    }
+
+    /// Returns the bytes of the manager, which are text where Cargo was a stand-in.
+    pub(super) fn read_manager(&self) -> Result<String> {
+        as_root("cat").arg(self.manager()).read()
+    }
+
+    fn manager(&self) -> PathBuf {
+        self.folder.join("manager")
+    }
+
+    /// Runs the manager to its end with one argument, and returns what it printed.
+    pub(super) fn run_for_output(&self, argument: &str) -> Result<String> {
+        as_root("chroot")
+            .arg(format!("--userspec={}", self.user))
+            .arg(&self.folder)
+            .args(["/manager", argument])
+            .read()
+    }
+}
+
+impl Drop for ImageRoot<'_> {
+    fn drop(&mut self) {
+        let _ = self.buildah.command("rm").arg(&self.container).succeeds();
+    }
+}
+
+/// A manager that runs.
+pub(super) struct Manager {
+    child: Child,
+    probes: SocketAddr,
+}
+
+/// Binds the root onto itself, read-only, where no other process sees it; then becomes the manager.
+const SCRIPT: &str = r#"
+root=$1; user=$2; shift 2
+mount --bind "$root" "$root"
+mount -o remount,bind,ro "$root"
+exec chroot --userspec="$user" "$root" /manager "$@"
+"#;
+
+impl Manager {
+    /// Starts the manager of an image.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started.
+    pub(super) fn start(image: &ImageRoot<'_>, kubeconfig: &Path) -> Result<Self> {
+        let inside = image.folder.join("kubeconfig");
+        as_root("install --mode 0644")
+            .arg(kubeconfig)
+            .arg(&inside)
+            .run()?;
+        let probes = free_address()?;
+        let command = as_root("unshare")
+            .args(["--mount", "sh", "-ec", SCRIPT, "sh"])
+            .arg(&image.folder)
+            .arg(&image.user)
+            .arg(format!("--health-probe-bind-address={probes}"))
+            .env("KUBECONFIG", "/kubeconfig");
+        let child = command.without_input().spawn()?;
+        Ok(Manager { child, probes })
+    }
+
+    /// Waits until both probes answer that all is well.
+    pub(super) fn wait_until_ready(&mut self) -> Result<()> {
+        let probes = self.probes;
+        for path in ["/healthz", "/readyz"] {
+            self.wait_until(&format!("{path} does not answer 200"), || {
+                Ok(get_status(probes, path).is_ok_and(|status| status.contains(" 200 ")))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits until something holds; it must hold before the manager ends.
+    pub(super) fn wait_until(&mut self, otherwise: &str, holds: impl Fn() -> Result<bool>) -> Result<()> {
+        let started = Instant::now();
+        while !holds()? {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the manager ended: {status}");
+            }
+            ensure!(started.elapsed() < LONGEST, "after {LONGEST:?} {otherwise}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+
+    /// Asks the manager to stop, as a kubelet does, and expects success.
+    pub(super) fn stop(mut self) -> Result<()> {
+        as_root("kill -TERM").arg(self.child.id().to_string()).run()?;
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            ensure!(started.elapsed() < LONGEST, "the manager does not stop");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        ensure!(status.success(), "the manager stopped with {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An address that nobody listens on.
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// The first line of the answer to a GET.
+fn get_status(address: SocketAddr, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer.lines().next().unwrap_or_default().to_owned())
+}
+
+/// kubectl, from the path or built.
+pub(super) struct Kubectl {
+    folder: Option<PathBuf>,
+}
+
+impl Kubectl {
+    pub(super) fn find() -> Result<Self> {
+        Ok(Kubectl {
+            folder: assets::ensure_kubectl()?,
+        })
+    }
+
+    fn command(&self, kubeconfig: &Path, folder: &Path, line: &str) -> Result<Cmd> {
+        let command = Cmd::new("kubectl")
+            .words(line)
+            .dir(folder)
+            .env("KUBECONFIG", kubeconfig);
+        match &self.folder {
+            Some(folder) => command.path_first(folder),
+            None => Ok(command),
+        }
+    }
+
+    pub(super) fn run(&self, kubeconfig: &Path, folder: &Path, line: &str) -> Result<()> {
+        self.command(kubeconfig, folder, line)?.echo().run()
+    }
+
+    pub(super) fn read(&self, kubeconfig: &Path, folder: &Path, line: &str) -> Result<String> {
+        self.command(kubeconfig, folder, line)?.read()
+    }
+}

@@ -1,0 +1,168 @@
+//! `cargo xtask image`: the image of a scaffold is built as its user builds it, and its manager reconciles.
+//!
+//! The Dockerfile is that of the scaffold. Buildah builds it without a daemon; its base images are made of this machine's
+//! compiler and libraries, and dependencies are vendored, so the build reaches no network. The manager then runs from the
+//! image's file system: read-only, as the user of the image, against kube-apiserver.
+
+mod buildah;
+mod manager;
+mod project;
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Result, ensure};
+
+use self::buildah::{Base, Build, Buildah};
+use self::manager::{ImageRoot, Manager};
+use self::project::{Library, Project};
+use crate::control_plane::ControlPlane;
+use crate::{assets, repo};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Compile as an image is shipped, to measure it; the checks are the same
+    #[arg(long)]
+    optimized: bool,
+}
+
+/// Begins the instruction that compiles the dependencies.
+const DEPENDENCIES: &str = "RUN if [ \"$TARGETARCH\" != \"$BUILDARCH\" ]; then rustup";
+
+/// Builds the image in each way that a user can, and runs it.
+pub(crate) fn check_image(args: &Args) -> Result<()> {
+    let folder = tempfile::Builder::new().prefix("rbuilder-image-").tempdir()?;
+    let project = Project::scaffold(folder.path(), &repo::build_rbuilder()?)?;
+    let buildah = Buildah::open(folder.path())?;
+    let base = Base::of_this_machine(project.vendored(), args.optimized)?;
+    base.import(&buildah)?;
+    check_cross_build(&buildah, &base, &project)?;
+    check_build_from_git(&buildah, &base, &project)?;
+
+    project.use_library(Library::Path)?;
+    check_missing_checkout(&buildah, &base, &project)?;
+    let build = Build::new(&base, &project).with_checkout();
+    let started = Instant::now();
+    buildah.build(&build, "localhost/operator:first")?;
+    let cold = started.elapsed();
+    let changed = check_source_change(&buildah, &build, &project)?;
+    let image = ImageRoot::mount(&buildah, "localhost/operator:second")?;
+    println!(
+        "image: {:.1} MB beside its base; cold build: {} s; after a change in src/: {} s",
+        image.manager_size()? as f64 / 1e6,
+        cold.as_secs(),
+        changed.as_secs()
+    );
+    check_manager(&image, &project)
+}
+
+/// For the other architecture a compiler for it is installed and asked for. Cargo is a stand-in that only notes how it is
+/// called, since this machine may not have the other architecture's libraries.
+fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
+    project.use_library(Library::Path)?;
+    let (other, triple, package) = match buildah::machine_arch() {
+        "amd64" => ("arm64", "aarch64-unknown-linux-gnu", "gcc-aarch64-linux-gnu"),
+        _ => ("amd64", "x86_64-unknown-linux-gnu", "gcc-x86-64-linux-gnu"),
+    };
+    let build = Build::new(base, project).with_checkout().with_stand_ins(other);
+    buildah.build(&build, "localhost/operator:cross")?;
+    let image = ImageRoot::mount(buildah, "localhost/operator:cross")?;
+    ensure!(
+        image.architecture == other,
+        "the image is for {}, not for {other}",
+        image.architecture
+    );
+    let calls = image.read_manager()?;
+    for expected in [
+        format!("apt-get install --yes --no-install-recommends {package}"),
+        format!("rustup target add {triple}"),
+        format!("cargo build --release --locked --bin manager --target {triple}"),
+    ] {
+        ensure!(
+            calls.contains(&expected),
+            "the build for {other} never called `{expected}`:\n{calls}"
+        );
+    }
+    Ok(())
+}
+
+/// A library from git needs nothing from outside of the project; one from a registry is built in the same way.
+fn check_build_from_git(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
+    project.use_library(Library::Git)?;
+    buildah.build(&Build::new(base, project), "localhost/operator:git")?;
+    let image = ImageRoot::mount(buildah, "localhost/operator:git")?;
+    ensure!(image.user == "65532:65532", "the image runs as {}", image.user);
+    let help = image.run_for_output("--help")?;
+    ensure!(help.contains("Runs the"), "the manager's help is {help}");
+    Ok(())
+}
+
+/// Without the checkout that Cargo.toml refers to, the build says what is missing.
+fn check_missing_checkout(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
+    let printed = buildah.fail_to_build(&Build::new(base, project))?;
+    ensure!(
+        printed.contains("add --build-context rbuilder=<checkout>"),
+        "a build without the checkout fails, and does not say why:\n{printed}"
+    );
+    Ok(())
+}
+
+/// After a change in src/ the layer of the dependencies is used again, and the new manager has the change, although the
+/// changed file is older than the build.
+fn check_source_change(buildah: &Buildah, build: &Build<'_>, project: &Project) -> Result<Duration> {
+    let path = project.folder.join("src/main.rs");
+    let old = fs_err::read_to_string(&path)?;
+    fs_err::write(&path, old.replacen("/// Runs the ", "/// Runs the changed ", 1))?;
+    fs_err::write(project.folder.join("src/controller/added.rs"), "// Added.\n")?;
+    let file = fs_err::File::options().write(true).open(&path)?;
+    file.file()
+        .set_modified(SystemTime::now() - Duration::from_secs(86_400))?;
+    let started = Instant::now();
+    let printed = buildah.build(build, "localhost/operator:second")?;
+    let took = started.elapsed();
+    ensure!(
+        buildah::is_cached(&printed, DEPENDENCIES),
+        "a change in src/ compiles the dependencies again:\n{printed}"
+    );
+    let image = ImageRoot::mount(buildah, "localhost/operator:second")?;
+    let help = image.run_for_output("--help")?;
+    ensure!(
+        help.contains("Runs the changed "),
+        "the image has the manager of before the change:\n{help}"
+    );
+    Ok(took)
+}
+
+/// The manager serves its probes, reconciles the sample and stops when it is asked to.
+fn check_manager(image: &ImageRoot<'_>, project: &Project) -> Result<()> {
+    let assets = assets::ensure_assets()?;
+    let kubectl = manager::Kubectl::find()?;
+    let plane = ControlPlane::start(&assets)?;
+    let kubeconfig = Path::new(plane.kubeconfig());
+    kubectl.run(
+        kubeconfig,
+        &project.folder,
+        "apply --server-side -f config/crd/bases",
+    )?;
+    kubectl.run(
+        kubeconfig,
+        &project.folder,
+        "wait --for=condition=Established crd --all",
+    )?;
+    let mut manager = Manager::start(image, kubeconfig)?;
+    manager.wait_until_ready()?;
+    kubectl.run(
+        kubeconfig,
+        &project.folder,
+        "apply -f config/samples/cache_v1alpha1_memcached.yaml",
+    )?;
+    manager.wait_until("the sample has no status", || {
+        let status = "get memcacheds memcached-sample -o jsonpath={.status}";
+        Ok(kubectl
+            .read(kubeconfig, &project.folder, status)?
+            .contains("observedGeneration"))
+    })?;
+    manager.stop()?;
+    println!("the manager of the image served its probes, reconciled the sample and stopped on SIGTERM");
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! `cargo xtask makefile`: the targets of a scaffold's Makefile do what their help says.
+//!
+//! Programs that reach a cluster, a registry or a compiler are stand-ins that note how they were called. kubectl renders
+//! as it is. The path holds what POSIX has and no bash.
+
+mod workshop;
+
+use anyhow::{Result, ensure};
+
+use self::workshop::{Outcome, Workshop};
+use crate::repo;
+
+/// A run of make: its arguments, and what must come of it.
+struct Case {
+    /// Holds when the run went as it should.
+    claim: &'static str,
+    /// Changes the scaffold before.
+    before: fn(&Workshop) -> Result<()>,
+    arguments: &'static str,
+    expected: Expected,
+}
+
+enum Expected {
+    /// make succeeds, and all of these are among the calls and what was printed.
+    Succeeds(&'static [&'static str]),
+    /// make fails and prints this, and nothing reached a cluster or a registry.
+    Fails(&'static str),
+}
+
+use Expected::{Fails, Succeeds};
+
+const fn case(
+    claim: &'static str,
+    before: fn(&Workshop) -> Result<()>,
+    arguments: &'static str,
+    expected: Expected,
+) -> Case {
+    Case {
+        claim,
+        before,
+        arguments,
+        expected,
+    }
+}
+
+/// The file that `make deploy` applies, in a call of kubectl.
+const DEPLOYED: &str = "kubectl apply --server-side --force-conflicts -f dist/deploy.yaml";
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    case("help lists the targets", as_scaffolded, "help", Succeeds(&["lint-fix", "build-installer", "rbuilder"])),
+    case("lint checks format and lints", as_scaffolded, "lint", Succeeds(&["cargo fmt --check", "cargo clippy --all-targets -- --deny warnings"])),
+    case("lint-fix changes the code", as_scaffolded, "lint-fix", Succeeds(&["cargo clippy --all-targets --fix --allow-dirty --allow-staged", "cargo fmt"])),
+    case("vet checks all targets", as_scaffolded, "vet", Succeeds(&["cargo check --all-targets"])),
+    case("generate generates manifests", as_scaffolded, "generate", Succeeds(&["rbuilder manifests"])),
+    case("test finds what setup-envtest installed", as_scaffolded, "test", Succeeds(&["cargo clippy --all-targets", "rbuilder envtest path", "cargo test\n"])),
+    case("setup-envtest installs", as_scaffolded, "setup-envtest ENVTEST_K8S_VERSION=1.36", Succeeds(&["rbuilder envtest install 1.36\n"])),
+    case("another rbuilder on the path is named", another_version, "manifests", Succeeds(&["is rbuilder 0.0.1, and PROJECT names ", "run make rbuilder"])),
+    case("bin/rbuilder comes before the path", own_rbuilder, "manifests", Succeeds(&["bin/rbuilder manifests"])),
+    case("rbuilder is installed where it is missing", no_rbuilder, "manifests", Succeeds(&["cargo install --locked --no-track --root . --path ", "bin/rbuilder manifests"])),
+    case("rbuilder is installed from the checkout", as_scaffolded, "rbuilder", Succeeds(&["cargo install --locked --no-track --force --root . --path ", "/cli\n"])),
+    case("rbuilder is installed from git", library_from_git, "rbuilder", Succeeds(&["--root . --git https://example.com/rbuilder.git --rev 0123abc rbuilder-cli\n"])),
+    case("rbuilder is installed from the registry", library_from_registry, "rbuilder", Succeeds(&["--root . rbuilder-cli@4.5.6\n"])),
+    case("the image build gets the checkout", as_scaffolded, "docker-build", Succeeds(&["docker build --build-context rbuilder=/", " --tag controller:latest .\n"])),
+    case("the image build needs no checkout", library_from_git, "docker-build IMG=a/b:1", Succeeds(&["docker build --tag a/b:1 .\n"])),
+    case("podman builds too", library_from_git, "docker-build CONTAINER_TOOL=podman", Succeeds(&["podman build --tag controller:latest .\n"])),
+    case("all platforms are built", library_from_git, "docker-buildx IMG=a/b:1", Succeeds(&["buildx build --builder made-operator-builder --platform linux/amd64,linux/arm64 --tag a/b:1 --push .\n"])),
+    case("no push without IMG", as_scaffolded, "docker-push", Fails("make docker-push IMG=<registry>/made-operator:<tag>")),
+    case("no deployment without IMG", as_scaffolded, "deploy", Fails("make deploy IMG=<registry>/made-operator:<tag>")),
+    case("no installer without IMG", as_scaffolded, "build-installer", Fails("make build-installer IMG=")),
+    case("IMG can be the default, if it is said", as_scaffolded, "deploy IMG=controller:latest", Succeeds(&[DEPLOYED])),
+    case("deploy sets the image", as_scaffolded, "deploy IMG=r.example.com:5000/a/b:1", Succeeds(&[DEPLOYED, "image: r.example.com:5000/a/b:1\n", "name: made-operator-controller-manager\n"])),
+    case("deploy sets the image of an edited manager.yaml", edited_image, "deploy IMG=a/b:1", Succeeds(&[DEPLOYED, "image: a/b:1\n"])),
+    case("deploy says that it found no manager", no_label, "deploy IMG=a/b:1", Fails("config/default has no Deployment with the label")),
+    case("deploy stops when nothing can be rendered", broken_config, "deploy IMG=a/b:1", Fails("../missing")),
+    case("the installer is written", as_scaffolded, "build-installer IMG=a/b:1", Succeeds(&["kubectl kustomize dist/image"])),
+    case("install applies the CRDs", as_scaffolded, "install", Succeeds(&["kubectl apply --server-side --force-conflicts -f -", "name: memcacheds.cache.example.com\n"])),
+    case("uninstall deletes the CRDs", as_scaffolded, "uninstall ignore-not-found=true", Succeeds(&["kubectl delete --ignore-not-found=true -f -", "name: memcacheds.cache.example.com\n"])),
+    case("install stops when nothing can be rendered", broken_crds, "install", Fails("bases/missing.yaml")),
+    case("undeploy deletes all", as_scaffolded, "undeploy", Succeeds(&["kubectl delete --ignore-not-found=false -f -", "name: made-operator-system\n"])),
+    case("undeploy stops when nothing can be rendered", broken_config, "undeploy", Fails("../missing")),
+];
+
+/// Checks every case in a scaffold of its own.
+pub(crate) fn check_makefile() -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let original = Workshop::scaffold(&bin)?;
+    for case in CASES {
+        let workshop = original.copy()?;
+        (case.before)(&workshop)?;
+        let config = workshop.read_config()?;
+        let outcome = workshop.make(case.arguments)?;
+        check_outcome(case, &outcome)?;
+        ensure!(
+            workshop.read_config()? == config,
+            "{}: config/ was changed",
+            case.claim
+        );
+        let installer = workshop.has("dist/install.yaml");
+        let is_wanted = outcome.is_success && case.arguments.starts_with("build-installer");
+        ensure!(
+            installer == is_wanted,
+            "{}: dist/install.yaml is there: {installer}",
+            case.claim
+        );
+        println!("{}: make {}", case.claim, case.arguments);
+    }
+    Ok(())
+}
+
+fn check_outcome(case: &Case, outcome: &Outcome) -> Result<()> {
+    let Case { claim, arguments, .. } = case;
+    let seen = format!("{}--- called\n{}", outcome.printed, outcome.calls);
+    match case.expected {
+        Succeeds(parts) => {
+            ensure!(outcome.is_success, "{claim}: make {arguments} failed:\n{seen}");
+            for part in parts {
+                ensure!(
+                    seen.contains(part),
+                    "{claim}: make {arguments} gives no `{part}`:\n{seen}"
+                );
+            }
+        }
+        Fails(part) => {
+            ensure!(
+                !outcome.is_success,
+                "{claim}: make {arguments} did not fail:\n{seen}"
+            );
+            ensure!(
+                outcome.printed.contains(part),
+                "{claim}: make {arguments} does not print `{part}`:\n{seen}"
+            );
+            let reached = ["kubectl apply", "kubectl delete", "docker push"];
+            let reached = reached.iter().find(|call| outcome.calls.contains(**call));
+            ensure!(reached.is_none(), "{claim}: make {arguments} went on:\n{seen}");
+        }
+    }
+    Ok(())
+}
+
+fn as_scaffolded(_: &Workshop) -> Result<()> {
+    Ok(())
+}
+
+fn another_version(workshop: &Workshop) -> Result<()> {
+    workshop.write_program("programs/rbuilder", "echo 'rbuilder 0.0.1'\n")
+}
+
+fn own_rbuilder(workshop: &Workshop) -> Result<()> {
+    workshop.write_program("project/bin/rbuilder", "")
+}
+
+/// cargo, when it is called, makes a program.
+fn no_rbuilder(workshop: &Workshop) -> Result<()> {
+    workshop.remove("programs/rbuilder")?;
+    let install = "case \"$1\" in install) mkdir -p bin && cp \"$0\" bin/rbuilder ;; esac\n";
+    workshop.write_program("programs/cargo", install)
+}
+
+fn library_from_git(workshop: &Workshop) -> Result<()> {
+    workshop.use_library("git = \"https://example.com/rbuilder.git\", rev = \"0123abc\"")
+}
+
+fn library_from_registry(workshop: &Workshop) -> Result<()> {
+    workshop.use_library("version = \"4.5\"")?;
+    workshop.edit_line("PROJECT", "cliVersion: ", "cliVersion: 4.5.6")
+}
+
+fn edited_image(workshop: &Workshop) -> Result<()> {
+    let image = "        image: ghcr.io/example/operator:v9";
+    workshop.edit_line("config/manager/manager.yaml", "        image: ", image)
+}
+
+fn no_label(workshop: &Workshop) -> Result<()> {
+    let other = "    control-plane: another";
+    workshop.edit_line("config/manager/manager.yaml", "    control-plane: ", other)
+}
+
+fn broken_config(workshop: &Workshop) -> Result<()> {
+    workshop.edit_line(
+        "config/default/kustomization.yaml",
+        "- ../manager",
+        "- ../missing",
+    )
+}
+
+fn broken_crds(workshop: &Workshop) -> Result<()> {
+    workshop.edit_line(
+        "config/crd/kustomization.yaml",
+        "- bases/",
+        "- bases/missing.yaml",
+    )
+}

@@ -1,0 +1,161 @@
+//! A scaffold, and a path that holds stand-ins for what a Makefile calls.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::committed::{Files, read_tree};
+use crate::sh::Cmd;
+
+/// The programs of POSIX that Makefiles may call.
+const POSIX: &[&str] = &[
+    "awk", "cat", "cp", "grep", "head", "make", "mkdir", "mv", "rm", "sed", "sh",
+];
+
+/// Begins a stand-in: it notes its call, and `calls` is beside the project.
+const NOTE: &str = "#!/bin/sh\necho \"${0##*/} $*\" >> \"$CALLS\"\n";
+
+/// Renders as kubectl does, and notes what it would send.
+const KUBECTL: &str = r#"case "$1" in
+kustomize) exec "$KUBECTL_ITSELF" "$@" ;;
+esac
+for file; do :; done
+case "$file" in
+-) cat >> "$CALLS" ;;
+*) cat "$file" >> "$CALLS" ;;
+esac
+"#;
+
+/// A folder with a project and the programs that its Makefile finds.
+pub(super) struct Workshop {
+    folder: tempfile::TempDir,
+}
+
+/// What came of a run of make.
+pub(super) struct Outcome {
+    pub(super) is_success: bool,
+    pub(super) printed: String,
+    /// The calls of stand-ins, and what they were given.
+    pub(super) calls: String,
+}
+
+impl Workshop {
+    /// Makes a project with one API, with the real command.
+    pub(super) fn scaffold(bin: &Path) -> Result<Self> {
+        let workshop = Workshop::empty()?;
+        let project = workshop.folder.path().join("project");
+        fs_err::create_dir(&project)?;
+        for line in [
+            "rbuilder init --domain example.com --project-name made-operator --library path",
+            "rbuilder create api --group cache --version v1alpha1 --kind Memcached",
+        ] {
+            Cmd::new(line).dir(&project).path_first(bin)?.read()?;
+        }
+        fs_err::write(project.join("Cargo.lock"), "")?;
+        workshop.write_programs()?;
+        Ok(workshop)
+    }
+
+    fn empty() -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("rbuilder-makefile-").tempdir()?;
+        Ok(Workshop { folder })
+    }
+
+    fn write_programs(&self) -> Result<()> {
+        fs_err::create_dir(self.folder.path().join("programs"))?;
+        for name in POSIX {
+            let program = Cmd::new("sh -c").arg(format!("command -v {name}")).read()?;
+            let script = format!("#!/bin/sh\nexec {} \"$@\"\n", program.trim_end());
+            self.write_script(&format!("programs/{name}"), &script)?;
+        }
+        let version = fs_err::read_to_string(self.folder.path().join("project/PROJECT"))?;
+        let version = version.lines().find_map(|line| line.strip_prefix("cliVersion: "));
+        let version = version.context("PROJECT names no version")?;
+        self.write_program("programs/rbuilder", &format!("echo 'rbuilder {version}'\n"))?;
+        self.write_program("programs/kubectl", KUBECTL)?;
+        for name in ["cargo", "docker", "podman"] {
+            self.write_program(&format!("programs/{name}"), "")?;
+        }
+        Ok(())
+    }
+
+    /// Copies the folder, for a case that changes it.
+    pub(super) fn copy(&self) -> Result<Self> {
+        let copy = Workshop::empty()?;
+        for name in ["project", "programs"] {
+            Cmd::new("cp -R")
+                .arg(self.folder.path().join(name))
+                .arg(copy.folder.path())
+                .run()?;
+        }
+        Ok(copy)
+    }
+
+    /// Writes a program that notes its calls before it does what its script says.
+    pub(super) fn write_program(&self, path: &str, script: &str) -> Result<()> {
+        self.write_script(path, &format!("{NOTE}{script}"))
+    }
+
+    fn write_script(&self, path: &str, script: &str) -> Result<()> {
+        let path = self.folder.path().join(path);
+        fs_err::create_dir_all(path.parent().context("a program has a folder")?)?;
+        fs_err::write(&path, script)?;
+        Cmd::new("chmod +x").arg(path).run()
+    }
+
+    pub(super) fn remove(&self, path: &str) -> Result<()> {
+        Ok(fs_err::remove_file(self.folder.path().join(path))?)
+    }
+
+    /// Replaces the lines of a file of the project that begin with something.
+    pub(super) fn edit_line(&self, path: &str, start: &str, new: &str) -> Result<()> {
+        let path = self.folder.path().join("project").join(path);
+        let text = fs_err::read_to_string(&path)?;
+        let lines = text.lines().map(|line| match line.starts_with(start) {
+            true => format!("{new}\n"),
+            false => format!("{line}\n"),
+        });
+        let edited: String = lines.collect();
+        ensure!(edited != text, "{} has no line `{start}…`", path.display());
+        Ok(fs_err::write(path, edited)?)
+    }
+
+    /// Refers to the library in another way.
+    pub(super) fn use_library(&self, source: &str) -> Result<()> {
+        let line = format!("rbuilder = {{ package = \"rbuilder-runtime\", {source} }}");
+        self.edit_line("Cargo.toml", "rbuilder = ", &line)
+    }
+
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.folder.path().join("project").join(path).exists()
+    }
+
+    pub(super) fn read_config(&self) -> Result<Files> {
+        read_tree(&self.folder.path().join("project/config"))
+    }
+
+    /// Runs make, where only the stand-ins can be found.
+    pub(super) fn make(&self, arguments: &str) -> Result<Outcome> {
+        let folder = self.folder.path();
+        let kubectl = Cmd::new("sh -c 'command -v kubectl'").read()?;
+        let printed = fs_err::File::create(folder.join("printed"))?.into_parts().0;
+        let calls = folder.join("calls");
+        fs_err::write(&calls, "")?;
+        let is_success = Cmd::new("make")
+            .words(arguments)
+            .dir(&folder.join("project"))
+            .env("PATH", folder.join("programs"))
+            .env("CALLS", &calls)
+            .env("KUBECTL_ITSELF", kubectl.trim_end())
+            .without("MAKEFLAGS")
+            // cargo sets it for what it runs, and the Makefile would take it.
+            .without("CARGO")
+            .run_into(&printed)
+            .is_ok();
+        Ok(Outcome {
+            is_success,
+            printed: fs_err::read_to_string(folder.join("printed"))?,
+            calls: fs_err::read_to_string(calls)?,
+        })
+    }
+}

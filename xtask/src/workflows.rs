@@ -1,0 +1,169 @@
+//! `cargo xtask workflows`: the steps of a scaffold's workflows pass in a clean clone.
+//!
+//! The scripts of the steps are run as GitHub's runner runs them, one after the other. The actions between them only
+//! fetch: here the checkout is a clone, and the caches hold the command and the test binaries. End-to-end tests and
+//! releases need a cluster and a registry, so their scripts are not run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::sh::Cmd;
+use crate::{assets, repo};
+
+/// The workflows that need nothing but the clone.
+const WORKFLOWS: &[&str] = &["lint.yml", "test.yml"];
+
+/// Runs the steps of the workflows.
+pub(crate) fn run_steps() -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let folder = tempfile::Builder::new().prefix("rbuilder-workflows-").tempdir()?;
+    let project = folder.path().join("memcached-operator");
+    scaffold(&project, &bin)?;
+    let clone = folder.path().join("clone");
+    Cmd::new("git clone --quiet").arg(&project).arg(&clone).run()?;
+    let runner = Runner::new(folder.path(), &clone, &bin)?;
+    for workflow in WORKFLOWS {
+        let text = fs_err::read_to_string(clone.join(".github/workflows").join(workflow))?;
+        let scripts = read_scripts(&text);
+        ensure!(!scripts.is_empty(), "{workflow} has no steps");
+        for script in scripts {
+            println!("\n{workflow}: {}", script.trim_end());
+            runner
+                .run(&script)
+                .with_context(|| format!("a step of {workflow} failed"))?;
+        }
+    }
+    let changed = Cmd::new("git status --porcelain").dir(&clone).read()?;
+    ensure!(changed.is_empty(), "the steps changed the clone:\n{changed}");
+    Ok(())
+}
+
+/// Makes a project as its author commits it.
+fn scaffold(project: &Path, bin: &Path) -> Result<()> {
+    fs_err::create_dir(project)?;
+    for line in [
+        "rbuilder init --domain example.com --library path",
+        "rbuilder create api --group cache --version v1alpha1 --kind Memcached",
+        "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --validation",
+    ] {
+        Cmd::new(line).dir(project).path_first(bin)?.echo().read()?;
+    }
+    fs_err::copy(repo::root().join("Cargo.lock"), project.join("Cargo.lock"))?;
+    repo::project_command(project, "cargo metadata --quiet --format-version 1").read()?;
+    let git = |line: &str| {
+        Cmd::new("git -c user.name=test -c user.email=test@example.com")
+            .words(line)
+            .dir(project)
+            .run()
+    };
+    git("init --quiet")?;
+    git("add --all")?;
+    git("commit --quiet --message 'A scaffold'")
+}
+
+/// What a runner gives to the steps of a job.
+struct Runner {
+    clone: PathBuf,
+    programs: PathBuf,
+    /// Variables that later steps see.
+    variables: PathBuf,
+    /// The home of data: the test binaries, as a cache brings them.
+    data: PathBuf,
+}
+
+impl Runner {
+    fn new(folder: &Path, clone: &Path, bin: &Path) -> Result<Self> {
+        let runner = Runner {
+            clone: clone.to_owned(),
+            programs: folder.join("programs"),
+            variables: folder.join("variables"),
+            data: folder.join("data"),
+        };
+        fs_err::write(&runner.variables, "")?;
+        fs_err::create_dir_all(&runner.programs)?;
+        // The toolchain of this machine is the one that is tested with.
+        Cmd::new("ln -s")
+            .arg(which("true")?)
+            .arg(runner.programs.join("rustup"))
+            .run()?;
+        fs_err::create_dir(clone.join("bin"))?;
+        fs_err::copy(bin.join("rbuilder"), clone.join("bin/rbuilder"))?;
+        runner.restore_assets(&assets::ensure_assets()?)?;
+        Ok(runner)
+    }
+
+    /// Puts etcd and kube-apiserver where `make setup-envtest` downloads them to. Their folder is named for the version.
+    fn restore_assets(&self, assets: &Path) -> Result<()> {
+        let store = self.data.join("kubebuilder-envtest/k8s");
+        fs_err::create_dir_all(&store)?;
+        let name = assets.file_name().context("the assets have no folder")?;
+        Cmd::new("cp -RL").arg(assets).arg(store.join(name)).run()
+    }
+
+    /// Runs a script as a step, which stops at its first failure.
+    fn run(&self, script: &str) -> Result<()> {
+        let step = self.programs.join("step");
+        fs_err::write(&step, script)?;
+        let mut command = repo::project_command(&self.clone, "bash -e")
+            .arg(&step)
+            .path_first(&self.programs)?
+            .env("CI", "true")
+            .env("GITHUB_ENV", &self.variables)
+            .env("XDG_DATA_HOME", &self.data)
+            .without("KUBEBUILDER_ASSETS")
+            .without("CARGO");
+        let variables = fs_err::read_to_string(&self.variables)?;
+        for (name, value) in variables.lines().filter_map(|line| line.split_once('=')) {
+            command = command.env(name, value);
+        }
+        command.run()
+    }
+}
+
+/// The path of a program.
+fn which(program: &str) -> Result<String> {
+    let path = Cmd::new("which").arg(program).read()?;
+    Ok(path.trim_end().to_owned())
+}
+
+/// The scripts of a workflow, in order: what follows `run:` on its line, or the block below it.
+fn read_scripts(workflow: &str) -> Vec<String> {
+    let mut scripts = Vec::new();
+    let mut lines = workflow.lines().peekable();
+    while let Some(line) = lines.next() {
+        let indent = count_indent(line);
+        let key = line.trim_start().trim_start_matches("- ");
+        match key.strip_prefix("run: ") {
+            Some("|") => {
+                let mut script = String::new();
+                while let Some(line) = lines.next_if(|line| line.is_empty() || count_indent(line) > indent) {
+                    script.push_str(line.trim_start());
+                    script.push('\n');
+                }
+                scripts.push(script);
+            }
+            Some(script) => scripts.push(format!("{script}\n")),
+            None => {}
+        }
+    }
+    scripts
+}
+
+fn count_indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scripts_of_a_workflow_are_read() {
+        let workflow = "    steps:\n      - uses: a/b@c\n      - run: cargo fmt --check\n      - name: Install\n        \
+                        run: |\n          make a\n          echo b\n      - run: cargo test\n";
+        let expected = ["cargo fmt --check\n", "make a\necho b\n", "cargo test\n"];
+        assert_eq!(read_scripts(workflow), expected);
+        assert!(read_scripts("jobs:\n").is_empty());
+    }
+}
