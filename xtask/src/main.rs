@@ -16,10 +16,13 @@ mod docs;
 mod examples;
 mod formats;
 mod image;
+mod library;
 mod makefile;
 mod mutations;
 mod oracle;
+mod packages;
 mod patterns;
+mod release;
 mod scaffold;
 mod tidy;
 mod tools;
@@ -64,12 +67,16 @@ enum Task {
     Image(image::Args),
     /// Run the targets of a scaffold's Makefile with stand-ins for the programs that they call
     Makefile,
+    /// Build scaffolds that get the library from a git repository and from a path, out of sight of this checkout
+    Library,
     /// Record what kube-apiserver says to the mutation corpus
     Mutations(mutations::Args),
     /// Record what controller-gen makes of the Go half of the oracle
     Oracle(oracle::Args),
     /// Record which patterns Go's regexp compiles, and what they match (needs Go)
     Patterns(patterns::Args),
+    /// Check that the version can be published: names, changelog, packages, a scaffold that gets the library from them
+    Release(release::Args),
     /// Scaffold projects outside the tree and build, lint and test them as their users would
     Scaffold(scaffold::Args),
     /// Check conventions that no compiler checks
@@ -105,9 +112,11 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Formats(args) => formats::record_verdicts(args),
         Task::Image(args) => image::check_image(args),
         Task::Makefile => makefile::check_makefile(),
+        Task::Library => library::check_sources(),
         Task::Mutations(args) => mutations::record_answers(args),
         Task::Oracle(args) => oracle::record_manifests(args),
         Task::Patterns(args) => patterns::record_verdicts(args),
+        Task::Release(args) => release::check_release(args),
         Task::Scaffold(args) => scaffold::walk_journeys(args),
         Task::Tidy => tidy::check_conventions(),
         Task::Tutorials(args) => tutorials::follow_pages(args),

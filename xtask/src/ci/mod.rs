@@ -104,6 +104,8 @@ const STEPS: &[Step] = &[
     step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
     step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, Call(steps::run_project_workflows)),
     step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, Call(steps::check_image)),
+    step("library", "scaffolds build with the library from git and from a path", Cargo, Lines(&["xtask library"])),
+    step("release", "each package compiles as downloaded, and so does a scaffold on them", Cargo, Lines(&["xtask release --dry-run"])),
     step("examples", "the examples pass their tests", Cargo, Call(steps::check_examples)),
     step("tutorials", "the tutorials work when pasted", Cargo, Call(steps::follow_tutorials)),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),

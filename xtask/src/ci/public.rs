@@ -1,11 +1,10 @@
 //! Steps about what others get: packages, features, the oldest Rust, the public API.
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::Context;
+use crate::packages::{name_of, published_packages, read_metadata};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
@@ -19,7 +18,7 @@ const METADATA: [&str; 4] = ["description", "keywords", "categories", "license"]
 pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     let mut lacks = Vec::new();
     for package in published_packages()? {
-        let name = package["name"].as_str().context("a package has no name")?;
+        let name = name_of(&package)?;
         let is_empty = |key: &&&str| match &package[**key] {
             Value::Array(values) => values.is_empty(),
             value => value.as_str().is_none_or(str::is_empty),
@@ -45,7 +44,7 @@ pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
 /// Each feature of each library compiles without the others.
 pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     for package in published_packages()? {
-        let name = package["name"].as_str().context("a package has no name")?;
+        let name = name_of(&package)?;
         let features = package["features"]
             .as_object()
             .context("a package has no features")?;
@@ -69,7 +68,7 @@ pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
 
 /// No dependency asks for a newer Rust than the workspace, and with that Rust, where rustup has it, all compiles.
 pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
-    let metadata = metadata(&["--locked"])?;
+    let metadata = read_metadata(&["--locked"])?;
     let packages = metadata["packages"]
         .as_array()
         .context("cargo lists no packages")?;
@@ -132,24 +131,6 @@ pub(super) fn check_public_api(context: &Context<'_>) -> Result<()> {
         .words("semver-checks --workspace --baseline-rev")
         .arg(tag);
     context.run_command(checks.dir(repo::root()))
-}
-
-/// The packages of the workspace that are to be published, from cargo's metadata.
-fn published_packages() -> Result<Vec<Value>> {
-    let mut metadata = metadata(&["--no-deps"])?;
-    let Value::Array(packages) = metadata["packages"].take() else {
-        bail!("cargo lists no packages");
-    };
-    let is_published = |package: &Value| package["publish"].as_array().is_none_or(|to| !to.is_empty());
-    Ok(packages.into_iter().filter(is_published).collect())
-}
-
-fn metadata(arguments: &[&str]) -> Result<Value> {
-    let text = Cmd::new("cargo metadata --format-version 1")
-        .args(arguments)
-        .dir(Path::new(repo::root()))
-        .read()?;
-    Ok(serde_json::from_str(&text)?)
 }
 
 #[cfg(test)]

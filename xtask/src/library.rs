@@ -1,0 +1,218 @@
+//! `cargo xtask library`: scaffolds that get the library from a git repository and from a path build where nothing of
+//! this checkout is seen. `cargo xtask release --dry-run` does the same for a registry.
+//!
+//! They get what is committed. They share the target folder of all scaffolds, so that only the library is compiled anew.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::packages::name_of;
+use crate::repo;
+use crate::sh::Cmd;
+
+/// Begins the names of folders that cargo must not confuse with others, and that are removed in the end.
+const PREFIX: &str = "rbuilder-xtask-";
+
+/// Makes a project with the library from each source, and runs its tests.
+pub(crate) fn check_sources() -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let home = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+    let name = home.path().file_name().context("the folder has no name")?;
+    // Cargo names what it fetches by the last part of the URL.
+    let served = home.path().join(name).with_extension("git");
+    clone(&["--bare"], repo::root(), &served)?;
+    let commit = Cmd::new("git rev-parse HEAD").dir(repo::root()).read()?;
+    let url = format!("file://{}", served.display());
+    let flags = [
+        "--library",
+        "git",
+        "--library-url",
+        &url,
+        "--library-rev",
+        commit.trim(),
+    ];
+    remove_downloads_after(&["git/db", "git/checkouts"], &name.to_string_lossy(), || {
+        Project::init(&bin, &flags)?.check()
+    })?;
+
+    let copy = home.path().join("copy");
+    clone(&[], &served, &copy)?;
+    let flags = ["--library", "path", "--library-path", &copy.to_string_lossy()];
+    Project::init(&bin, &flags)?.check()
+}
+
+fn clone(flags: &[&str], from: &Path, to: &Path) -> Result<()> {
+    Cmd::new("git clone --quiet").args(flags).arg(from).arg(to).run()
+}
+
+/// A scaffolded project in a folder of its own.
+pub(crate) struct Project {
+    /// Removed with the project.
+    _home: tempfile::TempDir,
+    folder: PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+impl Project {
+    /// Scaffolds an operator; `flags` choose where it gets the library from.
+    ///
+    /// # Errors
+    ///
+    /// A command failed.
+    pub(crate) fn init(bin: &Path, flags: &[&str]) -> Result<Project> {
+        let home = tempfile::Builder::new().prefix("rbuilder-library-").tempdir()?;
+        let folder = home.path().join("shop-operator");
+        fs_err::create_dir(&folder)?;
+        println!();
+        let rbuilder =
+            |line: &str| Ok::<_, anyhow::Error>(Cmd::new(line).dir(&folder).path_first(bin)?.echo());
+        rbuilder("rbuilder init --domain example.com")?
+            .args(flags)
+            .run()?;
+        rbuilder("rbuilder create api --group shop --version v1alpha1 --kind Cup")?.run()?;
+        // The same dependencies as all other scaffolds have.
+        fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        Ok(Project {
+            _home: home,
+            folder,
+            variables: Vec::new(),
+        })
+    }
+
+    /// Gets the library from a registry other than the public one.
+    ///
+    /// # Errors
+    ///
+    /// Cargo.toml has no version of the library.
+    pub(crate) fn use_registry(mut self, name: &str, index: &str) -> Result<Project> {
+        let path = self.folder.join("Cargo.toml");
+        let text = fs_err::read_to_string(&path)?;
+        let (found, chosen) = (
+            "package = \"rbuilder-runtime\", ",
+            format!("package = \"rbuilder-runtime\", registry = \"{name}\", "),
+        );
+        ensure!(
+            text.matches(found).count() == 2,
+            "the scaffold does not name the library twice:\n{text}"
+        );
+        fs_err::write(&path, text.replace(found, &chosen))?;
+        let variable = format!("CARGO_REGISTRIES_{}_INDEX", name.to_uppercase());
+        self.variables.push((variable, index.to_owned()));
+        Ok(self)
+    }
+
+    /// Runs the tests of the project, after a look at where cargo found its packages.
+    ///
+    /// # Errors
+    ///
+    /// A test failed, or a package is in this checkout.
+    pub(crate) fn check(&self) -> Result<()> {
+        let metadata = self.cargo("cargo metadata --format-version 1").read()?;
+        let metadata: Value = serde_json::from_str(&metadata)?;
+        let ours = find_ours(&metadata, repo::root())?;
+        self.cargo("cargo test --quiet")
+            .without("KUBEBUILDER_ASSETS")
+            .echo()
+            .run()?;
+        // No other project gets these packages from this place.
+        let ours = ours.iter().flat_map(|name| ["--package", name]);
+        self.cargo("cargo clean --quiet").args(ours).run()?;
+        self.cargo("cargo clean --quiet --workspace").run()
+    }
+
+    fn cargo(&self, line: &str) -> Cmd {
+        let command = repo::project_command(&self.folder, line);
+        let variables = self.variables.iter();
+        variables.fold(command, |command, (name, value)| command.env(name, value))
+    }
+}
+
+/// Returns the names of our packages in a project, none of which may be in `checkout`.
+fn find_ours(metadata: &Value, checkout: &Path) -> Result<BTreeSet<String>> {
+    let checkout = fs_err::canonicalize(checkout)?;
+    let mut ours = BTreeSet::new();
+    for package in metadata["packages"]
+        .as_array()
+        .context("cargo lists no packages")?
+    {
+        let name = name_of(package)?;
+        let path = package["manifest_path"].as_str().unwrap_or_default();
+        if Path::new(path).starts_with(&checkout) {
+            bail!("the project gets `{name}` from {path}, which is in this checkout");
+        }
+        if name.starts_with("rbuilder-") {
+            ours.insert(name.to_owned());
+        }
+    }
+    ensure!(
+        ours.contains("rbuilder-runtime"),
+        "the project does not depend on the library"
+    );
+    Ok(ours)
+}
+
+/// Does some work, and then removes what cargo has newly downloaded in these folders of its home under names that begin
+/// with a prefix: nobody asks for it again.
+pub(crate) fn remove_downloads_after(
+    folders: &[&str],
+    prefix: &str,
+    work: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let home = cargo_home()?;
+    let list = || -> BTreeSet<PathBuf> {
+        let entries = folders
+            .iter()
+            .filter_map(|folder| fs_err::read_dir(home.join(folder)).ok());
+        let paths = entries.flatten().filter_map(|entry| Some(entry.ok()?.path()));
+        paths
+            .filter(|path| {
+                path.file_name()
+                    .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+            })
+            .collect()
+    };
+    let before = list();
+    let result = work();
+    for path in list().difference(&before) {
+        fs_err::remove_dir_all(path)?;
+    }
+    result
+}
+
+fn cargo_home() -> Result<PathBuf> {
+    let asked = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = || Some(std::env::home_dir()?.join(".cargo"));
+    asked
+        .or_else(home)
+        .context("cargo has no home folder: set CARGO_HOME")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn packages_in_the_checkout_are_found() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = fs_err::canonicalize(folder.path()).expect("it exists");
+        let metadata = |path: &str| {
+            let path = root.join(path);
+            json!({ "packages": [{ "name": "rbuilder-runtime", "manifest_path": path.to_string_lossy() }] })
+        };
+        let error = find_ours(&metadata("runtime/Cargo.toml"), &root)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("which is in this checkout"), "{error}");
+        let ours = find_ours(&metadata("../elsewhere/Cargo.toml"), &root.join("here"));
+        assert!(ours.is_err(), "the second folder does not exist");
+        fs_err::create_dir(root.join("here")).expect("a folder");
+        let ours = find_ours(&metadata("elsewhere/Cargo.toml"), &root.join("here")).expect("it is elsewhere");
+        assert_eq!(ours, BTreeSet::from(["rbuilder-runtime".to_owned()]));
+        assert!(find_ours(&json!({ "packages": [] }), &root).is_err());
+    }
+}

@@ -1,0 +1,42 @@
+//! The packages of the workspace that are published, from cargo's metadata.
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use xtask_base::repo;
+use xtask_base::sh::Cmd;
+
+/// Returns the packages of the workspace that are to be published.
+///
+/// # Errors
+///
+/// cargo cannot read the workspace.
+pub(crate) fn published_packages() -> Result<Vec<Value>> {
+    let mut metadata = read_metadata(&["--no-deps"])?;
+    let Value::Array(packages) = metadata["packages"].take() else {
+        bail!("cargo lists no packages");
+    };
+    let is_published = |package: &Value| package["publish"].as_array().is_none_or(|to| !to.is_empty());
+    Ok(packages.into_iter().filter(is_published).collect())
+}
+
+/// Returns what `cargo metadata` says of the workspace.
+///
+/// # Errors
+///
+/// As [`published_packages`].
+pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
+    let text = Cmd::new("cargo metadata --format-version 1")
+        .args(arguments)
+        .dir(repo::root())
+        .read()?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// Returns the name of a package.
+///
+/// # Errors
+///
+/// It has none.
+pub(crate) fn name_of(package: &Value) -> Result<&str> {
+    package["name"].as_str().context("a package has no name")
+}

@@ -1,0 +1,258 @@
+//! `cargo xtask release`: everything that must hold before a version is published, with `--dry-run` for a version that
+//! is still being worked on. It publishes nothing: RELEASE.md has the commands, which it prints in the end.
+
+mod registry;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use self::registry::Registry;
+use crate::library::{Project, remove_downloads_after};
+use crate::packages::{name_of, published_packages};
+use crate::repo;
+use crate::sh::Cmd;
+
+/// Name of the registry in the scaffold that is built against the packages.
+const REGISTRY: &str = "packaged";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Allow what is settled last: a changelog without a date, changes that are not committed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Checks the release of the workspace's version.
+pub(crate) fn check_release(args: &Args) -> Result<()> {
+    let packages = published_packages()?;
+    let version = check_versions(&packages)?;
+    let changelog = fs_err::read_to_string(repo::root().join("CHANGELOG.md"))?;
+    check_changelog(&changelog, &version, args.dry_run)?;
+    check_tag(&version)?;
+    check_names(&packages)?;
+    let names: Vec<&str> = packages.iter().map(name_of).collect::<Result<_>>()?;
+    package_all(&names, args.dry_run)?;
+    build_scaffold(&names, &version)?;
+    let list: String = names.iter().map(|name| format!(" --package {name}")).collect();
+    println!(
+        "\nversion {version} can be published{}:\n\
+         git tag --sign v{version} --message \"rbuilder {version}\"\n\
+         git push origin v{version}\n\
+         cargo publish{list}",
+        if args.dry_run {
+            " when its changelog has a date and `cargo xtask release` has passed"
+        } else {
+            ""
+        }
+    );
+    Ok(())
+}
+
+/// All packages have one version, and want each other in that version. Returns it.
+fn check_versions(packages: &[Value]) -> Result<String> {
+    let version = packages.first().and_then(|package| package["version"].as_str());
+    let version = version.context("there is no package to publish")?;
+    let names: Vec<&str> = packages.iter().map(name_of).collect::<Result<_>>()?;
+    for package in packages {
+        let name = name_of(package)?;
+        ensure!(
+            package["version"] == version,
+            "{name} has version {}, not {version}",
+            package["version"]
+        );
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            check_requirement(name, dependency, &names, version)?;
+        }
+    }
+    println!("{} packages have version {version}", names.len());
+    Ok(version.to_owned())
+}
+
+fn check_requirement(package: &str, dependency: &Value, ours: &[&str], version: &str) -> Result<()> {
+    let name = name_of(dependency)?;
+    if !ours.contains(&name) {
+        ensure!(
+            dependency["path"].is_null() || dependency["kind"] == "dev",
+            "{package} depends on {name}, which is not published"
+        );
+        return Ok(());
+    }
+    let wanted = dependency["req"].as_str().unwrap_or_default();
+    // Without a version cargo drops a dependency of tests from the package, which may so depend in a circle.
+    let is_dropped = wanted == "*" && dependency["kind"] == "dev";
+    ensure!(
+        is_dropped || wanted == format!("^{version}"),
+        "{package} wants {name} in version `{wanted}`, not `^{version}`: change Cargo.toml"
+    );
+    Ok(())
+}
+
+/// CHANGELOG.md has a section of the version with a date, or while it is worked on, an unreleased one.
+fn check_changelog(text: &str, version: &str, is_dry: bool) -> Result<()> {
+    let mut sections = text.split("\n## ").skip(1);
+    let released = sections.clone().find(|section| {
+        let heading = section.lines().next().unwrap_or_default();
+        heading
+            .strip_prefix(version)
+            .is_some_and(|rest| is_date(rest.trim_start_matches(" - ")))
+    });
+    let unreleased = sections.find(|section| section.lines().next() == Some("Unreleased"));
+    let section = released.or(unreleased.filter(|_| is_dry));
+    let Some(section) = section else {
+        bail!("CHANGELOG.md has no section `## {version} - YYYY-MM-DD`: make it of `## Unreleased`");
+    };
+    let has_entries = section.lines().any(|line| line.starts_with("- "));
+    ensure!(
+        has_entries,
+        "the section of {version} in CHANGELOG.md has no entry"
+    );
+    println!("CHANGELOG.md says what {version} brings");
+    Ok(())
+}
+
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_number =
+        |part: &&str, length| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(&parts[..], [year, month, day] if is_number(year, 4) && is_number(month, 2) && is_number(day, 2))
+}
+
+/// The tag of the version is free, or on this commit.
+fn check_tag(version: &str) -> Result<()> {
+    let commit = |name: &str| {
+        Cmd::new("git rev-parse --verify --quiet")
+            .arg(name)
+            .dir(repo::root())
+            .read()
+    };
+    let tag = format!("refs/tags/v{version}");
+    let exists = Cmd::new("git show-ref --verify --quiet")
+        .arg(&tag)
+        .dir(repo::root())
+        .succeeds();
+    if exists && commit(&format!("{tag}^{{commit}}"))? != commit("HEAD")? {
+        bail!("tag v{version} is on another commit: choose the next version");
+    }
+    println!("tag v{version} is free or on this commit");
+    Ok(())
+}
+
+/// The names on the public registry are free or ours, which their descriptions show.
+fn check_names(packages: &[Value]) -> Result<()> {
+    // A package that everything depends on: when it is not found either, the registry cannot be reached.
+    if ask_registry("serde")?.is_none() {
+        println!("the public registry cannot be reached from here: no name was looked up");
+        return Ok(());
+    }
+    for package in packages {
+        let (name, ours) = (
+            name_of(package)?,
+            package["description"].as_str().unwrap_or_default(),
+        );
+        match ask_registry(name)? {
+            Some(text) if !text.contains(ours) => bail!("the name {name} belongs to somebody else:\n{text}"),
+            _ => {}
+        }
+    }
+    println!("the names of the packages are free or ours");
+    Ok(())
+}
+
+/// Returns what the public registry says of a package; `None` if it says nothing.
+fn ask_registry(name: &str) -> Result<Option<String>> {
+    // Outside of the workspace: cargo would answer from it.
+    let folder = tempfile::tempdir()?;
+    let ask = || {
+        Cmd::new("cargo info --quiet --registry crates-io")
+            .arg(name)
+            .dir(folder.path())
+    };
+    match ask().succeeds() {
+        true => ask().read().map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Packages everything and compiles each package as it would be downloaded.
+fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
+    println!();
+    let names = names.iter().flat_map(|name| ["--package", name]);
+    let command = Cmd::new("cargo package --quiet").args(names).dir(repo::root());
+    let command = if is_dry {
+        command.arg("--allow-dirty")
+    } else {
+        command
+    };
+    command.echo().run()
+}
+
+/// Builds a project that gets the library from a registry with the packages.
+fn build_scaffold(names: &[&str], version: &str) -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let packages = repo::target_folder().join("package/tmp-registry");
+    let registry = Registry::serve(Path::new(&packages), names, version)?;
+    let flags = ["--library", "version", "--library-version", version];
+    let folders = ["registry/index", "registry/cache", "registry/src"];
+    remove_downloads_after(&folders, "127.0.0.1-", || {
+        Project::init(&bin, &flags)?
+            .use_registry(REGISTRY, &registry.index)?
+            .check()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_changelog_has_the_version() {
+        let check = |text: &str, is_dry: bool, expected: bool| {
+            assert_eq!(check_changelog(text, "0.2.0", is_dry).is_ok(), expected, "{text}");
+        };
+        let released =
+            "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-11-22\n\n- New.\n\n## 0.1.0 - 2026-01-01\n";
+        check(released, false, true);
+        check(released, true, true);
+        let unreleased = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 0.1.0 - 2026-01-01\n\n- Old.\n";
+        check(unreleased, false, false);
+        check(unreleased, true, true);
+        check(&unreleased.replace("- New.", ""), true, false);
+        check(&released.replace("2026-11-22", "soon"), false, false);
+    }
+
+    #[test]
+    fn packages_want_each_other_in_their_version() {
+        let check = |dependency: Value, expected: bool| {
+            let result = check_requirement("rbuilder-cli", &dependency, &["rbuilder-cel"], "0.2.0");
+            assert_eq!(result.is_ok(), expected, "{dependency}");
+        };
+        check(
+            json!({ "name": "rbuilder-cel", "req": "^0.2.0", "kind": null, "path": "/x" }),
+            true,
+        );
+        check(
+            json!({ "name": "rbuilder-cel", "req": "^0.1.0", "kind": null, "path": "/x" }),
+            false,
+        );
+        check(
+            json!({ "name": "rbuilder-cel", "req": "*", "kind": "dev", "path": "/x" }),
+            true,
+        );
+        check(
+            json!({ "name": "rbuilder-cel", "req": "*", "kind": null, "path": "/x" }),
+            false,
+        );
+        check(
+            json!({ "name": "xtask", "req": "*", "kind": null, "path": "/x" }),
+            false,
+        );
+        check(
+            json!({ "name": "serde", "req": "^1", "kind": null, "path": null }),
+            true,
+        );
+    }
+}
