@@ -179,7 +179,12 @@ fn ask_registry(name: &str) -> Result<Option<String>> {
 fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     println!();
     let names = names.iter().flat_map(|name| ["--package", name]);
-    let command = Cmd::new("cargo package --quiet").args(names).dir(repo::root());
+    // A package has no profile of the workspace: with the same debug information the dependencies are those at hand.
+    let debug = std::env::var("CARGO_PROFILE_DEV_DEBUG").unwrap_or("line-tables-only".to_owned());
+    let command = Cmd::new("cargo package --quiet")
+        .args(names)
+        .dir(repo::root())
+        .env("CARGO_PROFILE_DEV_DEBUG", debug);
     let command = if is_dry {
         command.arg("--allow-dirty")
     } else {
