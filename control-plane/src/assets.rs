@@ -25,6 +25,19 @@ impl Assets {
         Self::find_with(folder, |name| std::env::var_os(name).map(PathBuf::from))
     }
 
+    /// Finds another program in the folder of kube-apiserver.
+    pub(crate) fn find_beside(&self, name: &str) -> Result<PathBuf, Error> {
+        let path = self.kube_apiserver.with_file_name(name);
+        if path.is_file() {
+            return Ok(path);
+        }
+        let path = path.display();
+        Err(Error::new(format!(
+            "no {name} at {path}: controllers and nodes need kube-controller-manager, kube-scheduler and kwok beside \
+             kube-apiserver; `cargo xtask assets` in a checkout of rbuilder builds them"
+        )))
+    }
+
     fn find_with(folder: Option<&Path>, var: impl Fn(&str) -> Option<PathBuf>) -> Result<Self, Error> {
         let var = |name: &str| var(name).filter(|value| !value.as_os_str().is_empty());
         let folder = var("KUBEBUILDER_ASSETS").or_else(|| folder.map(Path::to_owned));

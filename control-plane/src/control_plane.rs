@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::assets::Assets;
 use crate::certificates::Certificates;
+use crate::controllers;
 use crate::probe::Probe;
 use crate::process::Process;
 use crate::workspace::Workspace;
@@ -117,15 +118,65 @@ impl ControlPlane {
         self.launch(Server::Etcd, &assets.etcd, arguments)?;
         self.wait_until_ready(Server::Etcd, deadline)?;
         let mut arguments = apiserver_arguments(self.api_server.port(), &etcd_url);
+        if self.settings.nodes > 0 {
+            arguments.extend(controllers::API_SERVER_ARGUMENTS.map(OsString::from));
+        }
         arguments.extend(self.settings.apiserver_args.iter().map(OsString::from));
         self.launch(Server::ApiServer, &assets.kube_apiserver, arguments)?;
         self.wait_until_ready(Server::ApiServer, deadline)?;
         // kube-apiserver creates it shortly after it is ready.
-        self.wait_for(deadline, &self.api_server, "/api/v1/namespaces/default")
+        self.wait_for(deadline, &self.api_server, "/api/v1/namespaces/default")?;
+        if self.settings.controllers || self.settings.nodes > 0 {
+            self.run_controllers(assets, deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Starts the controllers and, if there are to be any, the nodes. They have no server that could be asked, so their
+    /// first effects are waited for.
+    fn run_controllers(&self, assets: &Assets, deadline: Instant) -> Result<(), Error> {
+        let launch = |name, arguments| self.launch_program(name, &assets.find_beside(name)?, arguments);
+        launch(
+            controllers::CONTROLLER_MANAGER,
+            controllers::controller_manager_arguments(),
+        )?;
+        let nodes = 0..self.settings.nodes;
+        if !nodes.is_empty() {
+            launch(controllers::SCHEDULER, controllers::scheduler_arguments())?;
+            launch(controllers::KWOK, controllers::kwok_arguments())?;
+        }
+        for index in nodes.clone() {
+            let node = controllers::node(index).to_string();
+            self.api_server
+                .create("/api/v1/nodes", &node)
+                .map_err(|err| Error::new(format!("cannot create a node: {err}")))?;
+        }
+        for index in nodes {
+            let path = format!("/api/v1/nodes/{}", controllers::node_name(index));
+            self.wait_until(deadline, &path, &|| {
+                self.api_server
+                    .get(&path)
+                    .and_then(|node| match controllers::is_ready(&node) {
+                        true => Ok(()),
+                        false => Err("the node is not ready".to_owned()),
+                    })
+            })?;
+        }
+        let account = "/api/v1/namespaces/default/serviceaccounts/default";
+        self.wait_for(deadline, &self.api_server, account)
     }
 
     fn launch(&self, server: Server, program: &Path, arguments: Vec<OsString>) -> Result<(), Error> {
-        let process = Process::start(server.name(), program, arguments, &self.workspace, &self.settings)?;
+        self.launch_program(server.name(), program, arguments)
+    }
+
+    fn launch_program(
+        &self,
+        name: &'static str,
+        program: &Path,
+        arguments: Vec<OsString>,
+    ) -> Result<(), Error> {
+        let process = Process::start(name, program, arguments, &self.workspace, &self.settings)?;
         self.servers().push(process);
         Ok(())
     }
@@ -183,8 +234,18 @@ impl ControlPlane {
 
     /// Polls a path until it answers 200. Fails at the deadline, or as soon as a server has exited.
     fn wait_for(&self, deadline: Instant, probe: &Probe, path: &str) -> Result<(), Error> {
+        self.wait_until(deadline, path, &|| probe.get(path).map(drop))
+    }
+
+    /// Polls until `ask` succeeds, as [`Self::wait_for`] does.
+    fn wait_until(
+        &self,
+        deadline: Instant,
+        path: &str,
+        ask: &dyn Fn() -> Result<(), String>,
+    ) -> Result<(), Error> {
         loop {
-            let Err(found) = probe.get(path) else {
+            let Err(found) = ask() else {
                 return Ok(());
             };
             self.check_running()?;

@@ -1,4 +1,5 @@
-//! A Kubernetes control plane without nodes and controllers: etcd and kube-apiserver as child processes of this one.
+//! A Kubernetes control plane: etcd and kube-apiserver as child processes of this one; if asked for, with controllers, a
+//! scheduler and nodes that are played.
 //!
 //! [`Assets`] finds the binaries, [`ControlPlane::start`] runs them on free ports of 127.0.0.1 with certificates made
 //! for the occasion. The functions block, so an async caller runs them on a thread for that purpose. The crate knows
@@ -14,6 +15,7 @@ mod assets;
 mod cancel;
 mod certificates;
 mod control_plane;
+mod controllers;
 mod error;
 mod probe;
 mod process;

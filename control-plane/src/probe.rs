@@ -15,6 +15,9 @@ use crate::certificates::Certificates;
 /// Timeout of each step of a request; long, because the first TLS handshake of a busy server is slow.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Number of bytes that are read of a response.
+const LARGEST: u64 = 1 << 20;
+
 /// A server that is asked for its readiness, at a port of 127.0.0.1.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
@@ -42,22 +45,33 @@ impl Probe {
         self.port
     }
 
-    /// Requests a path. Any status but 200 is an error, which quotes the first line of the body.
-    pub(crate) fn get(&self, path: &str) -> Result<(), String> {
-        self.request(path).unwrap_or_else(|err| Err(err.to_string()))
+    /// Requests a path and returns the body. Any status but 200 is an error, which quotes the first line of the body.
+    pub(crate) fn get(&self, path: &str) -> Result<String, String> {
+        self.request(&format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"))
+            .unwrap_or_else(|err| Err(err.to_string()))
     }
 
-    fn request(&self, path: &str) -> io::Result<Result<(), String>> {
+    /// Creates the object of a JSON text at the path of its collection.
+    pub(crate) fn create(&self, path: &str, object: &str) -> Result<(), String> {
+        let length = object.len();
+        let request = format!(
+            "POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{object}"
+        );
+        let created = self.request(&request).unwrap_or_else(|err| Err(err.to_string()));
+        created.map(drop)
+    }
+
+    fn request(&self, request: &str) -> io::Result<Result<String, String>> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
         match &self.tls {
-            None => exchange(stream, path),
+            None => exchange(stream, request),
             Some(tls) => {
                 let name = ServerName::IpAddress(Ipv4Addr::LOCALHOST.into());
                 let connection = ClientConnection::new(tls.clone(), name).map_err(io::Error::other)?;
-                exchange(StreamOwned::new(connection, stream), path)
+                exchange(StreamOwned::new(connection, stream), request)
             }
         }
     }
@@ -75,24 +89,22 @@ fn client_config(certificates: &Certificates) -> Result<ClientConfig, Box<dyn st
         .with_client_auth_cert(vec![certificate], key)?)
 }
 
-/// Sends the request and reads the status. HTTP/1.0, so that the response ends with the connection.
-fn exchange(mut stream: impl Read + Write, path: &str) -> io::Result<Result<(), String>> {
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")?;
+/// Sends the request and reads the response. HTTP/1.0, so that the response ends with the connection.
+fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Result<String, String>> {
+    stream.write_all(request.as_bytes())?;
     stream.flush()?;
-    let mut lines = BufReader::new(stream).take(64 * 1024).lines();
-    let status = lines.next().transpose()?.unwrap_or_default();
-    let code = status.split(' ').nth(1).unwrap_or_default();
-    if code == "200" {
-        return Ok(Ok(()));
+    let mut reader = BufReader::new(stream).take(LARGEST);
+    let mut status = String::new();
+    reader.read_line(&mut status)?;
+    let mut lines = reader.lines().map_while(Result::ok);
+    let head_end = lines.by_ref().find(String::is_empty);
+    let body: Vec<String> = head_end.map(|_| lines.collect()).unwrap_or_default();
+    let code = status.trim_end().split(' ').nth(1).unwrap_or_default();
+    if matches!(code, "200" | "201") {
+        return Ok(Ok(body.join("\n")));
     }
-    let mut body = lines
-        .map_while(Result::ok)
-        .skip_while(|line| !line.is_empty())
-        .skip(1);
-    Ok(Err(format!(
-        "status `{code}`: {}",
-        body.next().unwrap_or_default()
-    )))
+    let first = body.first().map_or("", String::as_str);
+    Ok(Err(format!("status `{code}`: {first}")))
 }
 
 #[cfg(test)]
@@ -125,17 +137,18 @@ mod tests {
 
     #[test]
     fn only_the_status_200_is_ready() {
-        let check = |response: &'static str, expected: Result<(), &str>| {
+        let check = |response: &'static str, expected: Result<&str, &str>| {
             let mut connection = Recorded {
                 request: Vec::new(),
                 response: Cursor::new(response),
             };
-            let found = exchange(&mut connection, "/readyz").unwrap();
-            assert_eq!(found, expected.map_err(str::to_owned), "{response}");
-            let request = String::from_utf8(connection.request).unwrap();
-            assert_eq!(request, "GET /readyz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
+            let found = exchange(&mut connection, "GET /readyz HTTP/1.0\r\n\r\n").unwrap();
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(found, expected, "{response}");
+            assert_eq!(connection.request, b"GET /readyz HTTP/1.0\r\n\r\n");
         };
-        check("HTTP/1.0 200 OK\r\n\r\nok", Ok(()));
+        check("HTTP/1.0 200 OK\r\n\r\nok", Ok("ok"));
+        check("HTTP/1.0 201 Created\r\nA: b\r\n\r\n{\n}", Ok("{\n}"));
         check(
             "HTTP/1.0 500 Internal Server Error\r\nA: b\r\n\r\n[-]etcd failed\n",
             Err("status `500`: [-]etcd failed"),

@@ -177,6 +177,8 @@ mod tests {
             attach_output: false,
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
+            controllers: false,
+            nodes: 0,
         };
         let arguments = vec!["-c".into(), script.into()];
         Process::start("server", Path::new("/bin/sh"), arguments, workspace, &settings).unwrap()

@@ -21,6 +21,10 @@ pub struct Settings {
     pub etcd_args: Vec<String>,
     /// Additional arguments of kube-apiserver, as those of etcd.
     pub apiserver_args: Vec<String>,
+    /// Starts kube-controller-manager as well.
+    pub controllers: bool,
+    /// Number of nodes. With one or more, kube-controller-manager, kube-scheduler and kwok are started as well.
+    pub nodes: usize,
 }
 
 impl Settings {
@@ -47,6 +51,8 @@ impl Settings {
             attach_output: var(ATTACH_OUTPUT).is_some_and(|text| is_true(&text)),
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
+            controllers: false,
+            nodes: 0,
         })
     }
 }
@@ -130,6 +136,8 @@ mod tests {
             attach_output: false,
             etcd_args: Vec::new(),
             apiserver_args: Vec::new(),
+            controllers: false,
+            nodes: 0,
         };
         assert_eq!(found, expected);
     }

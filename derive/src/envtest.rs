@@ -2,6 +2,7 @@
 //! none.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
@@ -26,15 +27,45 @@ const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
 const IGNORED: &str = "needs a control plane: set KUBEBUILDER_ASSETS";
 
+/// The argument of tests that start controllers and nodes.
+const CONTROLLERS: &str = "controllers";
+
+/// The programs that such a test starts from the folder of kube-apiserver.
+const CONTROLLER_PROGRAMS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
+
+const IGNORED_CONTROLLERS: &str =
+    "needs kube-controller-manager, kube-scheduler and kwok in the folder of KUBEBUILDER_ASSETS";
+
 /// Returns the test that `item` asks for, or the item as it is with an error beside it.
 pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let needs_controllers = arguments.to_string() == CONTROLLERS;
+    let arguments = if needs_controllers {
+        TokenStream::new()
+    } else {
+        arguments
+    };
     match parse(arguments, item.clone()) {
-        Ok(function) => test(
-            &function,
-            has_assets(|name| std::env::var_os(name).is_some_and(|value| says(name, &value))),
-        ),
+        Ok(function) => test(&function, find_missing(needs_controllers)),
         Err(error) => quote!(#error #item),
     }
+}
+
+/// Returns why a test cannot run with the variables of this build, if it cannot.
+fn find_missing(needs_controllers: bool) -> Option<&'static str> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| says(name, &value));
+    if !has_assets(is_set) {
+        return Some(IGNORED);
+    }
+    // An existing cluster has controllers of its own.
+    let needs_programs = needs_controllers && !is_set(EXISTING_CLUSTER);
+    let folder = std::env::var_os("KUBEBUILDER_ASSETS").unwrap_or_default();
+    (needs_programs && !has_controllers(Path::new(&folder))).then_some(IGNORED_CONTROLLERS)
+}
+
+fn has_controllers(folder: &Path) -> bool {
+    CONTROLLER_PROGRAMS
+        .iter()
+        .all(|program| folder.join(program).is_file())
 }
 
 /// A test function, taken apart.
@@ -54,7 +85,7 @@ struct TestFunction {
 fn parse(arguments: TokenStream, item: TokenStream) -> Result<TestFunction, TokenStream> {
     if !arguments.is_empty() {
         let source = Source::of(arguments);
-        let message = "`#[rbuilder::envtest::test]` takes no arguments";
+        let message = "`#[rbuilder::envtest::test]` takes no argument but `controllers`";
         return Err(compile_error(&Diagnostic::error(source.span(), message), &source));
     }
     // The body may be long, and nobody reads it here.
@@ -141,7 +172,7 @@ fn has_assets(is_set: impl Fn(&str) -> bool) -> bool {
 /// The user's function moves into one of the same name that libtest can call. Naming the variables in
 /// `option_env!` makes cargo build the test anew when one of them changes, and with it the choice made
 /// here.
-fn test(function: &TestFunction, has_assets: bool) -> TokenStream {
+fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let TestFunction {
         attributes,
         visibility,
@@ -151,7 +182,7 @@ fn test(function: &TestFunction, has_assets: bool) -> TokenStream {
         argument,
         body,
     } = function;
-    let ignore = (!has_assets).then(|| quote!(#[ignore = #IGNORED]));
+    let ignore = missing.map(|reason| quote!(#[ignore = #reason]));
     let variables = ASSETS.iter().copied().flatten();
     let call = match argument {
         None => quote!(#name().await),
@@ -192,7 +223,7 @@ mod tests {
         check_error(
             "shared",
             "async fn a() {}",
-            "`#[rbuilder::envtest::test]` takes no arguments",
+            "`#[rbuilder::envtest::test]` takes no argument but `controllers`",
         );
         check_error("", "fn a() {}", "the test must be async: write `async fn`");
         check_error("", "async fn a<T>() {}", "a test cannot be generic");
@@ -219,7 +250,7 @@ mod tests {
                 f(env, x).await
             }
         );
-        let text = test(&parse(TokenStream::new(), function).ok().unwrap(), true).to_string();
+        let text = test(&parse(TokenStream::new(), function).ok().unwrap(), None).to_string();
         for part in [
             "# [tokio :: main] pub (crate) fn a () -> Result < () , Vec < Error >> {",
             "async fn a (mut env : Environment) -> Result < () , Vec < Error >> { let x = [1 , 2] ; f (env , x) . await }",
@@ -236,8 +267,25 @@ mod tests {
         );
         let function = parse(TokenStream::new(), function).ok().unwrap();
         let ignored = quote!(#[ignore = #IGNORED]).to_string();
-        assert!(test(&function, false).to_string().contains(&ignored));
-        assert!(!test(&function, true).to_string().contains("ignore"));
+        assert!(test(&function, Some(IGNORED)).to_string().contains(&ignored));
+        assert!(!test(&function, None).to_string().contains("ignore"));
+    }
+
+    #[test]
+    fn a_test_with_controllers_needs_all_programs() {
+        let folder = std::env::temp_dir().join(format!("rbuilder-derive-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for program in CONTROLLER_PROGRAMS {
+            assert!(!has_controllers(&folder), "{program}");
+            std::fs::write(folder.join(program), "").unwrap();
+        }
+        assert!(has_controllers(&folder));
+        std::fs::remove_dir_all(&folder).unwrap();
+        let function: TokenStream = quote!(
+            async fn a() {}
+        );
+        let text = expand_test("controllers".parse().unwrap(), function).to_string();
+        assert!(!text.contains("compile_error"), "{text}");
     }
 
     #[test]

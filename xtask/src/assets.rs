@@ -1,7 +1,9 @@
-//! `cargo xtask assets`: a folder with etcd and kube-apiserver, as `KUBEBUILDER_ASSETS` wants it.
+//! `cargo xtask assets`: a folder with etcd and kube-apiserver, as `KUBEBUILDER_ASSETS` wants it, and with the programs
+//! for environments that have controllers and nodes.
 //!
-//! kube-apiserver is built once from the Go module in tools/kube-apiserver and kept in the user's cache folder; etcd
-//! comes from the machine's packages. Only the folder goes to standard output, so that a shell can capture it.
+//! kube-apiserver, kube-controller-manager and kube-scheduler are built once from the Go module in tools/kube-apiserver,
+//! kwok from that in tools/kwok, and kept in the user's cache folder; etcd comes from the machine's packages. Only the
+//! folder goes to standard output, so that a shell can capture it.
 //!
 //! What is measured rather than tested wants the etcd that clusters run, which packages may be years behind of: that is
 //! [`current_etcd`], built from tools/etcd.
@@ -15,7 +17,7 @@ use crate::sh::Cmd;
 
 /// Prints the folder, after finding or making what belongs in it.
 pub(crate) fn print_folder() -> Result<()> {
-    println!("{}", ensure_assets()?.display());
+    println!("{}", ensure_controllers()?.display());
     Ok(())
 }
 
@@ -42,6 +44,45 @@ pub(crate) fn ensure_assets() -> Result<PathBuf> {
     }
     if !folder.join("etcd").is_file() {
         link_etcd(&folder)?;
+    }
+    Ok(folder)
+}
+
+/// The programs that make objects move: those of the module of kube-apiserver, and kwok.
+const CONTROLLERS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
+
+/// The folder of [`ensure_assets`], with the programs for controllers and nodes; finds or makes them.
+///
+/// # Errors
+///
+/// Those of [`ensure_assets`]; Go is missing, or a build failed.
+pub(crate) fn ensure_controllers() -> Result<PathBuf> {
+    let folder = ensure_assets()?;
+    let version = required_version("kube-apiserver", "k8s.io/kubernetes")?;
+    for name in CONTROLLERS {
+        let binary = folder.join(name);
+        if binary.is_file() {
+            continue;
+        }
+        if std::env::var_os("KUBEBUILDER_ASSETS").is_some() {
+            bail!(
+                "KUBEBUILDER_ASSETS names {}, which lacks {name}: unset it",
+                folder.display()
+            );
+        }
+        if !has_go() {
+            bail!(
+                "{name} is built from its Go module, and `go` is not on the path: install Go 1.26 or newer"
+            );
+        }
+        eprintln!("building {name}; this takes some minutes, once");
+        match name {
+            "kwok" => go_build_package("kwok", "sigs.k8s.io/kwok/cmd/kwok", "-s -w", &binary)?,
+            name => {
+                let flags = kubernetes_linker_flags(&version)?;
+                go_build_package("kube-apiserver", &format!("./{name}"), &flags, &binary)?;
+            }
+        }
     }
     Ok(folder)
 }
@@ -121,15 +162,20 @@ fn build_kube_apiserver(version: &str, binary: &Path) -> Result<()> {
         );
     }
     eprintln!("building kube-apiserver {version}; this takes some minutes, once");
+    go_build("kube-apiserver", &kubernetes_linker_flags(version)?, binary)
+}
+
+/// Flags with the version that a program of Kubernetes reports. One set of flags for all of them, since packages are
+/// compiled again for other ones.
+fn kubernetes_linker_flags(version: &str) -> Result<String> {
     let (major, minor) = version
         .split_once('.')
         .context("a Kubernetes version is major.minor.patch")?;
     let minor = minor.split('.').next().unwrap_or_default();
     let package = "k8s.io/component-base/version";
-    let flags = format!(
+    Ok(format!(
         "-s -w -X {package}.gitVersion=v{version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
-    );
-    go_build("kube-apiserver", &flags, binary)
+    ))
 }
 
 /// Returns true where there is a Go to build with.
@@ -139,12 +185,17 @@ pub(crate) fn has_go() -> bool {
 
 /// Builds the program of a module of tools/, without C. It appears under its own name only when it is whole.
 fn go_build(module: &str, linker_flags: &str, binary: &Path) -> Result<()> {
+    go_build_package(module, ".", linker_flags, binary)
+}
+
+/// Builds a program of a module of tools/ by the name of its package.
+fn go_build_package(module: &str, package: &str, linker_flags: &str, binary: &Path) -> Result<()> {
     let partial = binary.with_file_name(format!(".{module}-{}", std::process::id()));
     let built = Cmd::new("go build -trimpath -ldflags")
         .arg(linker_flags)
         .arg("-o")
         .arg(&partial)
-        .arg(".")
+        .arg(package)
         .dir(&module_folder(module))
         .env("CGO_ENABLED", "0")
         .run();
@@ -273,6 +324,7 @@ mod tests {
             assert_eq!(version.split('.').count(), 3, "{module}: {version}");
         };
         check("kube-apiserver", "k8s.io/kubernetes");
+        check("kwok", "sigs.k8s.io/kwok");
         check("etcd", "go.etcd.io/etcd/server/v3");
         check("kubectl", "k8s.io/kubectl");
     }

@@ -38,7 +38,8 @@
 //! [`Builder::webhook_host`].
 //!
 //! # Limitations
-//! Only the API server runs: no controllers and no kubelet. Deployments get no pods, nothing is garbage collected
+//! Unless [`Builder::controllers`] and [`Builder::nodes`] ask for more, only the API server runs: no controllers and no
+//! kubelet. Deployments get no pods, nothing is garbage collected
 //! through owner references, and a deleted namespace stays `Terminating`; a test writes such statuses itself.
 //!
 //! # Cleanup after a crash
@@ -82,6 +83,9 @@ pub use error::Error;
 /// and `TEST_ASSET_KUBE_APISERVER`, nor `USE_EXISTING_CLUSTER=true` is set at compile time, the test is built as
 /// ignored, with the reason shown beside its name, so that a run without the binaries never counts it as passed.
 /// Setting the variable rebuilds it.
+///
+/// `#[rbuilder::envtest::test(controllers)]` is for a test that starts an environment with [`Builder::controllers`] or
+/// [`Builder::nodes`]. It is also ignored when the folder of `KUBEBUILDER_ASSETS` lacks the programs for these.
 pub use rbuilder_derive::envtest_test as test;
 
 pub use rbuilder_control_plane::Server;
@@ -124,6 +128,8 @@ pub struct Builder {
     crds: Vec<PathBuf>,
     etcd_args: Vec<String>,
     apiserver_args: Vec<String>,
+    controllers: bool,
+    nodes: usize,
     existing_cluster: Option<bool>,
     cleans_up: bool,
     webhook_host: Option<String>,
@@ -155,6 +161,24 @@ impl Builder {
     #[must_use]
     pub fn apiserver_arg(mut self, argument: impl Into<String>) -> Self {
         self.apiserver_args.push(argument.into());
+        self
+    }
+
+    /// Starts kube-controller-manager as well: Deployments get ReplicaSets and Pods, Jobs and CronJobs run, dependents are
+    /// garbage collected, and deleted namespaces end. Pods remain `Pending` without [`Builder::nodes`].
+    ///
+    /// The program is searched beside kube-apiserver. The archives of [the binaries](crate::envtest) do not have it.
+    #[must_use]
+    pub fn controllers(mut self) -> Self {
+        self.controllers = true;
+        self
+    }
+
+    /// Starts kube-controller-manager, kube-scheduler and kwok as well, and creates nodes (`node-0` and so on) on which
+    /// Pods become ready at once, without running anything. Pods of a Job succeed at once.
+    #[must_use]
+    pub fn nodes(mut self, count: usize) -> Self {
+        self.nodes = count;
         self
     }
 
@@ -195,6 +219,8 @@ impl Builder {
             let settings = Settings {
                 etcd_args: self.etcd_args,
                 apiserver_args: self.apiserver_args,
+                controllers: self.controllers,
+                nodes: self.nodes,
                 ..Settings::from_env()?
             };
             Cluster::Own(Box::new(

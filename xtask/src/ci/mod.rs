@@ -76,7 +76,7 @@ const fn extra_step(name: &'static str, claim: &'static str, lane: Lane, work: W
 /// Every step, in order: what fails fast comes first.
 #[rustfmt::skip]
 const STEPS: &[Step] = &[
-    step("assets", "etcd and kube-apiserver are there", Go, Lines(&["xtask assets"])),
+    step("assets", "etcd, kube-apiserver and the controllers are there", Go, Lines(&["xtask assets"])),
     step("format", "the code is formatted", Cargo, Lines(&["cargo fmt --all --check"])),
     step("tidy", "conventions that no compiler checks are kept", Cargo, Lines(&["xtask tidy"])),
     step("workflows", "the workflows are valid", Go, Call(steps::check_workflows)),
@@ -298,7 +298,7 @@ impl Context<'_> {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         drop(settled);
-        assets::ensure_assets()
+        assets::ensure_controllers()
     }
 
     /// Returns what commands have printed to the step's own file.

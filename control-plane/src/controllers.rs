@@ -1,0 +1,118 @@
+//! What makes objects move: kube-controller-manager, kube-scheduler, and kwok, which plays the kubelets of the nodes.
+//!
+//! The scheduler is the real one and not a loop that writes `nodeName`: with the packages of the controller manager
+//! compiled, it costs 12 s of CPU to build and no code here, and it respects taints, selectors and resources.
+
+use std::ffi::OsString;
+
+use serde_json::{Value, json};
+
+/// Name of the controller manager.
+pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
+/// Name of the scheduler.
+pub(crate) const SCHEDULER: &str = "kube-scheduler";
+/// Name of the program that plays the kubelets.
+pub(crate) const KWOK: &str = "kwok";
+
+/// Arguments of kube-apiserver when controllers run.
+///
+/// kwok asks for streaming lists. With etcd 3.4, the API server then waits for progress that this etcd does not report,
+/// and Pods take ten seconds to start and a minute to be deleted. Without the feature, kwok gets ordinary lists.
+pub(crate) const API_SERVER_ARGUMENTS: [&str; 1] = ["--feature-gates=WatchList=false"];
+
+/// Arguments of kube-controller-manager, in the folder with the kubeconfig and the keys.
+///
+/// Port 0 leaves out the server of the program, with its certificates. The controllers that are off need what is not
+/// here: networks of nodes, volumes, and a key to sign certificates with.
+pub(crate) fn controller_manager_arguments() -> Vec<OsString> {
+    [
+        "--kubeconfig=kubeconfig",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--service-account-private-key-file=sa.key",
+        "--root-ca-file=ca.crt",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+        "--controllers=*,-node-ipam-controller,-persistentvolume-binder-controller,\
+         -persistentvolume-attach-detach-controller,-certificatesigningrequest-signing-controller",
+    ]
+    .map(OsString::from)
+    .to_vec()
+}
+
+/// Arguments of kube-scheduler.
+pub(crate) fn scheduler_arguments() -> Vec<OsString> {
+    [
+        "--kubeconfig=kubeconfig",
+        "--leader-elect=false",
+        "--secure-port=0",
+    ]
+    .map(OsString::from)
+    .to_vec()
+}
+
+/// Arguments of kwok. The leases tell the controller manager that the nodes are alive.
+pub(crate) fn kwok_arguments() -> Vec<OsString> {
+    [
+        "--kubeconfig=kubeconfig",
+        "--manage-all-nodes=true",
+        "--node-lease-duration-seconds=40",
+        "--node-ip=127.0.0.1",
+        // Addresses of Pods. The default range has 254.
+        "--cidr=10.64.0.1/16",
+    ]
+    .map(OsString::from)
+    .to_vec()
+}
+
+/// Returns the name of a node.
+pub(crate) fn node_name(index: usize) -> String {
+    format!("node-{index}")
+}
+
+/// Returns the node with this number, as it is before kwok describes its state.
+pub(crate) fn node(index: usize) -> Value {
+    let name = node_name(index);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": { "name": name, "labels": {
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/hostname": name,
+            "kubernetes.io/os": "linux",
+            "type": "kwok",
+        }},
+    })
+}
+
+/// Returns true if the JSON text is a node to which Pods can be assigned.
+pub(crate) fn is_ready(node: &str) -> bool {
+    let node: Value = serde_json::from_str(node).unwrap_or_default();
+    let conditions = node["status"]["conditions"].as_array();
+    let is_ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
+    let blocks = |taint: &Value| taint["key"] == "node.kubernetes.io/not-ready";
+    conditions.is_some_and(|conditions| conditions.iter().any(is_ready))
+        && !node["spec"]["taints"]
+            .as_array()
+            .is_some_and(|taints| taints.iter().any(blocks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_ready_when_its_taint_is_gone() {
+        let check = |status: &str, taints: Value, expected: bool| {
+            let mut node = node(0);
+            node["status"] = json!({ "conditions": [{ "type": "Ready", "status": status }] });
+            node["spec"] = json!({ "taints": taints });
+            assert_eq!(is_ready(&node.to_string()), expected, "{node}");
+        };
+        check("True", json!([]), true);
+        check("True", json!([{ "key": "node.kubernetes.io/not-ready" }]), false);
+        check("True", json!([{ "key": "mine" }]), true);
+        check("False", json!([]), false);
+        assert!(!is_ready("{}") && !is_ready(""));
+    }
+}
