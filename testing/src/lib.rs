@@ -9,7 +9,9 @@
 //! | test against an API server inside of the process | `fake` |
 //! | test against etcd and kube-apiserver | `envtest` |
 //! | wait for what will be true soon | [`eventually`], [`eventually_eq`] |
-//! | compare a CRD's types with its manifest | [`assert_crd_matches`] |
+//! | compare a CRD's types with its manifest | [`assert_crd_matches`], [`assert_generated_crd_matches`] |
+//! | read the sample of a kind | [`sample`] |
+//! | wait until a controller has seen an object | [`until_observed`] |
 //! | call the functions of a webhook | [`admission_request`] |
 //! | try objects that fit a schema | [`RandomObjects`] |
 
@@ -24,10 +26,14 @@ pub mod fake;
 #[cfg(any(feature = "envtest", feature = "fake"))]
 mod manifests;
 mod objects;
+mod observed;
 mod pattern;
+mod project;
 mod values;
 
 pub use admission::admission_request;
 pub use crd::{assert_crd_matches, crd_differences};
 pub use eventually::{Outcome, eventually, eventually_eq};
 pub use objects::{Counterexample, RandomObjects};
+pub use observed::until_observed;
+pub use project::{assert_generated_crd_matches, sample};

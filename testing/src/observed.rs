@@ -1,0 +1,119 @@
+//! Waiting for a controller to have seen an object.
+
+use std::time::Duration;
+
+use kube::{Api, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::eventually;
+
+/// Time for a controller to reconcile an object and to write its status.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Waits until the status of an object is about its current generation, and returns the object: `status.observedGeneration`
+/// if the kind has it, otherwise that of all conditions, of which there must be one.
+///
+/// What the conditions say is not looked at, so a controller may truthfully report that something is not available yet.
+///
+/// # Panics
+/// After 20 seconds, with the generation and the conditions that were found.
+#[track_caller]
+pub fn until_observed<K>(objects: &Api<K>, name: &str) -> impl Future<Output = K>
+where
+    K: Resource + Clone + std::fmt::Debug + DeserializeOwned + Serialize,
+{
+    let (objects, name) = (objects.clone(), name.to_owned());
+    eventually(LIMIT, move || {
+        let (objects, name) = (objects.clone(), name.clone());
+        async move {
+            let object = objects.get(&name).await.map_err(|error| error.to_string())?;
+            let value = serde_json::to_value(&object).map_err(|error| error.to_string())?;
+            check_observed(&value).map(|()| object)
+        }
+    })
+}
+
+/// Checks that the status of an object is about its generation.
+///
+/// # Errors
+/// The generation and the conditions.
+fn check_observed(object: &Value) -> Result<(), String> {
+    let (generation, status) = (object["metadata"]["generation"].as_i64(), &object["status"]);
+    let is_current = |observed: &Value| {
+        observed
+            .as_i64()
+            .is_some_and(|observed| Some(observed) >= generation)
+    };
+    let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_observed = match &status["observedGeneration"] {
+        Value::Null => {
+            let mut observed = conditions
+                .iter()
+                .map(|condition| &condition["observedGeneration"]);
+            !conditions.is_empty() && observed.all(is_current)
+        }
+        observed => is_current(observed),
+    };
+    if is_observed {
+        return Ok(());
+    }
+    let generation = generation.unwrap_or_default();
+    if conditions.is_empty() {
+        return Err(format!(
+            "generation {generation} is not observed, and there are no conditions"
+        ));
+    }
+    let lines = conditions.iter().map(|condition| {
+        let part = |key: &str| condition[key].as_str().unwrap_or_default();
+        format!(
+            "\n  {}={} of generation {}: {}: {}",
+            part("type"),
+            part("status"),
+            condition["observedGeneration"],
+            part("reason"),
+            part("message")
+        )
+    });
+    let lines: String = lines.collect();
+    Err(format!("generation {generation} is not observed by:{lines}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_observed_when_all_of_it_is() {
+        let condition = |generation: Value| json!({ "type": "Available", "status": "False", "reason": "Starting", "message": "0 of 3", "observedGeneration": generation });
+        for (status, expected) in [
+            (
+                json!(null),
+                Err("generation 2 is not observed, and there are no conditions"),
+            ),
+            (json!({ "observedGeneration": 2 }), Ok(())),
+            (json!({ "conditions": [condition(json!(2))] }), Ok(())),
+            (
+                json!({ "conditions": [condition(json!(2)), condition(json!(1))] }),
+                Err("\n  Available=False of generation 1: Starting: 0 of 3"),
+            ),
+            (
+                json!({ "conditions": [condition(json!(null))] }),
+                Err("generation 2 is not observed by:\n  Available=False of generation null"),
+            ),
+            (
+                json!({ "observedGeneration": 1, "conditions": [condition(json!(2))] }),
+                Err("generation 2 is not observed"),
+            ),
+        ] {
+            let found = check_observed(&json!({ "metadata": { "generation": 2 }, "status": status }));
+            match expected {
+                Ok(()) => assert_eq!(found, Ok(()), "{status}"),
+                Err(part) => assert!(found.unwrap_err().contains(part), "{status}"),
+            }
+        }
+    }
+}
