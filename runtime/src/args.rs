@@ -11,9 +11,12 @@
 //! }
 //! ```
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueEnum};
+use clap::builder::TypedValueParser;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, Args, Command, ValueEnum, value_parser};
 
 use crate::error::ManagerError;
 
@@ -92,8 +95,17 @@ pub struct ManagerArgs {
     #[arg(long, env, value_name = "SECRET", default_value = "webhook-server-cert")]
     pub webhook_cert_secret: String,
 
+    /// MutatingWebhookConfiguration that the manager injects its CA bundle into; all that refer to the Service when unset.
+    #[arg(long, env, value_name = "NAME")]
+    pub mutating_webhook_configuration: Option<String>,
+
+    /// ValidatingWebhookConfiguration that the manager injects its CA bundle into; all that refer to the Service when
+    /// unset.
+    #[arg(long, env, value_name = "NAME")]
+    pub validating_webhook_configuration: Option<String>,
+
     /// Port the webhook server binds to.
-    #[arg(long, env, value_name = "PORT", default_value_t = 9443)]
+    #[arg(long, env, value_name = "PORT", default_value_t = WEBHOOK_PORT, value_parser = PortParser)]
     pub webhook_port: u16,
 
     /// Enable HTTP/2 on the metrics and webhook servers; requires rbuilder's feature `http2`.
@@ -128,6 +140,40 @@ pub struct ManagerArgs {
     /// Has no effect: timestamps are RFC 3339. Accepted for compatibility with zap's flags.
     #[arg(long, hide = true, value_name = "FORMAT")]
     pub zap_time_encoding: Option<String>,
+}
+
+/// Default port of the webhook server, as in controller-runtime.
+const WEBHOOK_PORT: u16 = 9443;
+
+/// Parses a port. In the environment, the address of a Service stands for the default: in a Pod with service links, a
+/// Service called `webhook` sets `WEBHOOK_PORT=tcp://10.0.0.1:443`, and nobody meant the flag.
+#[derive(Clone)]
+struct PortParser;
+
+impl TypedValueParser for PortParser {
+    type Value = u16;
+
+    fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<u16, clap::Error> {
+        value_parser!(u16).parse_ref(cmd, arg, value)
+    }
+
+    fn parse_ref_(
+        &self,
+        cmd: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+        source: ValueSource,
+    ) -> Result<u16, clap::Error> {
+        let is_link = |value: &str| {
+            ["tcp://", "udp://", "sctp://"]
+                .iter()
+                .any(|start| value.starts_with(start))
+        };
+        if source == ValueSource::EnvVariable && value.to_str().is_some_and(is_link) {
+            return Ok(WEBHOOK_PORT);
+        }
+        self.parse_ref(cmd, arg, value)
+    }
 }
 
 /// The format of log lines.
@@ -197,7 +243,9 @@ impl Default for ManagerArgs {
             webhook_cert_key: "tls.key".to_owned(),
             webhook_cert_service: None,
             webhook_cert_secret: "webhook-server-cert".to_owned(),
-            webhook_port: 9443,
+            mutating_webhook_configuration: None,
+            validating_webhook_configuration: None,
+            webhook_port: WEBHOOK_PORT,
             enable_http2: false,
             log_level: None,
             log_format: LogFormat::Text,
@@ -222,7 +270,7 @@ impl crate::envtest::WebhookArgs for ManagerArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     #[derive(Parser)]
     struct Operator {
@@ -294,6 +342,13 @@ mod tests {
                 args.webhook_cert_secret = "certificate".to_owned();
             },
         );
+        check(
+            "--mutating-webhook-configuration=a --validating-webhook-configuration=b",
+            |args| {
+                args.mutating_webhook_configuration = Some("a".to_owned());
+                args.validating_webhook_configuration = Some("b".to_owned());
+            },
+        );
         check("--enable-webhooks=false", |args| args.enable_webhooks = false);
         check("--webhook-port=9444", |args| args.webhook_port = 9444);
         check("--enable-http2", |args| args.enable_http2 = true);
@@ -350,6 +405,34 @@ mod tests {
                 "{line}: {error:?}"
             );
         }
+    }
+
+    /// The variables that a Service adds to the environment of each container, unless `enableServiceLinks` is off.
+    #[test]
+    fn a_service_sets_no_flag() {
+        let mut command = Operator::command();
+        command.build();
+        for variable in command.get_arguments().filter_map(clap::Arg::get_env) {
+            let variable = variable.to_str().unwrap();
+            let is_link = ["_SERVICE_HOST", "_PROTO", "_ADDR", "_TCP", "_UDP", "_SCTP"]
+                .iter()
+                .any(|end| variable.ends_with(end))
+                || variable.contains("_SERVICE_PORT")
+                || variable.ends_with("_PORT");
+            assert!(!is_link || variable == "WEBHOOK_PORT", "{variable}");
+        }
+        let parsed = |value: &str, source| {
+            let argument = command
+                .get_arguments()
+                .find(|argument| argument.get_id() == "webhook_port");
+            PortParser.parse_ref_(&command, argument, OsStr::new(value), source)
+        };
+        let (environment, line) = (ValueSource::EnvVariable, ValueSource::CommandLine);
+        assert_eq!(parsed("tcp://10.0.0.1:443", environment).unwrap(), 9443);
+        assert_eq!(parsed("udp://10.0.0.1:53", environment).unwrap(), 9443);
+        assert_eq!(parsed("9444", environment).unwrap(), 9444);
+        assert!(parsed("tcp", environment).is_err());
+        assert!(parsed("tcp://10.0.0.1:443", line).is_err());
     }
 
     #[test]

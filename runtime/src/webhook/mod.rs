@@ -26,6 +26,7 @@ use crate::object::Object;
 pub use denied::Denied;
 /// The operation of an admission request; kube's type.
 pub use kube::core::admission::Operation;
+use managed::ConfigurationKind;
 pub use managed::ManagedCertificate;
 pub(crate) use routes::Routes;
 
@@ -253,13 +254,15 @@ impl<K: Object + Serialize> Webhook<K> {
             let path = self
                 .defaulter_path
                 .unwrap_or_else(|| routes::default_path::<K>("mutate"));
-            routes.add(path, admission::defaulting_endpoint(defaulter));
+            let kind = ConfigurationKind::Mutating;
+            routes.add(path, Some(kind), admission::defaulting_endpoint(defaulter));
         }
         if let Some(validator) = self.validator {
             let path = self
                 .validator_path
                 .unwrap_or_else(|| routes::default_path::<K>("validate"));
-            routes.add(path, admission::validating_endpoint(validator));
+            let kind = ConfigurationKind::Validating;
+            routes.add(path, Some(kind), admission::validating_endpoint(validator));
         }
         if let Some(converter) = self.converter {
             routes.add_converter(converter);
@@ -274,7 +277,7 @@ where
     Fut: Future<Output = AdmissionResponse> + Send + 'static,
 {
     let handler: RawHandler = Box::new(move |request| handler(request).boxed());
-    routes.add(path, admission::raw_endpoint(handler));
+    routes.add(path, None, admission::raw_endpoint(handler));
 }
 
 /// The return type of a defaulter: nothing, or a `Result` whose error becomes a [`Denied`]. Sealed.

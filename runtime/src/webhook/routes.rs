@@ -1,6 +1,6 @@
 //! Dispatch of webhook requests by path, with limits on their size and duration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
 use super::conversion::{self, AnyConverter, Converter};
-use super::managed::Targets;
+use super::managed::{ConfigurationKind, Targets};
 use crate::metrics::{Metrics, WebhookMetrics};
 use crate::object::Object;
 use crate::server::{Reply, text_reply};
@@ -61,13 +61,17 @@ pub(super) fn default_path<K: Object>(verb: &str) -> String {
 pub(crate) struct Routes {
     /// Admission webhooks by path.
     endpoints: BTreeMap<String, Endpoint>,
+    /// The configurations that must refer to the endpoints.
+    needed: BTreeSet<ConfigurationKind>,
     /// Conversions by group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
     errors: Vec<String>,
 }
 
 impl Routes {
-    pub(super) fn add(&mut self, path: String, endpoint: Endpoint) {
+    /// Adds an admission webhook. The kind of its configuration is `None` if either may refer to it.
+    pub(super) fn add(&mut self, path: String, kind: Option<ConfigurationKind>, endpoint: Endpoint) {
+        self.needed.extend(kind);
         if !path.starts_with('/') || path == CONVERT {
             self.errors.push(format!(
                 "invalid webhook path `{path}`: expected a path that starts with `/` and is not `{CONVERT}`"
@@ -104,6 +108,7 @@ impl Routes {
     pub(super) fn injection_targets(&self) -> Targets {
         Targets {
             admission: !self.endpoints.is_empty(),
+            needed: self.needed.clone(),
             crds: self
                 .converters
                 .values()

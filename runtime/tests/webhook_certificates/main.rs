@@ -82,7 +82,7 @@ async fn the_api_server_asks_through_the_service_and_trusts_what_the_manager_mad
         {
             "apiGroups": ["admissionregistration.k8s.io"],
             "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
-            "verbs": ["get", "list", "watch", "update"],
+            "resourceNames": [place.configuration()], "verbs": ["get", "list", "watch", "update"],
         },
         {
             "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
@@ -90,7 +90,10 @@ async fn the_api_server_asks_through_the_service_and_trusts_what_the_manager_mad
         },
     ]);
     let user = place.user(secrets, configurations).await;
-    let replica = Replica::start(&place, user, certificate(&place), 0).await;
+    let named = certificate(&place)
+        .mutating_configuration(place.configuration())
+        .validating_configuration(place.configuration());
+    let replica = Replica::start(&place, user, named, 0).await;
     replica.until_ready(SOON).await;
     until_injected(&place).await;
     let ready = replica.readyz().await;
@@ -115,6 +118,38 @@ async fn the_api_server_asks_through_the_service_and_trusts_what_the_manager_mad
     // Without watches, the next check would be a minute later.
     place.install().await;
     until_injected(&place).await;
+    replica.stop().await;
+}
+
+/// As after a `namePrefix` that the configurations have and the operator does not know of.
+#[rbuilder::envtest::test]
+async fn a_process_that_nobody_refers_to_is_not_ready_and_names_what_is_missing() {
+    // The CRD is shared by all tests of an environment.
+    let place = Place::new(own_environment().await, "unreferenced", 1).await;
+    let named = certificate(&place).mutating_configuration("renamed");
+    let replica = Replica::start(&place, place.env.client(), named, 0).await;
+    let service = format!("{}/{SERVICE}", place.namespace);
+    eventually(SOON, || async {
+        let said = replica.get("/readyz/webhook").await;
+        let is_complete = [
+            "the API server does not call all webhooks".to_owned(),
+            format!("MutatingWebhookConfiguration `renamed` does not exist or does not refer to the service `{service}`"),
+            format!("no ValidatingWebhookConfiguration refers to the service `{service}`"),
+            format!("CustomResourceDefinition {CRD} does not exist"),
+        ]
+        .iter()
+        .all(|part| said.contains(part));
+        if is_complete { Ok(()) } else { Err(said) }
+    })
+    .await;
+
+    place.install().await;
+    eventually(SOON, || async {
+        let said = replica.get("/readyz/webhook").await;
+        let is_rest = said.contains("`renamed`") && !said.contains("Validating") && !said.contains(CRD);
+        if is_rest { Ok(()) } else { Err(said) }
+    })
+    .await;
     replica.stop().await;
 }
 

@@ -335,9 +335,14 @@ impl Replica {
 
     /// Returns the response of `/readyz`; empty if there is none.
     pub(crate) async fn readyz(&self) -> String {
+        self.get("/readyz?verbose").await
+    }
+
+    /// Returns the response of the probe server.
+    pub(crate) async fn get(&self, path: &str) -> String {
         let ask = async {
             let mut stream = TcpStream::connect(("127.0.0.1", self.probes)).await?;
-            let request = "GET /readyz?verbose HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+            let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
             stream.write_all(request.as_bytes()).await?;
             let mut answer = String::new();
             stream.read_to_string(&mut answer).await?;

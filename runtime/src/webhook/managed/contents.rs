@@ -175,6 +175,7 @@ mod tests {
             namespace: "system".to_owned(),
             secret: "secret".to_owned(),
             lifetime: Duration::from_secs(90),
+            configurations: crate::webhook::managed::Configurations::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Injection of the CA bundle into the webhook configurations and CRDs that refer to the operator's service.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -25,11 +26,31 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prefix of the annotations that make cert-manager inject its CA bundle.
 const CERT_MANAGER: &str = "cert-manager.io/inject-";
 
+/// A kind of webhook configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ConfigurationKind {
+    Mutating,
+    Validating,
+}
+
+impl ConfigurationKind {
+    const ALL: [Self; 2] = [Self::Mutating, Self::Validating];
+
+    fn resource(self) -> ApiResource {
+        match self {
+            Self::Mutating => ApiResource::erase::<MutatingWebhookConfiguration>(&()),
+            Self::Validating => ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
+        }
+    }
+}
+
 /// The objects into which the CA bundle is injected.
 #[derive(Clone, Debug)]
 pub(crate) struct Targets {
     /// `true` if webhook configurations are included.
     pub(crate) admission: bool,
+    /// The kinds of configurations without which a webhook is never called.
+    pub(crate) needed: BTreeSet<ConfigurationKind>,
     /// The names of the CRDs whose objects this operator converts.
     pub(crate) crds: Vec<String>,
 }
@@ -41,6 +62,8 @@ pub(super) struct InjectionCounts {
     pub(super) found: usize,
     /// Number of them that were changed.
     pub(super) changed: usize,
+    /// Reasons why the API server does not call some of the webhooks, such as an object that does not exist.
+    pub(super) unreferenced: Vec<String>,
 }
 
 impl Targets {
@@ -54,13 +77,20 @@ impl Targets {
         let bundle = STANDARD.encode(bundle);
         let mut counts = InjectionCounts::default();
         let mut result = Ok(());
-        let kinds = [
-            ApiResource::erase::<MutatingWebhookConfiguration>(&()),
-            ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
-        ];
-        for kind in kinds.iter().filter(|_| self.admission) {
+        for kind in self.configurations() {
+            let before = counts.found;
             let injected = inject_configurations(client, kind, settings, &bundle, &mut counts).await;
+            if injected.is_ok() && counts.found == before && self.needed.contains(&kind) {
+                counts.unreferenced.push(missing_configuration(kind, settings));
+            }
             result = result.and(injected);
+        }
+        if self.admission && self.needed.is_empty() && result.is_ok() && counts.found == 0 {
+            let message = format!(
+                "no webhook configuration refers to the service {}",
+                settings.place()
+            );
+            counts.unreferenced.push(message);
         }
         for name in &self.crds {
             let injected = inject_crd(client, name, settings, &bundle, &mut counts).await;
@@ -69,25 +99,49 @@ impl Targets {
         result.map(|()| counts)
     }
 
+    /// Returns the kinds of configurations to look for: either may refer to a raw webhook.
+    fn configurations(&self) -> impl Iterator<Item = ConfigurationKind> {
+        let kinds = ConfigurationKind::ALL.into_iter();
+        kinds.filter(|_| self.admission)
+    }
+
     /// Watches the objects into which the bundle is injected.
-    pub(super) fn watch_changes(&self, client: &Client) -> SelectAll<BoxStream<'static, ()>> {
+    pub(super) fn watch_changes(
+        &self,
+        client: &Client,
+        settings: &Settings,
+    ) -> SelectAll<BoxStream<'static, ()>> {
         let mut all = SelectAll::new();
-        if self.admission {
-            let config = watcher::Config::default;
-            all.push(watch_changes::<MutatingWebhookConfiguration>(
-                Api::all(client.clone()),
-                config(),
-            ));
-            all.push(watch_changes::<ValidatingWebhookConfiguration>(
-                Api::all(client.clone()),
-                config(),
-            ));
+        for kind in self.configurations() {
+            let config = settings
+                .configuration(kind)
+                .map_or_else(watcher::Config::default, only_named);
+            let client = client.clone();
+            all.push(match kind {
+                ConfigurationKind::Mutating => {
+                    watch_changes::<MutatingWebhookConfiguration>(Api::all(client), config)
+                }
+                ConfigurationKind::Validating => {
+                    watch_changes::<ValidatingWebhookConfiguration>(Api::all(client), config)
+                }
+            });
         }
         for name in &self.crds {
             let crds = Api::all(client.clone());
             all.push(watch_changes::<CustomResourceDefinition>(crds, only_named(name)));
         }
         all
+    }
+}
+
+/// Describes a kind of which no configuration refers to the service.
+fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String {
+    let (kind_name, place) = (kind.resource().kind, settings.place());
+    match settings.configuration(kind) {
+        Some(name) => {
+            format!("{kind_name} `{name}` does not exist or does not refer to the service `{place}`")
+        }
+        None => format!("no {kind_name} refers to the service `{place}`"),
     }
 }
 
@@ -136,16 +190,29 @@ pub(super) async fn send_request<T>(
 
 async fn inject_configurations(
     client: &Client,
-    kind: &ApiResource,
+    kind: ConfigurationKind,
     settings: &Settings,
     bundle: &str,
     counts: &mut InjectionCounts,
 ) -> Result<(), KeeperError> {
+    let name = settings.configuration(kind);
+    let kind = &kind.resource();
     let api: Api<DynamicObject> = Api::all_with(client.clone(), kind);
-    let what = || format!("{}s", kind.kind);
-    let list = send_request("list", what, api.list(&ListParams::default())).await?;
+    let objects = match name {
+        Some(name) => {
+            let what = || format!("{} {name}", kind.kind);
+            let found = send_request("get", what, api.get_opt(name)).await?;
+            found.into_iter().collect()
+        }
+        None => {
+            let what = || format!("{}s", kind.kind);
+            send_request("list", what, api.list(&ListParams::default()))
+                .await?
+                .items
+        }
+    };
     let mut result = Ok(());
-    for mut object in list.items {
+    for mut object in objects {
         // The items of a list have no `apiVersion` and `kind`.
         object.types.get_or_insert_with(|| TypeMeta {
             api_version: kind.api_version.clone(),
@@ -159,7 +226,7 @@ async fn inject_configurations(
     result
 }
 
-/// Injects the bundle into a CRD. A CRD that does not exist is skipped; its watch reports when it is created.
+/// Injects the bundle into a CRD. If it does not exist, its watch reports when it is created.
 async fn inject_crd(
     client: &Client,
     name: &str,
@@ -171,10 +238,18 @@ async fn inject_crd(
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
     let what = || format!("{} {name}", kind.kind);
     let Some(mut crd) = send_request("get", what, api.get_opt(name)).await? else {
+        counts.unreferenced.push(format!("{} does not exist", what()));
         return Ok(());
     };
     let config = crd.data.pointer_mut("/spec/conversion/webhook/clientConfig");
     let change = set_bundle(config.into_iter(), settings, bundle);
+    if !change.found {
+        let place = settings.place();
+        counts.unreferenced.push(format!(
+            "the conversion of {} does not refer to the service `{place}`",
+            what()
+        ));
+    }
     update_object(&api, &kind, &crd, change, counts).await
 }
 

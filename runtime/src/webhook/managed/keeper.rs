@@ -32,7 +32,11 @@ const WRITE_ATTEMPTS: usize = 5;
 pub(crate) enum Injection {
     /// Not injected yet, with the last error.
     Pending(Option<String>),
-    /// Injected at least once.
+    /// The API server does not call all webhooks, with the reason: an object that does not exist or does not refer to
+    /// the service. Everything else is injected.
+    Unreferenced(String),
+    /// Injected everywhere at least once. It stays so when somebody deletes a configuration later: a process that is not
+    /// ready any more could not convert either.
     Done,
 }
 
@@ -47,8 +51,8 @@ pub(crate) struct Keeper {
     certificates: Arc<Certificates>,
     /// The certificate whose CA bundle is injected everywhere, and the time since when.
     injected: Option<(Arc<Issued>, Instant)>,
-    /// Number of objects that referred to the service at the last check.
-    found: Option<usize>,
+    /// Number of objects that referred to the service at the last check, and the reasons why some webhooks are not called.
+    found: Option<(usize, Vec<String>)>,
     injection: watch::Sender<Injection>,
 }
 
@@ -104,7 +108,7 @@ impl Keeper {
 
     /// Watches the Secret, rotates the certificate and injects its CA bundle; never returns.
     pub(crate) async fn run(mut self) {
-        let mut changes = self.targets.watch_changes(&self.client);
+        let mut changes = self.targets.watch_changes(&self.client, &self.settings);
         let secrets = Api::namespaced(self.client.clone(), &self.settings.namespace);
         changes.push(watch_changes::<Secret>(
             secrets,
@@ -126,7 +130,7 @@ impl Keeper {
                             *last = Some(error.to_string());
                             true
                         }
-                        Injection::Done => false,
+                        Injection::Unreferenced(_) | Injection::Done => false,
                     });
                     // The back-off also applies when something changes meanwhile.
                     sleep(backoff).await;
@@ -154,7 +158,8 @@ impl Keeper {
             self.serve(&contents.issued);
         }
         let injected = injected?;
-        self.log_found(injected.found);
+        let unreferenced = injected.unreferenced.join("; ");
+        self.log_found(injected.found, injected.unreferenced);
         let propagation = self.remaining_propagation(&contents.issued, injected.changed > 0);
         if propagation.is_zero() {
             self.serve(&contents.issued);
@@ -163,13 +168,25 @@ impl Keeper {
         // servers have had time to observe its CA.
         let aging = contents.time_until_age(self.settings.propagation_delay(), now);
         if aging.is_zero() {
-            self.injection.send_if_modified(|injection| {
-                !matches!(std::mem::replace(injection, Injection::Done), Injection::Done)
-            });
+            self.set_injected(unreferenced);
         }
         let waits = [propagation, aging].into_iter().filter(|wait| !wait.is_zero());
         let next = Duration::try_from(contents.next_change().duration_since(now)).unwrap_or_default();
         Ok(waits.fold(RESYNC.min(next), Duration::min).max(DEBOUNCE))
+    }
+
+    /// Publishes that the bundle is injected wherever the service is referenced.
+    fn set_injected(&self, unreferenced: String) {
+        self.injection.send_if_modified(|injection| {
+            if matches!(injection, Injection::Done) {
+                return false;
+            }
+            *injection = match unreferenced.is_empty() {
+                true => Injection::Done,
+                false => Injection::Unreferenced(unreferenced),
+            };
+            true
+        });
     }
 
     /// Returns the time until all API servers have had time to observe the CA of this certificate.
@@ -196,20 +213,24 @@ impl Keeper {
         }
     }
 
-    /// Logs the number of objects that refer to the service when it has changed.
-    fn log_found(&mut self, found: usize) {
-        if self.found.replace(found) == Some(found) {
+    /// Logs the number of objects that refer to the service, and those that are missing, when they have changed.
+    fn log_found(&mut self, found: usize, unreferenced: Vec<String>) {
+        let seen = (found, unreferenced);
+        if self.found.as_ref() == Some(&seen) {
             return;
         }
-        let Settings {
-            service, namespace, ..
-        } = &self.settings;
-        let service = format_args!("{namespace}/{service}");
-        if found == 0 {
-            tracing::warn!(%service, "no webhook configuration or CRD refers to the service, webhooks will not be called");
-        } else {
-            tracing::info!(%service, objects = found, "webhook configurations and CRDs trust the certificate of the service");
+        let service = self.settings.place();
+        for reason in &seen.1 {
+            tracing::warn!(service, reason, "the API server does not call some webhooks");
         }
+        if found > 0 {
+            tracing::info!(
+                service,
+                objects = found,
+                "webhook configurations and CRDs trust the certificate of the service"
+            );
+        }
+        self.found = Some(seen);
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::args::ManagerArgs;
 use crate::leader_election::pod_namespace;
 
-pub(super) use inject::Targets;
+pub(super) use inject::{ConfigurationKind, Targets};
 pub(super) use keeper::{Injection, Keeper};
 
 /// Default name of the Secret, as kubebuilder names cert-manager's.
@@ -34,7 +34,8 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 ///
 /// The certificate is stored in a Secret, so that all replicas serve the same one. Its CA is written as `caBundle` into
 /// each webhook configuration that refers to the service and into the CRDs of converted kinds, and restored whenever it
-/// is removed, for example by a `kubectl apply` of the manifests. The certificate is rotated after two thirds of its
+/// is removed, for example by a `kubectl apply` of the manifests. Until the objects exist and refer to the service,
+/// `/readyz` fails and names them. The certificate is rotated after two thirds of its
 /// lifetime: the new CA is trusted in addition to the old one until that expires, and the new certificate is served once
 /// the API servers have had time to learn about it. No request fails and no restart is needed.
 ///
@@ -50,10 +51,18 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 ///     verbs = "get;list;watch;update",
 ///     namespace = "memcached-operator-system"
 /// )]
-/// // With defaulters, validators or raw webhooks:
+/// // With defaulters or raw webhooks; the name is that of `mutating_configuration`, without which there is none here:
 /// #[rbac(
 ///     groups = "admissionregistration.k8s.io",
-///     resources = "mutatingwebhookconfigurations;validatingwebhookconfigurations",
+///     resources = "mutatingwebhookconfigurations",
+///     resource_names = "memcached-operator-mutating-webhook-configuration",
+///     verbs = "get;list;watch;update"
+/// )]
+/// // With validators or raw webhooks; the name is that of `validating_configuration`:
+/// #[rbac(
+///     groups = "admissionregistration.k8s.io",
+///     resources = "validatingwebhookconfigurations",
+///     resource_names = "memcached-operator-validating-webhook-configuration",
 ///     verbs = "get;list;watch;update"
 /// )]
 /// // With conversions:
@@ -74,6 +83,14 @@ pub struct ManagedCertificate {
     namespace: Option<String>,
     secret: String,
     lifetime: Duration,
+    configurations: Configurations,
+}
+
+/// The names of the webhook configurations; `None` for all that refer to the service.
+#[derive(Clone, Debug, Default)]
+struct Configurations {
+    mutating: Option<String>,
+    validating: Option<String>,
 }
 
 impl ManagedCertificate {
@@ -84,7 +101,22 @@ impl ManagedCertificate {
             namespace: None,
             secret: SECRET.to_owned(),
             lifetime: LIFETIME,
+            configurations: Configurations::default(),
         }
+    }
+
+    /// Sets the name of the `MutatingWebhookConfiguration`, so that the manager needs no permission for others. Defaults
+    /// to all that refer to the service.
+    pub fn mutating_configuration(mut self, name: impl Into<String>) -> Self {
+        self.configurations.mutating = Some(name.into());
+        self
+    }
+
+    /// Sets the name of the `ValidatingWebhookConfiguration`, so that the manager needs no permission for others. Defaults
+    /// to all that refer to the service.
+    pub fn validating_configuration(mut self, name: impl Into<String>) -> Self {
+        self.configurations.validating = Some(name.into());
+        self
     }
 
     /// Sets the namespace of the service and the Secret. Defaults to the namespace the process runs in.
@@ -111,7 +143,14 @@ impl ManagedCertificate {
             .webhook_cert_service
             .as_deref()
             .filter(|name| !name.is_empty())?;
-        Some(Self::for_service(service).secret(&args.webhook_cert_secret))
+        let name = |flag: &Option<String>| flag.clone().filter(|name| !name.is_empty());
+        Some(Self {
+            configurations: Configurations {
+                mutating: name(&args.mutating_webhook_configuration),
+                validating: name(&args.validating_webhook_configuration),
+            },
+            ..Self::for_service(service).secret(&args.webhook_cert_secret)
+        })
     }
 
     fn into_settings(self, default_namespace: &str) -> Settings {
@@ -121,6 +160,7 @@ impl ManagedCertificate {
             namespace: namespace.unwrap_or_else(|| default_namespace.to_owned()),
             secret: self.secret,
             lifetime: self.lifetime,
+            configurations: self.configurations,
         }
     }
 }
@@ -133,9 +173,23 @@ pub(super) struct Settings {
     namespace: String,
     secret: String,
     lifetime: Duration,
+    configurations: Configurations,
 }
 
 impl Settings {
+    /// Returns the name of the configuration of a kind; `None` for all that refer to the service.
+    fn configuration(&self, kind: ConfigurationKind) -> Option<&str> {
+        match kind {
+            ConfigurationKind::Mutating => self.configurations.mutating.as_deref(),
+            ConfigurationKind::Validating => self.configurations.validating.as_deref(),
+        }
+    }
+
+    /// Returns the service as `namespace/name`.
+    fn place(&self) -> String {
+        format!("{}/{}", self.namespace, self.service)
+    }
+
     /// Returns the host name that the API server uses.
     fn host(&self) -> String {
         format!("{}.{}.svc", self.service, self.namespace)

@@ -160,7 +160,7 @@ fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
 }
 
 impl Started {
-    /// Waits until the CA bundle is injected. Until then the API server does not trust the server, and cannot call the
+    /// Waits until the CA bundle is injected wherever the service is referenced. Until then the API server does not trust the server, and cannot call the
     /// conversion webhooks that the caches may need. [`serving`](Self::serving) must be polled meanwhile.
     pub(crate) fn injected(&self, limit: Duration) -> impl Future<Output = Result<(), ManagerError>> + use<> {
         let injection = self.injection.clone();
@@ -168,7 +168,7 @@ impl Started {
             let Some(mut injection) = injection else {
                 return Ok(());
             };
-            let done = injection.wait_for(|injection| matches!(injection, Injection::Done));
+            let done = injection.wait_for(|injection| !matches!(injection, Injection::Pending(_)));
             if timeout(limit, done).await.is_ok() {
                 // This includes a keeper that has exited, which the manager reports like any component that exits.
                 return Ok(());
@@ -195,11 +195,17 @@ impl Readiness {
         let Some(listening) = listening else {
             return Err("the webhook server is not listening yet".to_owned());
         };
-        if let Some(injection) = &listening.injection
-            && let Injection::Pending(error) = &*injection.borrow()
-        {
-            let error = error.as_deref().unwrap_or("injection has just started");
-            return Err(format!("CA bundle not injected yet: {error}"));
+        if let Some(injection) = &listening.injection {
+            match &*injection.borrow() {
+                Injection::Done => {}
+                Injection::Pending(error) => {
+                    let error = error.as_deref().unwrap_or("injection has just started");
+                    return Err(format!("CA bundle not injected yet: {error}"));
+                }
+                Injection::Unreferenced(reason) => {
+                    return Err(format!("the API server does not call all webhooks: {reason}"));
+                }
+            }
         }
         check_handshake(listening.address, &listening.certificates).await
     }
