@@ -506,3 +506,59 @@ fn help_has_its_commands() {
     assert!(folder.run("man create api").ok().out.contains("rbuilder"));
     assert!(folder.run("version").ok().out.contains(env!("CARGO_PKG_VERSION")));
 }
+
+/// The hashes of scaffolded files are what branches change most, so they are in a file that merges line by line.
+#[test]
+fn project_holds_no_hashes_and_those_of_an_old_one_are_moved() {
+    let folder = with_api();
+    let tree = folder.tree();
+    assert!(tree["PROJECT"].lines().count() < 30, "{}", tree["PROJECT"]);
+    let record = &tree[".rbuilder/files.sum"];
+    let line = |path: &str| {
+        let line = record.lines().find(|line| line.ends_with(&format!("  {path}")));
+        line.expect(path)[..16].to_owned()
+    };
+    assert_eq!(tree[".rbuilder/.gitattributes"], "files.sum merge=union\n");
+
+    // As early versions wrote it; the user has changed a file since.
+    folder.remove(".rbuilder/files.sum");
+    folder.remove(".rbuilder/.gitattributes");
+    let files: String = record
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once("  "))
+        .map(|(hash, path)| format!("    {path}: {hash:?}\n"))
+        .collect();
+    let old = tree["PROJECT"].replace("rbuilder:\n", &format!("rbuilder:\n  files:\n{files}"));
+    folder.write("PROJECT", &old);
+    let path = "src/controller/memcached.rs";
+    folder.write(path, &format!("{}// Mine.\n", tree[path]));
+    folder.run(API).ok();
+    let moved = folder.tree();
+    assert_eq!(moved["PROJECT"], tree["PROJECT"]);
+    assert_eq!(&moved[".rbuilder/files.sum"], record);
+    assert!(moved[path].ends_with("// Mine.\n"));
+    assert_eq!(line(path).len(), 16);
+}
+
+#[test]
+fn a_project_in_a_workspace_that_does_not_list_it_is_a_workspace() {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[workspace]\nmembers = [\"listed/*\"]\nexclude = [\"excluded\"]\n",
+    );
+    for (path, expected) in [("a/shop", true), ("listed/shop", false), ("excluded/shop", false)] {
+        let ran = folder.run(&format!("{INIT} {path}")).ok();
+        let manifest = &folder.tree()[&format!("{path}/Cargo.toml")];
+        assert_eq!(manifest.contains("\n[workspace]\n"), expected, "{manifest}");
+        assert_eq!(
+            ran.err.contains("is a workspace that does not list this project"),
+            expected,
+            "{}",
+            ran.err
+        );
+        let again = folder.run(&format!("{INIT} {path}")).ok();
+        assert!(again.out.starts_with("unchanged"), "{}", again.out);
+    }
+}

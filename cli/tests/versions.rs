@@ -73,7 +73,9 @@ fn an_untouched_kind_is_copied_as_a_template_would_write_it() {
     assert_eq!(tree[TYPES], before[TYPES]);
     assert_eq!(
         tree["config/samples/cache_v2_cup.yaml"],
-        before[SAMPLE].replace("example.com/v1", "example.com/v2")
+        before[SAMPLE]
+            .replace("example.com/v1", "example.com/v2")
+            .replace("cup-sample", "cup-sample-v2")
     );
 }
 
@@ -107,7 +109,9 @@ fn names_scope_fields_and_sample_come_from_the_version_before() {
     let sample = &tree["config/samples/cache_v2_cup.yaml"];
     assert_eq!(
         *sample,
-        before[SAMPLE].replace("example.com/v1", "example.com/v2")
+        before[SAMPLE]
+            .replace("example.com/v1", "example.com/v2")
+            .replace("cup-sample", "cup-sample-v2")
     );
     // Asking again, also after the version before has changed, changes nothing.
     change(&folder, TYPES, "is how many there are", "is the number of cups");
@@ -137,7 +141,7 @@ fn a_name_by_hand_is_the_name_of_every_version() {
         test.contains("\"config/crd/bases/cache.example.com_cuppa.yaml\""),
         "{test}"
     );
-    assert!(test.contains("const NAME: &str = \"my-cup\";"), "{test}");
+    assert!(test.contains("const NAME: &str = \"my-cup-v2\";"), "{test}");
     assert!(tree["config/crd/bases/cache.example.com_cuppa.yaml"].contains("scope: Cluster\n"));
     let ran = folder.run(V2).ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
@@ -298,4 +302,59 @@ fn kinds_in_groups_of_kubernetes_say_that_nobody_approved_them() {
         let said = crd.matches("api-approved.kubernetes.io: unapproved, ").count();
         assert_eq!(said, usize::from(is_protected), "{crd}");
     }
+}
+
+/// Every version is converted to and from the hub: storing another one would convert twice.
+#[test]
+fn the_hub_becomes_the_storage_version() {
+    let folder = project();
+    folder.run(V2).ok();
+    change(&folder, NEW_TYPES, "pub foo:", "// Mine.\n    pub foo:");
+    let before = folder.tree();
+    let hub = "create webhook --group cache --version v2 --kind Cup --conversion --spoke v1";
+    let ran = folder.run(hub).ok();
+    assert!(
+        ran.err
+            .contains("warning: version `v2` of `Cup` is now the storage version"),
+        "{}",
+        ran.err
+    );
+    let tree = folder.tree();
+    let without = |text: &str| {
+        text.replace("#[crd(conversion)]\n", "")
+            .replace("    storage = false,\n", "")
+    };
+    assert_eq!(without(&tree[NEW_TYPES]), without(&before[NEW_TYPES]));
+    assert!(!tree[NEW_TYPES].contains("storage"), "{}", tree[NEW_TYPES]);
+    assert!(tree[TYPES].contains("    storage = false,\n"), "{}", tree[TYPES]);
+    let crd = &tree[CRD];
+    let (first, second) = crd.split_once("name: v2").expect("two versions");
+    assert!(
+        first.contains("storage: false") && second.contains("storage: true"),
+        "{crd}"
+    );
+    for again in [hub, V1, V2] {
+        let ran = folder.run(again).ok();
+        assert!(ran.out.starts_with("unchanged"), "{again}: {}", ran.out);
+    }
+}
+
+#[test]
+fn a_storage_version_that_cannot_be_changed_is_named() {
+    let folder = project();
+    folder.run(V2).ok();
+    let text = folder.tree()[NEW_TYPES].clone();
+    folder.write(NEW_TYPES, &format!("\u{feff}{text}"));
+    let types = folder.tree()[TYPES].clone();
+    let ran = folder
+        .run("create webhook --group cache --version v2 --kind Cup --conversion --spoke v1")
+        .ok();
+    assert!(
+        ran.err.contains(
+            "the storage version of `Cup` was not changed to the hub `v2`, because src/api/v2/cup.rs has an unsupported form"
+        ),
+        "{}",
+        ran.err
+    );
+    assert_eq!(folder.tree()[TYPES], types);
 }

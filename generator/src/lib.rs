@@ -24,6 +24,7 @@ pub mod yaml;
 
 use std::ops::Range;
 
+pub use cargo::{Membership, find_membership};
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
 pub use rbuilder_syntax::MarkKind;

@@ -28,6 +28,8 @@ pub struct ProjectContext {
     /// Header of every Rust file: comment lines followed by an empty line, or empty. Write `{{ project.rust_header }}`
     /// directly before the first character of the file.
     pub rust_header: String,
+    /// True if the project is in the folder of a workspace that does not list it, and so must be a workspace itself.
+    pub workspace: bool,
     /// True if the manager watches its own namespace only, with a Role instead of a ClusterRole.
     pub namespaced: bool,
     /// True if APIs are in `src/api/<group>/<version>/`.

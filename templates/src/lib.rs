@@ -43,7 +43,7 @@ pub struct TemplateError {
 pub fn init_files(project: &ProjectContext) -> Result<Vec<Rendered>, TemplateError> {
     let mut context = Context::new();
     context.insert("project", project);
-    render(Command::Init, project, None, &context)
+    render(Command::Init, project, (None, None), &context)
 }
 
 /// Renders the files of `create api`, in the order of the table.
@@ -54,7 +54,7 @@ pub fn api_files(project: &ProjectContext, api: &ApiContext) -> Result<Vec<Rende
     let mut context = Context::new();
     context.insert("project", project);
     context.insert("api", api);
-    render(Command::CreateApi, project, Some(api), &context)
+    render(Command::CreateApi, project, (Some(api), None), &context)
 }
 
 /// Renders the files of `create webhook`, in the order of the table, followed by those of each conversion.
@@ -70,10 +70,11 @@ pub fn webhook_files(
     context.insert("project", project);
     context.insert("api", api);
     context.insert("webhook", webhook);
-    let mut files = render(Command::CreateWebhook, project, Some(api), &context)?;
+    let requested = (Some(api), Some(webhook));
+    let mut files = render(Command::CreateWebhook, project, requested, &context)?;
     for spoke in &webhook.spokes {
         context.insert("spoke", spoke);
-        files.extend(render(Command::CreateSpoke, project, Some(api), &context)?);
+        files.extend(render(Command::CreateSpoke, project, requested, &context)?);
     }
     Ok(files)
 }
@@ -81,7 +82,7 @@ pub fn webhook_files(
 fn render(
     command: Command,
     project: &ProjectContext,
-    api: Option<&ApiContext>,
+    (api, webhook): (Option<&ApiContext>, Option<&WebhookContext>),
     context: &Context,
 ) -> Result<Vec<Rendered>, TemplateError> {
     let engine = ENGINE.as_ref().map_err(|(template, source)| TemplateError {
@@ -90,7 +91,7 @@ fn render(
     })?;
     TEMPLATES
         .iter()
-        .filter(|template| template.command == command && template.when.holds(project, api))
+        .filter(|template| template.command == command && template.when.holds(project, api, webhook))
         .map(|template| {
             let rendered = |name: &str| {
                 engine.render(name, context).map_err(|source| TemplateError {
@@ -238,6 +239,7 @@ mod tests {
             } else {
                 String::new()
             },
+            workspace: flag,
             namespaced: flag,
             multigroup: flag,
             leader_election_id: "1fc6f0d8.example.com".into(),

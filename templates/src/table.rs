@@ -1,6 +1,6 @@
 //! The table of templates with their destinations. The directory in `files/` is that of the command.
 
-use crate::{ApiContext, ProjectContext};
+use crate::{ApiContext, ProjectContext, WebhookContext};
 
 /// A template, a row of the table.
 #[derive(Debug)]
@@ -47,10 +47,17 @@ pub enum When {
     ControllerInGroup,
     /// The project has several groups.
     InGroup,
+    /// A conversion is requested.
+    Conversion,
 }
 
 impl When {
-    pub(crate) fn holds(self, project: &ProjectContext, api: Option<&ApiContext>) -> bool {
+    pub(crate) fn holds(
+        self,
+        project: &ProjectContext,
+        api: Option<&ApiContext>,
+        webhook: Option<&WebhookContext>,
+    ) -> bool {
         let resource = api.is_some_and(|api| api.resource);
         let controller = api.is_some_and(|api| api.controller);
         match self {
@@ -60,6 +67,7 @@ impl When {
             When::Controller => controller,
             When::ControllerInGroup => controller && project.multigroup,
             When::InGroup => project.multigroup,
+            When::Conversion => webhook.is_some_and(|webhook| !webhook.spokes.is_empty()),
         }
     }
 }
@@ -133,17 +141,21 @@ templates! {
     Init Always Owned "init/src/lib.rs.tera" => "src/lib.rs",
     Init Always Owned "init/src/main.rs.tera" => "src/main.rs",
     CreateWebhook Always Owned "webhook/config/certmanager/certificate.yaml.tera" => "config/certmanager/certificate.yaml",
+    CreateWebhook Always Owned "webhook/config/certmanager/delete_patch.yaml.tera" => "config/certmanager/delete_patch.yaml",
+    CreateWebhook Always Owned "webhook/config/certmanager/injection_patch.yaml.tera" => "config/certmanager/injection_patch.yaml",
     CreateWebhook Always Owned "webhook/config/certmanager/issuer.yaml.tera" => "config/certmanager/issuer.yaml",
     CreateWebhook Always Owned "webhook/config/certmanager/kustomization.yaml.tera" => "config/certmanager/kustomization.yaml",
     CreateWebhook Always Owned "webhook/config/certmanager/kustomizeconfig.yaml.tera" => "config/certmanager/kustomizeconfig.yaml",
     CreateWebhook Always Owned "webhook/config/certmanager/manager_certificate_patch.yaml.tera" => "config/certmanager/manager_certificate_patch.yaml",
-    CreateWebhook Always Owned "webhook/config/certmanager/trust_patch.yaml.tera" => "config/certmanager/trust_patch.yaml",
     CreateWebhook Always Owned "webhook/config/network-policy/allow-webhook-traffic.yaml.tera" => "config/network-policy/allow-webhook-traffic.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/certificate_role.yaml.tera" => "config/webhook/certificate_role.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/certificate_role_binding.yaml.tera" => "config/webhook/certificate_role_binding.yaml",
+    CreateWebhook Conversion Owned "webhook/config/webhook/conversion_role.yaml.tera" => "config/webhook/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_conversion_role.yaml",
     CreateWebhook Always Shared "webhook/config/webhook/kustomization.yaml.tera" => "config/webhook/kustomization.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/kustomizeconfig.yaml.tera" => "config/webhook/kustomizeconfig.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/manager_webhook_patch.yaml.tera" => "config/webhook/manager_webhook_patch.yaml",
+    CreateWebhook Always Owned "webhook/config/webhook/names/kustomization.yaml.tera" => "config/webhook/names/kustomization.yaml",
+    CreateWebhook Always Owned "webhook/config/webhook/names/replacements.yaml.tera" => "config/webhook/names/replacements.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/service.yaml.tera" => "config/webhook/service.yaml",
     CreateSpoke Always Owned "webhook/src/conversion.rs.tera" => "src/{{ spoke.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}_conversion.rs",
     CreateWebhook InGroup Shared "webhook/src/group_mod.rs.tera" => "src/webhook/{{ webhook.path | split(pat=\"::\") | nth(n=1) }}/mod.rs",

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 
+use rbuilder_generator::{Membership, find_membership};
 use rbuilder_templates::OnExists;
 
 use super::{Outcome, execute, manifests, scaffold};
@@ -12,7 +13,7 @@ use crate::library::choose::choose_library;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
 use crate::shell::Shell;
-use crate::tree::Tree;
+use crate::tree::{Tree, read_manifests_above, resolve_path};
 
 pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8> {
     let dir = flags
@@ -40,7 +41,9 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let mut project = request(tree, flags)?;
     let warnings = settle_library(&mut project, tree, flags)?;
     let mut plan = Plan::default();
-    let context = scaffold::project_context(&project);
+    let mut context = scaffold::project_context(&project);
+    let enclosing = find_enclosing_workspace(tree);
+    context.workspace = enclosing.is_some();
     let files = rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)?;
     if tree.read(FILE)?.is_none() {
         // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
@@ -51,10 +54,18 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     scaffold::add_files(&mut plan, tree, &mut project, &files, flags.force)?;
     plan.check_conflicts()?;
     let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
-    plan.edit(tree, FILE, &project.print())?;
+    project.write(&mut plan, tree)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in &warnings {
         outcome.warn(message, help);
+    }
+    if let Some((manifest, folder)) = enclosing {
+        outcome.warn(
+            &format!("{manifest} is a workspace that does not list this project, so Cargo.toml begins its own"),
+            &format!(
+                "to make it a member instead, remove `[workspace]` from Cargo.toml and add \"{folder}\" to `members` there"
+            ),
+        );
     }
     Ok(outcome)
 }
@@ -76,6 +87,23 @@ fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Resu
         _ => *recorded = Some(choice.library),
     }
     Ok(choice.warnings)
+}
+
+/// Returns the manifest of the workspace above that claims the project without listing it, and the project's path in
+/// it. Cargo refuses such a package unless it is a workspace of its own.
+fn find_enclosing_workspace(tree: &Tree) -> Option<(String, String)> {
+    let root = resolve_path(tree.root());
+    for (above, text) in read_manifests_above(&root) {
+        let folder = root.strip_prefix(&above).ok()?.to_str()?.replace('\\', "/");
+        match find_membership(&text, &folder) {
+            Membership::None => {}
+            Membership::Listed => return None,
+            Membership::Unlisted => {
+                return Some((above.join("Cargo.toml").display().to_string(), folder));
+            }
+        }
+    }
+    None
 }
 
 /// Returns the requested project: flags take precedence over PROJECT, and PROJECT over defaults.

@@ -180,6 +180,7 @@ pub fn register(manager: Manager) -> Manager {
     format!(
         "the project has no webhook server yet; copy its Service, certificate and RBAC from a scratch project:\n\n{}\n\
          in config/default/kustomization.yaml, add under `components:`\n\n    - ../webhook\n\n\
+         and at the end\n\n    transformers:\n    - ../webhook/names\n\n\
          in src/lib.rs, add\n\n    pub mod webhook;\n\n\
          in src/main.rs, import the module and register the webhooks before the controllers:\n\n    \
          use {}::{{controller, webhook}};\n    let manager = webhook::register(manager);\n\n\

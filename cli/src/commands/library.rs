@@ -50,7 +50,7 @@ pub fn plan_library(tree: &Tree, flags: &LibraryFlags) -> Result<Outcome> {
         }
     }
     project.known.rbuilder.library = Some(choice.library);
-    plan.edit(tree, FILE, &project.print())?;
+    project.write(&mut plan, tree)?;
     for (message, help) in &choice.warnings {
         outcome.warn(message, help);
     }

@@ -15,10 +15,9 @@ use crate::tree::Tree;
 /// Reads the project of a directory; `None` if it has none. Fails for the project of another tool, whose layout
 /// differs.
 pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
-    let Some(text) = tree.read(FILE)? else {
+    let Some(mut project) = Project::read(tree)? else {
         return Ok(None);
     };
-    let mut project = Project::parse(&text)?;
     if let Some(layout) = project.foreign_layout() {
         bail!(
             "unsupported layout `{layout}` of the project in {}: this command supports projects created by `rbuilder init`",
@@ -108,6 +107,7 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         license: known.rbuilder.license.clone(),
         license_spdx: license_spdx.into(),
         rust_header: rust_header(&known.rbuilder.owner, license_spdx),
+        workspace: false,
         namespaced: known.namespaced,
         multigroup: known.multigroup,
         leader_election_id: format!("{}.{}", fnv1a_32(known.project_name.as_bytes()), known.domain),
@@ -138,9 +138,9 @@ fn library_context(library: &Library) -> LibraryContext {
     }
 }
 
-/// Adds rendered files to a plan, and records their hashes in PROJECT.
+/// Adds rendered files to a plan, and records their hashes.
 ///
-/// If PROJECT records a file with the hash of the text to write, the file was scaffolded before. Changes that the user
+/// If the project records a file with the hash of the text to write, the file was scaffolded before. Changes that the user
 /// has made to it since are kept unless `force` is set.
 pub(super) fn add_files(
     plan: &mut Plan,

@@ -1,4 +1,4 @@
-//! Edits of the lists in a kustomization file: `resources:` and `components:`.
+//! Edits of the lists in a kustomization file: `resources:`, `components:` and `transformers:`.
 //!
 //! YAML has many notations for a list. The common ones are recognized by structure: a block list, a flow list on one or
 //! more lines, an empty value, no key at all. Comments, order and line ends are kept.
@@ -35,6 +35,14 @@ pub fn find_missing(text: &str, mut entries: Vec<String>) -> Vec<String> {
 /// Fails if `components` is not in a known notation.
 pub fn add_component(text: &str, entry: &str) -> Result<String, String> {
     add_to(text, "components", entry)
+}
+
+/// Adds an entry to `transformers`, unless it exists.
+///
+/// # Errors
+/// Fails if `transformers` is not in a known notation.
+pub fn add_transformer(text: &str, entry: &str) -> Result<String, String> {
+    add_to(text, "transformers", entry)
 }
 
 fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {

@@ -33,6 +33,17 @@ struct Argument {
     next: Option<usize>,
 }
 
+impl Argument {
+    /// Returns the range to remove with the argument: with the comma after it, or else the one before it.
+    fn place_with_comma(&self) -> Range<usize> {
+        match (self.next, self.previous) {
+            (Some(next), _) => self.place.start..next,
+            (None, Some(previous)) => previous..self.place.end,
+            (None, None) => self.place.clone(),
+        }
+    }
+}
+
 impl<'a> Definition<'a> {
     /// Finds the definition of `kind` in `version` at the top level of a file.
     ///
@@ -107,6 +118,37 @@ impl<'a> Definition<'a> {
         Ok(copy)
     }
 
+    /// Returns the source with this version stored or not; `None` if it already is as asked. Only the argument `storage`
+    /// changes.
+    ///
+    /// # Errors
+    /// Fails with the reason if `#[kube(…)]` has an unsupported form.
+    pub fn with_storage(&self, is_stored: bool) -> Result<Option<String>, String> {
+        let argument = self.argument("storage");
+        let before = argument.map_or(Some(true), |argument| argument.flag);
+        if before == Some(is_stored) {
+            return Ok(None);
+        }
+        let change = match argument {
+            Some(argument) if is_stored => Some((argument.place_with_comma(), String::new())),
+            Some(argument) => Some((argument.place.clone(), "storage = false".to_owned())),
+            None => self.storage(),
+        };
+        let unusual = || "its `#[kube(…)]` has an unsupported form".to_owned();
+        let (place, with) = change.ok_or_else(unusual)?;
+        let mut text = self.text.to_owned();
+        text.replace_range(place, &with);
+        let (kind, version) = (self.kind(), self.string("version").unwrap_or_default());
+        let made = Definition::find(&text, kind, version)?;
+        let stored = made
+            .argument("storage")
+            .map_or(Some(true), |argument| argument.flag);
+        if stored != Some(is_stored) {
+            return Err(unusual());
+        }
+        Ok(Some(text))
+    }
+
     /// Returns the changes to `#[kube(…)]`.
     fn changes(&self, version: &str) -> Vec<(Range<usize>, String)> {
         let mut changes = Vec::new();
@@ -129,11 +171,7 @@ impl<'a> Definition<'a> {
         let is_removed = |argument: &&Argument| matches!(&*argument.name, "served" | "deprecated");
         let mut removals = Vec::new();
         for argument in self.arguments.iter().filter(is_removed) {
-            let place = match (argument.next, argument.previous) {
-                (Some(next), _) => argument.place.start..next,
-                (None, Some(previous)) => previous..argument.place.end,
-                (None, None) => argument.place.clone(),
-            };
+            let place = argument.place_with_comma();
             match removals.last_mut() {
                 // The last of several: remove the comma before the first of them, not the one between.
                 Some(Range { start, end }) if *end > place.start => {
@@ -187,7 +225,8 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Returns a sample for another version, and the name of its object.
+/// Returns a sample for another version, and the name of its object: the name of the one before with the version at its
+/// end, because objects of one kind share their names across versions.
 ///
 /// # Errors
 /// Fails with the reason if the file is not a single object of the kind in version `from`.
@@ -207,7 +246,42 @@ pub fn copy_sample(text: &str, kind: &str, from: &str, to: &str) -> Result<(Stri
         return Err("its `apiVersion` is not on a line of its own".into());
     };
     let copy = text.replacen(line, &line.replace(from, to), 1);
-    Ok((copy, name.to_owned()))
+    let renamed = versioned_name(name, from, to);
+    Ok((rename_object(&copy, name, &renamed)?, renamed))
+}
+
+/// Returns the name of an object with the version of `to` in place of the one of `from`, both like `group/v1`.
+fn versioned_name(name: &str, from: &str, to: &str) -> String {
+    let version = |api_version: &str| api_version.rsplit('/').next().unwrap_or_default().to_owned();
+    let base = name.strip_suffix(&format!("-{}", version(from)));
+    format!("{}-{}", base.unwrap_or(name), version(to))
+}
+
+/// Replaces `metadata.name`, which must be on a line of its own.
+fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
+    let unusual = || "its `metadata.name` is not on a line of its own".to_owned();
+    let mut lines = text
+        .lines()
+        .skip_while(|line| line.trim_end() != "metadata:")
+        .skip(1);
+    let is_name = |line: &&str| {
+        let value = line.trim_start().strip_prefix("name:").map(str::trim);
+        value.is_some_and(|value| value.trim_matches(['"', '\'']) == name)
+    };
+    let mut inside = lines.by_ref().take_while(|line| line.starts_with([' ', '#']));
+    let line = inside.find(is_name).ok_or_else(unusual)?;
+    let at = line.as_ptr() as usize - text.as_ptr() as usize;
+    let place = at + line.rfind(name).ok_or_else(unusual)?;
+    let mut renamed = text.to_owned();
+    renamed.replace_range(place..place + name.len(), new);
+    let object = |text: &str| serde_saphyr::from_str::<serde_json::Value>(text).unwrap_or_default();
+    let mut expected = object(text);
+    expected["metadata"]["name"] = new.into();
+    if object(&renamed) == expected {
+        Ok(renamed)
+    } else {
+        Err(unusual())
+    }
 }
 
 fn attributes_of_type(item: &Item) -> Option<&[Attribute]> {
@@ -524,8 +598,10 @@ mod tests {
     fn a_sample_is_of_the_new_version() {
         let sample = "apiVersion: a.io/v1\nkind: Cup\nmetadata:\n  name: mine\nspec:\n  # Kept.\n  size: 3\n";
         let copied = copy_sample(sample, "Cup", "a.io/v1", "a.io/v2");
-        let expected = sample.replace("a.io/v1", "a.io/v2");
-        assert_eq!(copied, Ok((expected, "mine".to_owned())));
+        let expected = sample
+            .replace("a.io/v1", "a.io/v2")
+            .replace("name: mine", "name: mine-v2");
+        assert_eq!(copied, Ok((expected, "mine-v2".to_owned())));
         for other in [
             sample.replace("Cup", "Mug"),
             sample.replace("  name: mine\n", "  labels: {}\n"),

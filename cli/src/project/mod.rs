@@ -4,6 +4,7 @@
 //! Unknown keys are kept; commands change only the keys that they know.
 
 pub mod names;
+mod scaffolded;
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,11 @@ use anyhow::{Result, anyhow, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::hash::fnv1a_64;
 use crate::library::Library;
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
 /// Name of the file.
 pub const FILE: &str = "PROJECT";
@@ -25,6 +29,8 @@ const LAYOUT: &str = "rust.rbuilder.dev/v1";
 pub struct Project {
     /// The keys that rbuilder reads.
     pub known: Known,
+    /// The scaffolded files, which have a file of their own.
+    scaffolded: ScaffoldedFiles,
     /// All keys of the file, known or not.
     all: Map<String, Value>,
 }
@@ -67,9 +73,9 @@ pub struct Own {
     /// Source of the library; projects of older commands record none.
     #[serde(default)]
     pub library: Option<Library>,
-    /// Hash of each scaffolded file as it was written, by path.
+    /// Hash of each scaffolded file by path, as early versions wrote it here; moved to [`RECORD`].
     #[serde(default)]
-    pub files: BTreeMap<String, String>,
+    files: BTreeMap<String, String>,
 }
 
 /// A version of a kind.
@@ -173,7 +179,37 @@ impl Project {
         let mut all = Map::new();
         all.insert("cliVersion".into(), json!(env!("CARGO_PKG_VERSION")));
         all.insert("layout".into(), json!([LAYOUT]));
-        Project { known, all }
+        Project {
+            known,
+            scaffolded: ScaffoldedFiles::default(),
+            all,
+        }
+    }
+
+    /// Reads the project of a directory; `None` if it has none.
+    ///
+    /// # Errors
+    /// Fails as [`Project::parse`] and [`Tree::read`] do.
+    pub fn read(tree: &Tree) -> Result<Option<Project>> {
+        let Some(text) = tree.read(FILE)? else {
+            return Ok(None);
+        };
+        let mut project = Project::parse(&text)?;
+        project.scaffolded = ScaffoldedFiles::parse(&tree.read(RECORD)?.unwrap_or_default());
+        for (path, hash) in std::mem::take(&mut project.known.rbuilder.files) {
+            project.scaffolded.add_hash(&path, &hash);
+        }
+        Ok(Some(project))
+    }
+
+    /// Adds PROJECT and the record of scaffolded files to a plan.
+    ///
+    /// # Errors
+    /// Fails as [`Plan::edit`] does.
+    pub fn write(&self, plan: &mut Plan, tree: &Tree) -> Result<()> {
+        plan.replace(tree, ATTRIBUTES, ATTRIBUTES_TEXT)?;
+        plan.replace(tree, RECORD, &self.scaffolded.print())?;
+        plan.edit(tree, FILE, &self.print())
     }
 
     /// Parses the file.
@@ -187,7 +223,11 @@ impl Project {
         if known.version != "3" {
             bail!("unsupported version `{}` of {FILE}: expected `3`", known.version);
         }
-        let project = Project { known, all };
+        let project = Project {
+            known,
+            scaffolded: ScaffoldedFiles::default(),
+            all,
+        };
         // Other tools have other rules for names.
         if project.foreign_layout().is_none() {
             project.check_names()?;
@@ -250,19 +290,12 @@ impl Project {
 
     /// Returns whether a scaffolded file is recorded with this text, so that the command has already written it.
     pub fn recorded(&self, path: &str, text: &str) -> bool {
-        self.known
-            .rbuilder
-            .files
-            .get(path)
-            .is_some_and(|hash| *hash == fnv1a_64(text.as_bytes()))
+        self.scaffolded.contains(path, text)
     }
 
     /// Records a scaffolded file.
     pub fn record(&mut self, path: &str, text: &str) {
-        self.known
-            .rbuilder
-            .files
-            .insert(path.to_owned(), fnv1a_64(text.as_bytes()));
+        self.scaffolded.record(path, text);
     }
 
     /// Returns the text of the file.
@@ -300,7 +333,7 @@ impl Project {
                 keys.map(|(key, value)| (key.to_owned(), json!(value))).collect();
             own.insert("library".into(), Value::Object(source));
         }
-        set(&mut own, "files", json!(known.rbuilder.files));
+        own.remove("files");
         set(&mut all, "rbuilder", Value::Object(own));
         let text = rbuilder_generator::yaml::to_string(&Value::Object(all));
         let body = text.strip_prefix("---\n").unwrap_or(&text);

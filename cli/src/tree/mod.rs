@@ -229,6 +229,22 @@ pub(crate) fn display_root(root: &Path) -> String {
     }
 }
 
+/// Most folders above a project in which Cargo manifests are looked for.
+const MOST_ANCESTORS: usize = 32;
+
+/// Returns the Cargo manifests in the folders above a project, the nearest first, each with its folder.
+pub(crate) fn read_manifests_above(root: &Path) -> Vec<(PathBuf, String)> {
+    let root = resolve_path(root);
+    let folders = root.ancestors().skip(1).take(MOST_ANCESTORS);
+    let manifest = |folder: &Path| {
+        let path = folder.join("Cargo.toml");
+        let is_readable = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() <= LARGEST);
+        let text = is_readable.then(|| fs::read_to_string(path).ok())??;
+        Some((folder.to_owned(), text))
+    };
+    folders.filter_map(manifest).collect()
+}
+
 /// Resolves links and `..` in a path; parts that do not exist yet are kept.
 pub(crate) fn resolve_path(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

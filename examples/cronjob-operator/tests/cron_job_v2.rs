@@ -8,7 +8,7 @@ use cronjob_operator::api::v2::CronJob;
 
 const CRD: &str = "config/crd/bases/batch.tutorial.kubebuilder.io_cronjobs.yaml";
 const SAMPLE: &str = "config/samples/batch_v2_cronjob.yaml";
-const NAME: &str = "cronjob-sample";
+const NAME: &str = "cronjob-sample-v2";
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))

@@ -16,6 +16,7 @@ use file::{File, string_at};
 use graph::{Graph, Index};
 pub(crate) use manifest::{Manifest, Manifests};
 pub(crate) use metadata::{NamedKind, Selection};
+pub use workspace::{Membership, find_membership};
 
 use crate::report::Report;
 use crate::sources::Sources;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use toml_edit::Item;
+use toml_edit::{Document, Item};
 
-use super::file::{File, Files, string_at, strings_at};
+use super::file::{File, Files, string_at, strings_at, table_at};
 use crate::Diagnostic;
 use crate::sources::{Sources, join};
 
@@ -124,6 +124,57 @@ fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<Strin
     Ok(folders)
 }
 
+/// A workspace above a package, as Cargo decides it from the workspace's manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// The manifest has no `[workspace]`, or excludes the package.
+    None,
+    /// The workspace lists the package.
+    Listed,
+    /// The workspace does not list the package: Cargo refuses to build it.
+    Unlisted,
+}
+
+/// Returns the membership of a package in `folder`, relative to a manifest above it. A manifest that is not TOML has
+/// no workspace.
+pub fn find_membership(manifest: &str, folder: &str) -> Membership {
+    let Ok(document) = Document::parse(manifest) else {
+        return Membership::None;
+    };
+    let Some(workspace) = table_at(document.as_table(), "workspace") else {
+        return Membership::None;
+    };
+    let is_listed = strings_at(workspace, "members").any(|pattern| matches_path(pattern, folder));
+    let is_excluded = strings_at(workspace, "exclude").any(|excluded| {
+        let excluded = join("", excluded);
+        excluded == folder || below(&excluded, folder)
+    });
+    match (is_listed, is_excluded) {
+        (true, _) => Membership::Listed,
+        (false, true) => Membership::None,
+        (false, false) => Membership::Unlisted,
+    }
+}
+
+/// Returns whether a path matches a pattern like `crates/*`, in which `**` stands for any number of folders.
+fn matches_path(pattern: &str, path: &str) -> bool {
+    let parts: Vec<&str> = pattern
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    let names: Vec<&str> = path.split('/').collect();
+    matches_parts(&parts, &names)
+}
+
+fn matches_parts(parts: &[&str], names: &[&str]) -> bool {
+    match (parts, names) {
+        ([], names) => names.is_empty(),
+        (["**", rest @ ..], names) => (0..=names.len()).any(|at| matches_parts(rest, &names[at..])),
+        ([part, rest @ ..], [name, names @ ..]) => matches(part, name) && matches_parts(rest, names),
+        (_, []) => false,
+    }
+}
+
 /// Returns whether a name matches a pattern of letters, `*`, `?` and `[…]`.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
@@ -187,6 +238,29 @@ mod tests {
             ("", "", true),
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn membership_of_a_new_package() {
+        for (workspace, expected) in [
+            ("[package]\nname = 'a'", Membership::None),
+            ("[workspace", Membership::None),
+            ("[workspace]", Membership::Unlisted),
+            ("[workspace]\nmembers = ['crates/a']", Membership::Unlisted),
+            ("[workspace]\nmembers = ['./crates/shop']", Membership::Listed),
+            ("[workspace]\nmembers = ['crates/*']", Membership::Listed),
+            ("[workspace]\nmembers = ['**']", Membership::Listed),
+            (
+                "[workspace]\nmembers = ['*']\nexclude = ['crates']",
+                Membership::None,
+            ),
+            (
+                "[workspace]\nmembers = ['crates/*']\nexclude = ['crates']",
+                Membership::Listed,
+            ),
+        ] {
+            assert_eq!(find_membership(workspace, "crates/shop"), expected, "{workspace}");
         }
     }
 

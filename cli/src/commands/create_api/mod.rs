@@ -15,7 +15,7 @@ use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
-use crate::project::{Api, FILE, Project, Resource, names};
+use crate::project::{Api, Project, Resource, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -83,7 +83,7 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let unbound = project.known.namespaced && api.controller && !api.namespaced;
     project.add_resource(request.resource.clone());
-    plan.edit(tree, FILE, &project.print())?;
+    project.write(&mut plan, tree)?;
     let mut outcome = found.into_outcome(plan).with_next(&next_steps(&api));
     taken.warn(&api, &mut outcome);
     if request.types {
@@ -437,7 +437,11 @@ impl<'a> ApiPlaces<'a> {
             storage: !self.further,
             crd_file: format!("config/crd/bases/{qualified_group}_{plural}.yaml"),
             sample_file: format!("config/samples/{group}_{version}_{singular}.yaml"),
-            sample_name: format!("{singular}-sample"),
+            sample_name: if self.further {
+                format!("{singular}-sample-{version}")
+            } else {
+                format!("{singular}-sample")
+            },
             kube_arguments: Vec::new(),
             needs_approval: names::needs_approval(&qualified_group),
             group: group.clone(),

@@ -1,17 +1,20 @@
 //! `rbuilder create webhook`: scaffolds the webhooks of a kind, with the manifests that serve them.
 
+mod storage;
+
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
+use self::storage::StorageChange;
 use super::create_api::{ApiPlaces, add_modules, check_module_place, edit_file};
 use super::kubernetes_kind::BuiltinKind;
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
 use crate::plan::Plan;
-use crate::project::{FILE, Project, Resource, Webhooks, names};
+use crate::project::{Project, Resource, Webhooks, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -63,11 +66,18 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
         add_handlers(&mut plan, tree, &handlers, scaffold, (&api, &webhook))?;
     }
     add_lines(&mut plan, tree, &context.crate_ident, (&api, &webhook))?;
+    let storage = if flags.conversion {
+        StorageChange::add_to_plan(&mut plan, tree, &project, &request.resource)?
+    } else {
+        StorageChange::default()
+    };
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let next = next_steps(&api, &request.context(&project, &request.asked, &api), &handlers);
     project.add_resource(request.resource);
-    plan.edit(tree, FILE, &project.print())?;
-    Ok(found.into_outcome(plan).with_next(&next))
+    project.write(&mut plan, tree)?;
+    let mut outcome = found.into_outcome(plan).with_next(&next);
+    storage.warn(&api, &mut outcome);
+    Ok(outcome)
 }
 
 /// Returns the next steps: the files to edit, and the commands that test and run them.
@@ -379,6 +389,11 @@ fn add_lines(
         )?;
     }
     if !webhook.spokes.is_empty() {
+        let role = format!("{}_conversion_role.yaml", api.role_prefix.replace('-', "_"));
+        let list = "config/webhook/kustomization.yaml";
+        edit_file(plan, tree, list, &format!("resources:\n- {role}"), |text| {
+            kustomization::add_resource(text, &role)
+        })?;
         let types = find_types(plan, tree, api)?;
         edit_file(plan, tree, &types, "#[crd(conversion)]", |text| {
             rust::add_conversion(text, &api.kind)
@@ -393,7 +408,11 @@ fn add_lines(
         |text| kustomization::add_resource(text, "allow-webhook-traffic.yaml"),
     )?;
     let default = "config/default/kustomization.yaml";
-    edit_file(plan, tree, default, "components:\n- ../webhook", |text| {
-        kustomization::add_component(text, "../webhook")
+    let lines = "components:\n- ../webhook\n\ntransformers:\n- ../webhook/names";
+    edit_file(plan, tree, default, lines, |text| {
+        kustomization::add_transformer(
+            &kustomization::add_component(text, "../webhook")?,
+            "../webhook/names",
+        )
     })
 }

@@ -1,0 +1,302 @@
+//! What kustomize makes of the scaffolded manifests. Needs kubectl: without it these tests say that they are skipped; in
+//! CI they fail.
+
+#![allow(clippy::disallowed_macros)] // a skipped test says so
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::process::Command;
+
+use serde_json::Value;
+use support::Folder;
+
+const COMMANDS: [&str; 4] = [
+    "init --domain example.com --project-name shop",
+    "create api --group cache --version v1 --kind Cup",
+    "create api --group cache --version v2 --kind Cup",
+    "create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation --conversion --spoke v2",
+];
+
+/// A project with every kind of webhook; `None`, with a message, on a machine without kubectl.
+fn project() -> Option<Folder> {
+    let has_kubectl = Command::new("kubectl").args(["version", "--client"]).output();
+    if !has_kubectl.is_ok_and(|ran| ran.status.success()) {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "CI needs kubectl for these tests"
+        );
+        eprintln!("skipped: no kubectl on the PATH");
+        return None;
+    }
+    let folder = Folder::new();
+    for command in COMMANDS {
+        folder.run(command).ok();
+    }
+    Some(folder)
+}
+
+/// Renders a folder.
+#[track_caller]
+fn render(folder: &Folder, path: &str) -> Vec<Value> {
+    let ran = Command::new("kubectl")
+        .arg("kustomize")
+        .arg(folder.path().join(path))
+        .output()
+        .expect("kubectl runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let text = String::from_utf8(ran.stdout).expect("text");
+    serde_saphyr::from_multiple(&text).expect("YAML")
+}
+
+#[track_caller]
+fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    let is_it = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
+    let names: Vec<&Value> = objects.iter().map(|object| &object["metadata"]["name"]).collect();
+    objects
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no {kind} {name} in {names:?}"))
+}
+
+fn manager<'a>(objects: &'a [Value], name: &str) -> &'a Value {
+    let deployment = find(objects, "Deployment", name);
+    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
+    let is_manager = |container: &&Value| container["name"] == "manager";
+    containers
+        .and_then(|containers| containers.iter().find(is_manager))
+        .expect("the manager")
+}
+
+fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a str> {
+    let variables = container["env"].as_array()?;
+    variables.iter().find(|variable| variable["name"] == name)?["value"].as_str()
+}
+
+fn change(folder: &Folder, path: &str, from: &str, to: &str) {
+    let text = folder.tree()[path].clone();
+    assert!(text.contains(from), "{path}:\n{text}");
+    folder.write(path, &text.replacen(from, to, 1));
+}
+
+fn enable_cert_manager(folder: &Folder) {
+    change(
+        folder,
+        "config/default/kustomization.yaml",
+        "- ../webhook\n",
+        "- ../webhook\n- ../certmanager\n",
+    );
+}
+
+/// An overlay with a prefix and a namespace of its own.
+fn write_overlay(folder: &Folder) {
+    folder.write(
+        "config/prod/kustomization.yaml",
+        "namespace: other\nnamePrefix: prod-\nresources:\n- ../default\ntransformers:\n- ../webhook/names\n",
+    );
+}
+
+#[test]
+fn webhooks_follow_the_prefix_and_the_namespace_of_an_overlay() {
+    let Some(folder) = project() else { return };
+    write_overlay(&folder);
+    for (path, prefix, namespace) in [
+        ("config/default", "shop-", "shop-system"),
+        ("config/prod", "prod-shop-", "other"),
+    ] {
+        let objects = render(&folder, path);
+        let service = format!("{prefix}webhook-service");
+        let crd = find(&objects, "CustomResourceDefinition", "cups.cache.example.com");
+        let mut references = vec![&crd["spec"]["conversion"]["webhook"]["clientConfig"]["service"]];
+        let container = manager(&objects, &format!("{prefix}controller-manager"));
+        assert_eq!(variable(container, "WEBHOOK_CERT_SERVICE"), Some(&*service));
+        let role = find(&objects, "ClusterRole", &format!("{prefix}webhook-trust-role"));
+        for (at, kind) in ["Mutating", "Validating"].into_iter().enumerate() {
+            let name = format!("{prefix}{}-webhook-configuration", kind.to_lowercase());
+            let configuration = find(&objects, &format!("{kind}WebhookConfiguration"), &name);
+            references.push(&configuration["webhooks"][0]["clientConfig"]["service"]);
+            let flag = format!("{}_WEBHOOK_CONFIGURATION", kind.to_uppercase());
+            assert_eq!(variable(container, &flag), Some(&*name));
+            assert_eq!(role["rules"][at]["resourceNames"], serde_json::json!([name]));
+        }
+        for reference in references {
+            assert_eq!(reference["name"], service);
+            assert_eq!(reference["namespace"], namespace);
+        }
+    }
+}
+
+#[test]
+fn the_manager_may_update_no_object_of_others() {
+    let Some(folder) = project() else { return };
+    let objects = render(&folder, "config/default");
+    for role in objects.iter().filter(|object| object["kind"] == "ClusterRole") {
+        for rule in role["rules"].as_array().expect("rules") {
+            let groups = &rule["apiGroups"];
+            let is_admission =
+                groups[0] == "admissionregistration.k8s.io" || groups[0] == "apiextensions.k8s.io";
+            assert!(
+                !is_admission
+                    || rule["resourceNames"]
+                        .as_array()
+                        .is_some_and(|names| names.len() == 1),
+                "{role}"
+            );
+        }
+    }
+    let conversion = find(&objects, "ClusterRole", "shop-cup-conversion-role");
+    assert_eq!(
+        conversion["rules"][0]["resourceNames"],
+        serde_json::json!(["cups.cache.example.com"])
+    );
+    // A project that converts nothing needs no permission for CRDs.
+    let folder = Folder::new();
+    for command in [
+        COMMANDS[0],
+        COMMANDS[1],
+        "create webhook --group cache --version v1 --kind Cup --defaulting",
+    ] {
+        folder.run(command).ok();
+    }
+    let tree = folder.tree();
+    assert!(
+        !tree
+            .values()
+            .any(|text| text.contains("  - customresourcedefinitions\n"))
+    );
+}
+
+#[test]
+fn cert_manager_adds_to_what_is_there() {
+    let Some(folder) = project() else { return };
+    let deployment = "config/manager/manager.yaml";
+    change(
+        &folder,
+        deployment,
+        "        ports:\n",
+        "        env:\n        - name: MINE\n          value: here\n        volumeMounts:\n        - name: cache\n          \
+         mountPath: /cache\n        ports:\n",
+    );
+    change(
+        &folder,
+        deployment,
+        "      containers:\n",
+        "      volumes:\n      - name: cache\n        emptyDir: {}\n      containers:\n      - name: sidecar\n        image: sidecar\n",
+    );
+    change(
+        &folder,
+        "config/webhook/kustomization.yaml",
+        "patches:\n",
+        "patches:\n- target:\n    kind: ValidatingWebhookConfiguration\n  patch: |-\n    - op: add\n      \
+         path: /metadata/annotations\n      value: {mine: here}\n",
+    );
+    enable_cert_manager(&folder);
+    let objects = render(&folder, "config/default");
+    let container = manager(&objects, "shop-controller-manager");
+    let names = |list: &Value| -> Vec<String> {
+        let mut names: Vec<String> = list
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|item| item["name"].as_str().expect("a name").to_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&container["volumeMounts"]), ["cache", "webhook-certs"]);
+    let spec = &find(&objects, "Deployment", "shop-controller-manager")["spec"]["template"]["spec"];
+    assert_eq!(names(&spec["volumes"]), ["cache", "webhook-certs"]);
+    assert_eq!(variable(container, "MINE"), Some("here"));
+    assert_eq!(variable(container, "METRICS_BIND_ADDRESS"), Some(":8443"));
+    assert_eq!(
+        variable(container, "WEBHOOK_CERT_PATH"),
+        Some("/tmp/k8s-webhook-server/serving-certs")
+    );
+    // The manager refuses to start with both.
+    assert_eq!(variable(container, "WEBHOOK_CERT_SERVICE"), None);
+    let configuration = find(
+        &objects,
+        "ValidatingWebhookConfiguration",
+        "shop-validating-webhook-configuration",
+    );
+    let annotations = &configuration["metadata"]["annotations"];
+    assert_eq!(annotations["mine"], "here");
+    assert_eq!(spec["enableServiceLinks"], false);
+}
+
+#[test]
+fn cert_manager_injects_its_ca_into_configurations_and_converted_crds() {
+    let Some(folder) = project() else { return };
+    enable_cert_manager(&folder);
+    write_overlay(&folder);
+    for (path, prefix, namespace) in [
+        ("config/default", "shop-", "shop-system"),
+        ("config/prod", "prod-shop-", "other"),
+    ] {
+        let objects = render(&folder, path);
+        for (kind, name) in [
+            ("CustomResourceDefinition", "cups.cache.example.com".to_owned()),
+            (
+                "MutatingWebhookConfiguration",
+                format!("{prefix}mutating-webhook-configuration"),
+            ),
+            (
+                "ValidatingWebhookConfiguration",
+                format!("{prefix}validating-webhook-configuration"),
+            ),
+        ] {
+            let object = find(&objects, kind, &name);
+            assert_eq!(
+                object["metadata"]["annotations"]["cert-manager.io/inject-ca-from-secret"],
+                format!("{namespace}/webhook-server-cert"),
+                "{name}"
+            );
+        }
+        let certificate = find(&objects, "Certificate", &format!("{prefix}serving-cert"));
+        let host = format!("{prefix}webhook-service.{namespace}.svc");
+        assert_eq!(
+            certificate["spec"]["dnsNames"],
+            serde_json::json!([host, format!("{host}.cluster.local")])
+        );
+        assert_eq!(
+            certificate["spec"]["issuerRef"]["name"],
+            format!("{prefix}selfsigned-issuer")
+        );
+        assert!(
+            !objects.iter().any(|object| object["metadata"]["name"]
+                .as_str()
+                .is_some_and(|name| name.contains("trust"))),
+            "cert-manager needs no permissions of the manager"
+        );
+    }
+}
+
+#[test]
+fn all_objects_have_the_labels_of_the_project() {
+    let Some(folder) = project() else { return };
+    for object in render(&folder, "config/default") {
+        let is_generated = matches!(
+            object["kind"].as_str(),
+            Some(
+                "CustomResourceDefinition"
+                    | "MutatingWebhookConfiguration"
+                    | "ValidatingWebhookConfiguration"
+            )
+        ) || object["metadata"]["name"] == "shop-manager-role";
+        let labels = &object["metadata"]["labels"];
+        assert!(
+            is_generated || labels["app.kubernetes.io/name"] == "shop",
+            "{} {}",
+            object["kind"],
+            object["metadata"]["name"]
+        );
+    }
+}
+
+#[test]
+fn samples_of_two_versions_are_two_objects() {
+    let Some(folder) = project() else { return };
+    let samples = render(&folder, "config/samples");
+    let names: Vec<&Value> = samples.iter().map(|sample| &sample["metadata"]["name"]).collect();
+    assert_eq!(names, ["cup-sample", "cup-sample-v2"]);
+}
