@@ -54,7 +54,7 @@ impl Installed {
             return Ok(());
         }
         for crd in rendered.crds.iter().filter(|crd| is_converted(crd)) {
-            self.remember_conversion(name_of(crd))?;
+            self.remember_conversion(crd)?;
         }
         let list = to_list(&rendered.crds);
         self.kubectl.run(&APPLY, &list, shell)?;
@@ -90,35 +90,56 @@ impl Installed {
             result = result.and(self.restore_configuration(&key, shell));
         }
         for (name, conversion) in std::mem::take(&mut self.conversions) {
-            let patch = json!([{ "op": "add", "path": "/spec/conversion", "value": conversion }]).to_string();
-            let arguments = ["patch", "crd", &name, "--type=json", "-p", &patch];
-            let restored = self.kubectl.read(&arguments, "").map(drop);
-            shell.note(&format!("restored the conversion of {name}\n"));
+            let restored = self.set_conversion(&name, &conversion);
+            if restored.is_ok() {
+                shell.note(&format!("restored the conversion of {name}\n"));
+            }
             result = result.and(restored.with_context(|| format!("cannot restore the conversion of {name}")));
         }
         result
     }
 
+    /// Keeps a configuration as it is in the cluster, and removes it: to apply over it would leave it with the Service of
+    /// the deployed manager beside the URL of this machine, which the API server refuses.
     fn remember_configuration(&mut self, key: Key) -> Result<()> {
-        if !self.configurations.contains_key(&key) {
-            let before = match self.is_disposable {
-                true => None,
-                false => self.get(&key.0, &key.1)?.filter(|before| !is_left_over(before)),
-            };
-            self.configurations.insert(key, before);
+        if self.configurations.contains_key(&key) {
+            return Ok(());
         }
+        let mut before = None;
+        if !self.is_disposable {
+            before = self.get(&key.0, &key.1)?;
+            if before.is_some() {
+                self.kubectl
+                    .read(&["delete", &key.0, &key.1, "--ignore-not-found"], "")?;
+            }
+        }
+        let before = before.filter(|before| !is_left_over(before));
+        self.configurations.insert(key, before);
         Ok(())
     }
 
-    fn remember_conversion(&mut self, name: &str) -> Result<()> {
-        if !self.is_disposable && !self.conversions.contains_key(name) {
-            let before = self.get("CustomResourceDefinition", name)?;
-            let before = before.map(|mut before| before["spec"]["conversion"].take());
-            let none = || json!({ "strategy": "None" });
-            let conversion = before.filter(|before| !before.is_null()).unwrap_or_else(none);
-            self.conversions.insert(name.to_owned(), conversion);
+    /// Keeps the conversion of a CRD as it is in the cluster, and replaces it as a whole, for the same reason.
+    fn remember_conversion(&mut self, crd: &Value) -> Result<()> {
+        let name = name_of(crd);
+        if self.is_disposable || self.conversions.contains_key(name) {
+            return Ok(());
         }
-        Ok(())
+        let before = self.get("CustomResourceDefinition", name)?;
+        let exists = before.is_some();
+        let before = before.and_then(|before| before.pointer("/spec/conversion").cloned());
+        let none = || json!({ "strategy": "None" });
+        self.conversions
+            .insert(name.to_owned(), before.unwrap_or_else(none));
+        match exists {
+            true => self.set_conversion(name, &crd["spec"]["conversion"]),
+            false => Ok(()),
+        }
+    }
+
+    fn set_conversion(&self, name: &str, conversion: &Value) -> Result<()> {
+        let patch = json!([{ "op": "add", "path": "/spec/conversion", "value": conversion }]).to_string();
+        let arguments = ["patch", "crd", name, "--type=json", "-p", &patch];
+        self.kubectl.read(&arguments, "").map(drop)
     }
 
     fn restore_configuration(&mut self, key: &Key, shell: &mut Shell) -> Result<()> {
@@ -132,7 +153,10 @@ impl Installed {
                 .read(&["delete", kind, name, "--ignore-not-found"], ""),
             Some(mut before) => {
                 strip_server_fields(&mut before);
-                self.kubectl.read(&["replace", "-f", "-"], &before.to_string())
+                // Deleted first: it may be there, or not if applying ours has failed.
+                self.kubectl
+                    .read(&["delete", kind, name, "--ignore-not-found"], "")
+                    .and_then(|_| self.kubectl.read(&["create", "-f", "-"], &before.to_string()))
             }
         };
         restored.with_context(|| format!("cannot restore {kind} {name}"))?;
