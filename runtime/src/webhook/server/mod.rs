@@ -1,5 +1,6 @@
 //! The webhook server: its certificate, start and readiness.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ use crate::error::ManagerError;
 use crate::metrics::Metrics;
 use crate::server::Server;
 use crate::shutdown::Shutdown;
-use crate::tls::{Certificates, Files, check_handshake};
+use crate::tls::{CertificateError, Certificates, Files, check_handshake};
 
 /// Name of the server in errors.
 pub(crate) const NAME: &str = "the webhook server";
@@ -126,7 +127,7 @@ async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, 
     let Some(managed) = managed else {
         let files = certificate_files(args, folder);
         let (certificates, upkeep) = Certificates::from_files(files, setup.metrics.clone())
-            .map_err(|error| failed(format!("--webhook-cert-path: {error}")))?;
+            .map_err(|error| failed(format!("--webhook-cert-path: {error}{}", advice_for(&error))))?;
         return Ok(Source {
             certificates,
             upkeep: upkeep.boxed(),
@@ -148,6 +149,16 @@ async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, 
         injection: Some(keeper.injection()),
         upkeep: keeper.run().boxed(),
     })
+}
+
+/// Returns what to do about a certificate that is not there, which it is in a cluster and rarely on a development machine.
+fn advice_for(error: &CertificateError) -> &'static str {
+    match error {
+        CertificateError::Read { source, .. } if source.kind() == ErrorKind::NotFound => {
+            "; on a development machine, run `rbuilder dev`, which issues a certificate, or set ENABLE_WEBHOOKS=false"
+        }
+        _ => "",
+    }
 }
 
 /// Returns the certificate files in `folder`, or in controller-runtime's default directory.

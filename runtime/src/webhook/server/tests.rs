@@ -57,6 +57,22 @@ async fn refused(setup: Setup<'_>) -> String {
 }
 
 #[tokio::test]
+async fn a_missing_certificate_names_what_to_run_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = args(Some(folder.path()));
+    let said = refused(setup(&args, cluster(500))).await;
+    assert!(said.contains("--webhook-cert-path: cannot read "), "{said}");
+    let advice = "; on a development machine, run `rbuilder dev`, which issues a certificate, or set ENABLE_WEBHOOKS=false";
+    assert!(said.ends_with(advice), "{said}");
+
+    // A certificate that is there and wrong is another mistake.
+    std::fs::write(folder.path().join("tls.crt"), "").unwrap();
+    std::fs::write(folder.path().join("tls.key"), "").unwrap();
+    let said = refused(setup(&args, cluster(500))).await;
+    assert!(said.ends_with("there is no section of that kind"), "{said}");
+}
+
+#[tokio::test]
 async fn the_server_is_ready_while_the_handshake_succeeds() {
     let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
