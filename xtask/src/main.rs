@@ -12,6 +12,7 @@ mod cel;
 mod ci;
 mod committed;
 mod control_plane;
+mod dev_loop;
 mod docs;
 mod examples;
 mod formats;
@@ -57,6 +58,8 @@ enum Task {
     Cel(cel::Args),
     /// Run what must hold before a change is merged, or some steps of it
     Ci(ci::Args),
+    /// Run `rbuilder dev` in a scaffold, edit the source, and check what it does and leaves
+    DevLoop,
     /// Make the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
     /// Make the projects in examples/ again with the commands a user types
@@ -107,6 +110,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Catalogue(args) => catalogue::make_catalogue(args),
         Task::Cel(args) => cel::record_verdicts(args),
         Task::Ci(args) => ci::run_steps(args),
+        Task::DevLoop => dev_loop::follow_loop(),
         Task::Docs(args) => docs::update_pages(args),
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => formats::record_verdicts(args),

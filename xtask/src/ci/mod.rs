@@ -106,6 +106,7 @@ const STEPS: &[Step] = &[
     step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, Call(steps::check_image)),
     step("library", "scaffolds build with the library from git and from a path", Cargo, Lines(&["xtask library"])),
     step("release", "each package compiles as downloaded, and so does a scaffold on them", Cargo, Lines(&["xtask release --dry-run"])),
+    step("dev-loop", "the development loop follows edits and leaves nothing", Cargo, Call(steps::follow_dev_loop)),
     step("examples", "the examples pass their tests", Cargo, Call(steps::check_examples)),
     step("tutorials", "the tutorials work when pasted", Cargo, Call(steps::follow_tutorials)),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),

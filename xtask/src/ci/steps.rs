@@ -77,6 +77,12 @@ pub(super) fn check_scaffolds(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
 }
 
+/// The inner loop of a developer.
+pub(super) fn follow_dev_loop(context: &Context<'_>) -> Result<()> {
+    let command = context.command("xtask dev-loop");
+    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
+}
+
 /// The steps of a scaffold's workflows, in a clean clone.
 pub(super) fn run_project_workflows(context: &Context<'_>) -> Result<()> {
     let command = context.command("xtask workflows");

@@ -1,0 +1,217 @@
+//! `cargo xtask dev-loop`: `rbuilder dev` in a fresh scaffold, as its user sees it.
+//!
+//! The scaffold has a defaulting webhook and a conversion. Its defaulter is edited while the operator runs: first to
+//! something new, then to what does not compile. In the end nothing may be left: no process, no folder.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::sh::Cmd;
+use crate::{assets, repo};
+
+const COMMANDS: &[&str] = &[
+    "init --domain example.com --project-name crew",
+    "create api --group crew --version v1 --kind Mate",
+    "create webhook --group crew --version v1 --kind Mate --defaulting",
+    "create api --group crew --version v2 --kind Mate",
+    "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
+];
+
+/// The file with the defaulter.
+const HANDLERS: &str = "src/webhook/v1/mate.rs";
+
+/// The line of the scaffold that is replaced.
+const PLACE: &str = "    // Set defaults that depend on other fields here.";
+
+/// The first build compiles the dependencies.
+const TIMEOUT: Duration = Duration::from_secs(1800);
+
+/// Printed at the end of a cycle.
+const RUNNING: &str = "the operator is running\n";
+
+pub(crate) fn follow_loop() -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let temp = tempfile::Builder::new().prefix("rbuilder-dev-loop-").tempdir()?;
+    let project = Project::scaffold(&bin, &temp.path().join("crew"))?;
+    // All that is temporary is in a folder of its own, which shows what is left.
+    let scratch = temp.path().join("tmp");
+    fs_err::create_dir(&scratch)?;
+    project.set_default("first")?;
+    let mut dev = Dev::start(&project, &bin, &scratch, &temp.path().join("log"))?;
+    dev.wait_for(RUNNING, 1)?;
+    let cluster = Cluster {
+        kubeconfig: dev.kubeconfig()?,
+    };
+    ensure!(cluster.create("a")? == "first", "the defaulter was not called");
+    project.set_default("second")?;
+    dev.wait_for(RUNNING, 2)?;
+    ensure!(cluster.create("b")? == "second", "the edit was not taken over");
+    project.set_default("\" mistake")?;
+    dev.wait_for("the operator built before keeps running", 1)?;
+    ensure!(
+        cluster.create("c")? == "second",
+        "a mistake has stopped the operator"
+    );
+    dev.terminate()?;
+    check_nothing_left(&scratch)?;
+    println!("`rbuilder dev` defaulted, converted, followed edits, and left nothing");
+    repo::project_command(&project.folder, "cargo clean --workspace --quiet").run()
+}
+
+/// The scaffold.
+struct Project {
+    folder: PathBuf,
+    /// The handlers as they were scaffolded.
+    handlers: String,
+}
+
+impl Project {
+    fn scaffold(bin: &Path, folder: &Path) -> Result<Project> {
+        fs_err::create_dir(folder)?;
+        for line in COMMANDS {
+            let command = Cmd::new(&format!("rbuilder {line}")).dir(folder);
+            command.path_first(bin)?.echo().run()?;
+        }
+        fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        Ok(Project {
+            folder: folder.to_owned(),
+            handlers: fs_err::read_to_string(folder.join(HANDLERS))?,
+        })
+    }
+
+    /// Makes the defaulter write a value.
+    fn set_default(&self, value: &str) -> Result<()> {
+        ensure!(self.handlers.contains(PLACE), "{HANDLERS} has no line `{PLACE}`");
+        let statement = format!(
+            "    object.metadata.annotations.get_or_insert_default().insert(\"edited\".into(), \"{value}\".into());\n{PLACE}"
+        );
+        let text = self.handlers.replace(PLACE, &statement);
+        Ok(fs_err::write(self.folder.join(HANDLERS), text)?)
+    }
+}
+
+/// The running command. Dropping it kills it, and what it has started ends with it.
+struct Dev {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Dev {
+    fn start(project: &Project, bin: &Path, scratch: &Path, log: &Path) -> Result<Dev> {
+        let mut command = repo::project_command(&project.folder, "rbuilder dev").path_first(bin)?;
+        if let Some(kubectl) = assets::ensure_kubectl()? {
+            command = command.path_first(&kubectl)?;
+        }
+        command = command.env("KUBEBUILDER_ASSETS", assets::ensure_assets()?);
+        command = command.env("TMPDIR", scratch).without_input().echo();
+        let (mut command, _) = command.into_parts();
+        let output = File::create(log)?;
+        command.stdout(output.try_clone()?).stderr(output);
+        Ok(Dev {
+            child: command.spawn().context("cannot run rbuilder")?,
+            log: log.to_owned(),
+        })
+    }
+
+    fn printed(&self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&fs_err::read(&self.log)?).into_owned())
+    }
+
+    /// Waits until the command has printed a text so many times.
+    fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            let printed = self.printed()?;
+            if printed.matches(text).count() >= times {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!("`rbuilder dev` ended with {status}:\n{printed}");
+            }
+            if Instant::now() > deadline {
+                bail!("`rbuilder dev` did not print `{}`:\n{printed}", text.trim());
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn kubeconfig(&self) -> Result<PathBuf> {
+        let printed = self.printed()?;
+        let path = printed.lines().find_map(|line| line.strip_prefix("kubeconfig: "));
+        Ok(path.context("no kubeconfig was printed")?.into())
+    }
+
+    /// Asks the command to end, and waits for it.
+    fn terminate(&mut self) -> Result<()> {
+        Cmd::new(&format!("kill -TERM {}", self.child.id())).run()?;
+        let status = self.child.wait()?;
+        ensure!(
+            status.success(),
+            "`rbuilder dev` ended with {status}:\n{}",
+            self.printed()?
+        );
+        Ok(())
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The cluster that the command has started.
+struct Cluster {
+    kubeconfig: PathBuf,
+}
+
+impl Cluster {
+    /// Creates an object in one version, and returns what the defaulter wrote into it, as another version shows it.
+    fn create(&self, name: &str) -> Result<String> {
+        let manifest = format!(
+            r#"{{"apiVersion": "crew.example.com/v1", "kind": "Mate", "metadata": {{"name": "{name}"}}, "spec": {{}}}}"#
+        );
+        let file = self.kubeconfig.with_file_name("mate.json");
+        fs_err::write(&file, manifest)?;
+        self.kubectl("create -f").arg(&file).run()?;
+        fs_err::remove_file(&file)?;
+        let column = "-o=jsonpath={.apiVersion} {.metadata.annotations.edited}";
+        let found = self
+            .kubectl("get mates.v2.crew.example.com")
+            .args([name, column])
+            .read()?;
+        let edited = found.strip_prefix("crew.example.com/v2 ");
+        Ok(edited
+            .with_context(|| format!("{name} is not shown in v2: {found}"))?
+            .to_owned())
+    }
+
+    fn kubectl(&self, words: &str) -> Cmd {
+        Cmd::new("kubectl --kubeconfig")
+            .arg(&self.kubeconfig)
+            .words(words)
+    }
+}
+
+/// No folder, and no process that works in one.
+fn check_nothing_left(scratch: &Path) -> Result<()> {
+    let left: Vec<_> = fs_err::read_dir(scratch)?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    ensure!(left.is_empty(), "these are left: {left:?}");
+    // Where processes are files.
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes {
+        let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let arguments = String::from_utf8_lossy(&arguments).replace('\0', " ");
+        let is_here = arguments.contains(&*scratch.to_string_lossy());
+        ensure!(!is_here, "{} is left: {arguments}", process.path().display());
+    }
+    Ok(())
+}
