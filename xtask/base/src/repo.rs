@@ -32,13 +32,13 @@ pub fn build_rbuilder_in_view() -> Result<PathBuf> {
     build("cargo build --profile dev")
 }
 
-/// Builds the same as it is shipped.
+/// Builds the same as the binaries of a release are built.
 ///
 /// # Errors
 ///
 /// As [`build_rbuilder`].
-pub fn build_rbuilder_release() -> Result<PathBuf> {
-    build("cargo build --quiet --profile release")
+pub fn build_rbuilder_dist() -> Result<PathBuf> {
+    build("cargo build --quiet --profile dist")
 }
 
 fn build(command: &str) -> Result<PathBuf> {

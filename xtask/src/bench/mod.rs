@@ -48,7 +48,7 @@ pub(crate) struct Args {
 pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     let bin = match &args.bin {
         Some(folder) => std::path::absolute(folder)?,
-        None => repo::build_rbuilder_release()?,
+        None => repo::build_rbuilder_dist()?,
     }
     .join("rbuilder");
     let temporary = tempfile::Builder::new().prefix("rbuilder-bench-").tempdir()?;
