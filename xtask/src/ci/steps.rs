@@ -67,7 +67,7 @@ pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {
 /// The first command of README.md, where nobody has built anything into the folder.
 pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let command = context.command("tour");
+    let command = context.command("cargo tour");
     context.run_command(command.arg(folder.path().join("memcached-operator")))
 }
 
