@@ -266,7 +266,7 @@ fn check_default(text: &str) -> Result<()> {
         "controller-manager-metrics-service",
         "image: controller:latest",
         "--leader-elect",
-        "--metrics-bind-address=:8443",
+        "- name: METRICS_BIND_ADDRESS\n          value: :8443",
         "--health-probe-bind-address=:8081",
         "runAsNonRoot: true",
         "readOnlyRootFilesystem: true",
