@@ -81,9 +81,13 @@ impl ControlPlane {
     /// Starts the servers once. On failure, the flag says whether a port was lost, so that other ports may work.
     fn start_once(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, (Error, bool)> {
         let deadline = Instant::now() + settings.start_timeout;
-        let plane = Self::prepare(settings, cancel).map_err(|err| (err, false))?;
+        let mut plane = Self::prepare(settings, cancel).map_err(|err| (err, false))?;
         match plane.run(assets, deadline) {
-            Ok(()) => Ok(plane),
+            Ok(()) => {
+                // The flag is the start's: its owner may raise it when the start is over, and servers be restarted later.
+                plane.cancel = Cancel::default();
+                Ok(plane)
+            }
             Err(error) => {
                 let lost_port = plane.servers().iter().any(Process::lost_its_port);
                 Err((error, lost_port))
