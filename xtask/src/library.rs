@@ -41,7 +41,8 @@ pub(crate) fn check_sources() -> Result<()> {
     let copy = home.path().join("copy");
     clone(&[], &served, &copy)?;
     let flags = ["--library", "path", "--library-path", &copy.to_string_lossy()];
-    Project::init(&bin, &flags)?.check()
+    // Where projects and the workspace share a target folder, the check above has removed the command.
+    Project::init(&repo::build_rbuilder()?, &flags)?.check()
 }
 
 fn clone(flags: &[&str], from: &Path, to: &Path) -> Result<()> {
