@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::kubectl::Kubectl;
+use crate::project::scaffold;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
@@ -44,7 +46,8 @@ pub(crate) fn follow_loop() -> Result<()> {
     let mut dev = Dev::start(&project, &bin, &scratch, &temp.path().join("log"))?;
     dev.wait_for(RUNNING, 1)?;
     let cluster = Cluster {
-        kubeconfig: dev.kubeconfig()?,
+        kubectl: Kubectl::find(&dev.kubeconfig()?)?,
+        manifest: temp.path().join("mate.json"),
     };
     ensure!(cluster.create("a")? == "first", "the defaulter was not called");
     project.set_default("second")?;
@@ -71,12 +74,7 @@ struct Project {
 
 impl Project {
     fn scaffold(bin: &Path, folder: &Path) -> Result<Project> {
-        fs_err::create_dir(folder)?;
-        for line in COMMANDS {
-            let command = Cmd::new(&format!("rbuilder {line}")).dir(folder);
-            command.path_first(bin)?.echo().run()?;
-        }
-        fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        scaffold(bin, folder, COMMANDS)?;
         Ok(Project {
             folder: folder.to_owned(),
             handlers: fs_err::read_to_string(folder.join(HANDLERS))?,
@@ -167,7 +165,9 @@ impl Drop for Dev {
 
 /// The cluster that the command has started.
 struct Cluster {
-    kubeconfig: PathBuf,
+    kubectl: Kubectl,
+    /// A place for the manifests of objects.
+    manifest: PathBuf,
 }
 
 impl Cluster {
@@ -176,25 +176,15 @@ impl Cluster {
         let manifest = format!(
             r#"{{"apiVersion": "crew.example.com/v1", "kind": "Mate", "metadata": {{"name": "{name}"}}, "spec": {{}}}}"#
         );
-        let file = self.kubeconfig.with_file_name("mate.json");
-        fs_err::write(&file, manifest)?;
-        self.kubectl("create -f").arg(&file).run()?;
-        fs_err::remove_file(&file)?;
+        fs_err::write(&self.manifest, manifest)?;
+        self.kubectl.command("create -f")?.arg(&self.manifest).run()?;
         let column = "-o=jsonpath={.apiVersion} {.metadata.annotations.edited}";
-        let found = self
-            .kubectl("get mates.v2.crew.example.com")
-            .args([name, column])
-            .read()?;
+        let get = self.kubectl.command("get mates.v2.crew.example.com")?;
+        let found = get.args([name, column]).read()?;
         let edited = found.strip_prefix("crew.example.com/v2 ");
         Ok(edited
             .with_context(|| format!("{name} is not shown in v2: {found}"))?
             .to_owned())
-    }
-
-    fn kubectl(&self, words: &str) -> Cmd {
-        Cmd::new("kubectl --kubeconfig")
-            .arg(&self.kubeconfig)
-            .words(words)
     }
 }
 

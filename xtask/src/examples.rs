@@ -12,7 +12,6 @@ use anyhow::{Context, Result, bail};
 use crate::committed::{Files, read_tree, unified_diffs, write_file, write_tree};
 use crate::page::{Action, Page};
 use crate::repo;
-use crate::sh::Cmd;
 
 /// One committed project.
 struct Project {
@@ -214,11 +213,7 @@ fn split_patch(text: &str) -> Vec<(String, String)> {
 }
 
 fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<()> {
-    Cmd::new(&format!("rbuilder {line}"))
-        .dir(folder)
-        .path_first(bin)?
-        .read()
-        .map(drop)
+    repo::rbuilder_command(bin, folder, line)?.read().map(drop)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::packages::name_of;
+use crate::project::{cargo_home, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
 
@@ -68,14 +69,18 @@ impl Project {
         let folder = home.path().join("shop-operator");
         fs_err::create_dir(&folder)?;
         println!();
-        let rbuilder =
-            |line: &str| Ok::<_, anyhow::Error>(Cmd::new(line).dir(&folder).path_first(bin)?.echo());
-        rbuilder("rbuilder init --domain example.com")?
+        repo::rbuilder_command(bin, &folder, "init --domain example.com")?
             .args(flags)
+            .echo()
             .run()?;
-        rbuilder("rbuilder create api --group shop --version v1alpha1 --kind Cup")?.run()?;
-        // The same dependencies as all other scaffolds have.
-        fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        repo::rbuilder_command(
+            bin,
+            &folder,
+            "create api --group shop --version v1alpha1 --kind Cup",
+        )?
+        .echo()
+        .run()?;
+        share_lockfile(&folder)?;
         Ok(Project {
             _home: home,
             folder,
@@ -181,14 +186,6 @@ pub(crate) fn remove_downloads_after(
         fs_err::remove_dir_all(path)?;
     }
     result
-}
-
-fn cargo_home() -> Result<PathBuf> {
-    let asked = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = || Some(std::env::home_dir()?.join(".cargo"));
-    asked
-        .or_else(home)
-        .context("cargo has no home folder: set CARGO_HOME")
 }
 
 #[cfg(test)]

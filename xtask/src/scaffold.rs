@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use rbuilder_templates::{Command, TEMPLATES, USED_NAMES};
 
+use crate::project::share_lockfile;
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
@@ -128,13 +129,9 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
     let last = journey.commands.len() - 1;
     for (done, command) in journey.commands.iter().enumerate() {
         println!();
-        Cmd::new(&format!("rbuilder {command}"))
-            .dir(&folder)
-            .path_first(bin)?
-            .echo()
-            .run()?;
+        repo::rbuilder_command(bin, &folder, command)?.echo().run()?;
         if done == 0 && !fresh {
-            fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+            share_lockfile(&folder)?;
         }
         check(&folder, bin, done == last)?;
     }
@@ -147,16 +144,10 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
     let folder = parent.path().join(NAMES);
     fs_err::create_dir(&folder)?;
-    let rbuilder = |line: &str| {
-        Cmd::new(&format!("rbuilder {line}"))
-            .dir(&folder)
-            .path_first(bin)?
-            .echo()
-            .run()
-    };
+    let rbuilder = |line: &str| repo::rbuilder_command(bin, &folder, line)?.echo().run();
     rbuilder("init --domain example.com")?;
     if !fresh {
-        fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        share_lockfile(&folder)?;
     }
     for (kind, has_two_versions) in named_kinds() {
         let of = |version: &str| format!("--group zoo --version {version} --kind {kind}");
@@ -194,9 +185,7 @@ fn join_tests(folder: &Path) -> Result<()> {
 /// Everything a scaffolded project promises. Its tests run without an API server but after the last command, when the
 /// project has all the tests that it had before: a server takes longer to start than all others take to run.
 fn check(folder: &Path, bin: &Path, is_last: bool) -> Result<()> {
-    Cmd::new("rbuilder manifests --check")
-        .dir(folder)
-        .path_first(bin)?
+    repo::rbuilder_command(bin, folder, "manifests --check")?
         .echo()
         .run()?;
     repo::project_command(folder, "cargo fmt --check").echo().run()?;

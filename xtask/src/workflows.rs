@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::project::{commit_all, scaffold};
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
@@ -19,7 +20,7 @@ pub(crate) fn run_steps() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let folder = tempfile::Builder::new().prefix("rbuilder-workflows-").tempdir()?;
     let project = folder.path().join("memcached-operator");
-    scaffold(&project, &bin)?;
+    commit_scaffold(&project, &bin)?;
     let clone = folder.path().join("clone");
     Cmd::new("git clone --quiet").arg(&project).arg(&clone).run()?;
     let runner = Runner::new(folder.path(), &clone, &bin)?;
@@ -40,29 +41,18 @@ pub(crate) fn run_steps() -> Result<()> {
 }
 
 /// Makes a project as its author commits it.
-fn scaffold(project: &Path, bin: &Path) -> Result<()> {
-    fs_err::create_dir(project)?;
-    for line in [
-        "rbuilder init --domain example.com --library path",
-        "rbuilder create api --group cache --version v1alpha1 --kind Memcached",
-        "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --validation",
-    ] {
-        Cmd::new(line).dir(project).path_first(bin)?.echo().read()?;
-    }
-    fs_err::copy(repo::root().join("Cargo.lock"), project.join("Cargo.lock"))?;
+fn commit_scaffold(project: &Path, bin: &Path) -> Result<()> {
+    let commands = [
+        "init --domain example.com --library path",
+        "create api --group cache --version v1alpha1 --kind Memcached",
+        "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --validation",
+    ];
+    scaffold(bin, project, &commands)?;
     repo::project_command(project, "cargo metadata --quiet --format-version 1").read()?;
-    let git = |line: &str| {
-        Cmd::new("git -c user.name=test -c user.email=test@example.com")
-            .words(line)
-            .dir(project)
-            .run()
-    };
-    git("init --quiet")?;
-    git("add --all")?;
-    git("commit --quiet --message 'A scaffold'")
+    commit_all(project).map(drop)
 }
 
-/// What a runner gives to the steps of a job.
+/// The environment of the steps of a job.
 struct Runner {
     clone: PathBuf,
     programs: PathBuf,

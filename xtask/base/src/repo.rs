@@ -77,6 +77,15 @@ pub fn project_target_folder() -> PathBuf {
     }
 }
 
+/// A `rbuilder` command in a folder, without that word; `bin` is the folder of the program.
+///
+/// # Errors
+///
+/// `PATH` cannot be extended.
+pub fn rbuilder_command(bin: &Path, folder: &Path, line: &str) -> Result<Cmd> {
+    Cmd::new(&format!("rbuilder {line}")).dir(folder).path_first(bin)
+}
+
 /// A command in a project that is a workspace of its own, as its user runs it: the Kubernetes version comes from the
 /// project, not from this workspace's .cargo/config.toml.
 pub fn project_command(folder: &Path, line: &str) -> Cmd {

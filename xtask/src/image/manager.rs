@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::buildah::{Buildah, as_root};
-use crate::assets;
-use crate::sh::Cmd;
 
 /// The longest time that the manager may take for anything.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -180,36 +178,4 @@ fn get_status(address: SocketAddr, path: &str) -> Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer.lines().next().unwrap_or_default().to_owned())
-}
-
-/// kubectl, from the path or built.
-pub(super) struct Kubectl {
-    folder: Option<PathBuf>,
-}
-
-impl Kubectl {
-    pub(super) fn find() -> Result<Self> {
-        Ok(Kubectl {
-            folder: assets::ensure_kubectl()?,
-        })
-    }
-
-    fn command(&self, kubeconfig: &Path, folder: &Path, line: &str) -> Result<Cmd> {
-        let command = Cmd::new("kubectl")
-            .words(line)
-            .dir(folder)
-            .env("KUBECONFIG", kubeconfig);
-        match &self.folder {
-            Some(folder) => command.path_first(folder),
-            None => Ok(command),
-        }
-    }
-
-    pub(super) fn run(&self, kubeconfig: &Path, folder: &Path, line: &str) -> Result<()> {
-        self.command(kubeconfig, folder, line)?.echo().run()
-    }
-
-    pub(super) fn read(&self, kubeconfig: &Path, folder: &Path, line: &str) -> Result<String> {
-        self.command(kubeconfig, folder, line)?.read()
-    }
 }

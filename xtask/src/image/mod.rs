@@ -17,6 +17,7 @@ use self::buildah::{Base, Build, Buildah};
 use self::manager::{ImageRoot, Manager};
 use self::project::{Library, Project};
 use crate::control_plane::ControlPlane;
+use crate::kubectl::Kubectl;
 use crate::{assets, repo};
 
 #[derive(clap::Args)]
@@ -135,32 +136,18 @@ fn check_source_change(buildah: &Buildah, build: &Build<'_>, project: &Project) 
 
 /// The manager serves its probes, reconciles the sample and stops when it is asked to.
 fn check_manager(image: &ImageRoot<'_>, project: &Project) -> Result<()> {
-    let assets = assets::ensure_assets()?;
-    let kubectl = manager::Kubectl::find()?;
-    let plane = ControlPlane::start(&assets)?;
+    let plane = ControlPlane::start(&assets::ensure_assets()?)?;
     let kubeconfig = Path::new(plane.kubeconfig());
-    kubectl.run(
-        kubeconfig,
-        &project.folder,
-        "apply --server-side -f config/crd/bases",
-    )?;
-    kubectl.run(
-        kubeconfig,
-        &project.folder,
-        "wait --for=condition=Established crd --all",
-    )?;
+    let kubectl = Kubectl::find(kubeconfig)?;
+    let run = |line: &str| kubectl.command(line)?.dir(&project.folder).echo().run();
+    run("apply --server-side -f config/crd/bases")?;
+    run("wait --for=condition=Established crd --all")?;
     let mut manager = Manager::start(image, kubeconfig)?;
     manager.wait_until_ready()?;
-    kubectl.run(
-        kubeconfig,
-        &project.folder,
-        "apply -f config/samples/cache_v1alpha1_memcached.yaml",
-    )?;
+    run("apply -f config/samples/cache_v1alpha1_memcached.yaml")?;
     manager.wait_until("the sample has no status", || {
-        let status = "get memcacheds memcached-sample -o jsonpath={.status}";
-        Ok(kubectl
-            .read(kubeconfig, &project.folder, status)?
-            .contains("observedGeneration"))
+        let status = kubectl.command("get memcacheds memcached-sample -o jsonpath={.status}")?;
+        Ok(status.read()?.contains("observedGeneration"))
     })?;
     manager.stop()?;
     println!("the manager of the image served its probes, reconciled the sample and stopped on SIGTERM");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::buildah::make_link;
-
+use crate::project::{cargo_home, commit_all, scaffold, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
 
@@ -49,13 +49,11 @@ impl Project {
             bin: bin.to_owned(),
         };
         share_registry(&project.cargo_home)?;
-        fs_err::create_dir(&project.folder)?;
-        for command in [
-            "rbuilder init --domain example.com --library path",
-            "rbuilder create api --group cache --version v1alpha1 --kind Memcached",
-        ] {
-            project.rbuilder(command)?.echo().read()?;
-        }
+        let commands = [
+            "init --domain example.com --library path",
+            "create api --group cache --version v1alpha1 --kind Memcached",
+        ];
+        scaffold(bin, &project.folder, &commands)?;
         project.use_library(Library::Git)?;
         project.vendor()?;
         Ok(project)
@@ -72,21 +70,17 @@ impl Project {
     ///
     /// The dependency cannot be changed, or Cargo cannot resolve it.
     pub(super) fn use_library(&self, library: Library) -> Result<()> {
-        let change = self.rbuilder("rbuilder library --set")?;
+        let change = repo::rbuilder_command(&self.bin, &self.folder, "library --set")?;
         let change = match library {
             Library::Path => change.args(["path", "--path"]).arg(&self.checkout),
             Library::Git => change.args(["git", "--url", &self.repository, "--rev", &self.revision]),
         };
         change.read()?;
-        fs_err::copy(repo::root().join("Cargo.lock"), self.folder.join("Cargo.lock"))?;
+        share_lockfile(&self.folder)?;
         // Adds the project to the lockfile, and leaves out what only the workspace needs.
         self.cargo("cargo metadata --quiet --format-version 1")
             .read()
             .map(drop)
-    }
-
-    fn rbuilder(&self, line: &str) -> Result<Cmd> {
-        Cmd::new(line).dir(&self.folder).path_first(&self.bin)
     }
 
     /// A command that keeps what it clones in a folder which goes with the project.
@@ -111,8 +105,7 @@ impl Project {
 
 /// Makes a home for Cargo with the packages that were downloaded before.
 fn share_registry(home: &Path) -> Result<()> {
-    let user = std::env::var_os("HOME").context("HOME names no folder")?;
-    let usual = std::env::var_os("CARGO_HOME").map_or_else(|| Path::new(&user).join(".cargo"), PathBuf::from);
+    let usual = cargo_home()?;
     fs_err::create_dir(home)?;
     if usual.join("registry").is_dir() {
         make_link(&usual.join("registry"), &home.join("registry"))?;
@@ -134,17 +127,4 @@ fn copy_checkout(to: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Makes a repository of a folder, and returns its only commit.
-fn commit_all(folder: &Path) -> Result<String> {
-    let git = |line: &str| {
-        Cmd::new("git -c user.name=test -c user.email=test@example.com")
-            .words(line)
-            .dir(folder)
-    };
-    git("init --quiet").run()?;
-    git("add --all").run()?;
-    git("commit --quiet --message 'A checkout'").run()?;
-    Ok(git("rev-parse HEAD").read()?.trim_end().to_owned())
 }

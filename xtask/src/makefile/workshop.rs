@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::committed::{Files, read_tree};
+use crate::repo;
 use crate::sh::Cmd;
 
 /// The programs of POSIX that Makefiles may call.
@@ -31,7 +32,7 @@ pub(super) struct Workshop {
     folder: tempfile::TempDir,
 }
 
-/// What came of a run of make.
+/// The result of a run of make.
 pub(super) struct Outcome {
     pub(super) is_success: bool,
     pub(super) printed: String,
@@ -46,10 +47,10 @@ impl Workshop {
         let project = workshop.folder.path().join("project");
         fs_err::create_dir(&project)?;
         for line in [
-            "rbuilder init --domain example.com --project-name made-operator --library path",
-            "rbuilder create api --group cache --version v1alpha1 --kind Memcached",
+            "init --domain example.com --project-name made-operator --library path",
+            "create api --group cache --version v1alpha1 --kind Memcached",
         ] {
-            Cmd::new(line).dir(&project).path_first(bin)?.read()?;
+            repo::rbuilder_command(bin, &project, line)?.read()?;
         }
         fs_err::write(project.join("Cargo.lock"), "")?;
         workshop.write_programs()?;

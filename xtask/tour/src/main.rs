@@ -147,8 +147,7 @@ fn reconcile(folder: &Path) -> Result<()> {
 
 fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<Cmd> {
     println!();
-    let command = Cmd::new(&format!("rbuilder {line}")).dir(folder);
-    Ok(command.path_first(bin)?.echo())
+    Ok(repo::rbuilder_command(bin, folder, line)?.echo())
 }
 
 fn show(folder: &Path, path: &str) -> Result<()> {
