@@ -43,13 +43,27 @@ impl Server {
     }
 }
 
+/// The end of a wait for servers.
+#[derive(Clone, Copy)]
+struct WaitLimit<'a> {
+    deadline: Instant,
+    /// Ends a start; a restart has none, since the owner of the start's may raise it when the start is over.
+    cancel: Option<&'a Cancel>,
+}
+
+impl<'a> WaitLimit<'a> {
+    fn of(settings: &Settings, cancel: Option<&'a Cancel>) -> Self {
+        let deadline = Instant::now() + settings.start_timeout;
+        Self { deadline, cancel }
+    }
+}
+
 /// A running control plane. Dropping it kills its servers and removes their files.
 #[derive(Debug)]
 pub struct ControlPlane {
     /// The running servers in start order; empty after `stop`.
     servers: Mutex<Vec<Process>>,
     settings: Settings,
-    cancel: Cancel,
     etcd: Probe,
     api_server: Probe,
     kubeconfig: Value,
@@ -80,14 +94,10 @@ impl ControlPlane {
 
     /// Starts the servers once. On failure, the flag says whether a port was lost, so that other ports may work.
     fn start_once(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, (Error, bool)> {
-        let deadline = Instant::now() + settings.start_timeout;
-        let mut plane = Self::prepare(settings, cancel).map_err(|err| (err, false))?;
-        match plane.run(assets, deadline) {
-            Ok(()) => {
-                // The flag is the start's: its owner may raise it when the start is over, and servers be restarted later.
-                plane.cancel = Cancel::default();
-                Ok(plane)
-            }
+        let limit = WaitLimit::of(settings, Some(cancel));
+        let plane = Self::prepare(settings).map_err(|err| (err, false))?;
+        match plane.run(assets, limit) {
+            Ok(()) => Ok(plane),
             Err(error) => {
                 let lost_port = plane.servers().iter().any(Process::lost_its_port);
                 Err((error, lost_port))
@@ -96,7 +106,7 @@ impl ControlPlane {
     }
 
     /// Prepares everything but the processes. Dropping the returned value cleans up.
-    fn prepare(settings: &Settings, cancel: &Cancel) -> Result<Self, Error> {
+    fn prepare(settings: &Settings) -> Result<Self, Error> {
         let workspace = Workspace::create()?;
         let certificates = Certificates::generate()?;
         write_certificates(&workspace, &certificates)?;
@@ -106,7 +116,6 @@ impl ControlPlane {
         Ok(Self {
             servers: Mutex::default(),
             settings: settings.clone(),
-            cancel: cancel.clone(),
             etcd: Probe::plain(find_free_port()?),
             api_server: Probe::tls(port, &certificates)?,
             kubeconfig,
@@ -115,30 +124,30 @@ impl ControlPlane {
         })
     }
 
-    fn run(&self, assets: &Assets, deadline: Instant) -> Result<(), Error> {
+    fn run(&self, assets: &Assets, limit: WaitLimit<'_>) -> Result<(), Error> {
         let etcd_url = format!("http://127.0.0.1:{}", self.etcd.port());
         let mut arguments = etcd_arguments(&etcd_url);
         arguments.extend(self.settings.etcd_args.iter().map(OsString::from));
         self.launch(Server::Etcd, &assets.etcd, arguments)?;
-        self.wait_until_ready(Server::Etcd, deadline)?;
+        self.wait_until_ready(Server::Etcd, limit)?;
         let mut arguments = apiserver_arguments(self.api_server.port(), &etcd_url);
         if self.settings.nodes > 0 {
             arguments.extend(controllers::API_SERVER_ARGUMENTS.map(OsString::from));
         }
         arguments.extend(self.settings.apiserver_args.iter().map(OsString::from));
         self.launch(Server::ApiServer, &assets.kube_apiserver, arguments)?;
-        self.wait_until_ready(Server::ApiServer, deadline)?;
+        self.wait_until_ready(Server::ApiServer, limit)?;
         // kube-apiserver creates it shortly after it is ready.
-        self.wait_for(deadline, &self.api_server, "/api/v1/namespaces/default")?;
+        self.wait_for(limit, &self.api_server, "/api/v1/namespaces/default")?;
         if self.settings.controllers || self.settings.nodes > 0 {
-            self.run_controllers(assets, deadline)?;
+            self.run_controllers(assets, limit)?;
         }
         Ok(())
     }
 
     /// Starts the controllers and, if there are to be any, the nodes. They have no server that could be asked, so their
     /// first effects are waited for.
-    fn run_controllers(&self, assets: &Assets, deadline: Instant) -> Result<(), Error> {
+    fn run_controllers(&self, assets: &Assets, limit: WaitLimit<'_>) -> Result<(), Error> {
         let launch = |name, arguments| self.launch_program(name, &assets.find_beside(name)?, arguments);
         launch(
             controllers::CONTROLLER_MANAGER,
@@ -157,7 +166,7 @@ impl ControlPlane {
         }
         for index in nodes {
             let path = format!("/api/v1/nodes/{}", controllers::node_name(index));
-            self.wait_until(deadline, &path, &|| {
+            self.wait_until(limit, &path, &|| {
                 self.api_server
                     .get(&path)
                     .and_then(|node| match controllers::is_ready(&node) {
@@ -167,7 +176,7 @@ impl ControlPlane {
             })?;
         }
         let account = "/api/v1/namespaces/default/serviceaccounts/default";
-        self.wait_for(deadline, &self.api_server, account)
+        self.wait_for(limit, &self.api_server, account)
     }
 
     fn launch(&self, server: Server, program: &Path, arguments: Vec<OsString>) -> Result<(), Error> {
@@ -185,10 +194,10 @@ impl ControlPlane {
         Ok(())
     }
 
-    fn wait_until_ready(&self, server: Server, deadline: Instant) -> Result<(), Error> {
+    fn wait_until_ready(&self, server: Server, limit: WaitLimit<'_>) -> Result<(), Error> {
         match server {
-            Server::Etcd => self.wait_for(deadline, &self.etcd, "/health"),
-            Server::ApiServer => self.wait_for(deadline, &self.api_server, "/readyz"),
+            Server::Etcd => self.wait_for(limit, &self.etcd, "/health"),
+            Server::ApiServer => self.wait_for(limit, &self.api_server, "/readyz"),
         }
     }
 
@@ -216,11 +225,11 @@ impl ControlPlane {
     /// # Errors
     /// When the control plane was stopped, or the server is not ready within the start timeout.
     pub fn restart(&self, server: Server) -> Result<(), Error> {
-        let deadline = Instant::now() + self.settings.start_timeout;
+        let limit = WaitLimit::of(&self.settings, None);
         self.with_server(server, |process, workspace| {
             process.restart(workspace, &self.settings)
         })?;
-        self.wait_until_ready(server, deadline)
+        self.wait_until_ready(server, limit)
     }
 
     fn with_server<T>(
@@ -237,14 +246,14 @@ impl ControlPlane {
     }
 
     /// Polls a path until it answers 200. Fails at the deadline, or as soon as a server has exited.
-    fn wait_for(&self, deadline: Instant, probe: &Probe, path: &str) -> Result<(), Error> {
-        self.wait_until(deadline, path, &|| probe.get(path).map(drop))
+    fn wait_for(&self, limit: WaitLimit<'_>, probe: &Probe, path: &str) -> Result<(), Error> {
+        self.wait_until(limit, path, &|| probe.get(path).map(drop))
     }
 
     /// Polls until `ask` succeeds, as [`Self::wait_for`] does.
     fn wait_until(
         &self,
-        deadline: Instant,
+        limit: WaitLimit<'_>,
         path: &str,
         ask: &dyn Fn() -> Result<(), String>,
     ) -> Result<(), Error> {
@@ -253,10 +262,10 @@ impl ControlPlane {
                 return Ok(());
             };
             self.check_running()?;
-            if self.cancel.is_cancelled() {
+            if limit.cancel.is_some_and(Cancel::is_cancelled) {
                 return Err(Error::new("the start of the control plane was cancelled"));
             }
-            if Instant::now() >= deadline {
+            if Instant::now() >= limit.deadline {
                 let what = format!("was not ready within the start timeout ({path} was not ok: {found})");
                 return Err(self
                     .servers()
