@@ -40,10 +40,6 @@ pub struct ProjectContext {
     /// `rbuilder = { {{ project.rbuilder_source }} }` gives `rbuilder = { package = "rbuilder-runtime", path = "…" }`,
     /// and so on for the other forms.
     pub rbuilder_source: String,
-    /// Directory of the rbuilder checkout if the source is a path, otherwise empty.
-    pub rbuilder_checkout: String,
-    /// Source of rbuilder, by its parts.
-    pub library: LibraryContext,
     /// Version of the rbuilder command: `0.1.0`.
     pub rbuilder_version: String,
     /// Minimum Rust version of scaffolded projects.
@@ -56,22 +52,6 @@ pub struct ProjectContext {
     pub kubernetes_version: String,
     /// Feature of k8s-openapi for that version: `v1_35`.
     pub k8s_openapi_feature: String,
-}
-
-/// `project.library` in templates: the source that Cargo gets rbuilder from. Parts of other forms are empty. No part
-/// has a letter that TOML, make or a shell treat specially within double quotes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LibraryContext {
-    /// `version`, `git` or `path`.
-    pub form: String,
-    /// Version requirement: `0.1.0`.
-    pub version: String,
-    /// URL of a git repository, in Cargo's notation.
-    pub git: String,
-    /// Commit or tag in that repository.
-    pub rev: String,
-    /// Path of the package, absolute or relative to the project.
-    pub path: String,
 }
 
 /// `api` in templates: a kind in one version.

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use tera::{Context, Tera};
 
-pub use context::{ApiContext, LibraryContext, ProjectContext, SpokeContext, WebhookContext};
+pub use context::{ApiContext, ProjectContext, SpokeContext, WebhookContext};
 pub use names::USED_NAMES;
 pub use table::{Command, OnExists, TEMPLATES, Template, When};
 
@@ -244,12 +244,6 @@ mod tests {
             multigroup: flag,
             leader_election_id: "1fc6f0d8.example.com".into(),
             rbuilder_source: "package = \"rbuilder-runtime\", version = \"0.1.0\"".into(),
-            rbuilder_checkout: String::new(),
-            library: LibraryContext {
-                form: "version".into(),
-                version: "0.1.0".into(),
-                ..LibraryContext::default()
-            },
             rbuilder_version: "0.1.0".into(),
             rust_version: "1.89".into(),
             kube_version: "5.0".into(),

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use rbuilder_templates::{OnExists, Rendered};
 use serde_json::{Map, Value, json};
 
 use super::{Outcome, decide, execute, scaffold};
@@ -41,13 +40,7 @@ pub fn plan_library(tree: &Tree, flags: &LibraryFlags) -> Result<Outcome> {
     edit_manifests(&mut plan, tree, &choice.library)?;
     let mut outcome = Outcome::default();
     if let Some(old) = project.known.rbuilder.library.clone() {
-        let changed = update_files(&mut plan, tree, &mut project, &old, &choice.library)?;
-        for path in changed {
-            outcome.warn(
-                &format!("{path} differs from what was scaffolded, so it was not changed for the new source of the library"),
-                "compare it with the file that `rbuilder init` writes in an empty directory",
-            );
-        }
+        record_manifest(&mut project, &old, &choice.library)?;
     }
     project.known.rbuilder.library = Some(choice.library);
     project.write(&mut plan, tree)?;
@@ -115,43 +108,22 @@ fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
     Ok(members)
 }
 
-/// Brings scaffolded files up to date that say where the library is, and records all of them as if the project had been
-/// scaffolded with the new source. Returns those that differ from what was scaffolded, which are left as they are.
-fn update_files(
-    plan: &mut Plan,
-    tree: &Tree,
-    project: &mut Project,
-    old: &Library,
-    new: &Library,
-) -> Result<Vec<String>> {
-    let before = render(project, old)?;
-    let after = render(project, new)?;
-    let mut changed = Vec::new();
-    for (before, after) in before.iter().zip(&after) {
-        if before == after || before.on_exists != OnExists::Owned {
-            continue;
-        }
-        let path = &after.path;
-        let is_recorded = project.recorded(path, &before.text);
-        if path != MANIFEST {
-            match plan.read(tree, path)? {
-                Some(text) if text == before.text => plan.replace(tree, path, &after.text)?,
-                Some(text) if text != after.text => changed.push(path.clone()),
-                _ => {}
-            }
-        }
-        if is_recorded {
-            project.record(path, &after.text);
-        }
+/// Records Cargo.toml as if it had been scaffolded with the new source, where it is recorded with the old one. No other
+/// scaffolded file names the source.
+fn record_manifest(project: &mut Project, old: &Library, new: &Library) -> Result<()> {
+    let (before, after) = (render_manifest(project, old)?, render_manifest(project, new)?);
+    if project.recorded(MANIFEST, &before) {
+        project.record(MANIFEST, &after);
     }
-    Ok(changed)
+    Ok(())
 }
 
-fn render(project: &Project, library: &Library) -> Result<Vec<Rendered>> {
+fn render_manifest(project: &Project, library: &Library) -> Result<String> {
     let mut project = project.clone();
     project.known.rbuilder.library = Some(library.clone());
-    let context = scaffold::project_context(&project);
-    rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)
+    let files = rbuilder_templates::init_files(&scaffold::project_context(&project))?;
+    let manifest = files.into_iter().find(|file| file.path == MANIFEST);
+    Ok(manifest.map(|file| file.text).unwrap_or_default())
 }
 
 /// Prints the source that Cargo.toml has.

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use rbuilder_generator::versions;
-use rbuilder_templates::{LibraryContext, OnExists, ProjectContext, Rendered};
+use rbuilder_templates::{OnExists, ProjectContext, Rendered};
 
 use super::manifests;
 use crate::edit::library::read_dependencies;
@@ -112,29 +112,12 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         multigroup: known.multigroup,
         leader_election_id: format!("{}.{}", fnv1a_32(known.project_name.as_bytes()), known.domain),
         rbuilder_source: library.map(Library::dependency).unwrap_or_default(),
-        rbuilder_checkout: library.map(Library::checkout).unwrap_or_default().to_owned(),
-        library: library.map(library_context).unwrap_or_default(),
         rbuilder_version: env!("CARGO_PKG_VERSION").into(),
         rust_version: versions::RUST.into(),
         kube_version: versions::KUBE.into(),
         k8s_openapi_version: versions::K8S_OPENAPI.into(),
         kubernetes_version: versions::KUBERNETES.to_string(),
         k8s_openapi_feature: versions::k8s_openapi_feature(versions::KUBERNETES),
-    }
-}
-
-fn library_context(library: &Library) -> LibraryContext {
-    let value = |name: &str| {
-        let keys = library.keys();
-        let value = keys.iter().find(|(key, _)| *key == name);
-        value.map(|(_, value)| (*value).to_owned()).unwrap_or_default()
-    };
-    LibraryContext {
-        form: library.form().name().to_owned(),
-        version: value("version"),
-        git: value("git"),
-        rev: value("rev"),
-        path: value("path"),
     }
 }
 

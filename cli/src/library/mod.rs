@@ -173,14 +173,6 @@ impl Library {
         pairs.join(", ")
     }
 
-    /// Returns the folder of the checkout that a path leads into, otherwise an empty string.
-    pub fn checkout(&self) -> &str {
-        match self {
-            Library::Path { path } => path.rsplit_once('/').map_or(".", |(folder, _)| folder),
-            Library::Version { .. } | Library::Git { .. } => "",
-        }
-    }
-
     /// Returns the source as seen from a folder of the project that is `depth` levels below its root.
     #[must_use]
     pub(crate) fn seen_from(&self, depth: usize) -> Library {
@@ -261,6 +253,5 @@ mod tests {
         assert_eq!(path("../r/runtime").seen_from(2), path("../../../r/runtime"));
         assert_eq!(path("/r/runtime").seen_from(2), path("/r/runtime"));
         assert_eq!(path("C:\\r\\runtime").seen_from(1), path("C:/r/runtime"));
-        assert_eq!(path("../r/runtime").checkout(), "../r");
     }
 }
