@@ -6,7 +6,7 @@ mod process;
 
 pub(crate) use image::{PLACEHOLDER, find_placeholder, set_image};
 pub(crate) use kubectl::Kubectl;
-pub(crate) use process::{Interrupt, run_in_foreground};
+pub(crate) use process::{Interrupt, POLL_INTERVAL, Reach, run_in_foreground, terminate, wait_for};
 
 use anyhow::{Result, anyhow};
 use serde_json::Value;

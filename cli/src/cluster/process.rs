@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 /// Interval at which a child is asked whether it has ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Whether this process was asked to end, by Ctrl-C or a signal. From the second time on, Ctrl-C ends it at once.
+/// A note of whether this process was asked to end, by Ctrl-C or a signal. From the second time on, Ctrl-C ends it at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
@@ -49,31 +49,62 @@ impl Interrupt {
 pub(crate) fn run_in_foreground(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
-    let mut is_told = false;
+    // Where there is no signal, the console's own event ends it.
+    wait_for(&mut child, interrupt, |child| {
+        terminate(child, Reach::Process);
+    })
+    .with_context(|| format!("cannot wait for {name}"))
+}
+
+/// Waits for the end of a child. Calls `on_interrupt` once when this process is asked to end, and goes on waiting.
+///
+/// # Errors
+/// Fails if the system cannot say whether the child has ended.
+pub(crate) fn wait_for(
+    child: &mut Child,
+    interrupt: &Interrupt,
+    on_interrupt: impl FnOnce(&mut Child),
+) -> std::io::Result<ExitStatus> {
+    let mut on_interrupt = Some(on_interrupt);
     loop {
-        if let Some(status) = child
-            .try_wait()
-            .with_context(|| format!("cannot wait for {name}"))?
-        {
+        if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if interrupt.is_asked() && !is_told {
-            terminate(&child);
-            is_told = true;
+        if interrupt.is_asked()
+            && let Some(tell) = on_interrupt.take()
+        {
+            tell(child);
         }
         std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Asks a process to end. Where there is no signal for that, its own console event does.
-fn terminate(child: &Child) {
+/// The processes that a signal reaches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The child.
+    Process,
+    /// The group that the child leads.
+    Group,
+}
+
+/// Sends SIGTERM to a child, where the system has signals. Returns whether it has.
+pub(crate) fn terminate(child: &Child, reach: Reach) -> bool {
     #[cfg(unix)]
-    if let Some(id) = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
     {
-        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+        use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+        if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            // An error means that it has ended.
+            let _ = match reach {
+                Reach::Process => kill_process(id, Signal::TERM),
+                Reach::Group => kill_process_group(id, Signal::TERM),
+            };
+        }
+        true
     }
     #[cfg(not(unix))]
-    let _ = child;
+    {
+        let _ = (child, reach);
+        false
+    }
 }

@@ -16,9 +16,7 @@ const ALL: &str = "config/default";
 
 pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Result<u8> {
     let kubectl = find_kubectl(dir, &flags.cluster)?;
-    if flags.manifests {
-        manifests::generate(dir, shell)?;
-    }
+    manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let rendered = kubectl.render(ALL)?;
     let objects = with_image(&rendered, flags.image.as_deref())?;
     if let Some(image) = &flags.image {

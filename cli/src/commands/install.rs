@@ -17,9 +17,7 @@ pub(super) const APPLY: [&str; 5] = ["apply", "--server-side", "--force-conflict
 
 pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -> Result<u8> {
     let kubectl = find_kubectl(dir, &flags.cluster)?;
-    if flags.manifests {
-        manifests::generate(dir, shell)?;
-    }
+    manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let crds = kubectl.render(CRDS)?;
     if crds.trim().is_empty() {
         shell.note("no CRDs to install\n");

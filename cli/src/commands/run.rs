@@ -12,9 +12,7 @@ use crate::flags::RunFlags;
 use crate::shell::Shell;
 
 pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8> {
-    if flags.manifests {
-        manifests::generate(dir, shell)?;
-    }
+    manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let interrupt = Interrupt::install()?;
     shell.note("cargo fmt\n");
     if !run_in_foreground(Command::new("cargo").arg("fmt").current_dir(dir), &interrupt)?.success() {

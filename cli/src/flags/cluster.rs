@@ -16,12 +16,20 @@ pub struct ClusterFlags {
     pub context: Option<String>,
 }
 
-/// Flags of `install`.
+/// Flags of commands that generate manifests before they do their own work.
 #[derive(Clone, Debug, Args)]
-pub struct InstallCrdsFlags {
+pub struct GenerationFlags {
     /// Generate manifests first
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,
+}
+
+/// Flags of `install`.
+#[derive(Clone, Debug, Args)]
+pub struct InstallCrdsFlags {
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub generation: GenerationFlags,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub cluster: ClusterFlags,
@@ -44,9 +52,9 @@ pub struct DeployFlags {
     /// Image of the manager, in place of the image `controller` in config/manager
     #[arg(long, value_name = "IMAGE")]
     pub image: Option<String>,
-    /// Generate manifests first
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
-    pub manifests: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub generation: GenerationFlags,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub cluster: ClusterFlags,
@@ -55,9 +63,9 @@ pub struct DeployFlags {
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunFlags {
-    /// Generate manifests first
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
-    pub manifests: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub generation: GenerationFlags,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub cluster: ClusterFlags,

@@ -1,4 +1,4 @@
-//! What the command has installed in the cluster, and what was there before.
+//! The objects that the command has installed in the cluster, and those that were there before.
 //!
 //! A control plane of this process ends with all that is in it. In a cluster that exists, the webhook configurations and
 //! the conversions of CRDs call this machine only while the command runs; then they are as before. CRDs stay, since

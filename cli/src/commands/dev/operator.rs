@@ -10,9 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use rbuilder_control_plane::Workspace;
 use serde_json::Value;
 
-use crate::cluster::Interrupt;
-
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+use crate::cluster::{Interrupt, POLL_INTERVAL, Reach, terminate, wait_for};
 
 /// Time that an operator has to finish its reconciles and to release its lease.
 const GRACE: Duration = Duration::from_secs(30);
@@ -32,15 +30,7 @@ pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &In
         let lines = BufReader::new(stdout).lines().map_while(Result::ok);
         lines.filter_map(|line| find_executable(&line, &name)).last()
     });
-    let status = loop {
-        if let Some(status) = child.try_wait().context("cannot wait for cargo")? {
-            break status;
-        }
-        if interrupt.is_asked() {
-            signal_group(&mut child);
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    };
+    let status = wait_for(&mut child, interrupt, end_group).context("cannot wait for cargo")?;
     workspace.forget(child.id());
     if !status.success() {
         bail!("`cargo build --bin {bin}` failed");
@@ -107,7 +97,7 @@ impl<'a> Operator<'a> {
     pub(super) fn stop(mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + GRACE;
         if !self.has_ended() {
-            signal_group(&mut self.child);
+            end_group(&mut self.child);
         }
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(POLL_INTERVAL);
@@ -130,21 +120,11 @@ impl Drop for Operator<'_> {
     }
 }
 
-/// Asks the processes of a child's group to end.
-#[cfg(unix)]
-fn signal_group(child: &mut Child) {
-    if let Some(id) = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-    {
-        let _ = rustix::process::kill_process_group(id, rustix::process::Signal::TERM);
+/// Asks the processes of a child's group to end. Where there is no signal that asks, it is ended.
+fn end_group(child: &mut Child) {
+    if !terminate(child, Reach::Group) {
+        let _ = child.kill();
     }
-}
-
-/// Ends a child: there is no signal that asks.
-#[cfg(not(unix))]
-fn signal_group(child: &mut Child) {
-    let _ = child.kill();
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use super::{
-    choose_selector, describe, describe_not_installed, download_index, newest_installed, open_store,
-    print_directory, single_platform,
+    choose_selector, describe_not_installed, download_index, newest_installed, open_store, print_directory,
+    print_installation, single_platform,
 };
 use crate::envtest::archive::{self, unpack};
 use crate::envtest::download::{Downloads, Hashed, Request, format_size};
@@ -27,8 +27,8 @@ const LARGEST: u64 = 1 << 30;
 
 pub(super) fn run(dir: &Path, flags: &InstallFlags, shell: &mut Shell) -> Result<u8> {
     if let Some(folder) = flags.use_env.then(folder_in_environment).flatten() {
-        let json = || json!({ "installed": true, "path": folder.display().to_string() });
-        print_directory(&folder, flags.env, json, &flags.store, shell);
+        let json = json!({ "installed": true, "path": folder.display().to_string() });
+        print_directory(&folder, flags.env, &json, flags.store.output, shell);
         return Ok(0);
     }
     let store = open_store(dir, &flags.store)?;
@@ -48,13 +48,7 @@ pub(super) fn run(dir: &Path, flags: &InstallFlags, shell: &mut Shell) -> Result
             None => return Ok(0),
         },
     };
-    print_directory(
-        &store.path(&release),
-        flags.env,
-        || describe(&store, &release),
-        &flags.store,
-        shell,
-    );
+    print_installation(&store, &release, flags.env, flags.store.output, shell);
     Ok(0)
 }
 

@@ -35,13 +35,7 @@ fn print_path(dir: &Path, flags: &PathFlags, shell: &mut Shell) -> Result<u8> {
     let selector = choose_selector(dir, flags.selector.as_ref());
     let release = newest_installed(&store, &selector, &platform)?
         .with_context(|| describe_not_installed(&store, &selector, &platform))?;
-    print_directory(
-        &store.path(&release),
-        flags.env,
-        || describe(&store, &release),
-        &flags.store,
-        shell,
-    );
+    print_installation(&store, &release, flags.env, flags.store.output, shell);
     Ok(0)
 }
 
@@ -138,17 +132,17 @@ fn download_index(downloads: &Downloads, flags: &IndexFlags, shell: &mut Shell) 
     Index::parse(&text).with_context(|| format!("cannot read the index {url}"))
 }
 
-/// Prints the directory of an installation, in one of its forms.
-fn print_directory(
-    folder: &Path,
-    as_command: bool,
-    json: impl FnOnce() -> Value,
-    flags: &StoreFlags,
-    shell: &mut Shell,
-) {
+/// Prints where a release is installed.
+fn print_installation(store: &Store, release: &Release, as_command: bool, output: Output, shell: &mut Shell) {
+    let json = describe(store, release);
+    print_directory(&store.path(release), as_command, &json, output, shell);
+}
+
+/// Prints a directory of binaries, in one of its forms.
+fn print_directory(folder: &Path, as_command: bool, json: &Value, output: Output, shell: &mut Shell) {
     let shown = folder.display().to_string();
-    match (flags.output, as_command) {
-        (Output::Json, _) => shell.out(&format!("{:#}\n", json())),
+    match (output, as_command) {
+        (Output::Json, _) => shell.out(&format!("{json:#}\n")),
         (Output::Text, true) => shell.out(&format!("export KUBEBUILDER_ASSETS={}\n", quote(&shown))),
         (Output::Text, false) => shell.out(&format!("{shown}\n")),
     }

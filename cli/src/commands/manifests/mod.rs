@@ -14,7 +14,7 @@ use rbuilder_generator::{
 use serde_json::{Value, json};
 
 use super::{Outcome, decide, decide_and_apply, execute, kubernetes, show_outcome};
-use crate::flags::{ManifestsFlags, MessageFormat, Only, Output};
+use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Only, Output};
 use crate::plan::{Plan, render_diff, render_json, render_summary};
 use crate::project::{FILE, Project, Resource};
 use crate::report;
@@ -139,6 +139,17 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     outcome.plan.check_conflicts()?;
     show_outcome("manifests", &outcome, flags.plan, shell);
     Ok(0)
+}
+
+/// Generates the manifests unless the flags say not to.
+///
+/// # Errors
+/// Fails as [`generate`] does.
+pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut Shell) -> Result<()> {
+    match flags.manifests {
+        true => generate(dir, shell).map(drop),
+        false => Ok(()),
+    }
 }
 
 /// Generates the manifests for a command that goes on to use them. Returns the paths that were written.
