@@ -1,4 +1,4 @@
-//! What kustomize makes of the scaffolded manifests. Needs kubectl: without it these tests say that they are skipped; in
+//! The scaffolded manifests as kustomize renders them. Needs kubectl: without it these tests say that they are skipped; in
 //! CI they fail.
 
 #![allow(clippy::disallowed_macros)] // a skipped test says so

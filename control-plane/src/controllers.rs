@@ -1,4 +1,4 @@
-//! What makes objects move: kube-controller-manager, kube-scheduler, and kwok, which plays the kubelets of the nodes.
+//! The programs that act on objects: kube-controller-manager, kube-scheduler, and kwok, which plays the kubelets of the nodes.
 //!
 //! The scheduler is the real one and not a loop that writes `nodeName`: with the packages of the controller manager
 //! compiled, it costs 12 s of CPU to build and no code here, and it respects taints, selectors and resources.

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Waits until the status of an object is about its current generation, and returns the object: `status.observedGeneration`
 /// if the kind has it, otherwise that of all conditions, of which there must be one.
 ///
-/// What the conditions say is not looked at, so a controller may truthfully report that something is not available yet.
+/// The values of the conditions are not compared, so a controller may truthfully report that something is not available yet.
 ///
 /// # Panics
 /// After 20 seconds, with the generation and the conditions that were found.

@@ -290,7 +290,7 @@ fn write_stand_ins(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What distroless/cc has, and no more: no shell either.
+/// The libraries of distroless/cc, and no more: no shell either.
 fn write_run_root(folder: &Path) -> Result<()> {
     let root = folder.join("root");
     for name in ["lib", "lib64", "etc", "tmp", "proc", "dev", "sys"] {

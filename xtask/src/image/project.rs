@@ -22,7 +22,7 @@ pub(super) struct Project {
     bin: PathBuf,
 }
 
-/// Where the library comes from.
+/// The source of the library.
 #[derive(Clone, Copy)]
 pub(super) enum Library {
     Path,
