@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use rbuilder_templates::{Command, TEMPLATES, USED_NAMES};
+use serde_json::Value;
 
 use crate::project::share_lockfile;
 use crate::sh::Cmd;
@@ -135,6 +136,7 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
         }
         check(&folder, bin, done == last)?;
     }
+    check_shared_build(&folder, journey.name)?;
     // Its folder is gone after this, and no other project can use what it was compiled to.
     repo::project_command(&folder, "cargo clean --workspace --quiet").run()
 }
@@ -198,6 +200,54 @@ fn check(folder: &Path, bin: &Path, is_last: bool) -> Result<()> {
         false => tests.without("KUBEBUILDER_ASSETS").run()?,
     }
     render(folder)
+}
+
+/// Checks that `cargo test` uses what `cargo build` has compiled: a feature that only tests turn on, in a package below
+/// kube, has kube compiled a second time. The library itself may differ, because its test kit is a feature.
+fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
+    let own = [project, "rbuilder-runtime"];
+    let built = compiled_dependencies(folder, "cargo build", &own)?;
+    let tested = compiled_dependencies(folder, "cargo test --no-run", &own)?;
+    let again: BTreeSet<&str> = built
+        .difference(&tested)
+        .map(|(package, _)| package.as_str())
+        .collect();
+    if !again.is_empty() {
+        let again: Vec<_> = again.into_iter().collect();
+        bail!(
+            "`cargo test` compiles these packages again, after `cargo build`, because their features differ: {}",
+            again.join(", ")
+        );
+    }
+    println!("`cargo build` and `cargo test` share {} artifacts", built.len());
+    Ok(())
+}
+
+/// Runs a cargo command and returns the packages that it uses, but for some, each with the files that it was compiled to.
+fn compiled_dependencies(folder: &Path, line: &str, but: &[&str]) -> Result<BTreeSet<(String, String)>> {
+    let command = repo::project_command(folder, line).words("--quiet --message-format=json");
+    let messages = command.echo().read()?;
+    let mut compiled = BTreeSet::new();
+    for message in messages.lines() {
+        let message: Value = serde_json::from_str(message)?;
+        if message["reason"] == "compiler-artifact" {
+            let package = message["package_id"].as_str().and_then(package_name);
+            let package = package.with_context(|| format!("a package without a name: {message}"))?;
+            if !but.contains(&package) {
+                compiled.insert((package.to_owned(), message["filenames"].to_string()));
+            }
+        }
+    }
+    Ok(compiled)
+}
+
+/// Returns the name in cargo's ID of a package, which ends in `#name@version`, or in `/name#version`.
+fn package_name(id: &str) -> Option<&str> {
+    let (place, package) = id.rsplit_once('#')?;
+    match package.split_once('@') {
+        Some((name, _)) => Some(name),
+        None => place.rsplit('/').next(),
+    }
 }
 
 /// Runs tests of which none may be ignored, since all that they need is there.
@@ -271,6 +321,24 @@ fn check_default(text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_id_of_a_package_has_its_name() {
+        for (id, expected) in [
+            (
+                "registry+https://github.com/rust-lang/crates.io-index#kube@5.0.0",
+                Some("kube"),
+            ),
+            ("path+file:///tmp/plain-operator#0.1.0", Some("plain-operator")),
+            (
+                "path+file:///work/runtime#rbuilder-runtime@0.1.0",
+                Some("rbuilder-runtime"),
+            ),
+            ("kube 5.0.0", None),
+        ] {
+            assert_eq!(package_name(id), expected, "{id}");
+        }
+    }
 
     #[test]
     fn a_summary_with_ignored_tests_is_found() {
