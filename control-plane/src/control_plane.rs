@@ -1,7 +1,6 @@
 //! etcd and kube-apiserver together: their flags, their ports, and when they are ready.
 
 use std::ffi::OsString;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -14,12 +13,13 @@ use serde_json::{Value, json};
 use crate::assets::Assets;
 use crate::certificates::Certificates;
 use crate::controllers;
+use crate::port::ReservedPort;
 use crate::probe::Probe;
 use crate::process::Process;
 use crate::workspace::Workspace;
 use crate::{Cancel, Error, Settings};
 
-/// Number of starts attempted when another process takes a port between our choice of it and the server's bind.
+/// Number of starts attempted when another process takes a port that could not be reserved.
 const ATTEMPTS: usize = 5;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -69,6 +69,8 @@ pub struct ControlPlane {
     kubeconfig: Value,
     kubeconfig_path: PathBuf,
     workspace: Workspace,
+    /// Kept until the servers are gone: a server that is restarted listens on the port that it had.
+    _ports: [ReservedPort; 2],
 }
 
 impl ControlPlane {
@@ -110,14 +112,15 @@ impl ControlPlane {
         let workspace = Workspace::create()?;
         let certificates = Certificates::generate()?;
         write_certificates(&workspace, &certificates)?;
-        let port = find_free_port()?;
-        let kubeconfig = kubeconfig(port, &certificates);
+        let [etcd_port, api_server_port] = [ReservedPort::reserve()?, ReservedPort::reserve()?];
+        let kubeconfig = kubeconfig(api_server_port.number(), &certificates);
         let kubeconfig_path = workspace.write("kubeconfig", &format!("{kubeconfig:#}\n"))?;
         Ok(Self {
             servers: Mutex::default(),
             settings: settings.clone(),
-            etcd: Probe::plain(find_free_port()?),
-            api_server: Probe::tls(port, &certificates)?,
+            etcd: Probe::plain(etcd_port.number()),
+            api_server: Probe::tls(api_server_port.number(), &certificates)?,
+            _ports: [etcd_port, api_server_port],
             kubeconfig,
             kubeconfig_path,
             workspace,
@@ -327,17 +330,6 @@ impl Drop for ControlPlane {
             server.kill(&self.workspace);
         }
     }
-}
-
-/// Returns a port of 127.0.0.1 that is free now. Another process may take it before it is used.
-///
-/// # Errors
-/// When the system has none.
-pub fn find_free_port() -> Result<u16, Error> {
-    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    Ok(port
-        .map_err(|err| Error::new(format!("cannot find a free port on 127.0.0.1: {err}")))?
-        .port())
 }
 
 /// Writes the files that the servers' arguments name relative to the workspace, in which they run.

@@ -115,7 +115,27 @@ async fn one_environment_can_be_stopped_and_the_shared_one_cannot() {
     assert!(error.contains("ends with the process"), "{error}");
 }
 
-/// SIGKILL leaves the victim, another process of this test, no time to clean up.
+/// Between two starts of an operator, no connection of another test may take the port that the API server calls.
+#[cfg(target_os = "linux")]
+#[rbuilder::envtest::test]
+async fn the_port_of_a_webhook_server_stays_reserved(env: Environment) {
+    use rbuilder::envtest::WebhookArgs;
+
+    struct Port(u16);
+    impl WebhookArgs for Port {
+        fn serving_webhooks(self, port: u16, _: &Path) -> Self {
+            Self(port)
+        }
+    }
+    let server = env.webhook_server().unwrap();
+    let Port(port) = server.clone().args(Port(0));
+    let connection = tokio::net::TcpSocket::new_v4().unwrap();
+    let error = connection.bind(([127, 0, 0, 1], port).into()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    drop(server);
+    connection.bind(([127, 0, 0, 1], port).into()).unwrap();
+}
+
 #[rbuilder::envtest::test]
 async fn both_servers_get_the_arguments_they_are_given() {
     let with = |etcd: &str, apiserver: &str| {
@@ -133,6 +153,7 @@ async fn both_servers_get_the_arguments_they_are_given() {
     assert!(error.contains("unknown flag: --no-such-flag"), "{error}");
 }
 
+/// SIGKILL leaves the victim, another process of this test, no time to clean up.
 #[rbuilder::envtest::test]
 async fn the_servers_die_with_a_killed_test() {
     if let Some(report) = std::env::var_os(VICTIM) {

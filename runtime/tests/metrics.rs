@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client, ResourceExt};
-use rbuilder::envtest::{Environment, eventually};
+use rbuilder::envtest::{Environment, ReservedPort, eventually};
 use rbuilder::metrics::Counter;
 use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result};
 use serde_json::{Value, json};
@@ -57,7 +57,8 @@ async fn metrics_are_counted_and_shown_to_those_the_cluster_lets_read(env: Envir
         maps.create(&PostParams::default(), &map).await.unwrap();
     }
     let (folder, certificate) = certificate();
-    let port = free_port().await;
+    let reserved = ReservedPort::reserve().unwrap();
+    let port = reserved.number();
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.clone();
     args.metrics_bind_address = format!(":{port}");
@@ -168,15 +169,6 @@ fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
     write("tls.crt", made.cert.pem());
     let certificate = CertificateDer::from_pem_slice(made.cert.pem().as_bytes()).unwrap();
     (folder, certificate)
-}
-
-async fn free_port() -> u16 {
-    tokio::net::TcpListener::bind("[::]:0")
-        .await
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
 }
 
 /// Returns the token of a new service account.

@@ -18,11 +18,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::ObjectMeta;
 use kube::{Api, ResourceExt};
-use rbuilder::envtest::{Environment, eventually};
+use rbuilder::envtest::{Environment, ReservedPort, eventually};
 use serde_json::{Value, json};
 
 use operator::{ENDED, FAIL, HOLD, LEASE, STARTED};
-use program::{Ended, Program, free_port};
+use program::{Ended, Program};
 
 /// A timeout longer than anything here takes on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
@@ -249,7 +249,8 @@ async fn a_standby_takes_over_from_a_killed_leader() {
     let mut leader = place.start(&["--leader-elect", "--health-probe-bind-address=0"]);
     place.create("first", &[]).await;
     place.marked_by("first", ENDED, &leader).await;
-    let probes = free_port();
+    let reserved = ReservedPort::reserve().unwrap();
+    let probes = reserved.number();
     let standby = place.start(&[
         "--leader-elect",
         &format!("--health-probe-bind-address=:{probes}"),
@@ -272,7 +273,8 @@ async fn a_standby_takes_over_from_a_killed_leader() {
 #[rbuilder::envtest::test]
 async fn kubebuilders_flags_start_an_operator() {
     let place = Place::new().await;
-    let (metrics, probes) = (free_port(), free_port());
+    let reserved = [ReservedPort::reserve().unwrap(), ReservedPort::reserve().unwrap()];
+    let [metrics, probes] = reserved.each_ref().map(ReservedPort::number);
     let mut program = place.start(&[
         "--leader-elect",
         &format!("--metrics-bind-address=:{metrics}"),

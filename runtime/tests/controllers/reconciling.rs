@@ -10,6 +10,7 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{CustomResource, ResourceExt};
+use rbuilder::envtest::ReservedPort;
 use rbuilder::testing::eventually;
 use rbuilder::{
     Action, Controller, Ctx, Error, Manager, ManagerArgs, ManagerError, ObjectRef, OwnershipError, Result,
@@ -773,8 +774,9 @@ async fn get(address: &str, path: &str) -> std::io::Result<String> {
 /// Guarantee 13: a manager is live immediately, and ready when its caches are synced.
 async fn probes_tell_alive_from_ready(server: Server) {
     let place = Place::new(server).await;
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap().to_string();
+    let reserved = ReservedPort::reserve().unwrap();
+    let address = format!("127.0.0.1:{}", reserved.number());
+    let taken = std::net::TcpListener::bind(&address).unwrap();
     let args = ManagerArgs {
         watch_namespace: place.namespace.clone(),
         health_probe_bind_address: address.clone(),
@@ -791,7 +793,7 @@ async fn probes_tell_alive_from_ready(server: Server) {
         "failed to start the health probe server: --health-probe-bind-address: failed to listen on {address}"
     );
     assert!(error.starts_with(&expected), "{error}");
-    drop(free);
+    drop(taken);
 
     let hold = Arc::new(AtomicBool::new(true));
     let held = Arc::clone(&hold);

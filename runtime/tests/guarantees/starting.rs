@@ -6,12 +6,12 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, CustomResource, ResourceExt};
-use rbuilder::envtest::{Environment, eventually};
+use rbuilder::envtest::{Environment, ReservedPort, eventually};
 use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, Webhook};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use crate::support::{Operator, Place, SOON, Seen};
 
@@ -96,11 +96,6 @@ async fn get(address: &str, path: &str) -> String {
     answer.await.unwrap_or_default()
 }
 
-async fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap().to_string()
-}
-
 /// Both versions are watched, objects are stored in both, and only the manager itself can convert them: its webhooks
 /// must be served before its caches sync, and the caches synced before it is ready.
 #[rbuilder::envtest::test]
@@ -153,7 +148,8 @@ async fn objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_f
         ctx.note(&format!("{} {:?} mg", parcel.name_any(), parcel.spec.milligrams));
         Ok(Action::await_change())
     }
-    let probes = free_address().await;
+    let reserved = ReservedPort::reserve().unwrap();
+    let probes = format!("127.0.0.1:{}", reserved.number());
     let args = server.args(ManagerArgs {
         watch_namespace: place.namespace.clone(),
         health_probe_bind_address: probes.clone(),
@@ -196,7 +192,8 @@ async fn a_manager_whose_caches_do_not_fill_is_alive_and_not_ready(env: Environm
         Ok(Action::await_change())
     }
     let place = Place::new(env).await;
-    let probes = free_address().await;
+    let reserved = ReservedPort::reserve().unwrap();
+    let probes = format!("127.0.0.1:{}", reserved.number());
     let args = ManagerArgs {
         watch_namespace: place.namespace.clone(),
         health_probe_bind_address: probes.clone(),

@@ -139,9 +139,3 @@ async fn get(port: u16, path: &str) -> std::io::Result<String> {
     stream.read_to_string(&mut answer).await?;
     Ok(answer)
 }
-
-/// Returns a free port.
-pub(crate) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}

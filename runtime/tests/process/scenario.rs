@@ -22,7 +22,7 @@ const RELOADED: Duration = Duration::from_secs(30);
 #[rbuilder::envtest::test]
 async fn of_two_replicas_one_works_and_the_other_takes_over_at_once() {
     let place = Place::new().await;
-    let start = |probes: u16, metrics: u16| {
+    let start = |[probes, metrics]: [u16; 2]| {
         place.start(&[
             "--leader-elect",
             "--metrics-secure=false",
@@ -30,11 +30,12 @@ async fn of_two_replicas_one_works_and_the_other_takes_over_at_once() {
             &format!("--health-probe-bind-address=:{probes}"),
         ])
     };
-    let ports = [free_port(), free_port(), free_port(), free_port()];
-    let mut first = start(ports[0], ports[1]);
+    let reserved: [_; 4] = std::array::from_fn(|_| ReservedPort::reserve().unwrap());
+    let ports = reserved.each_ref().map(ReservedPort::number);
+    let mut first = start([ports[0], ports[1]]);
     place.create("first", &[]).await;
     place.marked_by("first", ENDED, &first).await;
-    let second = start(ports[2], ports[3]);
+    let second = start([ports[2], ports[3]]);
     for (program, port) in [(&first, ports[0]), (&second, ports[2])] {
         eventually(SOON, || program.get(port, "/readyz")).await;
     }
@@ -74,7 +75,8 @@ async fn value(program: &Program, port: u16, series: &str) -> f64 {
 #[rbuilder::envtest::test]
 async fn a_panic_is_counted_and_tried_again_and_the_process_lives() {
     let place = Place::new().await;
-    let metrics = free_port();
+    let reserved = ReservedPort::reserve().unwrap();
+    let metrics = reserved.number();
     let program = place.start(&[
         "--health-probe-bind-address=0",
         "--metrics-secure=false",
@@ -105,7 +107,8 @@ async fn a_process_is_alive_but_not_ready_before_its_caches_are_filled() {
         "contexts": [{ "name": "silent", "context": { "cluster": "silent", "user": "nobody" } }],
     });
     fs::write(&kubeconfig, text.to_string()).unwrap();
-    let probes = free_port();
+    let reserved = ReservedPort::reserve().unwrap();
+    let probes = reserved.number();
     let flags = vec![format!("--health-probe-bind-address=:{probes}")];
     let mut program = Program::start(&kubeconfig, flags);
     eventually(SOON, || program.get(probes, "/healthz")).await;
@@ -124,7 +127,8 @@ async fn a_replaced_certificate_is_served_by_the_running_process() {
     let place = Place::new().await;
     let folder = tempfile::tempdir().unwrap();
     let old = write_certificate(folder.path());
-    let port = free_port();
+    let reserved = ReservedPort::reserve().unwrap();
+    let port = reserved.number();
     let program = place.start(&[
         "--health-probe-bind-address=0",
         &format!("--webhook-port={port}"),

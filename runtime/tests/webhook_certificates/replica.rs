@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, CustomResource};
-use rbuilder::envtest::{Environment, eventually};
+use rbuilder::envtest::{Environment, ReservedPort, eventually};
 use rbuilder::webhook::{AdmissionRequest, ManagedCertificate};
 use rbuilder::{Denied, Manager, ManagerArgs, Result, Webhook};
 use serde::{Deserialize, Serialize};
@@ -94,21 +94,14 @@ pub(crate) struct Place {
     pub(crate) env: Environment,
     pub(crate) namespace: String,
     /// The port of each replica.
-    ports: Vec<u16>,
+    ports: Vec<ReservedPort>,
 }
 
 impl Place {
     /// Creates a namespace for this many replicas, each with its own webhooks in the configurations.
     pub(crate) async fn new(env: Environment, prefix: &str, replicas: usize) -> Self {
         let namespace = env.namespace(prefix).await.unwrap();
-        // Kept open until all ports are chosen, so that they differ.
-        let listeners: Vec<_> = (0..replicas)
-            .map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap())
-            .collect();
-        let ports = listeners
-            .iter()
-            .map(|listener| listener.local_addr().unwrap().port())
-            .collect();
+        let ports = (0..replicas).map(|_| ReservedPort::reserve().unwrap()).collect();
         // The API server calls services of this type at their external name, and others at their
         // address, which is not routed here.
         let service = json!({
@@ -136,7 +129,7 @@ impl Place {
                 .ports
                 .iter()
                 .enumerate()
-                .map(|(at, port)| self.webhook(&format!("{path}{at}.kb.io"), path, *port))
+                .map(|(at, port)| self.webhook(&format!("{path}{at}.kb.io"), path, port.number()))
                 .collect();
             self.put(json!({
                 "apiVersion": "admissionregistration.k8s.io/v1",
@@ -170,7 +163,7 @@ impl Place {
         }});
         let version = |name: &str, storage: bool| json!({ "name": name, "served": true, "storage": storage, "schema": anything });
         let service = json!({
-            "name": SERVICE, "namespace": self.namespace, "path": "/convert", "port": self.ports[0],
+            "name": SERVICE, "namespace": self.namespace, "path": "/convert", "port": self.ports[0].number(),
         });
         json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -277,7 +270,7 @@ impl Place {
 /// A running operator.
 pub(crate) struct Replica {
     port: u16,
-    probes: u16,
+    probes: ReservedPort,
     host: String,
     asked: Arc<AtomicUsize>,
     stop: oneshot::Sender<()>,
@@ -291,14 +284,12 @@ impl Replica {
         certificate: ManagedCertificate,
         number: usize,
     ) -> Self {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let probes = listener.local_addr().unwrap().port();
-        drop(listener);
-        let port = place.ports[number];
+        let probes = ReservedPort::reserve().unwrap();
+        let port = place.ports[number].number();
         let args = ManagerArgs {
             webhook_port: port,
             watch_namespace: place.namespace.clone(),
-            health_probe_bind_address: format!("127.0.0.1:{probes}"),
+            health_probe_bind_address: format!("127.0.0.1:{}", probes.number()),
             ..ManagerArgs::for_tests()
         };
         let asked = Arc::new(AtomicUsize::new(0));
@@ -341,7 +332,7 @@ impl Replica {
     /// Returns the response of the probe server.
     pub(crate) async fn get(&self, path: &str) -> String {
         let ask = async {
-            let mut stream = TcpStream::connect(("127.0.0.1", self.probes)).await?;
+            let mut stream = TcpStream::connect(("127.0.0.1", self.probes.number())).await?;
             let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
             stream.write_all(request.as_bytes()).await?;
             let mut answer = String::new();

@@ -88,7 +88,7 @@ pub use error::Error;
 /// [`Builder::nodes`]. It is also ignored when the folder of `KUBEBUILDER_ASSETS` lacks the programs for these.
 pub use rbuilder_derive::envtest_test as test;
 
-pub use rbuilder_control_plane::Server;
+pub use rbuilder_control_plane::{ReservedPort, Server};
 pub use user::User;
 pub use webhooks::{WebhookArgs, WebhookServer};
 

@@ -11,7 +11,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client, Resource};
-use rbuilder_control_plane::{WebhookAddress, find_free_port, issue_serving_certificate};
+use rbuilder_control_plane::{ReservedPort, WebhookAddress, issue_serving_certificate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -32,6 +32,7 @@ pub struct WebhookServer {
     installed: Arc<Installed>,
     address: WebhookAddress,
     folder: Arc<TempDir>,
+    _port: Arc<ReservedPort>,
 }
 
 /// Arguments of an operator that say where it serves its webhooks; implemented by `rbuilder::ManagerArgs`.
@@ -110,15 +111,17 @@ impl WebhookServer {
         let folder =
             TempDir::new().map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
         let authority = write_certificate(folder.path(), &environment.webhook_host)?;
+        let port = ReservedPort::reserve()?;
         Ok(Self {
             client: environment.client(),
             installed: environment.installed.clone(),
             address: WebhookAddress {
                 host: environment.webhook_host.to_string(),
-                port: find_free_port()?,
+                port: port.number(),
                 authority,
             },
             folder: Arc::new(folder),
+            _port: Arc::new(port),
         })
     }
 

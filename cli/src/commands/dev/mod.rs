@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use rbuilder_control_plane::{WebhookAddress, Workspace, find_free_port, issue_serving_certificate};
+use rbuilder_control_plane::{ReservedPort, WebhookAddress, Workspace, issue_serving_certificate};
 
 use self::cluster::Cluster;
 use self::installed::Installed;
@@ -47,8 +47,9 @@ pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8>
             "files are compared every second, because the system does not report changes: {reason}"
         ));
     }
+    let port = WebhookPort::choose(flags)?;
     let mut session = Session {
-        address: create_address(flags, &workspace)?,
+        address: create_address(flags, &port, &workspace)?,
         installed: Installed::new(cluster.kubectl().clone(), cluster.is_own()),
         cluster,
         operator: None,
@@ -65,18 +66,37 @@ pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8>
     Ok(0)
 }
 
+/// The port of the webhook server: each start of the operator in this run listens on it again.
+enum WebhookPort {
+    Given(u16),
+    Reserved(ReservedPort),
+}
+
+impl WebhookPort {
+    fn choose(flags: &DevFlags) -> Result<Self> {
+        Ok(match flags.webhook_port {
+            Some(port) => Self::Given(port),
+            None => Self::Reserved(ReservedPort::reserve()?),
+        })
+    }
+
+    fn number(&self) -> u16 {
+        match self {
+            Self::Given(port) => *port,
+            Self::Reserved(port) => port.number(),
+        }
+    }
+}
+
 /// Writes the certificate of the webhook server, and returns the address at which the API server calls it.
-fn create_address(flags: &DevFlags, workspace: &Workspace) -> Result<WebhookAddress> {
+fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -> Result<WebhookAddress> {
     let host = flags.webhook_host.as_deref().unwrap_or("127.0.0.1");
     let issued = issue_serving_certificate(host)?;
     workspace.write("tls.crt", &issued.certificate)?;
     workspace.write("tls.key", &issued.key)?;
     Ok(WebhookAddress {
         host: host.to_owned(),
-        port: match flags.webhook_port {
-            Some(port) => port,
-            None => find_free_port()?,
-        },
+        port: port.number(),
         authority: issued.authority,
     })
 }
