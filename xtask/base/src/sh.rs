@@ -102,6 +102,23 @@ impl Cmd {
         Ok(Self { inner, ..self }.env("PATH", path))
     }
 
+    /// Makes the program, and what it starts, leave the processor to others that want it; for Unix. Call it before
+    /// [`without_input`](Self::without_input).
+    pub fn with_low_priority(self) -> Self {
+        let mut inner = Command::new("nice");
+        inner.arg(self.inner.get_program()).args(self.inner.get_args());
+        for (name, value) in self.inner.get_envs() {
+            match value {
+                Some(value) => inner.env(name, value),
+                None => inner.env_remove(name),
+            };
+        }
+        if let Some(dir) = &self.dir {
+            inner.current_dir(dir);
+        }
+        Self { inner, ..self }
+    }
+
     /// Shows the command line as a user would type it, before it runs.
     pub fn echo(mut self) -> Self {
         self.echo = true;

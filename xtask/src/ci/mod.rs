@@ -3,7 +3,9 @@
 //! `.ci/run` prepares the environment and starts this task; the workflows in `.github/` run the same script with the
 //! names of some steps, so what holds here holds there. Steps of the cargo lane run one after the other, since cargo
 //! locks its target folder. Those of the Go lane run beside them: kube-apiserver is built while Rust compiles, in the
-//! minutes in which rustc has work for one core only. What a Go step prints is shown when it has ended.
+//! minutes in which rustc has work for one core only. What a Go step prints is shown when it has ended. Those of the
+//! server lane run test binaries that the cargo lane has built: they wait for timers and servers most of the time, so the
+//! cargo lane goes on meanwhile, with the lower priority.
 
 mod public;
 mod report;
@@ -11,6 +13,7 @@ mod steps;
 mod test_binary;
 mod test_run;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
@@ -33,6 +36,8 @@ struct Step {
     claim: &'static str,
     lane: Lane,
     work: Work,
+    /// The step of another lane that must have ended before, if it runs at all.
+    after: Option<&'static str>,
     /// True for a step that others include: it runs only where it is named.
     is_extra: bool,
 }
@@ -42,6 +47,7 @@ struct Step {
 enum Lane {
     Cargo,
     Go,
+    Server,
 }
 
 enum Work {
@@ -50,7 +56,7 @@ enum Work {
     Call(fn(&Context<'_>) -> Result<()>),
 }
 
-use Lane::{Cargo, Go};
+use Lane::{Cargo, Go, Server};
 use Work::{Call, Lines};
 
 const fn step(name: &'static str, claim: &'static str, lane: Lane, work: Work) -> Step {
@@ -59,17 +65,24 @@ const fn step(name: &'static str, claim: &'static str, lane: Lane, work: Work) -
         claim,
         lane,
         work,
+        after: None,
         is_extra: false,
+    }
+}
+
+impl Step {
+    const fn after(self, step: &'static str) -> Self {
+        Self {
+            after: Some(step),
+            ..self
+        }
     }
 }
 
 const fn extra_step(name: &'static str, claim: &'static str, lane: Lane, work: Work) -> Step {
     Step {
-        name,
-        claim,
-        lane,
-        work,
         is_extra: true,
+        ..step(name, claim, lane, work)
     }
 }
 
@@ -88,7 +101,7 @@ const STEPS: &[Step] = &[
     step("documentation", "the documentation has no warning", Cargo, Call(steps::check_documentation)),
     step("tests", "tests pass that need only Rust, and only those for a server are ignored", Cargo, Call(test_run::run_rust_tests)),
     step("doc-tests", "samples in the documentation compile", Cargo, Lines(&["cargo test --workspace --doc"])),
-    step("server-tests", "tests pass against kube-apiserver", Cargo, Call(test_run::run_server_tests)),
+    step("server-tests", "tests pass against kube-apiserver", Server, Call(test_run::run_server_tests)).after("tests"),
     step("minimum-rust", "the oldest Rust that Cargo.toml names is enough", Cargo, Call(public::check_minimum_rust)),
     step("public-api", "the public API breaks nobody within a version", Cargo, Call(public::check_public_api)),
     step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
@@ -123,6 +136,21 @@ pub(crate) struct Args {
     list: bool,
 }
 
+/// Says on its drop that a step has ended.
+struct Settle<'a> {
+    run: &'a Run,
+    step: &'static str,
+}
+
+impl Drop for Settle<'_> {
+    fn drop(&mut self) {
+        let mut settled = self.run.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        settled.insert(self.step);
+        drop(settled);
+        self.run.settling.notify_all();
+    }
+}
+
 /// Shared by the steps of one run.
 struct Run {
     /// This program, in a place where no build of it replaces the file.
@@ -132,9 +160,11 @@ struct Run {
     report: Report,
     /// The workspace's test binaries, built for the first step that runs them.
     binaries: OnceLock<Vec<TestBinary>>,
-    /// True when the step `assets` has ended, or is not to run.
-    assets_settled: Mutex<bool>,
-    assets_settling: Condvar,
+    /// Steps that have ended or will not run.
+    settled: Mutex<BTreeSet<&'static str>>,
+    settling: Condvar,
+    /// True when the cargo lane leaves the cores to the server lane.
+    gives_way: bool,
     has_failed: AtomicBool,
 }
 
@@ -143,9 +173,10 @@ struct Context<'a> {
     run: &'a Run,
     /// Takes what commands print; absent where they print to this process's output.
     output: Option<File>,
+    has_priority: bool,
 }
 
-/// Runs the steps; stops at the first that fails.
+/// Runs the steps that are asked for; stops at the first that fails.
 pub(crate) fn run_steps(args: &Args) -> Result<()> {
     if args.list {
         for Step { name, claim, .. } in STEPS {
@@ -156,12 +187,7 @@ pub(crate) fn run_steps(args: &Args) -> Result<()> {
     let steps = choose_steps(&args.steps)?;
     let run = Run::start(&steps)?;
     let started = Instant::now();
-    let result = std::thread::scope(|scope| {
-        let go = scope.spawn(|| run.run_lane(Go, &steps));
-        let cargo = run.run_lane(Cargo, &steps);
-        let go = go.join().unwrap_or_else(|_| Err(anyhow!("the Go lane panicked")));
-        cargo.and(go)
-    });
+    let result = run.run_lanes(&steps);
     run.report.print();
     result?;
     if args.steps.is_empty() && std::env::var_os("CARGO_TARGET_DIR").is_some() {
@@ -200,46 +226,88 @@ impl Run {
             .path()
             .join(format!("xtask{}", std::env::consts::EXE_SUFFIX));
         fs_err::copy(std::env::current_exe()?, &xtask)?;
+        let is_chosen = |name: &str| steps.iter().any(|step| step.name == name);
+        let names = STEPS.iter().map(|step| step.name);
+        let settled = names.filter(|name| !is_chosen(name)).collect();
         Ok(Run {
             xtask,
             _folder: folder,
             report: Report::default(),
             binaries: OnceLock::new(),
-            assets_settled: Mutex::new(steps.iter().all(|step| step.name != "assets")),
-            assets_settling: Condvar::new(),
+            settled: Mutex::new(settled),
+            settling: Condvar::new(),
+            gives_way: cfg!(unix) && steps.iter().any(|step| step.lane == Server),
             has_failed: AtomicBool::new(false),
         })
     }
 
-    /// Runs the steps of one lane until one of either lane fails.
-    fn run_lane(&self, lane: Lane, steps: &[&Step]) -> Result<()> {
-        for step in steps.iter().filter(|step| step.lane == lane) {
+    /// Runs all lanes. A failure of the cargo lane is reported before those of the others.
+    fn run_lanes(&self, steps: &[&'static Step]) -> Result<()> {
+        std::thread::scope(|scope| {
+            let beside = [Go, Server].map(|lane| scope.spawn(move || self.run_lane(lane, steps)));
+            let cargo = self.run_lane(Cargo, steps);
+            beside.into_iter().fold(cargo, |result, lane| {
+                let ended = lane.join().unwrap_or_else(|_| Err(anyhow!("a lane panicked")));
+                result.and(ended)
+            })
+        })
+    }
+
+    /// Runs the steps of one lane until one of any lane fails.
+    fn run_lane(&self, lane: Lane, steps: &[&'static Step]) -> Result<()> {
+        let mut own = steps.iter().filter(|step| step.lane == lane);
+        // Also when a step fails or panics, for what waits for the steps after it.
+        let _settling = own
+            .clone()
+            .map(|step| self.settle_later(step))
+            .collect::<Vec<_>>();
+        own.try_for_each(|step| {
+            let settle = self.settle_later(step);
+            step.after.into_iter().for_each(|name| self.wait_for(name));
             if self.has_failed.load(Ordering::Relaxed) {
-                break;
+                return Ok(());
             }
             let result = self.run_step(step);
             if result.is_err() {
                 self.has_failed.store(true, Ordering::Relaxed);
             }
-            if step.name == "assets" {
-                *self.assets_settled.lock().unwrap_or_else(PoisonError::into_inner) = true;
-                self.assets_settling.notify_all();
-            }
-            result.with_context(|| format!("step `{}` failed", step.name))?;
+            drop(settle);
+            result.with_context(|| format!("step `{}` failed", step.name))
+        })
+    }
+
+    /// Returns a value whose drop says that the step has ended.
+    fn settle_later(&self, step: &'static Step) -> Settle<'_> {
+        Settle {
+            run: self,
+            step: step.name,
         }
-        Ok(())
+    }
+
+    /// Waits until a step has ended or will not run.
+    fn wait_for(&self, step: &str) {
+        let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let settled = self
+            .settling
+            .wait_while(settled, |settled| !settled.contains(step));
+        drop(settled);
     }
 
     fn run_step(&self, step: &Step) -> Result<()> {
         let heading = format!("=== {}: {}", step.name, step.claim);
         let output = match step.lane {
-            Cargo => {
+            Cargo | Server => {
                 println!("\n{heading}");
                 None
             }
             Go => Some(tempfile::tempfile().context("no file for the output")?),
         };
-        let mut context = Context { run: self, output };
+        let has_priority = step.lane != Cargo || !self.gives_way;
+        let mut context = Context {
+            run: self,
+            output,
+            has_priority,
+        };
         let started = Instant::now();
         let result = match step.work {
             Lines(lines) => lines.iter().try_for_each(|line| context.run_line(line)),
@@ -249,7 +317,7 @@ impl Run {
         self.report.add_step(step.name, took);
         let printed = context.printed()?;
         match step.lane {
-            Cargo => println!("=== {}: {} s", step.name, took.as_secs()),
+            Cargo | Server => println!("=== {}: {} s", step.name, took.as_secs()),
             Go => println!(
                 "\n{heading} (ran beside others)\n{printed}=== {}: {} s",
                 step.name,
@@ -278,6 +346,10 @@ impl Context<'_> {
 
     /// Runs a command that prints where the step prints.
     fn run_command(&self, command: Cmd) -> Result<()> {
+        let command = match self.has_priority {
+            true => command,
+            false => command.with_low_priority(),
+        };
         let command = command.without_input().echo();
         match &self.output {
             Some(file) => command.run_into(file),
@@ -287,19 +359,7 @@ impl Context<'_> {
 
     /// Returns the folder of etcd and kube-apiserver, after waiting for the step that builds them.
     fn assets(&self) -> Result<PathBuf> {
-        let mut settled = self
-            .run
-            .assets_settled
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        while !*settled {
-            settled = self
-                .run
-                .assets_settling
-                .wait(settled)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        drop(settled);
+        self.run.wait_for("assets");
         assets::ensure_controllers()
     }
 
@@ -325,8 +385,6 @@ impl Context<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -342,6 +400,61 @@ mod tests {
             error.starts_with("there is no step `lint`; there are assets, "),
             "{error}"
         );
+    }
+
+    /// What the steps of the next test have done.
+    static DONE: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
+    fn note(done: &'static str) {
+        DONE.lock().unwrap().push(done);
+    }
+
+    const BUILD: Step = step(
+        "build",
+        "…",
+        Cargo,
+        Call(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            note("build");
+            Ok(())
+        }),
+    );
+    const BREAK: Step = step("break", "…", Cargo, Call(|_| bail!("broken")));
+    const ASK: Step = step(
+        "ask",
+        "…",
+        Server,
+        Call(|_| {
+            note("ask");
+            Ok(())
+        }),
+    );
+
+    #[test]
+    fn a_step_waits_for_one_of_another_lane() {
+        let run = |steps: &[&'static Step]| {
+            DONE.lock().unwrap().clear();
+            let result = Run::start(steps).unwrap().run_lanes(steps);
+            (result.is_ok(), DONE.lock().unwrap().clone())
+        };
+        const AFTER_BUILD: &Step = &ASK.after("build");
+        const AFTER_BREAK: &Step = &ASK.after("break");
+        assert_eq!(run(&[&BUILD, AFTER_BUILD]), (true, vec!["build", "ask"]));
+        // Neither a failure nor a step that is never reached may keep it waiting.
+        assert_eq!(run(&[&BREAK, AFTER_BREAK]), (false, vec![]));
+        assert_eq!(run(&[&BREAK, &BUILD, AFTER_BUILD]), (false, vec![]));
+    }
+
+    #[test]
+    fn steps_wait_for_earlier_ones() {
+        for (at, step) in STEPS.iter().enumerate() {
+            let earlier = |name| {
+                STEPS[..at]
+                    .iter()
+                    .any(|step| step.name == name && step.lane != STEPS[at].lane)
+            };
+            assert!(step.after.is_none_or(earlier), "{}", step.name);
+        }
     }
 
     /// The steps that a workflow runs: the words after `run: .ci/run`.
