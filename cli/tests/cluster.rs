@@ -27,9 +27,13 @@ const CARGO: &str = "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/calls\"\necho
 const DEPLOYMENT: &str = "\
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: manager}
+metadata: {name: manager, labels: {control-plane: controller-manager}}
 spec: {template: {spec: {containers: [{name: manager, image: 'controller:latest'}]}}}
 ";
+
+/// Said by `rbuilder deploy` and by `make deploy`.
+const NO_MANAGER: &str =
+    "config/default has no Deployment with the label control-plane=controller-manager: no image was set";
 
 struct Scene {
     project: Folder,
@@ -123,33 +127,28 @@ fn verbs_render_and_hand_over() {
         "delete --ignore-not-found=true -f -",
         DEPLOYMENT,
     );
-    let deployed = r#"{"apiVersion":"v1","items":[{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"manager"},"spec":{"template":{"spec":{"containers":[{"image":"example.com/shop:1","name":"manager"}]}}}}],"kind":"List"}"#;
+    let deployed = r#"{"apiVersion":"v1","items":[{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"control-plane":"controller-manager"},"name":"manager"},"spec":{"template":{"spec":{"containers":[{"image":"example.com/shop:1","name":"manager"}]}}}}],"kind":"List"}"#;
     check(
         "deploy --image example.com/shop:1",
         "config/default",
         apply,
         deployed,
     );
-    scene.bin.write("config-default.yaml", "kind: Namespace\n");
-    check("deploy", "config/default", apply, "kind: Namespace\n");
 }
 
 #[test]
 fn an_image_has_a_place_and_a_place_has_an_image() {
     let scene = Scene::new();
     let (code, said) = scene.run("deploy");
-    assert_eq!(code, Some(1));
-    assert!(said.contains("pass `--image REGISTRY/NAME:TAG`"), "{said}");
+    assert_eq!(code, Some(2));
+    assert!(said.contains("--image <IMAGE>"), "{said}");
     scene.bin.write(
         "config-default.yaml",
-        &DEPLOYMENT.replace("controller:", "example.com/shop:"),
+        &DEPLOYMENT.replace("controller-manager", "other"),
     );
     let (code, said) = scene.run("deploy --image example.com/shop:1");
     assert_eq!(code, Some(1));
-    assert!(
-        said.contains("no container in config/default has the image `controller`"),
-        "{said}"
-    );
+    assert!(said.contains(NO_MANAGER), "{said}");
     assert_eq!(scene.take("calls"), "");
 }
 

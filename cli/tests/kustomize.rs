@@ -2,6 +2,7 @@
 //! CI they fail.
 
 #![allow(clippy::disallowed_macros)] // a skipped test says so
+#![allow(clippy::disallowed_methods)] // the tests make the kubectl that the command starts
 
 #[path = "support/mod.rs"]
 mod support;
@@ -299,4 +300,119 @@ fn samples_of_two_versions_are_two_objects() {
     let samples = render(&folder, "config/samples");
     let names: Vec<&Value> = samples.iter().map(|sample| &sample["metadata"]["name"]).collect();
     assert_eq!(names, ["cup-sample", "cup-sample-v2"]);
+}
+
+/// Renders as kubectl does, and keeps what it would send.
+#[cfg(unix)]
+const KUBECTL: &str = r#"#!/bin/sh
+if [ "$1" = kustomize ]; then exec "$KUBECTL_ITSELF" "$@"; fi
+echo "$@" > "${0%/*}/call"
+for file; do :; done
+if [ "$file" = - ]; then cat; else cat "$file"; fi > "${0%/*}/sent"
+"#;
+
+/// The project, and a kubectl that reaches no cluster.
+#[cfg(unix)]
+struct Deployments {
+    project: Folder,
+    programs: Folder,
+}
+
+#[cfg(unix)]
+impl Deployments {
+    fn new() -> Option<Deployments> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (project, programs) = (project()?, Folder::new());
+        programs.write("kubectl", KUBECTL);
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(programs.path().join("kubectl"), mode).expect("a mode");
+        Some(Deployments { project, programs })
+    }
+
+    /// Runs a program. Returns the arguments of kubectl and the objects that it got, or the errors.
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<(String, Vec<Value>), String> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let kubectl = std::env::split_paths(&path).map(|folder| folder.join("kubectl"));
+        let kubectl = kubectl.into_iter().find(|file| file.is_file()).expect("kubectl");
+        let folders = [self.programs.path().to_owned()];
+        let folders = folders.into_iter().chain(std::env::split_paths(&path));
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(self.project.path());
+        command
+            .env("PATH", std::env::join_paths(folders).expect("paths"))
+            .env("KUBECTL_ITSELF", kubectl)
+            .env_remove("MAKEFLAGS")
+            .env_remove("KUBECONFIG");
+        let ran = command.output().expect("it runs");
+        if !ran.status.success() {
+            return Err(String::from_utf8(ran.stderr).expect("text"));
+        }
+        let sent = |name: &str| std::fs::read_to_string(self.programs.path().join(name)).expect("a call");
+        let mut objects: Vec<Value> = serde_saphyr::from_multiple(&sent("sent")).expect("YAML");
+        if objects[0]["kind"] == "List" {
+            objects = objects[0]["items"].as_array().expect("items").clone();
+        }
+        // The Makefile has a file for it.
+        Ok((sent("call").replace("-f dist/deploy.yaml", "-f -"), objects))
+    }
+
+    fn make(&self) -> Result<(String, Vec<Value>), String> {
+        let command = format!("RBUILDER={}", env!("CARGO_BIN_EXE_rbuilder"));
+        self.run("make", &["deploy", "IMG=example.com:5000/shop:1", &command])
+    }
+
+    fn rbuilder(&self) -> Result<(String, Vec<Value>), String> {
+        let arguments = ["deploy", "--image", "example.com:5000/shop:1"];
+        self.run(env!("CARGO_BIN_EXE_rbuilder"), &arguments)
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn make_and_the_command_deploy_the_same() {
+    let Some(deployments) = Deployments::new() else {
+        return;
+    };
+    let manifest = "config/manager/manager.yaml";
+    let check = || {
+        let (call, objects) = deployments.rbuilder().expect("it deploys");
+        assert_eq!(deployments.make(), Ok((call, objects.clone())));
+        let spec = &find(&objects, "Deployment", "shop-controller-manager")["spec"]["template"]["spec"];
+        assert_eq!(spec["containers"][0]["image"], "example.com:5000/shop:1");
+    };
+    check();
+    change(
+        &deployments.project,
+        manifest,
+        "controller:latest",
+        "example.com/mine:1",
+    );
+    check();
+    // Only the first container is the manager's, and only in the Deployment with the label.
+    change(
+        &deployments.project,
+        manifest,
+        "      serviceAccountName: ",
+        "      - name: sidecar\n        image: controller:latest\n      serviceAccountName: ",
+    );
+    let text = deployments.project.tree()[manifest].clone();
+    let (_, deployment) = text.rsplit_once("---\n").expect("two documents");
+    let other = deployment.replace("controller-manager", "other");
+    deployments
+        .project
+        .write(manifest, &format!("{text}---\n{other}"));
+    check();
+
+    change(
+        &deployments.project,
+        manifest,
+        "---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  labels:\n    control-plane: controller-manager\n",
+        "---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  labels:\n",
+    );
+    let reason =
+        "config/default has no Deployment with the label control-plane=controller-manager: no image was set";
+    for result in [deployments.make(), deployments.rbuilder()] {
+        let error = result.expect_err("there is no manager");
+        assert!(error.contains(reason), "{error}");
+    }
 }

@@ -2,63 +2,25 @@
 
 use serde_json::Value;
 
-/// Name of the image that scaffolds deploy, in place of which people put their own.
-pub(crate) const PLACEHOLDER: &str = "controller";
+/// Label of the Deployments whose image is set, and its value. The Makefile of projects selects by the same.
+const LABEL: (&str, &str) = ("control-plane", "controller-manager");
 
-/// Replaces the image [`PLACEHOLDER`], with any tag, in the containers of all objects. Returns the number of containers.
+/// Sets the image of the first container of each Deployment with the label `control-plane=controller-manager`, whatever
+/// image it has, as `make deploy` does. Returns the number of Deployments.
 pub(crate) fn set_image(objects: &mut [Value], image: &str) -> usize {
-    let mut found = 0;
-    for object in objects {
-        visit_images(object, &mut |present| {
-            if is_placeholder(present) {
-                image.clone_into(present);
-                found += 1;
-            }
-        });
+    let managers = objects.iter_mut().filter(|object| is_manager(object));
+    let images = managers.filter_map(|manager| manager.pointer_mut("/spec/template/spec/containers/0/image"));
+    let mut count = 0;
+    for present in images {
+        *present = image.into();
+        count += 1;
     }
-    found
+    count
 }
 
-/// Returns the image [`PLACEHOLDER`] as it is written in the containers of an object, if it is there.
-pub(crate) fn find_placeholder(objects: &mut [Value]) -> Option<String> {
-    let mut found = None;
-    for object in objects {
-        visit_images(object, &mut |present| {
-            if is_placeholder(present) {
-                found.get_or_insert_with(|| present.clone());
-            }
-        });
-    }
-    found
-}
-
-fn is_placeholder(image: &str) -> bool {
-    image.split([':', '@']).next() == Some(PLACEHOLDER)
-}
-
-/// Calls a function with the image of each container in a value, however deep the pod is in it.
-fn visit_images(value: &mut Value, visit: &mut dyn FnMut(&mut String)) {
-    match value {
-        Value::Array(values) => values.iter_mut().for_each(|value| visit_images(value, visit)),
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match (name.as_str(), &mut *value) {
-                    ("containers" | "initContainers", Value::Array(containers)) => {
-                        let images =
-                            containers
-                                .iter_mut()
-                                .filter_map(|container| match container.get_mut("image") {
-                                    Some(Value::String(image)) => Some(image),
-                                    _ => None,
-                                });
-                        images.for_each(&mut *visit);
-                    }
-                    _ => visit_images(value, visit),
-                }
-            }
-        }
-        _ => {}
-    }
+fn is_manager(object: &Value) -> bool {
+    let (label, value) = LABEL;
+    object["kind"] == "Deployment" && object["metadata"]["labels"][label] == value
 }
 
 #[cfg(test)]
@@ -67,29 +29,30 @@ mod tests {
 
     use super::*;
 
-    fn deployment(images: [&str; 3]) -> Value {
-        json!({ "kind": "Deployment", "image": "controller", "spec": { "template": { "spec": {
-            "initContainers": [{ "image": images[0] }],
-            "containers": [{ "image": images[1] }, { "name": "none" }, { "image": images[2] }],
-        }}}})
+    fn object(kind: &str, label: &str, image: &str) -> Value {
+        json!({
+            "kind": kind,
+            "metadata": { "labels": { "control-plane": label } },
+            "spec": { "template": { "spec": {
+                "initContainers": [{ "image": "controller" }],
+                "containers": [{ "image": image }, { "image": "controller:latest" }],
+            }}},
+        })
     }
 
     #[test]
-    fn the_placeholder_is_replaced_with_any_tag_and_nothing_else() {
-        let mut objects = [
-            deployment(["controller@sha256:0", "controller:latest", "controllers:1"]),
+    fn only_the_first_container_of_a_labeled_deployment_is_set() {
+        let manager = |image| object("Deployment", "controller-manager", image);
+        let others = [
+            object("Deployment", "other", "controller:latest"),
+            object("StatefulSet", "controller-manager", "controller:latest"),
+            json!({ "kind": "Deployment" }),
             json!(3),
         ];
-        assert_eq!(
-            find_placeholder(&mut objects).as_deref(),
-            Some("controller:latest")
-        );
-        assert_eq!(set_image(&mut objects, "example.com/a:1"), 2);
-        assert_eq!(
-            objects[0],
-            deployment(["example.com/a:1", "example.com/a:1", "controllers:1"])
-        );
-        assert_eq!(find_placeholder(&mut objects), None);
-        assert_eq!(set_image(&mut objects, "example.com/a:2"), 0);
+        let mut objects = [&[manager("example.com/old:1")], &others[..]].concat();
+        assert_eq!(set_image(&mut objects, "example.com/a:1"), 1);
+        assert_eq!(objects[0], manager("example.com/a:1"));
+        assert_eq!(objects[1..], others);
+        assert_eq!(set_image(&mut objects[1..], "example.com/a:2"), 0);
     }
 }

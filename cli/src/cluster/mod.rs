@@ -4,7 +4,7 @@ mod image;
 mod kubectl;
 mod process;
 
-pub(crate) use image::{PLACEHOLDER, find_placeholder, set_image};
+pub(crate) use image::set_image;
 pub(crate) use kubectl::Kubectl;
 pub(crate) use process::{Interrupt, POLL_INTERVAL, Reach, run_in_foreground, terminate, wait_for};
 

@@ -49,9 +49,9 @@ pub struct DeleteFlags {
 /// Flags of `deploy`.
 #[derive(Clone, Debug, Args)]
 pub struct DeployFlags {
-    /// Image of the manager, in place of the image `controller` in config/manager
+    /// Image of the manager, whatever image config/manager names
     #[arg(long, value_name = "IMAGE")]
-    pub image: Option<String>,
+    pub image: String,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub generation: GenerationFlags,
