@@ -58,13 +58,14 @@ const CONTROLLERS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kw
 /// Those of [`ensure_assets`]; Go is missing, or a build failed.
 pub(crate) fn ensure_controllers() -> Result<PathBuf> {
     let folder = ensure_assets()?;
+    let is_given = std::env::var_os("KUBEBUILDER_ASSETS").is_some();
     let version = required_version("kube-apiserver", "k8s.io/kubernetes")?;
     for name in CONTROLLERS {
         let binary = folder.join(name);
-        if binary.is_file() {
+        if binary.is_file() && (is_given || name != "kwok" || is_required_kwok(&binary)?) {
             continue;
         }
-        if std::env::var_os("KUBEBUILDER_ASSETS").is_some() {
+        if is_given {
             bail!(
                 "KUBEBUILDER_ASSETS names {}, which lacks {name}: unset it",
                 folder.display()
@@ -85,6 +86,15 @@ pub(crate) fn ensure_controllers() -> Result<PathBuf> {
         }
     }
     Ok(folder)
+}
+
+/// Returns true for the version of kwok that tools/kwok requires: the folder is named for that of Kubernetes only.
+fn is_required_kwok(binary: &Path) -> Result<bool> {
+    let version = required_version("kwok", "sigs.k8s.io/kwok")?;
+    let printed = Cmd::program(binary).arg("--version").read()?;
+    Ok(printed
+        .split_whitespace()
+        .any(|word| word.strip_prefix('v') == Some(&*version)))
 }
 
 fn is_complete(folder: &Path) -> bool {

@@ -15,6 +15,12 @@ pub(crate) struct Args {
     check: bool,
 }
 
+/// etcd, where it is built: the one that clusters of [`versions::KUBERNETES`] run.
+const ETCD: &str = "3.6.8";
+
+/// kwok, the nodes of test environments.
+const KWOK: &str = "0.7.0";
+
 /// A version in a file: what stands between two texts, wherever the first of them occurs. A `…` in the first stands for
 /// any text.
 struct Place {
@@ -60,6 +66,8 @@ const PLACES: &[Place] = &[
     place("tools/cel/go.mod", "\tk8s.io/apiserver v0.", "\n", release),
     place("tools/kubectl/go.mod", "\tk8s.io/kubectl v0.", "\n", release),
     place("tools/kubectl/go.mod", "\tk8s.io/component-base v0.", "\n", release),
+    place("tools/etcd/go.mod", "\nrequire go.etcd.io/etcd/server/v3 v", "\n", || ETCD.into()),
+    place("tools/kwok/go.mod", "\tsigs.k8s.io/kwok v", " // indirect", || KWOK.into()),
     place("README.md", "
 You need Rust ", " or newer", || versions::RUST.into()),
     place("README.md", " Supports Kubernetes ", " with kube ", || format!("{} to {}", Minor::EARLIEST, Minor::LATEST)),
