@@ -36,7 +36,7 @@ const PROJECTS: &[Project] = &[
     Project {
         name: "memcached-operator",
         recipe: Recipe::Page("docs/tutorial.md"),
-        kept: &["Cargo.lock", "tests/tutorial.rs"],
+        kept: &["Cargo.lock", "tests/cluster.rs", "tests/tutorial.rs"],
     },
     Project {
         name: "deploy-image-operator",
@@ -90,6 +90,7 @@ const PROJECTS: &[Project] = &[
             "tests/functions/main.rs",
             "tests/functions/schedule.rs",
             "tests/functions/webhook.rs",
+            "tests/tutorial/cluster.rs",
             "tests/tutorial/history.rs",
             "tests/tutorial/main.rs",
             "tests/tutorial/rights.rs",

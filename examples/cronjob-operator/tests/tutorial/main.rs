@@ -18,9 +18,11 @@
 //! | 12. Validation | `webhooks::mistakes_are_refused_with_their_fields` |
 //! | 13. Two versions, converted | `tests/versions.rs` |
 //! | 14. The operator runs in the test's process, without metrics | `status::a_job_with_active_pods_is_listed`, and all others |
+//! | On controllers and nodes, Jobs complete and the newest are kept | `cluster::jobs_complete_and_the_newest_are_kept` |
 //!
 //! The clock of the operator is the test's ([`support::Hands`]); that of the API server is real.
 
+mod cluster;
 mod history;
 mod rights;
 mod runs;
