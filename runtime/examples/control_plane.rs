@@ -1,10 +1,11 @@
 //! A control plane to try an operator on: etcd and kube-apiserver, until standard input ends.
 //!
 //! It prints the path of a kubeconfig. No kubelet and none of the controllers of Kubernetes run; a stand-in reports the
-//! replicas of Deployments as ready, so that an operator sees what it would see in a cluster.
+//! replicas of Deployments as ready, so that an operator sees what it would see in a cluster. With the argument `nodes`,
+//! the controllers and some nodes take its place.
 //!
 //! ```sh
-//! KUBEBUILDER_ASSETS=$(cargo xtask assets) cargo run --package rbuilder --features envtest --example control_plane
+//! KUBEBUILDER_ASSETS=$(cargo xtask assets) cargo run --package rbuilder-runtime --features envtest --example control_plane
 //! ```
 
 // A program may print: its reader is who runs it.
@@ -19,26 +20,36 @@ use kube::{Api, Client, ResourceExt};
 use rbuilder::envtest::Environment;
 use serde_json::json;
 
+/// The number of nodes, if there are any.
+const NODES: usize = 3;
+
 /// The interval at which the stand-ins look.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let environment = Environment::builder().start().await?;
+    let has_nodes = std::env::args()
+        .nth(1)
+        .is_some_and(|argument| argument == "nodes");
+    let environment = match has_nodes {
+        true => Environment::builder().controllers().nodes(NODES).start().await?,
+        false => Environment::builder().start().await?,
+    };
     println!("{}", environment.kubeconfig_path().display());
-    let client = environment.client();
-    let stand_ins = tokio::spawn(async move {
-        loop {
-            if let Err(error) = look_after_deployments(&client).await {
-                eprintln!("a stand-in failed: {error}");
-            }
-            tokio::time::sleep(INTERVAL).await;
-        }
-    });
+    let stand_ins = (!has_nodes).then(|| tokio::spawn(run_stand_ins(environment.client())));
     // Nothing is expected on standard input but its end.
     tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await?;
-    stand_ins.abort();
+    stand_ins.inspect(tokio::task::JoinHandle::abort);
     Ok(environment.stop().await?)
+}
+
+async fn run_stand_ins(client: Client) {
+    loop {
+        if let Err(error) = look_after_deployments(&client).await {
+            eprintln!("a stand-in failed: {error}");
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
 }
 
 /// Reports all replicas of each Deployment as ready.

@@ -140,6 +140,7 @@ templates! {
     Init Always Shared "init/src/controller/mod.rs.tera" => "src/controller/mod.rs",
     Init Always Owned "init/src/lib.rs.tera" => "src/lib.rs",
     Init Always Owned "init/src/main.rs.tera" => "src/main.rs",
+    Init Always Owned "init/tests/e2e.rs.tera" => "tests/e2e.rs",
     CreateWebhook Always Owned "webhook/config/certmanager/certificate.yaml.tera" => "config/certmanager/certificate.yaml",
     CreateWebhook Always Owned "webhook/config/certmanager/delete_patch.yaml.tera" => "config/certmanager/delete_patch.yaml",
     CreateWebhook Always Owned "webhook/config/certmanager/injection_patch.yaml.tera" => "config/certmanager/injection_patch.yaml",

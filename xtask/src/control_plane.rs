@@ -1,4 +1,4 @@
-//! The cluster of tasks that need one: etcd, kube-apiserver and stand-ins for some controllers.
+//! The cluster of tasks that need one: etcd, kube-apiserver and stand-ins for some controllers, or the controllers.
 //!
 //! It is `runtime/examples/control_plane.rs`, run as a process.
 
@@ -23,6 +23,19 @@ impl ControlPlane {
     ///
     /// It could not be built, or did not start.
     pub(crate) fn start(assets: &Path) -> Result<Self> {
+        Self::start_with(assets, None)
+    }
+
+    /// Starts it with controllers and nodes in place of the stand-ins.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start); a program is missing.
+    pub(crate) fn start_with_nodes(assets: &Path) -> Result<Self> {
+        Self::start_with(assets, Some("nodes"))
+    }
+
+    fn start_with(assets: &Path, argument: Option<&str>) -> Result<Self> {
         let mut child = Command::new("cargo")
             .args([
                 "run",
@@ -32,7 +45,8 @@ impl ControlPlane {
                 "--features",
                 "envtest",
             ])
-            .args(["--example", "control_plane"])
+            .args(["--example", "control_plane", "--"])
+            .args(argument)
             .current_dir(repo::root())
             .env("KUBEBUILDER_ASSETS", assets)
             .stdin(Stdio::piped())

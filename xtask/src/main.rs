@@ -14,6 +14,7 @@ mod committed;
 mod control_plane;
 mod dev_loop;
 mod docs;
+mod e2e;
 mod examples;
 mod formats;
 mod image;
@@ -64,6 +65,8 @@ enum Task {
     DevLoop,
     /// Make the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
+    /// Run `make test-e2e` in a scaffold, on controllers and nodes, beside its manager and without it
+    E2e,
     /// Make the projects in examples/ again with the commands a user types
     Examples(examples::Args),
     /// Record which strings the API server accepts for each format (needs Go)
@@ -114,6 +117,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Ci(args) => ci::run_steps(args),
         Task::DevLoop => dev_loop::follow_loop(),
         Task::Docs(args) => docs::update_pages(args),
+        Task::E2e => e2e::check_end_to_end(),
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => formats::record_verdicts(args),
         Task::Image(args) => image::check_image(args),

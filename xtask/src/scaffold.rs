@@ -164,18 +164,24 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     rbuilder("manifests --check")?;
     repo::project_command(&folder, "cargo fmt --check").echo().run()?;
     join_tests(&folder)?;
-    repo::project_command(&folder, "cargo clippy --quiet --all-targets -- --deny warnings")
-        .echo()
-        .run()
+    repo::project_command(
+        &folder,
+        "cargo clippy --quiet --all-targets --all-features -- --deny warnings",
+    )
+    .echo()
+    .run()
 }
 
-/// Makes one test target of all, since each costs as much as the library.
+/// The end-to-end test, a target of its own in Cargo.toml.
+const E2E_TEST: &str = "e2e.rs";
+
+/// Makes one test target of the others, since each costs as much as the library.
 fn join_tests(folder: &Path) -> Result<()> {
     let (tests, joined) = (folder.join("tests"), folder.join("tests/all"));
     let entries: Vec<_> = fs_err::read_dir(&tests)?.collect::<Result<_, _>>()?;
     fs_err::create_dir(&joined)?;
     let mut modules = String::new();
-    for entry in entries {
+    for entry in entries.iter().filter(|entry| entry.file_name() != E2E_TEST) {
         let name = entry.file_name();
         fs_err::rename(entry.path(), joined.join(&name))?;
         modules += &format!("mod {};\n", name.to_string_lossy().trim_end_matches(".rs"));
@@ -191,9 +197,12 @@ fn check(folder: &Path, bin: &Path, is_last: bool) -> Result<()> {
         .echo()
         .run()?;
     repo::project_command(folder, "cargo fmt --check").echo().run()?;
-    repo::project_command(folder, "cargo clippy --quiet --all-targets -- --deny warnings")
-        .echo()
-        .run()?;
+    repo::project_command(
+        folder,
+        "cargo clippy --quiet --all-targets --all-features -- --deny warnings",
+    )
+    .echo()
+    .run()?;
     let tests = repo::project_command(folder, "cargo test --quiet").echo();
     match is_last && std::env::var_os("KUBEBUILDER_ASSETS").is_some() {
         true => run_every_test(tests)?,

@@ -115,6 +115,7 @@ const STEPS: &[Step] = &[
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, Call(steps::check_scaffolds)),
     step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
+    step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Cargo, Call(steps::check_end_to_end)),
     step("examples", "the examples pass their tests", Cargo, Call(steps::check_examples)),
     step("tutorials", "the tutorials work when pasted", Cargo, Call(steps::follow_tutorials)),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),

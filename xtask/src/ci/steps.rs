@@ -77,6 +77,12 @@ pub(super) fn check_scaffolds(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
 }
 
+/// `make test-e2e` of a scaffold, on controllers and nodes.
+pub(super) fn check_end_to_end(context: &Context<'_>) -> Result<()> {
+    let command = context.command("xtask e2e");
+    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
+}
+
 /// The inner loop of a developer.
 pub(super) fn follow_dev_loop(context: &Context<'_>) -> Result<()> {
     let command = context.command("xtask dev-loop");
@@ -132,7 +138,7 @@ fn check_project(context: &Context<'_>, folder: &Path, assets: Option<&PathBuf>)
     context.say(&format!("\nin {}", folder.display()));
     for line in [
         "cargo fmt --check",
-        "cargo clippy --workspace --all-targets -- --deny warnings",
+        "cargo clippy --workspace --all-targets --all-features -- --deny warnings",
         "cargo test --workspace",
     ] {
         let mut command = repo::project_command(folder, line);

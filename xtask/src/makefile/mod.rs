@@ -49,11 +49,11 @@ const DEPLOYED: &str = "kubectl apply --server-side --force-conflicts -f dist/de
 #[rustfmt::skip]
 const CASES: &[Case] = &[
     case("help lists the targets", as_scaffolded, "help", Succeeds(&["lint-fix", "build-installer", "rbuilder"])),
-    case("lint checks format and lints", as_scaffolded, "lint", Succeeds(&["cargo fmt --check", "cargo clippy --all-targets -- --deny warnings"])),
-    case("lint-fix changes the code", as_scaffolded, "lint-fix", Succeeds(&["cargo clippy --all-targets --fix --allow-dirty --allow-staged", "cargo fmt"])),
+    case("lint checks format and lints", as_scaffolded, "lint", Succeeds(&["cargo fmt --check", "cargo clippy --all-targets --all-features -- --deny warnings"])),
+    case("lint-fix changes the code", as_scaffolded, "lint-fix", Succeeds(&["cargo clippy --all-targets --all-features --fix --allow-dirty --allow-staged", "cargo fmt"])),
     case("vet checks all targets", as_scaffolded, "vet", Succeeds(&["cargo check --all-targets"])),
     case("generate generates manifests", as_scaffolded, "generate", Succeeds(&["rbuilder manifests"])),
-    case("test finds what setup-envtest installed", as_scaffolded, "test", Succeeds(&["cargo clippy --all-targets", "rbuilder envtest path", "cargo test\n"])),
+    case("test finds what setup-envtest installed", as_scaffolded, "test", Succeeds(&["cargo clippy --all-targets --all-features", "rbuilder envtest path", "cargo test\n"])),
     case("setup-envtest installs", as_scaffolded, "setup-envtest ENVTEST_K8S_VERSION=latest", Succeeds(&["rbuilder envtest install latest\n"])),
     case("another rbuilder on the path is named", another_version, "manifests", Succeeds(&["is rbuilder 0.0.1, and PROJECT names ", "run make rbuilder"])),
     case("bin/rbuilder comes before the path", own_rbuilder, "manifests", Succeeds(&["bin/rbuilder manifests"])),
@@ -64,6 +64,20 @@ const CASES: &[Case] = &[
     case("the image build gets the checkout", as_scaffolded, "docker-build", Succeeds(&["docker build --build-context rbuilder=/", " --tag controller:latest .\n"])),
     case("the image build needs no checkout", library_from_git, "docker-build IMG=a/b:1", Succeeds(&["docker build --tag a/b:1 .\n"])),
     case("podman builds too", library_from_git, "docker-build CONTAINER_TOOL=podman", Succeeds(&["podman build --tag controller:latest .\n"])),
+    case("the end-to-end test builds and loads an image", no_cluster, "test-e2e", Succeeds(&[
+        "kind create cluster --name made-operator-test-e2e --kubeconfig /",
+        " --tag example.com/made-operator:e2e .\n",
+        "docker save --output dist/made-operator-test-e2e.tar example.com/made-operator:e2e\nkind load image-archive dist/made-operator-test-e2e.tar --name made-operator-test-e2e\n",
+        "cargo test --features e2e --test e2e -- --nocapture\nIMG=example.com/made-operator:e2e KUBECONFIG=/",
+        "/project/dist/made-operator-test-e2e.kubeconfig\nkind delete cluster --name made-operator-test-e2e",
+    ])),
+    case("the end-to-end test takes an image and a cluster", with_cluster, "test-e2e KIND_CLUSTER=mine IMG=a/b:1 CONTAINER_TOOL=podman", Succeeds(&[
+        "kind get clusters\nkind get kubeconfig --name mine\npodman save --output dist/mine.tar a/b:1\n",
+        "\nIMG=a/b:1 KUBECONFIG=/",
+    ])),
+    case("a failed end-to-end test leaves its cluster", failing_test, "test-e2e", Fails("Error ")),
+    case("kind is named where it is missing", no_kind, "test-e2e", Fails("kind was not found: install kind")),
+    case("the cluster of the end-to-end test is deleted", with_cluster, "cleanup-test-e2e", Succeeds(&["kind delete cluster --name made-operator-test-e2e --kubeconfig /"])),
     case("all platforms are built", library_from_git, "docker-buildx IMG=a/b:1", Succeeds(&["buildx build --builder made-operator-builder --platform linux/amd64,linux/arm64 --tag a/b:1 --push .\n"])),
     case("no push without IMG", as_scaffolded, "docker-push", Fails("make docker-push IMG=<registry>/made-operator:<tag>")),
     case("no deployment without IMG", as_scaffolded, "deploy", Fails("make deploy IMG=<registry>/made-operator:<tag>")),
@@ -130,7 +144,7 @@ fn check_outcome(case: &Case, outcome: &Outcome) -> Result<()> {
                 outcome.printed.contains(part),
                 "{claim}: make {arguments} does not print `{part}`:\n{seen}"
             );
-            let reached = ["kubectl apply", "kubectl delete", "docker push"];
+            let reached = ["kubectl apply", "kubectl delete", "docker push", "kind delete"];
             let reached = reached.iter().find(|call| outcome.calls.contains(**call));
             ensure!(reached.is_none(), "{claim}: make {arguments} went on:\n{seen}");
         }
@@ -155,6 +169,36 @@ fn no_rbuilder(workshop: &Workshop) -> Result<()> {
     workshop.remove("programs/rbuilder")?;
     let install = "case \"$1\" in install) mkdir -p bin && cp \"$0\" bin/rbuilder ;; esac\n";
     workshop.write_program("programs/cargo", install)
+}
+
+/// There are clusters of other names.
+fn no_cluster(workshop: &Workshop) -> Result<()> {
+    let kind = "case \"$2\" in clusters) echo made-operator-test-e2e-2 ;; esac\n";
+    workshop.write_program("programs/kind", kind)?;
+    note_test(workshop, "")
+}
+
+fn with_cluster(workshop: &Workshop) -> Result<()> {
+    workshop.write_program(
+        "programs/kind",
+        "case \"$2\" in clusters) printf 'other\\nmine\\n' ;; esac\n",
+    )?;
+    note_test(workshop, "")
+}
+
+fn failing_test(workshop: &Workshop) -> Result<()> {
+    workshop.write_program("programs/kind", "")?;
+    note_test(workshop, "exit 1\n")
+}
+
+/// Makes cargo note the variables of the end-to-end test, which then does what the script says.
+fn note_test(workshop: &Workshop, script: &str) -> Result<()> {
+    let note = "echo \"IMG=$IMG KUBECONFIG=$KUBECONFIG\" >> \"$CALLS\"\n";
+    workshop.write_program("programs/cargo", &format!("{note}{script}"))
+}
+
+fn no_kind(_: &Workshop) -> Result<()> {
+    Ok(())
 }
 
 fn library_from_git(workshop: &Workshop) -> Result<()> {

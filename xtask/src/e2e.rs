@@ -1,0 +1,188 @@
+//! `cargo xtask e2e`: `make test-e2e` passes in a scaffold, and fails with a report where no manager runs.
+//!
+//! No container runs here. The cluster has the controllers of Kubernetes, and nodes that report Pods as ready; the
+//! manager runs beside it as a process. kind and docker are stand-ins that do nothing, and kubectl forwards a port by
+//! naming that of the process. The rest is as its user has it: make, Pod Security, the garbage collector.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::control_plane::ControlPlane;
+use crate::project::scaffold;
+use crate::sh::Cmd;
+use crate::{assets, repo};
+
+const COMMANDS: &[&str] = &[
+    "init --domain example.com --library path",
+    "create api --group cache --version v1alpha1 --kind Memcached",
+];
+
+/// Programs that stand in for those of the user.
+const STAND_INS: &[(&str, &str)] = &[
+    ("docker", ""),
+    (
+        "kind",
+        "case \"$*\" in 'get kubeconfig'*) cat \"$STAND_IN_KUBECONFIG\" ;; esac\n",
+    ),
+    // There is no kubelet to forward a port.
+    (
+        "kubectl",
+        "case \" $* \" in\n\
+         *' port-forward '*) echo \"Forwarding from $STAND_IN_METRICS -> 8443\"; exec sleep 600 ;;\n\
+         *) exec \"$STAND_IN_KUBECTL\" \"$@\" ;;\n\
+         esac\n",
+    ),
+];
+
+/// Parts of what `make test-e2e` prints where it passes.
+const PASSED: &[&str] = &[
+    "successfully rolled out",
+    "waiting for the status of Memcached.v1alpha1.cache.example.com/memcached-sample",
+    "namespace \"memcached-operator-system\" deleted",
+    "test result: ok. 1 passed",
+];
+
+/// Parts of what it prints where the manager does not answer.
+const FAILED: &[&str] = &[
+    "a client without a token must be refused",
+    "kubectl --namespace memcached-operator-system describe deployments,pods",
+    "Image:         example.com/memcached-operator:e2e",
+    "kubectl --namespace memcached-operator-system get events",
+    "test result: FAILED",
+];
+
+/// Runs the test beside a manager, then without one.
+pub(crate) fn check_end_to_end() -> Result<()> {
+    let bin = repo::build_rbuilder()?;
+    let folder = tempfile::Builder::new().prefix("rbuilder-e2e-").tempdir()?;
+    let project = folder.path().join("memcached-operator");
+    scaffold(&bin, &project, COMMANDS)?;
+    let plane = ControlPlane::start_with_nodes(&assets::ensure_controllers()?)?;
+    let scene = Scene::set_up(folder.path(), project, bin, plane.kubeconfig())?;
+    let manager = scene.start_manager()?;
+    let (passed, printed) = scene.make_test()?;
+    drop(manager);
+    ensure!(
+        passed,
+        "`make test-e2e` failed:\n{printed}\n{}",
+        scene.read_log()?
+    );
+    check_printed(&printed, PASSED)?;
+    let (passed, printed) = scene.make_test()?;
+    ensure!(!passed, "`make test-e2e` passed without a manager:\n{printed}");
+    check_printed(&printed, FAILED)?;
+    println!("`make test-e2e` passed beside a manager, and failed with a report without one");
+    repo::project_command(&scene.project, "cargo clean --workspace --quiet").run()
+}
+
+fn check_printed(printed: &str, parts: &[&str]) -> Result<()> {
+    for part in parts {
+        ensure!(
+            printed.contains(part),
+            "`make test-e2e` does not print `{part}`:\n{printed}"
+        );
+    }
+    Ok(())
+}
+
+/// A project, and the programs that its Makefile finds.
+struct Scene {
+    project: PathBuf,
+    bin: PathBuf,
+    programs: PathBuf,
+    kubectl: PathBuf,
+    kubeconfig: String,
+    /// The address of the manager's metrics.
+    metrics: SocketAddr,
+}
+
+impl Scene {
+    fn set_up(folder: &Path, project: PathBuf, bin: PathBuf, kubeconfig: &str) -> Result<Self> {
+        let programs = folder.join("programs");
+        fs_err::create_dir(&programs)?;
+        for (name, script) in STAND_INS {
+            let path = programs.join(name);
+            fs_err::write(&path, format!("#!/bin/sh\n{script}"))?;
+            Cmd::new("chmod +x").arg(path).run()?;
+        }
+        Ok(Scene {
+            project,
+            bin,
+            programs,
+            kubectl: find_kubectl()?,
+            kubeconfig: kubeconfig.to_owned(),
+            metrics: TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?,
+        })
+    }
+
+    /// A command in the project, which finds the stand-ins before other programs.
+    fn command(&self, line: &str) -> Result<Cmd> {
+        let command = repo::project_command(&self.project, line)
+            .path_first(&self.bin)?
+            .env("STAND_IN_KUBECONFIG", &self.kubeconfig)
+            .env("STAND_IN_KUBECTL", &self.kubectl)
+            .env("STAND_IN_METRICS", self.metrics.to_string())
+            // cargo and make set them for what they run.
+            .without("CARGO")
+            .without("MAKEFLAGS")
+            .without_input();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = [self.programs.clone(), self.bin.clone()];
+        let folders = folders.into_iter().chain(std::env::split_paths(&path));
+        Ok(command.env("PATH", std::env::join_paths(folders)?))
+    }
+
+    /// Starts the manager, whose container does not run. It needs its CRD.
+    fn start_manager(&self) -> Result<Manager> {
+        let config = |command: Cmd| command.env("KUBECONFIG", &self.kubeconfig);
+        config(self.command("make install")?).run()?;
+        self.command("cargo build --quiet --bin manager")?.echo().run()?;
+        let log = File::create(self.log())?;
+        let manager = self.command("cargo run --quiet --bin manager -- --health-probe-bind-address=0")?;
+        let manager = manager.arg(format!("--metrics-bind-address={}", self.metrics));
+        let (mut manager, _) = config(manager).into_parts();
+        manager.stdout(log.try_clone()?).stderr(log);
+        Ok(Manager(manager.spawn().context("cannot run the manager")?))
+    }
+
+    /// Runs the target. Returns whether it passed, and what it printed.
+    fn make_test(&self) -> Result<(bool, String)> {
+        let path = self.programs.join("printed");
+        let printed = File::create(&path)?;
+        let passed = self.command("make test-e2e")?.echo().run_into(&printed).is_ok();
+        Ok((passed, fs_err::read_to_string(path)?))
+    }
+
+    fn log(&self) -> PathBuf {
+        self.programs.join("log")
+    }
+
+    fn read_log(&self) -> Result<String> {
+        Ok(fs_err::read_to_string(self.log())?)
+    }
+}
+
+/// Returns the path of kubectl, which is built where there is none.
+fn find_kubectl() -> Result<PathBuf> {
+    match assets::ensure_kubectl()? {
+        Some(folder) => Ok(folder.join("kubectl")),
+        None => {
+            let path = Cmd::new("sh -c 'command -v kubectl'").read()?;
+            Ok(path.trim_end().into())
+        }
+    }
+}
+
+/// The process of a manager, which is killed when this value is dropped.
+struct Manager(Child);
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
