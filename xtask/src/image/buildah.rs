@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::project::Project;
+use super::project::{Library, Project};
 use crate::sh::Cmd;
 
 /// Images and containers in a folder of their own, which goes with this value.
@@ -135,16 +135,19 @@ fn ensure_buildah() -> Result<()> {
 pub(super) struct Build<'a> {
     base: &'a Base,
     project: &'a Project,
+    library: Library,
     has_checkout: bool,
     /// The architecture to build for, if Cargo is a stand-in.
     other_arch: Option<&'static str>,
 }
 
 impl<'a> Build<'a> {
-    pub(super) fn new(base: &'a Base, project: &'a Project) -> Self {
+    /// Builds with the library that the project uses now.
+    pub(super) fn new(base: &'a Base, project: &'a Project, library: Library) -> Self {
         Build {
             base,
             project,
+            library,
             has_checkout: false,
             other_arch: None,
         }
@@ -178,7 +181,10 @@ impl<'a> Build<'a> {
             format!("--build-arg=BUILDPLATFORM=linux/{}", machine_arch()),
             "--volume=/usr:/usr:ro".to_owned(),
             format!("--volume={}:/toolchain:ro", self.base.toolchain.display()),
-            format!("--volume={}:/vendor:ro", self.base.vendored.display()),
+            format!(
+                "--volume={}:/vendor:ro",
+                self.project.sources(self.library).display()
+            ),
         ];
         if self.has_checkout {
             arguments.push(format!(
@@ -196,7 +202,8 @@ impl<'a> Build<'a> {
 /// that a program linked here needs.
 pub(super) struct Base {
     toolchain: PathBuf,
-    vendored: PathBuf,
+    /// Cargo's settings for the folder of sources.
+    settings: PathBuf,
     folder: tempfile::TempDir,
     is_optimized: bool,
 }
@@ -211,11 +218,11 @@ impl Base {
     /// # Errors
     ///
     /// There is no Rust.
-    pub(super) fn of_this_machine(vendored: &Path, is_optimized: bool) -> Result<Self> {
+    pub(super) fn of_this_machine(settings: PathBuf, is_optimized: bool) -> Result<Self> {
         let toolchain = Cmd::new("rustc --print sysroot").read()?;
         Ok(Base {
             toolchain: toolchain.trim_end().into(),
-            vendored: vendored.to_owned(),
+            settings,
             folder: tempfile::Builder::new().prefix("rbuilder-base-").tempdir()?,
             is_optimized,
         })
@@ -236,7 +243,7 @@ impl Base {
             }
         };
         let environment = format!("PATH=/toolchain/bin:/usr/bin:/bin CARGO_HOME=/cargo{settings}");
-        write_build_root(&folder.join("build"), &self.vendored, &environment)?;
+        write_build_root(&folder.join("build"), &self.settings, &environment)?;
         buildah.import(&folder.join("build"), Self::BUILD)?;
         write_stand_ins(&folder.join("build"))?;
         buildah.import(&folder.join("build"), Self::STAND_INS)?;
@@ -246,7 +253,7 @@ impl Base {
 }
 
 /// Folders into which a build mounts the compiler of this machine.
-fn write_build_root(folder: &Path, vendored: &Path, environment: &str) -> Result<()> {
+fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result<()> {
     let root = folder.join("root");
     for name in [
         "usr",
@@ -269,7 +276,7 @@ fn write_build_root(folder: &Path, vendored: &Path, environment: &str) -> Result
         // Debian's `cc` is a link that leads there.
         Cmd::new("cp -a /etc/alternatives").arg(root.join("etc")).run()?;
     }
-    fs_err::copy(vendored.join("../vendor.toml"), root.join("cargo/config.toml"))?;
+    fs_err::copy(settings, root.join("cargo/config.toml"))?;
     let dockerfile = format!("FROM scratch\nCOPY root /\nENV {environment}\n");
     fs_err::write(folder.join("Dockerfile"), dockerfile)?;
     Ok(())

@@ -35,14 +35,16 @@ pub(crate) fn check_image(args: &Args) -> Result<()> {
     let folder = tempfile::Builder::new().prefix("rbuilder-image-").tempdir()?;
     let project = Project::scaffold(folder.path(), &repo::build_rbuilder()?)?;
     let buildah = Buildah::open(folder.path())?;
-    let base = Base::of_this_machine(project.vendored(), args.optimized)?;
+    let base = Base::of_this_machine(project.settings(), args.optimized)?;
     base.import(&buildah)?;
     check_cross_build(&buildah, &base, &project)?;
-    check_build_from_git(&buildah, &base, &project)?;
+    for library in [Library::Git, Library::Version] {
+        check_build_alone(&buildah, &base, &project, library)?;
+    }
 
     project.use_library(Library::Path)?;
     check_missing_checkout(&buildah, &base, &project)?;
-    let build = Build::new(&base, &project).with_checkout();
+    let build = Build::new(&base, &project, Library::Path).with_checkout();
     let started = Instant::now();
     buildah.build(&build, "localhost/operator:first")?;
     let cold = started.elapsed();
@@ -65,7 +67,9 @@ fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Resul
         "amd64" => ("arm64", "aarch64-unknown-linux-gnu", "gcc-aarch64-linux-gnu"),
         _ => ("amd64", "x86_64-unknown-linux-gnu", "gcc-x86-64-linux-gnu"),
     };
-    let build = Build::new(base, project).with_checkout().with_stand_ins(other);
+    let build = Build::new(base, project, Library::Path)
+        .with_checkout()
+        .with_stand_ins(other);
     buildah.build(&build, "localhost/operator:cross")?;
     let image = ImageRoot::mount(buildah, "localhost/operator:cross")?;
     ensure!(
@@ -87,20 +91,21 @@ fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Resul
     Ok(())
 }
 
-/// A library from git needs nothing from outside of the project; one from a registry is built in the same way.
-fn check_build_from_git(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
-    project.use_library(Library::Git)?;
-    buildah.build(&Build::new(base, project), "localhost/operator:git")?;
-    let image = ImageRoot::mount(buildah, "localhost/operator:git")?;
+/// A library from git or from a registry needs no checkout.
+fn check_build_alone(buildah: &Buildah, base: &Base, project: &Project, library: Library) -> Result<()> {
+    project.use_library(library)?;
+    let name = "localhost/operator:alone";
+    buildah.build(&Build::new(base, project, library), name)?;
+    let image = ImageRoot::mount(buildah, name)?;
     ensure!(image.user == "65532:65532", "the image runs as {}", image.user);
     let help = image.run_for_output("--help")?;
     ensure!(help.contains("Runs the"), "the manager's help is {help}");
-    Ok(())
+    check_manager(&image, project)
 }
 
 /// Without the checkout that Cargo.toml refers to, the build says what is missing.
 fn check_missing_checkout(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
-    let printed = buildah.fail_to_build(&Build::new(base, project))?;
+    let printed = buildah.fail_to_build(&Build::new(base, project, Library::Path))?;
     ensure!(
         printed.contains("add --build-context rbuilder=<checkout>"),
         "a build without the checkout fails, and does not say why:\n{printed}"

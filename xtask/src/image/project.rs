@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
 
 use super::buildah::make_link;
+use crate::packages::{name_of, published_packages};
 use crate::project::{cargo_home, commit_all, scaffold, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
@@ -16,21 +18,27 @@ pub(super) struct Project {
     pub(super) checkout: PathBuf,
     repository: String,
     revision: String,
+    /// The sources of all dependencies, as Cargo vendors them.
     vendored: PathBuf,
+    /// The same, with our packages as a registry has them.
+    packaged: PathBuf,
+    /// Version of our packages.
+    version: String,
     cargo_home: PathBuf,
     /// The folder of the command.
     bin: PathBuf,
 }
 
 /// The source of the library.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Library {
     Path,
     Git,
+    Version,
 }
 
 impl Project {
-    /// Makes the project, and a folder with the sources of all of its dependencies.
+    /// Makes the project, and folders with the sources of all of its dependencies.
     ///
     /// # Errors
     ///
@@ -39,12 +47,16 @@ impl Project {
         let checkout = parent.join("rbuilder");
         copy_checkout(&checkout)?;
         let revision = commit_all(&checkout)?;
+        let packages = published_packages()?;
+        let version = packages.first().and_then(|package| package["version"].as_str());
         let project = Project {
             folder: parent.join("memcached-operator"),
             repository: format!("file://{}", checkout.display()),
             checkout,
             revision,
             vendored: parent.join("vendor"),
+            packaged: parent.join("packaged"),
+            version: version.context("there is no package to publish")?.to_owned(),
             cargo_home: parent.join("cargo"),
             bin: bin.to_owned(),
         };
@@ -56,12 +68,21 @@ impl Project {
         scaffold(bin, &project.folder, &commands)?;
         project.use_library(Library::Git)?;
         project.vendor()?;
+        project.package(&packages)?;
         Ok(project)
     }
 
-    /// Returns the folder with the sources of all dependencies; Cargo's settings for it are beside it.
-    pub(super) fn vendored(&self) -> &Path {
-        &self.vendored
+    /// Returns Cargo's settings for a folder of sources at `/vendor`.
+    pub(super) fn settings(&self) -> PathBuf {
+        self.vendored.with_extension("toml")
+    }
+
+    /// Returns the folder with the sources of all dependencies, for a library from there.
+    pub(super) fn sources(&self, library: Library) -> &Path {
+        match library {
+            Library::Path | Library::Git => &self.vendored,
+            Library::Version => &self.packaged,
+        }
     }
 
     /// Refers to the library in one of its forms, and locks the dependencies as this workspace does.
@@ -74,13 +95,18 @@ impl Project {
         let change = match library {
             Library::Path => change.args(["path", "--path"]).arg(&self.checkout),
             Library::Git => change.args(["git", "--url", &self.repository, "--rev", &self.revision]),
+            Library::Version => change.args(["version", "--version", &self.version]),
         };
         change.read()?;
         share_lockfile(&self.folder)?;
         // Adds the project to the lockfile, and leaves out what only the workspace needs.
-        self.cargo("cargo metadata --quiet --format-version 1")
-            .read()
-            .map(drop)
+        let lock = self.cargo("cargo metadata --quiet --format-version 1");
+        let lock = match library {
+            Library::Path | Library::Git => lock,
+            // No registry has the packages yet.
+            Library::Version => lock.arg("--config").arg(self.packaged.with_extension("toml")),
+        };
+        lock.read().map(drop)
     }
 
     /// A command that keeps what it clones in a folder which goes with the project.
@@ -93,14 +119,50 @@ impl Project {
             .cargo("cargo vendor --locked --versioned-dirs")
             .arg(&self.vendored)
             .read()?;
-        let folder = self.vendored.display().to_string();
-        let settings = settings.replace(&folder, "/vendor");
-        fs_err::write(
-            self.vendored.with_file_name("vendor.toml"),
-            settings + "\n[net]\noffline = true\n",
+        let settings = settings + "\n[net]\noffline = true\n";
+        let write = |folder: &str, file: PathBuf| {
+            let vendored = self.vendored.display().to_string();
+            fs_err::write(file, settings.replace(&vendored, folder))
+        };
+        write("/vendor", self.settings())?;
+        write(
+            &self.packaged.display().to_string(),
+            self.packaged.with_extension("toml"),
         )?;
         Ok(())
     }
+
+    /// Puts our packages, as they would be published, among the sources of the other dependencies.
+    fn package(&self, packages: &[Value]) -> Result<()> {
+        let target = self.packaged.with_extension("target");
+        let names: Vec<&str> = packages.iter().map(name_of).collect::<Result<_>>()?;
+        Cmd::new("cargo package --quiet --no-verify --target-dir")
+            .arg(&target)
+            .args(names.iter().flat_map(|name| ["--package", name]))
+            .dir(&self.checkout)
+            .run()?;
+        Cmd::new("cp -al").arg(&self.vendored).arg(&self.packaged).run()?;
+        for name in names {
+            let package = format!("{name}-{}", self.version);
+            let folder = self.packaged.join(&package);
+            if folder.exists() {
+                fs_err::remove_dir_all(&folder)?;
+            }
+            let archive = target.join("package").join(format!("{package}.crate"));
+            unpack(&archive, &self.packaged, &folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Unpacks a package into a folder of sources, with the checksum that Cargo.lock records.
+fn unpack(archive: &Path, sources: &Path, folder: &Path) -> Result<()> {
+    Cmd::new("tar -xzf").arg(archive).arg("-C").arg(sources).run()?;
+    let printed = Cmd::new("sha256sum").arg(archive).read()?;
+    let checksum = printed.split_whitespace().next();
+    let record = json!({ "files": {}, "package": checksum });
+    fs_err::write(folder.join(".cargo-checksum.json"), record.to_string())?;
+    Ok(())
 }
 
 /// Makes a home for Cargo with the packages that were downloaded before.
