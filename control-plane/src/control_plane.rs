@@ -22,6 +22,8 @@ use crate::{Cancel, Error, Settings};
 /// Number of starts attempted when another process takes a port that could not be reserved.
 const ATTEMPTS: usize = 5;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Longest wait for servers, a year: a longer one may be out of the range of the clock.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// One of the servers of a control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ struct WaitLimit<'a> {
 
 impl<'a> WaitLimit<'a> {
     fn of(settings: &Settings, cancel: Option<&'a Cancel>) -> Self {
-        let deadline = Instant::now() + settings.start_timeout;
+        let deadline = Instant::now() + settings.start_timeout.min(LONGEST_WAIT);
         Self { deadline, cancel }
     }
 }
@@ -310,7 +312,7 @@ impl ControlPlane {
     /// # Errors
     /// When a server does not exit within the stop timeout.
     pub fn stop(&self) -> Result<(), Error> {
-        let deadline = Instant::now() + self.settings.stop_timeout;
+        let deadline = Instant::now() + self.settings.stop_timeout.min(LONGEST_WAIT);
         let mut servers = std::mem::take(&mut *self.servers());
         while let Some(mut server) = servers.pop() {
             server.kill_until(&self.workspace, deadline)?;

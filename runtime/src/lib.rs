@@ -115,6 +115,7 @@ mod client;
 pub mod conditions;
 mod controller;
 mod ctx;
+mod deadline;
 mod error;
 mod events;
 mod leader_election;

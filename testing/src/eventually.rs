@@ -10,6 +10,9 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 /// Interval between two checks.
 const INTERVAL: Duration = Duration::from_millis(50);
 
+/// Longest wait, a year: a longer one may be out of the range of the clock.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// The result of a check: `true`, `Some` and `Ok` end the wait; `false`, `None` and `Err` continue it.
 pub trait Outcome {
     /// The value that [`eventually`] returns.
@@ -114,7 +117,7 @@ where
     O: Outcome,
     F: Future<Output = O>,
 {
-    let deadline = Instant::now() + timeout;
+    let deadline = Instant::now() + timeout.min(LONGEST);
     let mut last = "the first check did not finish".to_owned();
     loop {
         // `timeout_at` never cuts off a check that is ready at once, so the deadline is compared here as well.

@@ -26,6 +26,7 @@ use kube::{Client, ResourceExt};
 use crate::action::Action;
 use crate::cache::{Cache, Caches, Change, Index, Selection};
 use crate::ctx::{Ctx, WatchTarget};
+use crate::deadline::scale;
 use crate::error::{BoxError, Error};
 use crate::events::new_event_channel;
 use crate::metrics::Metrics;
@@ -41,6 +42,8 @@ use worker::Worker;
 
 /// Number of workers unless set with [`Controller::concurrency`].
 const DEFAULT_CONCURRENCY: usize = 4;
+/// Largest number of workers: each takes memory, and is woken when the queue closes.
+const MOST_WORKERS: usize = 10_000;
 
 /// Reconciles the objects of kind `K` with one function and the shared state `S`.
 ///
@@ -259,9 +262,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Sets the maximum number of concurrent reconciles. Defaults to 4; zero counts as one.
+    /// Sets the maximum number of concurrent reconciles, from 1 to 10,000. Defaults to 4; a number out of range counts as
+    /// the nearest in it.
     pub fn concurrency(mut self, max: usize) -> Self {
-        self.concurrency = max.max(1);
+        self.concurrency = max.clamp(1, MOST_WORKERS);
         self
     }
 
@@ -504,5 +508,5 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 fn add_jitter(period: Duration, round: u64) -> Duration {
     use std::hash::{BuildHasher, RandomState};
     let share = RandomState::new().hash_one(round) % 1000;
-    period + period.mul_f64(share as f64 / 10_000.0)
+    scale(period, 1.0 + share as f64 / 10_000.0)
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
@@ -76,8 +76,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 if let (Outcome::Panicked(message), false) = (&outcome, self.recover_panics) {
                     return Err(self.panic_error(&key, message));
                 }
-                self.requeue(&key, outcome);
-                Ok(())
+                self.settle(&key, outcome)
             }
             .instrument(span)
             .await?;
@@ -225,6 +224,19 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     fn api(&self, object: &K) -> Api<K> {
         let kind = self.cache.kind();
         kind.api(self.ctx.client(), object.meta().namespace.as_deref())
+    }
+
+    /// Requeues the key according to the outcome. The text of an error is the user's code, so a panic in it is treated like
+    /// one in the reconcile: the key must not stay in progress, nor the worker end.
+    fn settle(&self, key: &Key, outcome: Outcome) -> Result<(), Error> {
+        match catch_unwind(AssertUnwindSafe(|| self.requeue(key, outcome))) {
+            Ok(()) => Ok(()),
+            Err(panic) if self.recover_panics => {
+                self.retry(key, "reconcile panicked", &panic_message(&*panic));
+                Ok(())
+            }
+            Err(panic) => Err(self.panic_error(key, &panic_message(&*panic))),
+        }
     }
 
     /// Requeues the key according to the outcome and logs failures.

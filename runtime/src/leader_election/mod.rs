@@ -62,6 +62,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::deadline::{deadline_after, scale};
 use crate::error::ManagerError;
 use crate::metrics::Metrics;
 
@@ -124,7 +125,7 @@ impl LeaseTimes {
             format!(
                 "lease duration must be greater than the renew deadline of {renew_deadline:?}, found {duration:?}"
             )
-        } else if renew_deadline <= retry_period.mul_f64(JITTER) {
+        } else if renew_deadline <= scale(retry_period, JITTER) {
             format!(
                 "renew deadline must be greater than {JITTER} times the retry period of {retry_period:?}, found \
                  {renew_deadline:?}"
@@ -176,7 +177,7 @@ fn random_u64(salt: u64) -> u64 {
 /// Returns `period` plus a random part of up to [`JITTER`] times the period.
 fn add_jitter(period: Duration) -> Duration {
     let share = random_u64(0) as f64 / u64::MAX as f64;
-    period.mul_f64(1.0 + JITTER * share)
+    scale(period, 1.0 + JITTER * share)
 }
 
 /// The reason for which this process is no longer the leader.
@@ -422,12 +423,15 @@ impl Elector {
         } = self.election.times;
         let mut last_error = "none".to_owned();
         loop {
-            let deadline = renewed + renew_deadline;
+            let deadline = deadline_after(renewed, renew_deadline);
             let stopped = async { stop.wait_for(|stop| *stop).await.map(drop) };
             // An error means that the `Leadership` was dropped, which aborts this task.
-            if timeout_at(deadline.min(Instant::now() + retry_period), stopped)
-                .await
-                .is_ok()
+            if timeout_at(
+                deadline.min(deadline_after(Instant::now(), retry_period)),
+                stopped,
+            )
+            .await
+            .is_ok()
             {
                 return Ok(());
             }
@@ -443,7 +447,7 @@ impl Elector {
                     Err(_) => last_error = "request timed out".to_owned(),
                 }
             }
-            if Instant::now() >= renewed + renew_deadline {
+            if Instant::now() >= deadline_after(renewed, renew_deadline) {
                 return Err(LeadershipLost::RenewDeadline {
                     deadline: renew_deadline,
                     last_error,

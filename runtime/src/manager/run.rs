@@ -18,6 +18,7 @@ use super::Manager;
 use crate::args::ManagerArgs;
 use crate::cache::{Caches, NamedWatch};
 use crate::controller::{ManagerResources, PreparedController};
+use crate::deadline::deadline_after;
 use crate::error::ManagerError;
 use crate::leader_election::{Election, Elector, Leadership, LeaseTimes, pod_namespace};
 use crate::metrics::Metrics;
@@ -360,7 +361,7 @@ impl Run {
 
     /// Stops the phases in reverse order.
     pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
-        let deadline = Instant::now() + grace;
+        let deadline = deadline_after(Instant::now(), grace);
         self.phases.to_watch.close();
         for close in &self.close_queues {
             close();

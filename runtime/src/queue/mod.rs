@@ -37,6 +37,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::deadline::deadline_after;
 use crate::metrics::QueueMetrics;
 
 /// The delay after a key's first failure.
@@ -162,7 +163,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
             AddRequest::Now(priority)
         } else {
             self.lock().metrics.retried();
-            AddRequest::At(Instant::now() + delay, priority)
+            AddRequest::At(deadline_after(Instant::now(), delay), priority)
         };
         self.schedule(key, request);
     }

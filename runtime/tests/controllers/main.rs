@@ -2,6 +2,7 @@
 //! is listed as ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod caches;
+mod extremes;
 mod owning;
 mod reconciling;
 mod requests;

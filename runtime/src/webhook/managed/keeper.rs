@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::contents::{Contents, StoredContents};
 use super::inject::{Targets, only_named, send_request, watch_changes};
 use super::{KeeperError, ManagedCertificate, Settings};
+use crate::deadline::deadline_after;
 use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::issued::Issued;
@@ -67,7 +68,7 @@ impl Keeper {
     ) -> Result<Self, KeeperError> {
         let settings = certificate.into_settings(client.default_namespace());
         let secrets = Api::namespaced(client.clone(), &settings.namespace);
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline_after(Instant::now(), timeout);
         let mut backoff = BACKOFF.0;
         let contents = loop {
             let reconciled = reconcile_secret(&secrets, &settings, None).await;
@@ -138,7 +139,7 @@ impl Keeper {
                     continue;
                 }
             };
-            let deadline = Instant::now() + idle;
+            let deadline = deadline_after(Instant::now(), idle);
             if let Ok(Some(())) = timeout_at(deadline, changes.next()).await {
                 sleep(DEBOUNCE).await;
             }

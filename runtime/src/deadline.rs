@@ -1,0 +1,43 @@
+//! Arithmetic on durations that users choose. Any of them is valid: one that no clock can hold means "never".
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The longest wait, 30 years, as for tokio's own timers.
+const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// Returns the time `delay` after `start`, at most 30 years later: the clocks of some systems end not much later, and an
+/// addition beyond the end panics.
+pub(crate) fn deadline_after(start: Instant, delay: Duration) -> Instant {
+    start + delay.min(FAR_FUTURE)
+}
+
+/// Multiplies a duration with a factor that is not negative; returns the longest duration where the result is longer.
+pub(crate) fn scale(duration: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_never_out_of_range() {
+        let start = Instant::now();
+        let check = |delay: Duration, expected: Duration| {
+            assert_eq!(deadline_after(start, delay) - start, expected, "{delay:?}");
+        };
+        check(Duration::ZERO, Duration::ZERO);
+        check(Duration::from_secs(3600), Duration::from_secs(3600));
+        check(Duration::from_secs(u64::MAX), FAR_FUTURE);
+        check(Duration::MAX, FAR_FUTURE);
+    }
+
+    #[test]
+    fn a_scaled_duration_is_never_out_of_range() {
+        assert_eq!(scale(Duration::from_secs(10), 1.5), Duration::from_secs(15));
+        assert_eq!(scale(Duration::MAX, 0.0), Duration::ZERO);
+        assert_eq!(scale(Duration::MAX, 1.2), Duration::MAX);
+    }
+}

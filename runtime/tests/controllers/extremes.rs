@@ -1,0 +1,198 @@
+//! No value that a user can choose makes the library panic. On the fake API server, with a paused clock.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use rbuilder::fake::ApiServer;
+use rbuilder::testing::eventually;
+use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result};
+
+use serde_json::json;
+
+use crate::support::{SOON, Seen, config_map};
+
+/// Durations around which arithmetic overflows.
+const EXTREMES: [Duration; 7] = [
+    Duration::ZERO,
+    Duration::from_nanos(1),
+    Duration::from_secs(u32::MAX as u64),
+    Duration::from_secs(i64::MAX as u64),
+    Duration::from_secs(u64::MAX / 2),
+    Duration::from_secs(u64::MAX),
+    Duration::MAX,
+];
+
+type Reconciled = Controller<ConfigMap, Seen>;
+
+/// Runs a manager on one object until it was reconciled.
+///
+/// # Errors
+/// As the manager.
+async fn run(
+    controller: impl FnOnce(Reconciled) -> Reconciled,
+    manager: impl FnOnce(Manager) -> Manager,
+) -> Result<(), String> {
+    async fn note(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&map.name_any());
+        Ok(Action::await_change())
+    }
+    let seen = Seen::default();
+    let mut map = config_map("map", "");
+    map.metadata.namespace = Some("default".to_owned());
+    let server = ApiServer::new().object(&map);
+    let args = ManagerArgs {
+        leader_elect: true,
+        leader_election_namespace: Some("default".to_owned()),
+        ..ManagerArgs::for_tests()
+    };
+    manager(Manager::with_client(
+        "extremes.example.com",
+        server.client(),
+        args,
+    ))
+    .controller(controller(Controller::new(note, seen.clone())))
+    .start_until(eventually(SOON, || async { seen.count("map") > 0 }))
+    .await
+    .map_err(|error| error.to_string())
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_duration_is_valid_for_a_controller() {
+    for time in EXTREMES.into_iter().filter(|time| !time.is_zero()) {
+        run(|controller| controller.resync_every(time), |manager| manager)
+            .await
+            .unwrap();
+    }
+    // A limit that has passed before the reconcile ends fails the reconcile, not the manager.
+    for time in EXTREMES {
+        run(|controller| controller.reconcile_timeout(time), |manager| manager)
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_duration_is_valid_for_a_manager() {
+    for time in EXTREMES {
+        run(|controller| controller, |manager| manager.grace_period(time))
+            .await
+            .or_else(only_late)
+            .unwrap();
+        run(
+            |controller| controller,
+            |manager| manager.cache_sync_timeout(time),
+        )
+        .await
+        .or_else(only_late)
+        .unwrap();
+    }
+}
+
+/// Allows that no time was left.
+fn only_late(error: String) -> Result<(), String> {
+    let is_late = error.contains("did not stop within") || error.contains("waiting for the cache");
+    if is_late { Ok(()) } else { Err(error) }
+}
+
+/// Inconsistent ones are an error; any other works.
+#[tokio::test(start_paused = true)]
+async fn any_duration_is_valid_for_a_lease() {
+    for time in EXTREMES {
+        let settings: [fn(Manager, Duration) -> Manager; 4] = [
+            Manager::lease_duration,
+            Manager::renew_deadline,
+            Manager::retry_period,
+            |manager, time| {
+                let earlier = time.saturating_sub(Duration::from_secs(1));
+                manager.lease_duration(time).renew_deadline(earlier)
+            },
+        ];
+        for set in settings {
+            match run(|controller| controller, |manager| set(manager, time)).await {
+                Ok(()) => {}
+                Err(error) => assert!(error.starts_with("invalid leader election"), "{time:?}: {error}"),
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_number_of_workers_is_valid() {
+    for max in [0, 1, usize::MAX] {
+        run(|controller| controller.concurrency(max), |manager| manager)
+            .await
+            .unwrap();
+    }
+}
+
+/// An object that is requeued after any time is reconciled when it changes. Short times are left out: with a paused clock
+/// nothing else would ever run.
+#[tokio::test(start_paused = true)]
+async fn any_delay_is_valid_for_a_requeue() {
+    for delay in EXTREMES.into_iter().filter(|delay| delay.as_secs() > 0) {
+        let queue = move |map: Arc<ConfigMap>, ctx: Ctx<Seen>| async move {
+            ctx.note(&map.name_any());
+            Ok::<_, Error>(Action::requeue(delay))
+        };
+        let seen = Seen::default();
+        let mut map = config_map("map", "");
+        map.metadata.namespace = Some("default".to_owned());
+        let server = ApiServer::new().object(&map);
+        let args = ManagerArgs::for_tests();
+        let manager = Manager::with_client("extremes.example.com", server.client(), args);
+        let changed = async {
+            eventually(SOON, || async { seen.count("map") > 0 }).await;
+            let before = seen.count("map");
+            let maps = Api::<ConfigMap>::namespaced(server.client(), "default");
+            let change = Patch::Merge(json!({ "data": { "text": "changed" } }));
+            maps.patch("map", &PatchParams::default(), &change).await.unwrap();
+            eventually(SOON, || async { seen.count("map") > before }).await;
+        };
+        manager
+            .controller(Controller::new(queue, seen.clone()))
+            .start_until(changed)
+            .await
+            .unwrap();
+    }
+}
+
+/// An error whose text panics.
+#[derive(Debug)]
+struct Unspeakable;
+
+impl fmt::Display for Unspeakable {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("no words")
+    }
+}
+
+impl std::error::Error for Unspeakable {}
+
+/// The key is tried again, and the worker goes on with others.
+#[tokio::test(start_paused = true)]
+async fn an_error_without_a_text_is_tried_again() {
+    async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result<Action, Unspeakable> {
+        ctx.note(&map.name_any());
+        Err(Unspeakable)
+    }
+    let seen = Seen::default();
+    let mut server = ApiServer::new();
+    for name in ["first", "second"] {
+        let mut map = config_map(name, "");
+        map.metadata.namespace = Some("default".to_owned());
+        server = server.object(&map);
+    }
+    let manager = Manager::with_client("extremes.example.com", server.client(), ManagerArgs::for_tests());
+    let tried = eventually(SOON, || async {
+        ["first", "second"].iter().all(|name| seen.count(name) > 2)
+    });
+    manager
+        .controller(Controller::new(fail, seen.clone()).concurrency(1))
+        .start_until(tried)
+        .await
+        .unwrap();
+}
