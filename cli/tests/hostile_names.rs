@@ -116,7 +116,10 @@ fn a_kind_with_a_used_name_is_written_by_its_path() {
                 format!("src/api/v2/{module}_conversion.rs"),
                 format!("impl TryFrom<v2::{kind}> for v1::{kind} {{"),
             ),
-            (format!("tests/{module}.rs"), format!("v1::{kind}::crd()")),
+            (
+                format!("tests/{module}.rs"),
+                format!("assert_generated_crd_matches::<v1::{kind}>()"),
+            ),
             (
                 format!("tests/{module}_v1_webhook.rs"),
                 format!("assert_round_trip::<v1::{kind}, Spoke>()"),

@@ -136,12 +136,8 @@ fn a_name_by_hand_is_the_name_of_every_version() {
     folder.run("manifests").ok();
     folder.run(V2).ok();
     let tree = folder.tree();
-    let test = &tree["tests/cup_v2.rs"];
-    assert!(
-        test.contains("\"config/crd/bases/cache.example.com_cuppa.yaml\""),
-        "{test}"
-    );
-    assert!(test.contains("const NAME: &str = \"my-cup-v2\";"), "{test}");
+    let sample = &tree["config/samples/cache_v2_cup.yaml"];
+    assert!(sample.contains("name: my-cup-v2\n"), "{sample}");
     assert!(tree["config/crd/bases/cache.example.com_cuppa.yaml"].contains("scope: Cluster\n"));
     let ran = folder.run(V2).ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);

@@ -2,59 +2,50 @@
 
 //! Tests of the CronJob API and its controller.
 
-use std::time::Duration;
-
-use kube::{Api, CustomResourceExt, api::PostParams};
-use rbuilder::envtest::{Environment, eventually};
-use rbuilder::{Manager, ManagerArgs, conditions, testing};
+use kube::{Api, Client, ResourceExt, api::PostParams};
+use rbuilder::envtest::Environment;
+use rbuilder::fake::ApiServer;
+use rbuilder::testing::{assert_generated_crd_matches, run, sample, until_observed};
+use rbuilder::{Manager, ManagerArgs};
 
 use cronjob_operator::api::v1::CronJob;
 use cronjob_operator::controller;
 
-const CRD: &str = "config/crd/bases/batch.tutorial.kubebuilder.io_cronjobs.yaml";
-const SAMPLE: &str = "config/samples/batch_v1_cronjob.yaml";
-const NAME: &str = "cronjob-sample";
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-fn sample() -> CronJob {
-    serde_saphyr::from_str(&read(SAMPLE)).expect("the sample deserializes")
-}
-
 #[test]
 fn the_crd_matches_the_types() {
-    let compiled = CronJob::crd();
-    rbuilder::testing::assert_crd_matches(&compiled, &read(CRD));
+    assert_generated_crd_matches::<CronJob>();
 }
 
-#[test]
-fn the_sample_deserializes() {
-    assert_eq!(sample().metadata.name.as_deref(), Some(NAME));
+#[tokio::test]
+async fn the_sample_is_reconciled_on_a_fake_server() {
+    let server = ApiServer::new();
+    server.install_crds("config/crd/bases").unwrap();
+    reconcile_sample(server.client(), &server.namespace("test")).await;
 }
 
 #[rbuilder::envtest::test]
-async fn the_sample_becomes_available(env: Environment) {
+async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
     let namespace = env.namespace("test").await.unwrap();
-    let mut args = ManagerArgs::for_tests();
-    args.watch_namespace.clone_from(&namespace);
-    let manager = controller::register(Manager::with_client("test", env.client(), args));
-    let running = testing::run(manager);
+    reconcile_sample(env.client(), &namespace).await;
+}
 
-    let client = env.client();
-    let objects: Api<CronJob> = Api::namespaced(client, &namespace);
+/// Creates the sample while the manager runs, and waits until its status has been updated.
+async fn reconcile_sample(client: Client, namespace: &str) {
+    let mut args = ManagerArgs::for_tests();
+    args.watch_namespace = namespace.to_owned();
+    let manager = Manager::with_client("test", client.clone(), args);
+    let running = run(controller::register(manager));
+
+    let objects: Api<CronJob> = Api::namespaced(client, namespace);
+    let sample: CronJob = sample();
     objects
-        .create(&PostParams::default(), &sample())
+        .create(&PostParams::default(), &sample)
         .await
         .unwrap();
-    eventually(Duration::from_secs(20), || async {
-        let object = objects.get(NAME).await.unwrap();
-        let status = object.status.unwrap_or_default();
-        conditions::is_true(&status.conditions, "Available")
-    })
-    .await;
+    until_observed(&objects, &sample.name_any()).await;
+
+    // Check the resources that the controller has created here.
 
     running.stop().await;
 }

@@ -9,13 +9,6 @@ use rbuilder::{Manager, ManagerArgs, testing};
 use cronjob_operator::api::v1::CronJob;
 use cronjob_operator::webhook;
 
-const SAMPLE: &str = "config/samples/batch_v1_cronjob.yaml";
-
-fn sample() -> CronJob {
-    let text = std::fs::read_to_string(SAMPLE).expect("the sample can be read");
-    serde_saphyr::from_str(&text).expect("the sample deserializes")
-}
-
 #[rbuilder::envtest::test]
 async fn the_sample_is_admitted(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
@@ -24,17 +17,18 @@ async fn the_sample_is_admitted(env: Environment) {
         .install_webhooks("config/webhook/manifests.yaml", &namespace)
         .await
         .unwrap();
-    let mut args = server.args(ManagerArgs::for_tests());
-    args.watch_namespace.clone_from(&namespace);
+    let args = server.args(ManagerArgs::for_tests());
     let manager = Manager::with_client("webhook", env.client(), args);
     let running = testing::run(webhook::register(manager));
     server.wait_until_served().await.unwrap();
 
     let objects: Api<CronJob> = Api::namespaced(env.client(), &namespace);
+    let sample: CronJob = testing::sample();
     objects
-        .create(&PostParams::default(), &sample())
+        .create(&PostParams::default(), &sample)
         .await
         .unwrap();
+
     running.stop().await;
 }
 

@@ -5,56 +5,50 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::{Api, CustomResourceExt, api::PostParams};
-use rbuilder::envtest::{Environment, eventually};
-use rbuilder::{Manager, ManagerArgs, testing};
+use kube::{Api, Client, ResourceExt, api::PostParams};
+use rbuilder::envtest::Environment;
+use rbuilder::fake::ApiServer;
+use rbuilder::testing::{assert_generated_crd_matches, eventually, run, sample};
+use rbuilder::{Manager, ManagerArgs};
 
 use foo_operator::api::v1alpha1::Foo;
 use foo_operator::controller;
 
-const CRD: &str = "config/crd/bases/samplecontroller.k8s.io_foos.yaml";
-const SAMPLE: &str = "config/samples/samplecontroller_v1alpha1_foo.yaml";
-const NAME: &str = "foo-sample";
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-fn sample() -> Foo {
-    serde_saphyr::from_str(&read(SAMPLE)).expect("the sample deserializes")
-}
-
 #[test]
 fn the_crd_matches_the_types() {
-    let compiled = Foo::crd();
-    rbuilder::testing::assert_crd_matches(&compiled, &read(CRD));
+    assert_generated_crd_matches::<Foo>();
 }
 
-#[test]
-fn the_sample_deserializes() {
-    assert_eq!(sample().metadata.name.as_deref(), Some(NAME));
+#[tokio::test]
+async fn the_sample_is_reconciled_on_a_fake_server() {
+    let server = ApiServer::new();
+    server.install_crds("config/crd/bases").unwrap();
+    reconcile_sample(server.client(), &server.namespace("test")).await;
 }
 
 #[rbuilder::envtest::test]
-async fn the_sample_gets_its_deployment(env: Environment) {
+async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
     let namespace = env.namespace("test").await.unwrap();
-    let mut args = ManagerArgs::for_tests();
-    args.watch_namespace.clone_from(&namespace);
-    let manager = controller::register(Manager::with_client("test", env.client(), args));
-    let running = testing::run(manager);
+    reconcile_sample(env.client(), &namespace).await;
+}
 
-    let client = env.client();
-    let objects: Api<Foo> = Api::namespaced(client.clone(), &namespace);
+/// Creates the sample while the manager runs, and waits for its Deployment. The status of a Foo has no generation.
+async fn reconcile_sample(client: Client, namespace: &str) {
+    let mut args = ManagerArgs::for_tests();
+    args.watch_namespace = namespace.to_owned();
+    let manager = Manager::with_client("test", client.clone(), args);
+    let running = run(controller::register(manager));
+
+    let objects: Api<Foo> = Api::namespaced(client.clone(), namespace);
+    let sample: Foo = sample();
     objects
-        .create(&PostParams::default(), &sample())
+        .create(&PostParams::default(), &sample)
         .await
         .unwrap();
-    let deployments: Api<Deployment> = Api::namespaced(client, &namespace);
-    eventually(Duration::from_secs(20), || async {
-        deployments.get(NAME).await
-    })
-    .await;
+    let deployments: Api<Deployment> = Api::namespaced(client, namespace);
+    let name = sample.name_any();
+    eventually(Duration::from_secs(20), || deployments.get(&name)).await;
 
     running.stop().await;
 }
