@@ -95,6 +95,16 @@ fn names_that_cannot_be_are_refused_at_once() {
     assert_eq!(folder.tree(), before);
 }
 
+/// The tests of the kind have a version in their name, as those of a second version do.
+#[test]
+fn the_tests_of_a_kind_called_e2e_are_beside_the_end_to_end_test() {
+    let tree = project("E2e").tree();
+    assert!(tree["tests/e2e.rs"].contains("//! End-to-end test"));
+    for path in ["tests/e2e_v1.rs", "tests/e2e_v2.rs", "tests/e2e_v1_webhook.rs"] {
+        assert!(tree.contains_key(path), "{path} is missing");
+    }
+}
+
 /// A kind called like something else in its files is never imported by its name alone. That all of it compiles is for
 /// `cargo xtask scaffold` to see.
 #[test]

@@ -19,6 +19,9 @@ use crate::project::{Api, Project, Resource, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
+/// Module of the project's end-to-end test in `tests/`, which no test of a kind may have.
+const END_TO_END_TEST: &str = "e2e";
+
 pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
     check_flags(flags)?;
     let mut flags = flags.clone();
@@ -413,7 +416,7 @@ impl<'a> ApiPlaces<'a> {
         let qualified_group = format!("{group}.{domain}");
         let multigroup = project.known.multigroup;
         let mut test_module = format!("{}{module}", group_path.replace("::", "_"));
-        if self.further {
+        if self.further || test_module == END_TO_END_TEST {
             test_module = format!("{test_module}_{version}");
         }
         let api_path = format!("api::{group_path}{version}");
