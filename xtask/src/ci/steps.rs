@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::Context;
-use crate::scaffold::run_every_test;
+use super::test_binary::TestBinary;
+use super::{Context, test_run};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
@@ -101,15 +101,45 @@ pub(super) fn check_image(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
 }
 
-/// The commands that a reader of the examples runs.
+/// What the commands check that a reader of the examples runs. Their tests run together: those with controllers and nodes
+/// wait most of the time.
 pub(super) fn check_examples(context: &Context<'_>) -> Result<()> {
     let assets = context.assets()?;
-    for folder in examples()? {
-        check_project(context, &folder, Some(&assets))?;
-        // Another clone compiles the project anew.
-        context.run_command(repo::project_command(&folder, "cargo clean --workspace --quiet"))?;
+    let folders = examples()?;
+    let mut together = Vec::new();
+    for folder in &folders {
+        lint_project(context, folder)?;
+        let command = |line| repo::project_command(folder, line).env("KUBEBUILDER_ASSETS", &assets);
+        let built = command("cargo test --workspace --no-run --message-format=json-render-diagnostics");
+        let binaries = TestBinary::read_all(&built.without_input().echo().read()?)?;
+        if runs_its_program(folder)? {
+            // The program of the next project has the same name, and takes its place.
+            test_run::run_every_test(context, &binaries, &assets)?;
+        } else {
+            together.extend(binaries);
+        }
+        context.run_command(command("cargo test --workspace --doc"))?;
     }
-    Ok(())
+    test_run::run_every_test(context, &together, &assets)?;
+    // Another clone compiles the projects anew.
+    folders.iter().try_for_each(|folder| {
+        context.run_command(repo::project_command(folder, "cargo clean --workspace --quiet"))
+    })
+}
+
+/// Returns true if tests of a project start the project's own program.
+fn runs_its_program(folder: &Path) -> Result<bool> {
+    let tests = folder.join("tests");
+    for entry in walkdir::WalkDir::new(tests).into_iter().filter_map(Result::ok) {
+        let is_source = entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "rs");
+        if is_source && fs_err::read_to_string(entry.path())?.contains("CARGO_BIN_EXE_") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The tutorials, from top to bottom.
@@ -120,7 +150,9 @@ pub(super) fn follow_tutorials(context: &Context<'_>) -> Result<()> {
 
 /// The measured operator: measuring takes too long here, but it must build.
 pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
-    check_project(context, &repo::root().join("testdata/bench/rust"), None)
+    let folder = repo::root().join("testdata/bench/rust");
+    lint_project(context, &folder)?;
+    context.run_command(repo::project_command(&folder, "cargo test --workspace"))
 }
 
 /// The same operator in Go.
@@ -133,22 +165,14 @@ pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
     context.run_command(Cmd::new("go vet ./...").dir(&folder))
 }
 
-/// A workspace of its own, as its users check it.
-fn check_project(context: &Context<'_>, folder: &Path, assets: Option<&PathBuf>) -> Result<()> {
+/// Checks the format and the lints of a workspace of its own.
+fn lint_project(context: &Context<'_>, folder: &Path) -> Result<()> {
     context.say(&format!("\nin {}", folder.display()));
     for line in [
         "cargo fmt --check",
         "cargo clippy --workspace --all-targets --all-features -- --deny warnings",
-        "cargo test --workspace",
     ] {
-        let mut command = repo::project_command(folder, line);
-        if let Some(assets) = assets {
-            command = command.env("KUBEBUILDER_ASSETS", assets);
-        }
-        match line.contains("test") && assets.is_some() {
-            true => run_every_test(command.echo())?,
-            false => context.run_command(command)?,
-        }
+        context.run_command(repo::project_command(folder, line))?;
     }
     Ok(())
 }

@@ -24,10 +24,13 @@ pub(super) const SERVER_VARIABLES: [&str; 4] = [
 /// As many binaries as run at once: while one waits for a timer or its last test, another has work.
 const AT_ONCE: usize = 2;
 
+/// As many binaries of projects as run at once: they wait for servers, controllers and nodes.
+const PROJECTS_AT_ONCE: usize = 4;
+
 /// Runs the tests that need only Rust; any other must be ignored for want of a server, and for nothing else.
 pub(super) fn run_rust_tests(context: &Context<'_>) -> Result<()> {
     let binaries = build(context)?;
-    let outcomes = run_all(context, binaries.iter(), &[], None)?;
+    let outcomes = run_all(context, AT_ONCE, binaries.iter(), &[], None)?;
     let (mut passed, mut ignored) = (0, 0);
     for (binary, outcome) in binaries.iter().zip(&outcomes) {
         ensure!(
@@ -59,13 +62,32 @@ pub(super) fn run_server_tests(context: &Context<'_>) -> Result<()> {
     }
     ensure!(expected > 0, "no test needs an API server");
     let assets = context.assets()?;
-    let outcomes = run_all(context, chosen.into_iter(), &["--ignored"], Some(&assets))?;
+    let outcomes = run_all(
+        context,
+        AT_ONCE,
+        chosen.into_iter(),
+        &["--ignored"],
+        Some(&assets),
+    )?;
     let passed: usize = outcomes.iter().map(|outcome| outcome.passed).sum();
     ensure!(
         passed == expected,
         "{expected} tests need an API server, and {passed} ran with it"
     );
     context.say(&format!("{passed} tests passed with an API server"));
+    Ok(())
+}
+
+/// Runs the tests of projects that were built with a server: none may be ignored.
+pub(super) fn run_every_test(context: &Context<'_>, binaries: &[TestBinary], assets: &Path) -> Result<()> {
+    let outcomes = run_all(context, PROJECTS_AT_ONCE, binaries.iter(), &[], Some(assets))?;
+    for (binary, outcome) in binaries.iter().zip(&outcomes) {
+        ensure!(outcome.ignored == 0, "{} ignores tests", binary.name);
+    }
+    ensure!(
+        outcomes.iter().any(|outcome| outcome.passed > 0),
+        "the projects have no tests"
+    );
     Ok(())
 }
 
@@ -85,6 +107,7 @@ fn build<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
 /// Runs binaries, some at once, and returns their outcomes in the order of the binaries.
 fn run_all<'b>(
     context: &Context<'_>,
+    at_once: usize,
     binaries: impl Iterator<Item = &'b TestBinary>,
     arguments: &[&str],
     assets: Option<&Path>,
@@ -93,7 +116,7 @@ fn run_all<'b>(
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..at_once {
             scope.spawn(|| {
                 while let Some((index, binary)) = take_next(&next, &binaries) {
                     let result = binary.run(arguments, assets);

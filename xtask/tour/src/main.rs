@@ -138,7 +138,11 @@ fn reconcile(folder: &Path) -> Result<()> {
     println!();
     let run = "cargo run --example reconcile_sample";
     let command = match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
-        Some(_) => repo::project_command(folder, run),
+        Some(_) => {
+            // In the versions of the workspace, whose dependencies are compiled already.
+            fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+            repo::project_command(folder, run)
+        }
         // The project's own choice, which the checkout's .cargo/config.toml would override.
         None => Cmd::new(run).dir(folder).without("K8S_OPENAPI_ENABLED_VERSION"),
     };
