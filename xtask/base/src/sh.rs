@@ -8,6 +8,28 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+/// Variables in which cargo describes the package whose program it runs: this one.
+const OF_THIS_PACKAGE: [&str; 7] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_MANIFEST_PATH",
+    "CARGO_PKG_NAME",
+    "CARGO_PKG_VERSION_MAJOR",
+    "CARGO_PKG_VERSION_MINOR",
+    "CARGO_PKG_VERSION_PATCH",
+    "CARGO_PKG_VERSION_PRE",
+];
+
+/// Returns a command without the variables that describe this package. A build script may ask cargo to run it again when
+/// they change. That of ring does: a build that `cargo tour` starts would compile ring, rustls and kube again after one that
+/// `cargo xtask` or nobody has started.
+fn new_command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for name in OF_THIS_PACKAGE {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// A program to run, in the manner of [`std::process::Command`], with errors that say what was run and where.
 pub struct Cmd {
     inner: Command,
@@ -30,7 +52,7 @@ impl Cmd {
     pub fn program(program: impl AsRef<OsStr>) -> Self {
         Self {
             words: vec![quoted(&program.as_ref().to_string_lossy())],
-            inner: Command::new(program),
+            inner: new_command(program),
             dir: None,
             echo: false,
         }
@@ -94,7 +116,7 @@ impl Cmd {
         if !program.is_file() {
             return Ok(self.env("PATH", path));
         }
-        let mut inner = Command::new(program);
+        let mut inner = new_command(program);
         inner.args(self.inner.get_args());
         if let Some(dir) = &self.dir {
             inner.current_dir(dir);
@@ -105,7 +127,7 @@ impl Cmd {
     /// Makes the program, and what it starts, leave the processor to others that want it; for Unix. Call it before
     /// [`without_input`](Self::without_input).
     pub fn with_low_priority(self) -> Self {
-        let mut inner = Command::new("nice");
+        let mut inner = new_command("nice");
         inner.arg(self.inner.get_program()).args(self.inner.get_args());
         for (name, value) in self.inner.get_envs() {
             match value {
@@ -247,6 +269,22 @@ fn quoted(arg: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Cargo has set them for this test.
+    #[cfg(unix)]
+    #[test]
+    fn a_program_does_not_see_the_variables_of_this_package() {
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+        let command = || Cmd::new("env");
+        for command in [
+            command(),
+            command().with_low_priority(),
+            command().path_first(Path::new("/usr/bin")).unwrap(),
+        ] {
+            let variables = command.read().unwrap();
+            assert!(!variables.contains("CARGO_PKG_NAME="), "{variables}");
+        }
+    }
 
     #[test]
     fn shows_arguments_as_a_shell_wants_them() {
