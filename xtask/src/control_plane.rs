@@ -4,11 +4,12 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::repo;
+use crate::sh::Cmd;
 
 /// A process that ends when its standard input does.
 pub(crate) struct ControlPlane {
@@ -36,22 +37,14 @@ impl ControlPlane {
     }
 
     fn start_with(assets: &Path, argument: Option<&str>) -> Result<Self> {
-        let mut child = Command::new("cargo")
-            .args([
-                "run",
-                "--quiet",
-                "--package",
-                "rbuilder-runtime",
-                "--features",
-                "envtest",
-            ])
-            .args(["--example", "control_plane", "--"])
+        let line =
+            "cargo run --quiet --package rbuilder-runtime --features envtest --example control_plane --";
+        let (mut command, _) = Cmd::new(line)
             .args(argument)
-            .current_dir(repo::root())
+            .dir(repo::root())
             .env("KUBEBUILDER_ASSETS", assets)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+            .into_parts();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take().context("the standard output is a pipe")?;
         let mut kubeconfig = String::new();
         BufReader::new(stdout).read_line(&mut kubeconfig)?;

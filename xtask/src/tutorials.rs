@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::control_plane::ControlPlane;
 use crate::page::{Action, How, Page, Step, find_difference};
+use crate::sh::Cmd;
 use crate::{assets, repo};
 
 /// The pages that can be pasted.
@@ -151,9 +152,8 @@ impl Shell {
             .path()
             .join(format!("printed-{}", self.background.len()));
         let output = fs_err::File::create(&printed)?.into_parts().0;
-        let mut command = Command::new("bash");
+        let (mut command, _) = Cmd::new("bash -c").arg(script).into_parts();
         command
-            .args(["-c", &script])
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output);
