@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::control_plane::ControlPlane;
 use crate::project::scaffold;
-use crate::sh::Cmd;
+use crate::sh::{Cmd, find_program, write_program};
 use crate::{assets, repo};
 
 const COMMANDS: &[&str] = &[
@@ -105,9 +105,7 @@ impl Scene {
         let programs = folder.join("programs");
         fs_err::create_dir(&programs)?;
         for (name, script) in STAND_INS {
-            let path = programs.join(name);
-            fs_err::write(&path, format!("#!/bin/sh\n{script}"))?;
-            Cmd::new("chmod +x").arg(path).run()?;
+            write_program(&programs.join(name), &format!("#!/bin/sh\n{script}"))?;
         }
         Ok(Scene {
             project,
@@ -170,10 +168,7 @@ impl Scene {
 fn find_kubectl() -> Result<PathBuf> {
     match assets::ensure_kubectl()? {
         Some(folder) => Ok(folder.join("kubectl")),
-        None => {
-            let path = Cmd::new("sh -c 'command -v kubectl'").read()?;
-            Ok(path.trim_end().into())
-        }
+        None => find_program("kubectl"),
     }
 }
 

@@ -264,7 +264,7 @@ fn package_name(id: &str) -> Option<&str> {
 /// # Errors
 ///
 /// A test failed or was ignored.
-pub(crate) fn run_every_test(tests: Cmd) -> Result<()> {
+fn run_every_test(tests: Cmd) -> Result<()> {
     let mut output = tempfile::tempfile()?;
     let result = tests.run_into(&output);
     let mut text = String::new();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::project::{commit_all, scaffold};
-use crate::sh::Cmd;
+use crate::sh::{Cmd, write_program};
 use crate::{assets, repo};
 
 /// The workflows that need nothing but the clone.
@@ -73,10 +73,7 @@ impl Runner {
         fs_err::write(&runner.variables, "")?;
         fs_err::create_dir_all(&runner.programs)?;
         // The toolchain of this machine is the one that is tested with.
-        Cmd::new("ln -s")
-            .arg(which("true")?)
-            .arg(runner.programs.join("rustup"))
-            .run()?;
+        write_program(&runner.programs.join("rustup"), "#!/bin/sh\n")?;
         fs_err::create_dir(clone.join("bin"))?;
         fs_err::copy(bin.join("rbuilder"), clone.join("bin/rbuilder"))?;
         runner.restore_assets(&assets::ensure_assets()?)?;
@@ -109,12 +106,6 @@ impl Runner {
         }
         command.run()
     }
-}
-
-/// The path of a program.
-fn which(program: &str) -> Result<String> {
-    let path = Cmd::new("which").arg(program).read()?;
-    Ok(path.trim_end().to_owned())
 }
 
 /// The scripts of a workflow, in order: what follows `run:` on its line, or the block below it.

@@ -30,6 +30,26 @@ fn new_command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Returns the path of a program that is found on `PATH`.
+///
+/// # Errors
+///
+/// There is none of this name.
+pub fn find_program(name: &str) -> Result<PathBuf> {
+    let path = Cmd::new("sh -c").arg(format!("command -v {name}")).read()?;
+    Ok(path.trim_end().into())
+}
+
+/// Writes a script that can be run.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub fn write_program(path: &Path, script: &str) -> Result<()> {
+    fs_err::write(path, script)?;
+    Cmd::new("chmod +x").arg(path).run()
+}
+
 /// A program to run, in the manner of [`std::process::Command`], with errors that say what was run and where.
 pub struct Cmd {
     inner: Command,

@@ -54,10 +54,12 @@ enum Work {
     /// Commands, run in the root; `xtask` is this program.
     Lines(&'static [&'static str]),
     Call(fn(&Context<'_>) -> Result<()>),
+    /// A command like those of `Lines`, which finds etcd, kube-apiserver and the controllers.
+    WithServer(&'static str),
 }
 
 use Lane::{Cargo, Go, Server};
-use Work::{Call, Lines};
+use Work::{Call, Lines, WithServer};
 
 const fn step(name: &'static str, claim: &'static str, lane: Lane, work: Work) -> Step {
     Step {
@@ -113,18 +115,18 @@ const STEPS: &[Step] = &[
     step("cel", "the API server judges CEL rules as recorded", Go, Lines(&["xtask cel --check"])),
     step("catalogue", "the catalogue is what Kubernetes publishes", Go, Lines(&["xtask catalogue --check"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
-    step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, Call(steps::check_scaffolds)),
+    step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
     step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
-    step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Cargo, Call(steps::check_end_to_end)),
+    step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Cargo, WithServer("xtask e2e")),
     step("examples", "the examples pass their tests", Cargo, Call(steps::check_examples)),
-    step("tutorials", "the tutorials work when pasted", Cargo, Call(steps::follow_tutorials)),
+    step("tutorials", "the tutorials work when pasted", Cargo, WithServer("xtask tutorials")),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
     // Each compiles kube for itself, for minutes: CI runs them as jobs beside the others, and people by name.
-    extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, Call(steps::run_project_workflows)),
-    extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, Call(steps::check_image)),
+    extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
+    extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, WithServer("xtask image")),
     extra_step("library", "scaffolds build with the library from git and from a path", Cargo, Lines(&["xtask library"])),
     extra_step("release", "each package compiles as downloaded, and so does a scaffold on them", Cargo, Lines(&["xtask release --dry-run"])),
-    extra_step("dev-loop", "the development loop follows edits and leaves nothing", Cargo, Call(steps::follow_dev_loop)),
+    extra_step("dev-loop", "the development loop follows edits and leaves nothing", Cargo, WithServer("xtask dev-loop")),
     extra_step("command", "the command passes its tests on this system; part of `tests`", Cargo, Call(steps::test_command)),
 ];
 
@@ -256,33 +258,31 @@ impl Run {
 
     /// Runs the steps of one lane until one of any lane fails.
     fn run_lane(&self, lane: Lane, steps: &[&'static Step]) -> Result<()> {
-        let mut own = steps.iter().filter(|step| step.lane == lane);
-        // Also when a step fails or panics, for what waits for the steps after it.
-        let _settling = own
-            .clone()
-            .map(|step| self.settle_later(step))
-            .collect::<Vec<_>>();
-        own.try_for_each(|step| {
-            let settle = self.settle_later(step);
+        let own = steps.iter().filter(|step| step.lane == lane);
+        // A step settles when its turn has passed; all do when this one fails or panics.
+        let own: Vec<_> = own
+            .map(|step| {
+                (
+                    *step,
+                    Settle {
+                        run: self,
+                        step: step.name,
+                    },
+                )
+            })
+            .collect();
+        for (step, _settle) in own {
             step.after.into_iter().for_each(|name| self.wait_for(name));
             if self.has_failed.load(Ordering::Relaxed) {
-                return Ok(());
+                break;
             }
             let result = self.run_step(step);
             if result.is_err() {
                 self.has_failed.store(true, Ordering::Relaxed);
             }
-            drop(settle);
-            result.with_context(|| format!("step `{}` failed", step.name))
-        })
-    }
-
-    /// Returns a value whose drop says that the step has ended.
-    fn settle_later(&self, step: &'static Step) -> Settle<'_> {
-        Settle {
-            run: self,
-            step: step.name,
+            result.with_context(|| format!("step `{}` failed", step.name))?;
         }
+        Ok(())
     }
 
     /// Waits until a step has ended or will not run.
@@ -313,6 +313,7 @@ impl Run {
         let result = match step.work {
             Lines(lines) => lines.iter().try_for_each(|line| context.run_line(line)),
             Call(function) => function(&context),
+            WithServer(line) => context.run_with_server(line),
         };
         let took = started.elapsed();
         self.report.add_step(step.name, took);
@@ -343,6 +344,11 @@ impl Context<'_> {
 
     fn run_line(&self, line: &str) -> Result<()> {
         self.run_command(self.command(line))
+    }
+
+    fn run_with_server(&self, line: &str) -> Result<()> {
+        let command = self.command(line);
+        self.run_command(command.env("KUBEBUILDER_ASSETS", self.assets()?))
     }
 
     /// Runs a command that prints where the step prints.
@@ -403,7 +409,7 @@ mod tests {
         );
     }
 
-    /// What the steps of the next test have done.
+    /// Names of the steps that have run in the next test.
     static DONE: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
     fn note(done: &'static str) {

@@ -71,38 +71,7 @@ pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     context.run_command(command.arg(folder.path().join("memcached-operator")))
 }
 
-/// The project that a user has after each command, on the API server where a journey ends.
-pub(super) fn check_scaffolds(context: &Context<'_>) -> Result<()> {
-    let command = context.command("xtask scaffold");
-    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
-}
-
-/// `make test-e2e` of a scaffold, on controllers and nodes.
-pub(super) fn check_end_to_end(context: &Context<'_>) -> Result<()> {
-    let command = context.command("xtask e2e");
-    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
-}
-
-/// The inner loop of a developer.
-pub(super) fn follow_dev_loop(context: &Context<'_>) -> Result<()> {
-    let command = context.command("xtask dev-loop");
-    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
-}
-
-/// The steps of a scaffold's workflows, in a clean clone.
-pub(super) fn run_project_workflows(context: &Context<'_>) -> Result<()> {
-    let command = context.command("xtask workflows");
-    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
-}
-
-/// The image of a scaffold, built with Buildah and run against the API server.
-pub(super) fn check_image(context: &Context<'_>) -> Result<()> {
-    let command = context.command("xtask image");
-    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
-}
-
-/// What the commands check that a reader of the examples runs. Their tests run together: those with controllers and nodes
-/// wait most of the time.
+/// Format, lints and tests of the examples. The tests run together: those with controllers and nodes wait most of the time.
 pub(super) fn check_examples(context: &Context<'_>) -> Result<()> {
     let assets = context.assets()?;
     let folders = examples()?;
@@ -134,21 +103,12 @@ pub(super) fn check_examples(context: &Context<'_>) -> Result<()> {
 fn runs_its_program(folder: &Path) -> Result<bool> {
     let tests = folder.join("tests");
     for entry in walkdir::WalkDir::new(tests).into_iter().filter_map(Result::ok) {
-        let is_source = entry
-            .path()
-            .extension()
-            .is_some_and(|extension| extension == "rs");
+        let is_source = entry.file_name().to_string_lossy().ends_with(".rs");
         if is_source && fs_err::read_to_string(entry.path())?.contains("CARGO_BIN_EXE_") {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-/// The tutorials, from top to bottom.
-pub(super) fn follow_tutorials(context: &Context<'_>) -> Result<()> {
-    let command = context.command("xtask tutorials");
-    context.run_command(command.env("KUBEBUILDER_ASSETS", context.assets()?))
 }
 
 /// The measured operator: measuring takes too long here, but it must build.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::project::{Library, Project};
-use crate::sh::Cmd;
+use crate::sh::{Cmd, write_program};
 
 /// Images and containers in a folder of their own, which goes with this value.
 pub(super) struct Buildah {
@@ -289,8 +289,7 @@ fn write_stand_ins(folder: &Path) -> Result<()> {
     let note = "#!/bin/sh\necho \"${0##*/} $*\" >> /calls\n";
     let cargo = format!("{note}mkdir -p \"target/$7/release\"\ncp /calls \"target/$7/release/manager\"\n");
     for (name, script) in [("cargo", cargo.as_str()), ("rustup", note), ("apt-get", note)] {
-        fs_err::write(programs.join(name), script)?;
-        Cmd::new("chmod +x").arg(programs.join(name)).run()?;
+        write_program(&programs.join(name), script)?;
     }
     let dockerfile = "FROM scratch\nCOPY root /\nENV PATH=/stand-ins:/usr/bin:/bin\n";
     fs_err::write(folder.join("Dockerfile"), dockerfile)?;

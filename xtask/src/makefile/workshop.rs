@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::committed::{Files, read_tree};
 use crate::repo;
-use crate::sh::Cmd;
+use crate::sh::{Cmd, find_program, write_program};
 
 /// The programs of POSIX that Makefiles may call.
 const POSIX: &[&str] = &[
@@ -65,8 +65,8 @@ impl Workshop {
     fn write_programs(&self) -> Result<()> {
         fs_err::create_dir(self.folder.path().join("programs"))?;
         for name in POSIX {
-            let program = Cmd::new("sh -c").arg(format!("command -v {name}")).read()?;
-            let script = format!("#!/bin/sh\nexec {} \"$@\"\n", program.trim_end());
+            let program = find_program(name)?;
+            let script = format!("#!/bin/sh\nexec {} \"$@\"\n", program.display());
             self.write_script(&format!("programs/{name}"), &script)?;
         }
         let version = fs_err::read_to_string(self.folder.path().join("project/PROJECT"))?;
@@ -100,8 +100,7 @@ impl Workshop {
     fn write_script(&self, path: &str, script: &str) -> Result<()> {
         let path = self.folder.path().join(path);
         fs_err::create_dir_all(path.parent().context("a program has a folder")?)?;
-        fs_err::write(&path, script)?;
-        Cmd::new("chmod +x").arg(path).run()
+        write_program(&path, script)
     }
 
     pub(super) fn remove(&self, path: &str) -> Result<()> {
