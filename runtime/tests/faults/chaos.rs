@@ -82,8 +82,7 @@ async fn an_operator_bears_chaos(env: Environment) {
     let over = Instant::now();
     // Long enough for the last request in flight to arrive.
     sleep(Duration::from_secs(5)).await;
-    let garbage = scene.collect_garbage().await;
-    scene.converges().await;
+    let garbage = scene.converges().await;
     println!(
         "{changes} changes, {} faults, {} requests, {} reconciles, {garbage} late copies; converged after {:?}",
         proxy.injected(),

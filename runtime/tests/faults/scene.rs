@@ -1,6 +1,7 @@
 //! A namespace with memos that are created, changed and deleted, and the expected final state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -116,37 +117,38 @@ impl Scene {
     }
 
     /// Waits until every object is in the desired state and nothing else exists, and checks that none was reconciled
-    /// twice at a time.
-    pub(crate) async fn converges(&self) {
-        eventually(CONVERGED, || self.difference()).await;
+    /// twice at a time. Returns the number of copies that were collected as garbage.
+    pub(crate) async fn converges(&self) -> usize {
+        let garbage = AtomicUsize::new(0);
+        eventually(CONVERGED, || async {
+            garbage.fetch_add(self.collect_garbage().await?, Ordering::Relaxed);
+            self.difference().await
+        })
+        .await;
         assert_eq!(self.watchman.twice(), Vec::<String>::new());
+        garbage.into_inner()
     }
 
     /// Deletes copies whose owner was deleted, as a cluster's garbage collector does, and returns their number. There
-    /// are some when a request arrives late: after its connection was reset, after another try, after the cleanup.
-    pub(crate) async fn collect_garbage(&self) -> usize {
+    /// are some when a request arrives late: after its connection was reset, after another try, after the cleanup. A copy
+    /// without an owner reference is kept, as in a cluster, and fails the test.
+    async fn collect_garbage(&self) -> Result<usize, String> {
         let (memos, copies) = (self.api::<Memo>(), self.api::<ConfigMap>());
-        let all = ListParams::default();
+        let (all, text) = (ListParams::default(), |error: kube::Error| error.to_string());
         // Lists copies first: the owner of an existing copy cannot have been created later.
-        let held = copies.list(&all).await.unwrap();
-        let owners: Vec<Option<String>> = memos
-            .list(&all)
-            .await
-            .unwrap()
-            .iter()
-            .map(ResourceExt::uid)
-            .collect();
+        let held = copies.list(&all).await.map_err(text)?;
+        let memos = memos.list(&all).await.map_err(text)?;
+        let living: BTreeSet<String> = memos.iter().filter_map(ResourceExt::uid).collect();
         let mut garbage = 0;
         for copy in held {
-            let owner = copy.owner_references().first().map(|owner| owner.uid.clone());
-            if !owners.contains(&owner) {
+            let owners = copy.owner_references();
+            if !owners.is_empty() && !owners.iter().any(|owner| living.contains(&owner.uid)) {
                 garbage += 1;
-                gone(copies.delete(&copy.name_any(), &DeleteParams::default()))
-                    .await
-                    .unwrap();
+                let (name, params) = (copy.name_any(), DeleteParams::default());
+                gone(copies.delete(&name, &params)).await.map_err(text)?;
             }
         }
-        garbage
+        Ok(garbage)
     }
 
     async fn difference(&self) -> Result<(), String> {
@@ -180,7 +182,7 @@ fn compare(
     wanted: &BTreeMap<String, String>,
     found: &BTreeMap<String, String>,
 ) -> Result<(), String> {
-    let names: std::collections::BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
+    let names: BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
     let wrong: Vec<String> = names
         .into_iter()
         .filter(|name| wanted.get(*name) != found.get(*name))
