@@ -216,7 +216,7 @@ pub use controller::{ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watching
 pub use ctx::{Ctx, Written, set_controller_reference};
 pub use error::{BoxError, Error, ManagerError, OwnershipError, Result};
 pub use manager::Manager;
-pub use object::{DynamicKind, Object, Scope, Watchable};
+pub use object::{DynamicKind, Object, Scope, Undecodable, Watchable};
 pub use shutdown::Shutdown;
 pub use task::Task;
 pub use webhook::{Denied, Webhook};

@@ -8,13 +8,15 @@ use kube::runtime::reflector::ObjectRef;
 
 use super::Cache;
 use crate::error::Error;
-use crate::object::{Key, Watchable};
+use crate::object::{Key, Undecodable, Watchable};
 
 /// The cached objects of a kind, read without a request to the API server.
 ///
 /// A cache may lag behind the cluster, but not behind this process's own writes through a [`Ctx`](crate::Ctx): the object
 /// that `apply`, `apply_status` and similar methods return is in the cache when they return, except while the kind is
 /// being relisted. Each call returns the objects as of that moment.
+///
+/// A stored object that cannot be decoded into `K` is left out; [`undecodable`](Self::undecodable) returns those.
 pub struct Cached<K: Watchable> {
     cache: Arc<Cache<K>>,
 }
@@ -89,6 +91,16 @@ impl<K: Watchable> Cached<K> {
         };
         let keys = found.keys(value);
         Ok(keys.filter_map(|key| objects.by_key.get(key).cloned()).collect())
+    }
+
+    /// Returns the stored objects that cannot be decoded into `K`, ordered by namespace and name.
+    ///
+    /// A function that creates what is missing may find one of these in its way.
+    pub fn undecodable(&self) -> Vec<Undecodable> {
+        let objects = self.cache.read();
+        let mut found: Vec<_> = objects.undecodable.iter().collect();
+        found.sort_unstable_by_key(|(key, _)| *key);
+        found.into_iter().map(|(_, entry)| entry.object.clone()).collect()
     }
 
     /// Returns the number of objects.

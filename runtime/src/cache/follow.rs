@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use kube::Client;
 use kube::runtime::watcher::{self, DefaultBackoff};
+use kube::{Client, Resource};
 use tokio::time::Instant;
 
 use super::objects::resource_version;
 use super::{Cache, Trim, WatchId};
-use crate::object::{Key, Kind, Trimmed, Watchable};
+use crate::object::{Decoded, Key, Kind, Trimmed, Watchable};
 
 /// The longest back-off before the first sync, for which controllers wait.
 const MAX_BACKOFF_UNTIL_SYNCED: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const MAX_BACKOFF_UNTIL_SYNCED: Duration = Duration::from_secs(10);
 const BACKOFF_RESET: Duration = Duration::from_secs(30);
 
 /// The events of kube's watcher.
-type Events<K> = BoxStream<'static, watcher::Result<watcher::Event<K>>>;
+type Events<K> = BoxStream<'static, watcher::Result<watcher::Event<Decoded<K>>>>;
 
 impl<K: Watchable> Cache<K> {
     /// Watches the objects of one namespace, or of all, for as long as it is polled.
@@ -70,7 +70,7 @@ impl<K: Watchable> Cache<K> {
             let events = watcher::watcher(api, config);
             events.map(|event| event.map(unwrap_trimmed)).boxed()
         } else {
-            watcher::watcher(self.kind.api(client, namespace), config).boxed()
+            watcher::watcher(self.kind.watched_api(client, namespace), config).boxed()
         }
     }
 
@@ -78,7 +78,7 @@ impl<K: Watchable> Cache<K> {
     /// progress; `synced` is `true` after the first complete list.
     fn handle_event(
         &self,
-        event: watcher::Event<K>,
+        event: watcher::Event<Decoded<K>>,
         namespace: Option<&str>,
         list: &mut PartialList,
         synced: &mut bool,
@@ -94,7 +94,7 @@ impl<K: Watchable> Cache<K> {
             }
             watcher::Event::InitApply(object) => {
                 list.listed.insert(Key::of(&object));
-                self.apply(Some(watch), object, !*synced);
+                self.apply_decoded(watch, object, !*synced);
             }
             watcher::Event::InitDone => {
                 let PartialList { listed, expected, .. } = std::mem::replace(list, PartialList::new(watch));
@@ -104,10 +104,17 @@ impl<K: Watchable> Cache<K> {
                     self.mark_watch_synced();
                 }
             }
-            watcher::Event::Apply(object) => self.apply(Some(watch), object, false),
+            watcher::Event::Apply(object) => self.apply_decoded(watch, object, false),
             watcher::Event::Delete(object) => {
-                self.delete(Some(watch), &Key::of(&object), resource_version(&object));
+                self.delete(Some(watch), &Key::of(&object), resource_version(object.meta()));
             }
+        }
+    }
+
+    fn apply_decoded(&self, watch: WatchId, object: Decoded<K>, initial: bool) {
+        match object {
+            Decoded::Object(object) => self.apply(Some(watch), object, initial),
+            Decoded::Undecodable(object) => self.apply_undecodable(Some(watch), *object, initial),
         }
     }
 
@@ -119,13 +126,13 @@ impl<K: Watchable> Cache<K> {
 }
 
 /// Unwraps the trimmed object of an event.
-fn unwrap_trimmed<K>(event: watcher::Event<Trimmed<K>>) -> watcher::Event<K> {
+fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Event<Decoded<K>> {
     use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
     match event {
-        Apply(Trimmed(object)) => Apply(object),
-        Delete(Trimmed(object)) => Delete(object),
+        Apply(object) => Apply(object.into_inner()),
+        Delete(object) => Delete(object.into_inner()),
         Init => Init,
-        InitApply(Trimmed(object)) => InitApply(object),
+        InitApply(object) => InitApply(object.into_inner()),
         InitDone => InitDone,
     }
 }

@@ -21,11 +21,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 use tokio::sync::watch;
 
-use crate::object::{Key, Kind, Watchable};
+use crate::object::{Key, Kind, Undecodable, Watchable};
 
 pub use cached::Cached;
 pub(crate) use index::Index;
-use objects::{Objects, WatchId};
+pub(crate) use objects::UndecodableEntry;
+use objects::{Deleted, Objects, WatchId};
 pub(crate) use own_writes::PendingWrite;
 pub(crate) use registry::{CacheId, Caches, NamedWatch};
 pub use selection::Selection;
@@ -58,8 +59,22 @@ impl<K> Change<K> {
     }
 }
 
-/// Receives each change in order, before the next one is read from the watch; it must not block.
-pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+/// An event for the handlers of a cache.
+pub(crate) enum CacheEvent<K> {
+    Change(Change<K>),
+    /// The object was created or updated and cannot be decoded. `old` is the object before, if that could be.
+    Undecodable {
+        old: Option<Arc<K>>,
+        new: Arc<UndecodableEntry>,
+        /// As in [`Change::Applied`].
+        initial: bool,
+    },
+    /// An object was deleted that could not be decoded.
+    UndecodableDeleted(Arc<UndecodableEntry>),
+}
+
+/// Receives each event in order, before the next one is read from the watch; it must not block.
+pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
 /// The objects of one kind that match a selection.
 pub(crate) struct Cache<K: Watchable> {
@@ -98,6 +113,11 @@ impl<K: Watchable> Cache<K> {
         self.read().by_key.get(key).cloned()
     }
 
+    /// Returns the object with this key if it is stored and cannot be decoded.
+    pub(crate) fn undecodable(&self, key: &Key) -> Option<Arc<UndecodableEntry>> {
+        self.read().undecodable.get(key).cloned()
+    }
+
     /// Returns the keys of all objects, in no particular order.
     pub(crate) fn keys(&self) -> Vec<Key> {
         self.read().by_key.keys().cloned().collect()
@@ -108,9 +128,21 @@ impl<K: Watchable> Cache<K> {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         // No change is dispatched while the lock is held, so the handler misses none. A change that is in the cache but
         // not dispatched yet is delivered twice: here as an initial event, then as a change.
-        let existing: Vec<Arc<K>> = self.read().by_key.values().cloned().collect();
+        let (existing, undecodable) = {
+            let objects = self.read();
+            let existing: Vec<Arc<K>> = objects.by_key.values().cloned().collect();
+            let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
+            (existing, undecodable)
+        };
         for new in existing {
-            handler(&Change::Applied {
+            handler(&CacheEvent::Change(Change::Applied {
+                old: None,
+                new,
+                initial: true,
+            }));
+        }
+        for new in undecodable {
+            handler(&CacheEvent::Undecodable {
                 old: None,
                 new,
                 initial: true,
@@ -159,15 +191,43 @@ impl<K: Watchable> Cache<K> {
             old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
         });
         if !unchanged {
-            self.dispatch(&Change::Applied { old, new, initial });
+            self.dispatch_change(Change::Applied { old, new, initial });
         }
+    }
+
+    /// Keeps metadata and reason of an object that cannot be decoded, in place of the object.
+    ///
+    /// An older version that could be decoded is removed: acting on it would undo what was written since.
+    fn apply_undecodable(&self, watch: Option<WatchId>, mut object: Undecodable, initial: bool) {
+        self.trim.apply(object.meta_mut());
+        if self.kind.is_confidential() {
+            object.redact();
+        }
+        let key = Key::of_meta(object.metadata());
+        self.unseen.mark_seen(&key);
+        let Some((old, new)) = self.write().put_undecodable(watch, &key, object) else {
+            return;
+        };
+        if new.is_first_of_reason() {
+            let (kind, object) = (self.kind.describe(), &new.object);
+            tracing::error!(
+                kind,
+                object = %key,
+                field = object.field(),
+                error = object.cause(),
+                "stored object cannot be decoded, it is left out until it changes"
+            );
+        }
+        self.dispatch(&CacheEvent::Undecodable { old, new, initial });
     }
 
     fn delete(&self, watch: Option<WatchId>, key: &Key, version: Option<u64>) {
         self.unseen.mark_seen(key);
-        let old = self.write().delete(watch, key, version);
-        if let Some(old) = old {
-            self.dispatch(&Change::Deleted(old));
+        let deleted = self.write().delete(watch, key, version);
+        match deleted {
+            Some(Deleted::Object(old)) => self.dispatch_change(Change::Deleted(old)),
+            Some(Deleted::Undecodable(old)) => self.dispatch(&CacheEvent::UndecodableDeleted(old)),
+            None => {}
         }
     }
 
@@ -177,7 +237,8 @@ impl<K: Watchable> Cache<K> {
         let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let missing: Vec<Key> = {
             let objects = self.read();
-            let keys = objects.by_key.keys().filter(in_namespace);
+            let keys = objects.by_key.keys().chain(objects.undecodable.keys());
+            let keys = keys.filter(in_namespace);
             keys.filter(|key| !listed.contains(*key)).cloned().collect()
         };
         for key in missing {
@@ -185,14 +246,18 @@ impl<K: Watchable> Cache<K> {
         }
         let expected = expected.into_iter().filter(|key| in_namespace(&key)).collect();
         for object in self.unseen.take_missing(expected) {
-            self.dispatch(&Change::Deleted(object));
+            self.dispatch_change(Change::Deleted(object));
         }
     }
 
-    fn dispatch(&self, change: &Change<K>) {
+    fn dispatch_change(&self, change: Change<K>) {
+        self.dispatch(&CacheEvent::Change(change));
+    }
+
+    fn dispatch(&self, event: &CacheEvent<K>) {
         let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
         for handler in handlers.iter() {
-            handler(change);
+            handler(event);
         }
     }
 

@@ -36,19 +36,67 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kube::core::ObjectMeta;
 
 use super::Index;
-use crate::object::{Key, Watchable};
+use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects and their indexes, which are updated together.
 pub(super) struct Objects<K> {
     pub(super) by_key: HashMap<Key, Arc<K>>,
+    /// The stored objects that cannot be decoded; none of them is in `by_key`.
+    pub(super) undecodable: HashMap<Key, Arc<UndecodableEntry>>,
     pub(super) indexes: Vec<Index<K>>,
     /// For each object stored ahead of the watch, the object last delivered to subscribers (`None`: they know none).
     delivered: HashMap<Key, Option<Arc<K>>>,
     watches: Vec<WatchState>,
     /// Number of lists begun so far by all watches.
     lists: u64,
+}
+
+/// An object that cannot be decoded, as a cache keeps it.
+#[derive(Debug)]
+pub(crate) struct UndecodableEntry {
+    pub(crate) object: Undecodable,
+    /// `true` if an earlier version of the object failed for the same reason.
+    repeated: bool,
+    /// `true` once an event was recorded about this reason.
+    recorded: AtomicBool,
+}
+
+impl UndecodableEntry {
+    /// Creates the entry that follows `before`.
+    fn after(before: Option<&Self>, object: Undecodable) -> Self {
+        let same = before.filter(|before| before.object.has_reason_of(&object));
+        let recorded = same.is_some_and(|before| before.recorded.load(Ordering::Relaxed));
+        Self {
+            object,
+            repeated: same.is_some(),
+            recorded: AtomicBool::new(recorded),
+        }
+    }
+
+    /// Returns `true` for the first version of the object that fails for this reason.
+    pub(super) fn is_first_of_reason(&self) -> bool {
+        !self.repeated
+    }
+
+    /// Returns `true` for the first caller, who is to record an event about the object.
+    pub(crate) fn claim_event(&self) -> bool {
+        !self.recorded.swap(true, Ordering::Relaxed)
+    }
+
+    fn version(&self) -> Option<u64> {
+        resource_version(self.object.metadata())
+    }
+}
+
+/// An object removed from a cache, as subscribers know it.
+pub(super) enum Deleted<K> {
+    Object(Arc<K>),
+    Undecodable(Arc<UndecodableEntry>),
 }
 
 /// The progress of a watch of one namespace, or of all.
@@ -74,6 +122,7 @@ impl<K> Default for Objects<K> {
     fn default() -> Self {
         Self {
             by_key: HashMap::new(),
+            undecodable: HashMap::new(),
             indexes: Vec::new(),
             delivered: HashMap::new(),
             watches: Vec::new(),
@@ -105,7 +154,7 @@ impl<K: Watchable> Objects<K> {
 
     /// Stores an object delivered by a watch. Returns the object that subscribers know.
     pub(super) fn put(&mut self, watch: Option<WatchId>, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
-        let version = resource_version(&**object);
+        let version = resource_version(object.meta());
         let listing = self.record_progress(watch, version);
         if self.delivered.is_empty() {
             return self.insert(key, object);
@@ -123,15 +172,43 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
+    /// Stores an object delivered by a watch that cannot be decoded, in place of an older version. Returns the object that
+    /// subscribers know and the new entry, or `None` if this process has written a newer version meanwhile, or the entry
+    /// has this version already.
+    pub(super) fn put_undecodable(
+        &mut self,
+        watch: Option<WatchId>,
+        key: &Key,
+        object: Undecodable,
+    ) -> Option<(Option<Arc<K>>, Arc<UndecodableEntry>)> {
+        let version = resource_version(object.metadata());
+        let listing = self.record_progress(watch, version);
+        if !listing && self.delivered.contains_key(key) && self.has_newer(key, version) {
+            return None;
+        }
+        let before = self.undecodable.get(key).map(Arc::as_ref);
+        if before.is_some_and(|before| before.version() == version && version.is_some()) {
+            return None;
+        }
+        let entry = Arc::new(UndecodableEntry::after(before, object));
+        let stored = self.remove(key);
+        let old = self.delivered.remove(key).unwrap_or(stored);
+        self.undecodable.insert(key.clone(), Arc::clone(&entry));
+        Some((old, entry))
+    }
+
     /// Removes an object deleted at `version`, if known. Returns the object that subscribers know.
     pub(super) fn delete(
         &mut self,
         watch: Option<WatchId>,
         key: &Key,
         version: Option<u64>,
-    ) -> Option<Arc<K>> {
+    ) -> Option<Deleted<K>> {
         self.record_progress(watch, version);
-        match self.delivered.remove(key) {
+        if let Some(undecodable) = self.undecodable.remove(key) {
+            return Some(Deleted::Undecodable(undecodable));
+        }
+        let known = match self.delivered.remove(key) {
             // This process has created it again.
             Some(delivered) if self.has_newer(key, version) => {
                 self.delivered.insert(key.clone(), None);
@@ -141,7 +218,8 @@ impl<K: Watchable> Objects<K> {
             // owner may be waiting for it.
             Some(delivered) => delivered.or(self.remove(key)),
             None => self.remove(key),
-        }
+        };
+        known.map(Deleted::Object)
     }
 
     pub(super) fn begin_write(&self) -> WriteStart {
@@ -155,7 +233,7 @@ impl<K: Watchable> Objects<K> {
     /// `is_selected` is `false` if a selector may exclude the object; it is then stored only if it is in the cache
     /// already.
     pub(super) fn put_own_write(&mut self, start: WriteStart, object: K, is_selected: bool) {
-        let Some(version) = resource_version(&object) else {
+        let Some(version) = resource_version(object.meta()) else {
             return;
         };
         let key = Key::of(&object);
@@ -166,9 +244,13 @@ impl<K: Watchable> Objects<K> {
             self.watches.iter().find(covers).is_some_and(|watch| {
                 !watch.listing && start.lists == Some(self.lists) && version > watch.newest
             });
-        let stored = self.by_key.get(&key);
-        let is_newer =
-            stored.is_none_or(|stored| resource_version(&**stored).is_some_and(|stored| stored < version));
+        let stored = self
+            .by_key
+            .get(&key)
+            .map(|stored| resource_version(stored.meta()));
+        let undecodable = self.undecodable.get(&key).map(|stored| stored.version());
+        let stored = stored.or(undecodable);
+        let is_newer = stored.is_none_or(|stored| stored.is_some_and(|stored| stored < version));
         if will_be_delivered && is_newer && (is_selected || stored.is_some()) {
             let before = self.insert(key.clone(), &Arc::new(object));
             self.delivered.entry(key).or_insert(before);
@@ -189,7 +271,7 @@ impl<K: Watchable> Objects<K> {
         let stored = self
             .by_key
             .get(key)
-            .and_then(|stored| resource_version(&**stored));
+            .and_then(|stored| resource_version(stored.meta()));
         stored
             .zip(version)
             .is_some_and(|(stored, version)| stored > version)
@@ -199,6 +281,7 @@ impl<K: Watchable> Objects<K> {
         for index in &mut self.indexes {
             index.insert(&key, object);
         }
+        self.undecodable.remove(&key);
         self.by_key.insert(key, Arc::clone(object))
     }
 
@@ -214,6 +297,6 @@ impl<K: Watchable> Objects<K> {
 ///
 /// Resource versions are
 /// [ordered](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) within a kind.
-pub(super) fn resource_version<K: Watchable>(object: &K) -> Option<u64> {
-    object.meta().resource_version.as_deref()?.parse().ok()
+pub(super) fn resource_version(meta: &ObjectMeta) -> Option<u64> {
+    meta.resource_version.as_deref()?.parse().ok()
 }

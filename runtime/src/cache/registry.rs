@@ -1,7 +1,7 @@
 //! All caches of a manager, with the watches that fill them.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +22,10 @@ trait AnyCache: Send + Sync {
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
+    /// Returns kind and group, for metrics.
+    fn group_kind(&self) -> String;
+    /// Returns the keys of the objects that cannot be decoded.
+    fn undecodable_keys(&self) -> Vec<Key>;
     /// Returns the resource version of a cached object.
     fn version_of(&self, key: &Key) -> Option<String>;
     fn remove_handlers(&self);
@@ -51,6 +55,14 @@ impl<K: Watchable> AnyCache for Cache<K> {
 
     fn last_error(&self) -> String {
         Cache::last_error(self)
+    }
+
+    fn group_kind(&self) -> String {
+        self.kind.group_kind()
+    }
+
+    fn undecodable_keys(&self) -> Vec<Key> {
+        self.read().undecodable.keys().cloned().collect()
     }
 
     fn version_of(&self, key: &Key) -> Option<String> {
@@ -208,6 +220,29 @@ impl Caches {
             .filter(|cache| !*cache.watch_synced().borrow());
         let first = unsynced.min_by_key(|cache| cache.kind())?;
         Some((first.kind(), first.last_error()))
+    }
+
+    /// Returns a function that returns the number of objects of each kind that cannot be decoded, also where it is zero.
+    pub(crate) fn undecodable_counter(&self) -> impl Fn() -> BTreeMap<String, usize> + Send + Sync + 'static {
+        let registry = Arc::downgrade(&self.0);
+        move || {
+            registry
+                .upgrade()
+                .map(|registry| Self(registry).count_undecodable())
+                .unwrap_or_default()
+        }
+    }
+
+    /// An object in several caches counts once.
+    fn count_undecodable(&self) -> BTreeMap<String, usize> {
+        let state = self.lock();
+        let mut keys: BTreeMap<String, HashSet<Key>> = BTreeMap::new();
+        for cache in state.caches.values() {
+            keys.entry(cache.group_kind())
+                .or_default()
+                .extend(cache.undecodable_keys());
+        }
+        keys.into_iter().map(|(kind, keys)| (kind, keys.len())).collect()
     }
 
     /// Returns `true` once new watches are no longer run.

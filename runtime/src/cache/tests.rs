@@ -1,7 +1,11 @@
 //! Changes delivered to subscribers, and own writes.
 
-use super::*;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Resource;
+use kube::core::ObjectMeta;
+
+use super::*;
+use crate::object::Decoded;
 
 fn object(namespace: &str, name: &str, version: &str) -> ConfigMap {
     let mut object = ConfigMap::default();
@@ -12,28 +16,60 @@ fn object(namespace: &str, name: &str, version: &str) -> ConfigMap {
     object
 }
 
-/// Creates a cache with a subscriber that logs the changes it receives.
+/// Returns the object `a/<name>` as it is kept if it cannot be decoded.
+fn undecodable(name: &str, version: &str) -> Undecodable {
+    let text = format!(
+        r#"{{"metadata":{{"namespace":"a","name":"{name}","resourceVersion":"{version}"}},"data":1}}"#
+    );
+    match serde_json::from_str(&text).unwrap() {
+        Decoded::<ConfigMap>::Undecodable(object) => *object,
+        Decoded::Object(object) => panic!("decoded {object:?}"),
+    }
+}
+
+/// Creates a cache with a subscriber that logs the events it receives.
 fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
     let cache = Cache::new(Kind::of_type(), Selection::all(), Trim::default());
     let log = Arc::new(Mutex::new(Vec::new()));
     let received = Arc::clone(&log);
-    cache.subscribe(Box::new(move |change: &Change<ConfigMap>| {
-        let version = |object: &ConfigMap| object.metadata.resource_version.clone().unwrap_or_default();
-        let line = match change {
-            Change::Applied { old, new, initial } => {
-                let old = old.as_deref().map_or_else(|| "-".to_owned(), version);
-                format!(
-                    "{} {old}>{}{}",
-                    Key::of(&**new),
-                    version(new),
-                    if *initial { " initial" } else { "" }
-                )
-            }
-            Change::Deleted(old) => format!("{} {}>-", Key::of(&**old), version(old)),
-        };
-        received.lock().unwrap().push(line);
+    cache.subscribe(Box::new(move |event| {
+        received.lock().unwrap().push(describe(event))
     }));
     (cache, log)
+}
+
+/// Returns the key of an event's object, with the versions before and after it.
+fn describe(event: &CacheEvent<ConfigMap>) -> String {
+    let version = |meta: &ObjectMeta| meta.resource_version.clone().unwrap_or_default();
+    let before = |old: &Option<Arc<ConfigMap>>| {
+        let old = old.as_deref();
+        old.map_or_else(|| "-".to_owned(), |old| version(old.meta()))
+    };
+    let suffix = |initial: &bool| if *initial { " initial" } else { "" };
+    match event {
+        CacheEvent::Change(Change::Applied { old, new, initial }) => format!(
+            "{} {}>{}{}",
+            Key::of(&**new),
+            before(old),
+            version(new.meta()),
+            suffix(initial)
+        ),
+        CacheEvent::Change(Change::Deleted(old)) => format!("{} {}>-", Key::of(&**old), version(old.meta())),
+        CacheEvent::Undecodable { old, new, initial } => {
+            let meta = new.object.metadata();
+            format!(
+                "{} {}>undecodable {}{}",
+                Key::of_meta(meta),
+                before(old),
+                version(meta),
+                suffix(initial)
+            )
+        }
+        CacheEvent::UndecodableDeleted(old) => {
+            let meta = old.object.metadata();
+            format!("{} undecodable {}>-", Key::of_meta(meta), version(meta))
+        }
+    }
 }
 
 #[test]
@@ -87,18 +123,86 @@ fn an_object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
 fn a_late_subscriber_receives_existing_objects() {
     let (cache, _) = new_recorded_cache();
     cache.apply(None, object("a", "x", "1"), true);
-    let changes = Arc::new(Mutex::new(Vec::new()));
-    let received = Arc::clone(&changes);
-    cache.subscribe(Box::new(move |change: &Change<ConfigMap>| {
-        let initial = matches!(change, Change::Applied { initial: true, .. });
-        let key = Key::of(&**change.object()).to_string();
-        received.lock().unwrap().push((key, initial));
+    cache.apply_undecodable(None, undecodable("bad", "2"), true);
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::clone(&log);
+    cache.subscribe(Box::new(move |event| {
+        received.lock().unwrap().push(describe(event))
     }));
     cache.apply(None, object("a", "y", "1"), false);
-    assert_eq!(
-        *changes.lock().unwrap(),
-        [("a/x".to_owned(), true), ("a/y".to_owned(), false)]
-    );
+    let expected = ["a/x ->1 initial", "a/bad ->undecodable 2 initial", "a/y ->1"];
+    assert_eq!(*log.lock().unwrap(), expected);
+}
+
+#[test]
+fn an_object_that_stops_being_decodable_is_not_read_in_its_old_version() {
+    let (cache, log) = new_recorded_cache();
+    let key = Key::of(&object("a", "x", ""));
+    cache.apply(None, object("a", "x", "1"), true);
+    cache.apply_undecodable(None, undecodable("x", "2"), false);
+    assert!(cache.get(&key).is_none());
+    assert!(cache.undecodable(&key).is_some());
+    // A relist repeats the version that is known.
+    cache.apply_undecodable(None, undecodable("x", "2"), false);
+    cache.apply(None, object("a", "x", "3"), false);
+    assert!(cache.get(&key).is_some());
+    assert!(cache.undecodable(&key).is_none());
+    let expected = ["a/x ->1 initial", "a/x 1>undecodable 2", "a/x ->3"];
+    assert_eq!(*log.lock().unwrap(), expected);
+}
+
+#[test]
+fn the_deletion_of_an_undecodable_object_is_delivered() {
+    let (cache, log) = new_recorded_cache();
+    for name in ["watched", "unlisted", "listed"] {
+        cache.apply_undecodable(None, undecodable(name, "1"), true);
+    }
+    log.lock().unwrap().clear();
+    cache.delete(None, &Key::of(&object("a", "watched", "2")), Some(2));
+    let listed = HashSet::from([Key::of(&object("a", "listed", "1"))]);
+    cache.delete_unlisted(None, &listed, HashSet::new());
+    let expected = ["a/watched undecodable 1>-", "a/unlisted undecodable 1>-"];
+    assert_eq!(*log.lock().unwrap(), expected);
+}
+
+#[test]
+fn an_event_about_an_undecodable_object_is_recorded_once_per_reason() {
+    let (cache, _) = new_recorded_cache();
+    let key = Key::of(&object("a", "x", ""));
+    cache.apply_undecodable(None, undecodable("x", "1"), true);
+    assert!(cache.undecodable(&key).unwrap().claim_event());
+    cache.apply_undecodable(None, undecodable("x", "2"), false);
+    let again = cache.undecodable(&key).unwrap();
+    assert!(!again.is_first_of_reason());
+    assert!(!again.claim_event());
+    cache.apply(None, object("a", "x", "3"), false);
+    cache.apply_undecodable(None, undecodable("x", "4"), false);
+    assert!(cache.undecodable(&key).unwrap().claim_event());
+}
+
+#[test]
+fn an_own_write_replaces_an_undecodable_object() {
+    let (cache, log, watch) = new_watched_cache();
+    let key = Key::of(&object("a", "bad", ""));
+    cache.apply_undecodable(watch, undecodable("bad", "6"), false);
+    let start = cache.read().begin_write();
+    cache.put_own_write(start, object("a", "bad", "9"));
+    assert!(cache.get(&key).is_some() && cache.undecodable(&key).is_none());
+    // By another writer, before ours.
+    cache.apply_undecodable(watch, undecodable("bad", "7"), false);
+    assert!(cache.get(&key).is_some());
+    cache.apply(watch, object("a", "bad", "9"), false);
+    let expected = ["a/bad ->undecodable 6", "a/bad ->9"];
+    assert_eq!(*log.lock().unwrap(), expected);
+}
+
+#[test]
+fn an_older_own_write_does_not_replace_an_undecodable_object() {
+    let (cache, _, watch) = new_watched_cache();
+    let start = cache.read().begin_write();
+    cache.apply_undecodable(watch, undecodable("bad", "9"), false);
+    cache.put_own_write(start, object("a", "bad", "8"));
+    assert!(cache.undecodable(&Key::of(&object("a", "bad", ""))).is_some());
 }
 
 /// Creates a cache with one watch, which has listed.

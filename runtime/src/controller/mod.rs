@@ -24,20 +24,20 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Client, ResourceExt};
 
 use crate::action::Action;
-use crate::cache::{Cache, Caches, Change, Index, Selection};
+use crate::cache::{Cache, CacheEvent, Caches, Change, Index, Selection};
 use crate::ctx::{Ctx, WatchTarget};
 use crate::deadline::scale;
 use crate::error::{BoxError, Error};
 use crate::events::new_event_channel;
 use crate::metrics::Metrics;
-use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
+use crate::object::{DynamicKind, Key, Kind, Object, Undecodable, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Workqueue};
 use crate::shutdown::Shutdown;
 
 pub use late_watch::Watching;
-use watch::passes_filter;
 pub use watch::{ByMap, ByOwner, Maps, MapsLate, Watch};
+use watch::{passes_filter, priority_of};
 use worker::Worker;
 
 /// Number of workers unless set with [`Controller::concurrency`].
@@ -87,6 +87,7 @@ struct Handlers<K: Watchable, S> {
     reconcile: Reconcile<Arc<K>, S>,
     finalizer: Option<(String, Reconcile<Arc<K>, S>)>,
     on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
+    on_undecodable: Option<Reconcile<Arc<Undecodable>, S>>,
 }
 
 /// A boxed reconcile, cleanup or deletion function with an argument of type `T`.
@@ -163,6 +164,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
                 reconcile: box_reconcile(reconcile),
                 finalizer: None,
                 on_deleted: None,
+                on_undecodable: None,
             },
             watches: Vec::new(),
             triggers: Vec::new(),
@@ -331,6 +333,36 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self.handlers.on_deleted = Some(box_reconcile(forget));
         self
     }
+
+    /// Calls `handle` for an object of the controller's kind that cannot be decoded into `K`, such as one without a field
+    /// that a newer release requires.
+    ///
+    /// Such an object is not reconciled, whether or not `handle` is set; all others are. It is logged once, a `Warning`
+    /// event `Undecodable` tells its owner, and `rbuilder_undecodable_objects` counts it. `handle` can do more: set a
+    /// condition with a merge patch, or repair the object. It is called when the object changes and is retried like a
+    /// reconcile.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use rbuilder::{Action, Controller, Ctx, Result, Undecodable};
+    /// # async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<()>) -> Result { Ok(Action::await_change()) }
+    /// async fn complain(object: Arc<Undecodable>, _ctx: Ctx<()>) -> Result {
+    ///     println!("{:?}: {object}", object.metadata().name);
+    ///     Ok(Action::await_change())
+    /// }
+    ///
+    /// let controller = Controller::new(reconcile, ()).on_undecodable(complain);
+    /// ```
+    pub fn on_undecodable<F, Fut, E>(mut self, handle: F) -> Self
+    where
+        F: Fn(Arc<Undecodable>, Ctx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Action, E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        self.handlers.on_undecodable = Some(box_reconcile(handle));
+        self
+    }
 }
 
 /// A controller with its kind and state erased, as the manager stores it.
@@ -466,15 +498,17 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     fn watch_primary(&self, filter: Option<Predicate<K>>) {
         let (queue, deleted) = (Arc::clone(&self.queue), Arc::clone(&self.deleted));
         let records_deletions = self.handlers.on_deleted.is_some();
-        self.cache.subscribe(Box::new(move |change| {
-            if !passes_filter(filter.as_ref(), change) {
-                return;
-            }
-            let (key, priority, is_deleted) = match change {
-                Change::Applied { new, initial, .. } => {
-                    (Key::of(&**new), if *initial { LOW } else { NORMAL }, false)
+        self.cache.subscribe(Box::new(move |event| {
+            let (key, priority, is_deleted) = match event {
+                CacheEvent::Change(change) if !passes_filter(filter.as_ref(), change) => return,
+                CacheEvent::Change(Change::Applied { new, initial, .. }) => {
+                    (Key::of(&**new), priority_of(*initial), false)
                 }
-                Change::Deleted(old) => (Key::of(&**old), NORMAL, true),
+                CacheEvent::Change(Change::Deleted(old)) => (Key::of(&**old), NORMAL, true),
+                CacheEvent::Undecodable { new, initial, .. } => {
+                    (Key::of_meta(new.object.metadata()), priority_of(*initial), false)
+                }
+                CacheEvent::UndecodableDeleted(old) => (Key::of_meta(old.object.metadata()), NORMAL, true),
             };
             if records_deletions {
                 let mut deleted = deleted.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,17 +5,16 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use kube::ResourceExt;
 use kube::api::DynamicObject;
-use kube::core::PartialObjectMeta;
+use kube::core::{ObjectMeta, PartialObjectMeta};
 use kube::runtime::reflector::ObjectRef;
 
-use crate::cache::{Cache, Change, Selection};
+use crate::cache::{Cache, CacheEvent, Change, Selection, UndecodableEntry};
 use crate::ctx::{Ctx, GroupKind, WatchTarget};
 use crate::error::Error;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
-use crate::queue::{LOW, NORMAL, Workqueue};
+use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 
 /// A watch of a kind, with a selection, a predicate and a mapping from its objects to the objects to reconcile.
 ///
@@ -153,30 +152,39 @@ pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
 
 /// Returns the keys for an object; public only because a sealed trait names it.
 #[doc(hidden)]
-pub struct Keys<W, S>(MakeKeys<W, S>);
-
-type MakeKeys<W, S> = Box<dyn Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync>;
-
-impl<W, S> Keys<W, S> {
-    fn new(make: impl Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync + 'static) -> Self {
-        Self(Box::new(make))
-    }
+pub struct Keys<W, S> {
+    of_object: KeysOfObject<W, S>,
+    /// Returns the keys for an object of which only the metadata is known; `None` if that is not enough.
+    of_metadata: Option<KeysOfMetadata>,
 }
+
+type KeysOfObject<W, S> = Box<dyn Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync>;
+type KeysOfMetadata = Box<dyn Fn(&ObjectMeta) -> Vec<Key> + Send + Sync>;
 
 impl ByOwner {
     fn keys<W: Watchable, S: 'static>(self, kind: GroupKind) -> Keys<W, S> {
-        Keys::new(move |object: &W, _| {
-            let owners = object.owner_references().iter();
-            let owners = owners.filter(|owner| self.any || owner.controller == Some(true));
-            let namespace = object.meta().namespace.as_deref().filter(|_| kind.namespaced);
-            let owners = owners.filter(|owner| kind.matches(owner));
-            owners
-                .map(|owner| Key {
-                    namespace: namespace.map(Into::into),
-                    name: owner.name.as_str().into(),
-                })
-                .collect()
-        })
+        let kind = Arc::new(kind);
+        let of_metadata = {
+            let kind = Arc::clone(&kind);
+            move |meta: &ObjectMeta| self.owner_keys(meta, &kind)
+        };
+        Keys {
+            of_object: Box::new(move |object, _| self.owner_keys(object.meta(), &kind)),
+            of_metadata: Some(Box::new(of_metadata)),
+        }
+    }
+
+    fn owner_keys(self, meta: &ObjectMeta, kind: &GroupKind) -> Vec<Key> {
+        let owners = meta.owner_references.iter().flatten();
+        let owners = owners.filter(|owner| self.any || owner.controller == Some(true));
+        let namespace = meta.namespace.as_deref().filter(|_| kind.namespaced);
+        let owners = owners.filter(|owner| kind.matches(owner));
+        owners
+            .map(|owner| Key {
+                namespace: namespace.map(Into::into),
+                name: owner.name.as_str().into(),
+            })
+            .collect()
     }
 }
 
@@ -198,13 +206,17 @@ where
 {
     fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
         let kind = kind.clone();
-        Keys::new(move |object, ctx| {
+        let of_object = move |object: &W, ctx: &Ctx<S>| {
             let references = (self.map)(object, ctx);
             references
                 .iter()
                 .map(|reference| kind.key_of(reference))
                 .collect()
-        })
+        };
+        Keys {
+            of_object: Box::new(of_object),
+            of_metadata: None,
+        }
     }
 }
 
@@ -279,15 +291,20 @@ pub(crate) fn is_mapping() -> bool {
 fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
     cache: &Cache<W>,
     filter: Option<Predicate<W>>,
-    Keys(keys): Keys<W, S>,
+    keys: Keys<W, S>,
     queue: Arc<Workqueue<Key>>,
     ctx: Ctx<S>,
 ) {
-    let name = cache.kind().name();
-    let map = move |object: &W| {
+    let kind = cache.kind().clone();
+    let name = kind.name();
+    let Keys {
+        of_object,
+        of_metadata,
+    } = keys;
+    let map = move |object: &W, ctx: &Ctx<S>| {
         MAPPING.set(true);
         // A panic would stop the watch for all controllers of this kind.
-        let mapped = catch_unwind(AssertUnwindSafe(|| keys(object, &ctx)));
+        let mapped = catch_unwind(AssertUnwindSafe(|| of_object(object, ctx)));
         MAPPING.set(false);
         mapped.unwrap_or_else(|_| {
             tracing::error!(
@@ -299,17 +316,26 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
             Vec::new()
         })
     };
-    cache.subscribe(Box::new(move |change| {
-        if !passes_filter(filter.as_ref(), change) {
-            return;
-        }
-        let (mut keys, priority) = match change {
-            Change::Applied { old, new, initial } => {
-                let mut keys = old.as_deref().map(&map).unwrap_or_default();
-                keys.append(&mut map(new));
-                (keys, if *initial { LOW } else { NORMAL })
+    let map_metadata = move |entry: &UndecodableEntry| {
+        let map = of_metadata.as_ref();
+        map.map(|map| map(entry.object.metadata())).unwrap_or_default()
+    };
+    cache.subscribe(Box::new(move |event| {
+        let (mut keys, priority) = match event {
+            CacheEvent::Change(change) if !passes_filter(filter.as_ref(), change) => return,
+            CacheEvent::Change(Change::Applied { old, new, initial }) => {
+                let mut keys = old.as_deref().map(|old| map(old, &ctx)).unwrap_or_default();
+                keys.append(&mut map(new, &ctx));
+                (keys, priority_of(*initial))
             }
-            Change::Deleted(old) => (map(old), NORMAL),
+            CacheEvent::Change(Change::Deleted(old)) => (map(old, &ctx), NORMAL),
+            CacheEvent::Undecodable { old, new, initial } => {
+                ctx.record_undecodable(&kind, new);
+                let mut keys = old.as_deref().map(|old| map(old, &ctx)).unwrap_or_default();
+                keys.append(&mut map_metadata(new));
+                (keys, priority_of(*initial))
+            }
+            CacheEvent::UndecodableDeleted(old) => (map_metadata(old), NORMAL),
         };
         // Deduplicated here and not in the queue: a worker may take the first copy before the second is added, and
         // would then reconcile the object twice for one event.
@@ -319,6 +345,11 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
         }
         keys.into_iter().for_each(|key| queue.add(key, priority));
     }));
+}
+
+/// Returns the priority of an event: an object that existed at startup has not necessarily changed.
+pub(super) fn priority_of(initial: bool) -> Priority {
+    if initial { LOW } else { NORMAL }
 }
 
 /// Returns `true` if an event passes a predicate, or the predicate panics: an extra reconcile is harmless, a missed one

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::*;
+use crate::cache::UndecodableEntry;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
 
 /// State shared by the workers of one controller.
@@ -112,11 +113,22 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     async fn reconcile(&self, key: &Key) -> Result<Action, Error> {
         match (self.cache.get(key), &self.handlers.finalizer) {
-            (None, _) => self.handle_deletion(key).await,
+            (None, _) => match self.cache.undecodable(key) {
+                Some(entry) => self.handle_undecodable(&entry).await,
+                None => self.handle_deletion(key).await,
+            },
             (Some(object), None) => (self.handlers.reconcile)(object, self.ctx.clone()).await,
             (Some(object), Some((name, cleanup))) => {
                 self.reconcile_with_finalizer(object, name, cleanup).await
             }
+        }
+    }
+
+    async fn handle_undecodable(&self, entry: &UndecodableEntry) -> Result<Action, Error> {
+        self.ctx.record_undecodable(self.cache.kind(), entry);
+        match &self.handlers.on_undecodable {
+            Some(handle) => handle(Arc::new(entry.object.clone()), self.ctx.clone()).await,
+            None => Ok(Action::await_change()),
         }
     }
 

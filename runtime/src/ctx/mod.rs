@@ -19,7 +19,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cache::{Cached, Caches, Index, Selection, Trim};
+use crate::cache::{Cached, Caches, Index, Selection, Trim, UndecodableEntry};
 use crate::error::Error;
 use crate::events::{EventSender, new_event_channel};
 use crate::metrics::Metrics;
@@ -278,6 +278,20 @@ impl<S> Ctx<S> {
     /// Records any event about `object`; see [`normal`](Self::normal).
     pub fn event<K: Object>(&self, object: &K, event: Event) {
         self.shared.events.send(event, object.object_ref(&()));
+    }
+
+    /// Records an event about an object that cannot be decoded, unless a controller has recorded it.
+    pub(crate) fn record_undecodable<K: Watchable>(&self, kind: &Kind<K>, entry: &UndecodableEntry) {
+        if entry.claim_event() {
+            let note = format!(
+                "cannot be decoded as {}, not reconciled: {}",
+                kind.describe(),
+                entry.object
+            );
+            let event = simple_event(EventType::Warning, "Undecodable", "Decode", note);
+            let reference = kind.object_reference(entry.object.metadata());
+            self.shared.events.send(event, reference);
+        }
     }
 
     async fn send_apply<K: Object + Serialize>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error> {

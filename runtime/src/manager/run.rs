@@ -131,6 +131,7 @@ impl Run {
         let (stop_events, events_stopped) = new_shutdown();
         let (stop_servers, servers_stopped) = new_shutdown();
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), trim);
+        metrics.gauge_undecodable(caches.undecodable_counter());
         let resources = ManagerResources {
             client: client.clone(),
             caches: &caches,

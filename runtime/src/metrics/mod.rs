@@ -38,6 +38,7 @@
 //! | process (Linux only) | `process_` |
 //! | tokio runtime | `tokio_workers`, `tokio_alive_tasks`, `tokio_global_queue_depth` |
 //! | dropped events | `rbuilder_events_dropped_total` |
+//! | stored objects that cannot be decoded | `rbuilder_undecodable_objects` |
 //!
 //! The metrics are served in Prometheus' text format 0.0.4 on `--metrics-bind-address`, over HTTPS to users whom
 //! Kubernetes allows to `get` the non-resource URL `/metrics`, or over plain HTTP to everyone with
@@ -51,6 +52,7 @@ mod registry;
 mod requests;
 mod webhook;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -77,6 +79,7 @@ struct Inner {
     certificate_reads: Counter,
     certificate_read_errors: Counter,
     events_dropped: Family<Counter, 1>,
+    undecodable_objects: Family<Gauge, 1>,
 }
 
 impl Metrics {
@@ -117,6 +120,12 @@ impl Metrics {
                 "rbuilder_events_dropped_total",
                 "Total number of Kubernetes events that were dropped because the queue was full.",
                 ["controller"],
+                &[],
+            ),
+            undecodable_objects: registry.own(
+                "rbuilder_undecodable_objects",
+                "Number of stored objects of a kind that cannot be decoded into its Rust type and are left out.",
+                ["kind"],
                 &[],
             ),
             registry,
@@ -201,6 +210,20 @@ impl Metrics {
     /// Returns the counter of a controller's dropped events.
     pub(crate) fn events_dropped(&self, controller: &str) -> Counter {
         self.0.events_dropped.with([controller])
+    }
+
+    /// Sets the gauges of undecodable objects before each scrape, to the numbers by kind that `count` returns.
+    pub(crate) fn gauge_undecodable(
+        &self,
+        count: impl Fn() -> BTreeMap<String, usize> + Send + Sync + 'static,
+    ) {
+        // Without the other metrics, which own the function.
+        let gauges = self.0.undecodable_objects.clone();
+        self.before_scrape(move || {
+            for (kind, number) in count() {
+                gauges.with([kind.as_str()]).set(number as f64);
+            }
+        });
     }
 
     /// Counts an attempt to read a certificate.

@@ -3,16 +3,22 @@
 use std::fmt::{self, Debug};
 use std::hash::Hash;
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{ApiResource, DynamicObject};
-use kube::core::{ClusterResourceScope, GroupVersionKind, NamespaceResourceScope, PartialObjectMeta};
+use kube::core::{
+    ClusterResourceScope, GroupVersionKind, NamespaceResourceScope, ObjectMeta, PartialObjectMeta,
+};
 use kube::discovery;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+mod decoded;
 mod trimmed;
 
+pub use decoded::Undecodable;
+pub(crate) use decoded::{Decoded, decode_value};
 pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
 
 /// A Kubernetes type known at compile time, such as those of `derive(CustomResource)` and k8s-openapi.
@@ -104,7 +110,8 @@ pub(crate) struct Kind<K: Resource> {
     pub(crate) dynamic: K::DynamicType,
     pub(crate) namespaced: bool,
     api: MakeApi<K, K>,
-    trimmed_api: MakeApi<K, Trimmed<K>>,
+    watched_api: MakeApi<K, Decoded<K>>,
+    trimmed_api: MakeApi<K, Decoded<Trimmed<K>>>,
 }
 
 impl<K: Watchable> Clone for Kind<K> {
@@ -123,6 +130,7 @@ impl<K: Object> Kind<K> {
             dynamic: (),
             namespaced: K::Scope::NAMESPACED,
             api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
+            watched_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
             trimmed_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
         }
     }
@@ -134,6 +142,7 @@ impl From<&DynamicKind> for Kind<DynamicObject> {
             dynamic: kind.resource.clone(),
             namespaced: kind.namespaced,
             api: dynamic_api,
+            watched_api: dynamic_api,
             trimmed_api: dynamic_api,
         }
     }
@@ -145,6 +154,7 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
             dynamic: kind.resource.clone(),
             namespaced: kind.namespaced,
             api: dynamic_api,
+            watched_api: dynamic_api,
             trimmed_api: dynamic_api,
         }
     }
@@ -166,8 +176,13 @@ impl<K: Watchable> Kind<K> {
         (self.api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// [`api`](Self::api) for objects without the metadata that caches drop.
-    pub(crate) fn trimmed_api(&self, client: Client, namespace: Option<&str>) -> Api<Trimmed<K>> {
+    /// [`api`](Self::api) for objects that are decoded one by one.
+    pub(crate) fn watched_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<K>> {
+        (self.watched_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
+    }
+
+    /// [`watched_api`](Self::watched_api) for objects without the metadata that caches drop.
+    pub(crate) fn trimmed_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<Trimmed<K>>> {
         (self.trimmed_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
@@ -189,6 +204,19 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
+    /// Returns kind and group for metrics, such as `Deployment.apps`.
+    pub(crate) fn group_kind(&self) -> String {
+        match K::group(&self.dynamic) {
+            group if group.is_empty() => self.name(),
+            group => format!("{}.{group}", self.name()),
+        }
+    }
+
+    /// Returns `true` if values of this kind must not be logged.
+    pub(crate) fn is_confidential(&self) -> bool {
+        self.name() == "Secret" && K::group(&self.dynamic).is_empty()
+    }
+
     /// Returns the key of an object of this kind; a cluster-scoped kind ignores the namespace.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
         Key {
@@ -200,6 +228,19 @@ impl<K: Watchable> Kind<K> {
     /// Returns the key of a referenced object of this kind.
     pub(crate) fn key_of(&self, reference: &ObjectRef<K>) -> Key {
         self.key(reference.namespace.as_deref(), &reference.name)
+    }
+
+    /// Returns a reference for events about the object of this kind with this metadata.
+    pub(crate) fn object_reference(&self, meta: &ObjectMeta) -> ObjectReference {
+        ObjectReference {
+            api_version: Some(K::api_version(&self.dynamic).into_owned()),
+            kind: Some(self.name()),
+            name: meta.name.clone(),
+            namespace: meta.namespace.clone(),
+            resource_version: meta.resource_version.clone(),
+            uid: meta.uid.clone(),
+            field_path: None,
+        }
     }
 
     /// Returns a reference to the object of this kind with this key.
@@ -265,7 +306,10 @@ pub(crate) struct Key {
 
 impl Key {
     pub(crate) fn of(object: &impl Resource) -> Self {
-        let meta = object.meta();
+        Self::of_meta(object.meta())
+    }
+
+    pub(crate) fn of_meta(meta: &ObjectMeta) -> Self {
         Self {
             namespace: meta.namespace.as_deref().map(Into::into),
             name: meta.name.as_deref().unwrap_or_default().into(),

@@ -9,4 +9,5 @@ mod requests;
 mod support;
 mod tasks;
 mod triggers;
+mod undecodable;
 mod writing;

@@ -1,0 +1,355 @@
+//! Objects decoded one by one, so that one that does not match its Rust type breaks neither its list nor its watch.
+//!
+//! kube decodes a page of a list, or an event, as a whole: one stored object without a field that a newer release of the
+//! operator requires would make all objects of its kind unreadable. [`Decoded`] takes the JSON text of one object first
+//! and decodes that, so a failure concerns this object alone.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use kube::Resource;
+use kube::core::{ObjectMeta, PartialObjectMeta};
+use serde::de::value::MapDeserializer;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::Trimmed;
+
+/// Maximum length in bytes of the cause in an [`Undecodable`]: it may quote a value of any size.
+const MAX_CAUSE: usize = 300;
+
+/// A stored object that cannot be decoded into its Rust type: its metadata, and the reason.
+///
+/// It displays as the reason, such as `.spec.every: invalid value: string "5 minutes", expected …`.
+#[derive(Clone, Debug)]
+pub struct Undecodable {
+    metadata: ObjectMeta,
+    field: String,
+    cause: String,
+}
+
+impl Undecodable {
+    /// Returns the metadata of the object, without what caches drop.
+    pub fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    /// Returns the path of the field that cannot be decoded, such as `.spec.every`; for a missing field, the path of the
+    /// object that lacks it.
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// Returns the cause, such as ``missing field `size` ``. It may quote the value of the field, except for a Secret.
+    pub fn cause(&self) -> &str {
+        &self.cause
+    }
+
+    /// Returns `true` if the other object fails for the same reason.
+    pub(crate) fn has_reason_of(&self, other: &Self) -> bool {
+        (&self.field, &self.cause) == (&other.field, &other.cause)
+    }
+
+    pub(crate) fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+
+    /// Replaces the cause, which may quote a value, because values of this kind are confidential.
+    pub(crate) fn redact(&mut self) {
+        "the value does not match the Rust type".clone_into(&mut self.cause);
+    }
+}
+
+impl fmt::Display for Undecodable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.cause)
+    }
+}
+
+/// An object of a list or a watch, decoded by itself.
+#[derive(Clone, Debug)]
+pub(crate) enum Decoded<O> {
+    Object(O),
+    // Boxed because it is rare, and larger than many objects.
+    Undecodable(Box<Undecodable>),
+}
+
+impl<O> Decoded<Trimmed<O>> {
+    /// Unwraps a trimmed object.
+    pub(crate) fn into_inner(self) -> Decoded<O> {
+        match self {
+            Self::Object(Trimmed(object)) => Decoded::Object(object),
+            Self::Undecodable(object) => Decoded::Undecodable(object),
+        }
+    }
+}
+
+impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
+    /// # Errors
+    /// When the input is not JSON.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
+        Ok(match serde_json::from_str(text.get()) {
+            Ok(object) => Self::Object(object),
+            Err(_) => Self::Undecodable(Box::new(explain_failure::<O>(text.get()))),
+        })
+    }
+}
+
+/// Decodes an object from a JSON value.
+///
+/// # Errors
+/// The path of the field that cannot be decoded, and the cause.
+pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, String> {
+    O::deserialize(value).or_else(|_| {
+        let decoded = serde_path_to_error::deserialize(value);
+        decoded.map_err(|error| {
+            format!(
+                "{}: {}",
+                describe_path(error.path()),
+                describe_cause(error.inner())
+            )
+        })
+    })
+}
+
+/// Decodes the object again, with the path of each field, which would slow down every object of a list.
+fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let (field, cause) = match serde_path_to_error::deserialize::<_, O>(&mut reader) {
+        Err(error) => (describe_path(error.path()), describe_cause(error.inner())),
+        Ok(_) => (".".to_owned(), "decoded differently the second time".to_owned()),
+    };
+    Undecodable {
+        metadata: read_metadata(text),
+        field,
+        cause,
+    }
+}
+
+/// Returns the path with a leading dot, as Kubernetes writes field paths.
+fn describe_path(path: &serde_path_to_error::Path) -> String {
+    match path.to_string() {
+        path if path == "?" || path == "." => ".".to_owned(),
+        path if path.starts_with('[') => path,
+        path => format!(".{path}"),
+    }
+}
+
+/// Returns the message without the position in the text, which nobody sees, and not longer than [`MAX_CAUSE`].
+fn describe_cause(error: &serde_json::Error) -> String {
+    let mut cause = error.to_string();
+    if let Some(position) = cause.rfind(" at line ") {
+        cause.truncate(position);
+    }
+    if cause.len() > MAX_CAUSE {
+        let end = (0..=MAX_CAUSE).rev().find(|end| cause.is_char_boundary(*end));
+        cause.truncate(end.unwrap_or_default());
+        cause.push('…');
+    }
+    cause
+}
+
+/// Returns the metadata of an object; of metadata that does not decode either, what identifies the object.
+fn read_metadata(text: &str) -> ObjectMeta {
+    if let Ok(Trimmed(object)) = serde_json::from_str::<Trimmed<PartialObjectMeta>>(text) {
+        return object.metadata;
+    }
+    let object: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let string = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
+    ObjectMeta {
+        name: string("name"),
+        namespace: string("namespace"),
+        uid: string("uid"),
+        resource_version: string("resourceVersion"),
+        ..ObjectMeta::default()
+    }
+}
+
+/// The same resource as the object itself.
+impl<O: Resource> Resource for Decoded<O> {
+    type DynamicType = O::DynamicType;
+    type Scope = O::Scope;
+
+    fn kind(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        O::kind(dynamic)
+    }
+
+    fn group(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        O::group(dynamic)
+    }
+
+    fn version(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        O::version(dynamic)
+    }
+
+    fn plural(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        O::plural(dynamic)
+    }
+
+    fn metadata_api() -> bool {
+        O::metadata_api()
+    }
+
+    fn url_path(dynamic: &Self::DynamicType, namespace: Option<&str>) -> String {
+        O::url_path(dynamic, namespace)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        match self {
+            Self::Object(object) => object.meta(),
+            Self::Undecodable(object) => object.metadata(),
+        }
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::Object(object) => object.meta_mut(),
+            Self::Undecodable(object) => object.meta_mut(),
+        }
+    }
+}
+
+/// A deserializer for [`RawValue`], which reads its text from serde_json only, that also takes values buffered by serde.
+///
+/// An event is buffered if its `type` follows its `object`. kube-apiserver writes `type` first, but other servers and
+/// tests sort the keys.
+struct RawOrBuffered<T>(T);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
+    type Error = D::Error;
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0
+            .deserialize_newtype_struct(name, RawVisitor { name, visitor })
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
+        tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// The visitor of a [`RawValue`], with the name under which it asks for the text.
+struct RawVisitor<V> {
+    name: &'static str,
+    visitor: V,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for RawVisitor<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    /// Takes the text from serde_json.
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_map(map)
+    }
+
+    /// Prints a buffered value, in the form in which serde_json gives the text: a map with the name as its only key.
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, buffered: D) -> Result<V::Value, D::Error> {
+        let value = serde_json::Value::deserialize(buffered)?;
+        let entry = std::iter::once((self.name, value.to_string()));
+        self.visitor.visit_map(MapDeserializer::new(entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::core::{ObjectList, WatchEvent};
+
+    use super::*;
+
+    const BAD: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad","namespace":"a",
+        "resourceVersion":"7","managedFields":[{"manager":"x"}]},"data":{"key":5}}"#;
+
+    type Text = Decoded<Trimmed<ConfigMap>>;
+
+    fn undecodable(decoded: Text) -> Undecodable {
+        match decoded {
+            Decoded::Undecodable(object) => *object,
+            Decoded::Object(object) => panic!("decoded {object:?}"),
+        }
+    }
+
+    #[test]
+    fn an_object_that_does_not_match_its_type_is_metadata_and_reason() {
+        let object = undecodable(serde_json::from_str(BAD).unwrap());
+        assert_eq!(
+            object.to_string(),
+            ".data.key: invalid type: integer `5`, expected a string"
+        );
+        let meta = object.metadata();
+        assert_eq!(meta.name.as_deref(), Some("bad"));
+        assert_eq!(meta.resource_version.as_deref(), Some("7"));
+        assert_eq!(meta.managed_fields, None);
+    }
+
+    #[test]
+    fn the_other_objects_of_a_list_are_decoded() {
+        let list = format!(
+            r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{{"resourceVersion":"9"}},"items":[
+                {{"metadata":{{"name":"first"}}}},{BAD},{{"metadata":{{"name":"last"}},"data":{{"a":"b"}}}}]}}"#
+        );
+        let list: ObjectList<Text> = serde_json::from_str(&list).unwrap();
+        let decoded: Vec<_> = list
+            .items
+            .iter()
+            .map(|item| (item.meta().name.as_deref(), matches!(item, Decoded::Object(_))))
+            .collect();
+        assert_eq!(
+            decoded,
+            [(Some("first"), true), (Some("bad"), false), (Some("last"), true)]
+        );
+    }
+
+    #[test]
+    fn the_order_of_the_keys_of_an_event_does_not_matter() {
+        for event in [
+            format!(r#"{{"type":"ADDED","object":{BAD}}}"#),
+            format!(r#"{{"object":{BAD},"type":"ADDED"}}"#),
+        ] {
+            let WatchEvent::Added(decoded) = serde_json::from_str::<WatchEvent<Text>>(&event).unwrap() else {
+                panic!("expected an ADDED event");
+            };
+            assert_eq!(undecodable(decoded).field(), ".data.key");
+        }
+    }
+
+    #[test]
+    fn metadata_that_does_not_decode_still_identifies_the_object() {
+        let bad =
+            r#"{"metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"3","labels":{"x":1}}}"#;
+        let object = undecodable(serde_json::from_str(bad).unwrap());
+        assert_eq!(object.field(), ".metadata.labels.x");
+        let meta = object.metadata();
+        assert_eq!(
+            (
+                meta.name.as_deref(),
+                meta.namespace.as_deref(),
+                meta.uid.as_deref()
+            ),
+            (Some("a"), Some("b"), Some("u"))
+        );
+        assert_eq!(undecodable(serde_json::from_str("[1]").unwrap()).field(), ".");
+    }
+
+    #[test]
+    fn a_long_value_is_cut() {
+        let bad = format!(r#"{{"metadata":{{"name":"a"}},"data":"{}"}}"#, "ü".repeat(1000));
+        let object = undecodable(serde_json::from_str(&bad).unwrap());
+        assert!(object.cause().len() < 310, "{object}");
+        assert!(object.cause().ends_with('…'), "{object}");
+    }
+}
