@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::denied::Denied;
 use super::routes::{Endpoint, Rejection};
 use super::{AdmissionRequest, Warnings, patch};
-use crate::object::Object;
+use crate::object::{Object, decode_value};
 
 /// A boxed defaulting function.
 pub(super) type Defaulter<K> =
@@ -116,11 +116,60 @@ enum Decision {
     Denied(Denied),
 }
 
-/// Decodes the object, or denies the request with status 400.
-fn decode<K: Object>(object: &Value) -> Result<K, Denied> {
-    K::deserialize(object).map_err(|error| {
-        let kind = K::kind(&());
-        Denied::with_status(400, "BadRequest", format!("failed to decode {kind}: {error}"))
+/// The old object of an update.
+enum Old<K> {
+    Absent,
+    Decoded(Arc<K>),
+    /// The stored object does not match the Rust type, for this reason.
+    Undecodable(String),
+}
+
+impl<K: Object> Old<K> {
+    fn decode(object: Option<&Value>) -> Self {
+        match object.map(decode_value) {
+            None => Self::Absent,
+            Some(Ok(object)) => Self::Decoded(Arc::new(object)),
+            Some(Err(reason)) => Self::Undecodable(reason),
+        }
+    }
+}
+
+/// Returns the denial of a request whose object does not match the Rust type.
+fn deny_undecodable<K: Object>(reason: &str) -> Denied {
+    let kind = K::kind(&());
+    Denied::with_status(400, "BadRequest", format!("failed to decode {kind}: {reason}"))
+}
+
+/// Returns the warning for a request that is let through although the stored object does not match the Rust type.
+///
+/// Denying it would make the object immortal: it could be neither deleted, nor released by the removal of its finalizers,
+/// nor repaired.
+fn warn_undecodable<K: Object>(reason: &str, consequence: &str) -> String {
+    let kind = K::kind(&());
+    format!("the stored {kind} cannot be decoded, {consequence}: {reason}")
+}
+
+/// Returns `true` if two objects differ in metadata and status at most.
+fn have_same_content(new: &Value, old: &Value) -> bool {
+    let content = |object: &Value| {
+        let mut fields = object.as_object().cloned().unwrap_or_default();
+        fields.retain(|name, _| !matches!(name.as_str(), "metadata" | "status"));
+        fields
+    };
+    content(new) == content(old)
+}
+
+/// Returns the warning if the update of an undecodable object is let through: the stored object is undecodable too, and
+/// only metadata or status change, as when a finalizer is removed.
+fn allow_undecodable<K: Object>(review: &Review, reason: &str) -> Option<Warnings> {
+    let (new, old) = (review.object.as_ref()?, review.old_object.as_ref()?);
+    let is_stored = matches!(Old::<K>::decode(Some(old)), Old::Undecodable(_));
+    let allowed = is_stored && have_same_content(new, old);
+    allowed.then(|| {
+        vec![warn_undecodable::<K>(
+            reason,
+            "this update of its metadata is not checked",
+        )]
     })
 }
 
@@ -131,10 +180,9 @@ pub(super) fn defaulting_endpoint<K: Object + Serialize>(defaulter: Defaulter<K>
         let defaulter = Arc::clone(&defaulter);
         async move {
             let review = Review::parse(&body)?;
-            let request = Arc::clone(&review.request);
             let decision = match &review.object {
-                Some(object) if request.operation != Operation::Delete => {
-                    default(&*defaulter, object, &request).await
+                Some(object) if review.request.operation != Operation::Delete => {
+                    default(&*defaulter, object, &review).await
                 }
                 _ => Ok(Decision::Allowed(Warnings::new())),
             };
@@ -148,12 +196,18 @@ pub(super) fn defaulting_endpoint<K: Object + Serialize>(defaulter: Defaulter<K>
 async fn default<K: Object + Serialize>(
     defaulter: &Defaulter<K>,
     object: &Value,
-    request: &Arc<AdmissionRequest>,
+    review: &Review,
 ) -> Result<Decision, Denied> {
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
-    let typed: K = decode(object)?;
+    let typed: K = match decode_value(object) {
+        Ok(typed) => typed,
+        Err(reason) => {
+            let allowed = allow_undecodable::<K>(review, &reason).map(Decision::Allowed);
+            return allowed.ok_or_else(|| deny_undecodable::<K>(&reason));
+        }
+    };
     let before = serde_json::to_value(&typed).map_err(failed)?;
-    let after = defaulter(typed, Arc::clone(request)).await?;
+    let after = defaulter(typed, Arc::clone(&review.request)).await?;
     let after = serde_json::to_value(&after).map_err(failed)?;
     let defaulted = patch::carry_over(object, &before, &after);
     Ok(match patch::json_patch_between(object, &defaulted) {
@@ -169,17 +223,11 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
         let validator = Arc::clone(&validator);
         async move {
             let review = Review::parse(&body)?;
-            let request = Arc::clone(&review.request);
-            let (new, old) = match request.operation {
-                Operation::Delete => (&review.old_object, &None),
-                _ => (&review.object, &review.old_object),
-            };
-            let result = match new {
+            let result = match review.request.operation {
+                Operation::Delete => validate_deletion(&*validator, &review).await,
                 // The object of a CONNECT request (such as PodExecOptions) is not of this kind.
-                Some(new) if request.operation != Operation::Connect => {
-                    validate(&*validator, new, old.as_ref(), &request).await
-                }
-                _ => Ok(Warnings::new()),
+                Operation::Connect => Ok(Warnings::new()),
+                _ => validate(&*validator, &review).await,
             };
             Ok(review.respond(result.map_or_else(Decision::Denied, Decision::Allowed)))
         }
@@ -187,15 +235,40 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
     })
 }
 
-async fn validate<K: Object>(
-    validator: &Validator<K>,
-    new: &Value,
-    old: Option<&Value>,
-    request: &Arc<AdmissionRequest>,
-) -> Result<Warnings, Denied> {
-    let new = Arc::new(decode(new)?);
-    let old = old.map(decode).transpose()?.map(Arc::new);
-    validator(new, old, Arc::clone(request)).await
+async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
+    match Old::decode(review.old_object.as_ref()) {
+        Old::Absent => Ok(Warnings::new()),
+        Old::Decoded(object) => validator(object, None, Arc::clone(&review.request)).await,
+        Old::Undecodable(reason) => Ok(vec![warn_undecodable::<K>(
+            &reason,
+            "its deletion is not checked",
+        )]),
+    }
+}
+
+/// Validates a creation or update. An update that repairs an undecodable object is validated without the old object.
+async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
+    let Some(object) = &review.object else {
+        return Ok(Warnings::new());
+    };
+    let new = match decode_value(object) {
+        Ok(new) => Arc::new(new),
+        Err(reason) => {
+            let allowed = allow_undecodable::<K>(review, &reason);
+            return allowed.ok_or_else(|| deny_undecodable::<K>(&reason));
+        }
+    };
+    let (old, warning) = match Old::decode(review.old_object.as_ref()) {
+        Old::Absent => (None, None),
+        Old::Decoded(old) => (Some(old), None),
+        Old::Undecodable(reason) => {
+            let warning = warn_undecodable::<K>(&reason, "the new object is checked without it");
+            (None, Some(warning))
+        }
+    };
+    let mut warnings = validator(new, old, Arc::clone(&review.request)).await?;
+    warnings.extend(warning);
+    Ok(warnings)
 }
 
 /// Returns an endpoint that calls a function with raw requests.
