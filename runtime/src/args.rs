@@ -113,6 +113,26 @@ pub struct ManagerArgs {
           require_equals = true, action = ArgAction::Set)]
     pub enable_http2: bool,
 
+    /// Requests per second to the API server; unlimited when 0 or negative.
+    #[arg(
+        long,
+        env,
+        value_name = "NUMBER",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    pub kube_api_qps: i32,
+
+    /// Largest burst of requests to the API server, with --kube-api-qps; twice that rate when 0.
+    #[arg(
+        long,
+        env,
+        value_name = "NUMBER",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    pub kube_api_burst: i32,
+
     /// Log level, or a filter such as `info,kube=debug`; defaults to `info`. `RUST_LOG` takes precedence.
     #[arg(long, alias = "zap-log-level", env, value_name = "LEVEL")]
     pub log_level: Option<String>,
@@ -247,6 +267,8 @@ impl Default for ManagerArgs {
             validating_webhook_configuration: None,
             webhook_port: WEBHOOK_PORT,
             enable_http2: false,
+            kube_api_qps: 0,
+            kube_api_burst: 0,
             log_level: None,
             log_format: LogFormat::Text,
             zap_devel: false,
@@ -349,6 +371,11 @@ mod tests {
                 args.validating_webhook_configuration = Some("b".to_owned());
             },
         );
+        check("--kube-api-qps=50 --kube-api-burst=100", |args| {
+            args.kube_api_qps = 50;
+            args.kube_api_burst = 100;
+        });
+        check("--kube-api-qps=-1", |args| args.kube_api_qps = -1);
         check("--enable-webhooks=false", |args| args.enable_webhooks = false);
         check("--webhook-port=9444", |args| args.webhook_port = 9444);
         check("--enable-http2", |args| args.enable_http2 = true);

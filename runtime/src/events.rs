@@ -7,6 +7,7 @@ use kube::Client;
 use kube::runtime::events::{Event, Recorder, Reporter};
 use tokio::sync::mpsc;
 
+use crate::client::with_field_manager;
 use crate::metrics::Counter;
 
 /// Number of events that may be queued; further ones are dropped with a warning.
@@ -42,8 +43,10 @@ pub(crate) fn new_event_channel(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> (EventSender, BoxFuture<'static, ()>) {
     let (sender, mut waiting) = mpsc::channel(CAPACITY);
-    let recorder = Recorder::new(client, reporter);
     let publisher = async move {
+        // The recorder's requests name no field manager.
+        let client = with_field_manager(client, &reporter.controller);
+        let recorder = Recorder::new(client, reporter);
         let mut stop = std::pin::pin!(stop.fuse());
         loop {
             let next = tokio::select! {

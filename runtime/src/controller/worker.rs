@@ -197,13 +197,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         let patch = json!({
             "metadata": { "resourceVersion": object.resource_version(), "finalizers": finalizers }
         });
-        let params = PatchParams {
-            field_manager: Some(self.ctx.controller().to_owned()),
-            ..Default::default()
-        };
         let api = self.api(object);
         Ok(api
-            .patch(&object.name_any(), &params, &Patch::Merge(patch))
+            .patch(&object.name_any(), &self.patch_params(), &Patch::Merge(patch))
             .await?)
     }
 
@@ -222,7 +218,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         match api
             .patch(
                 &object.name_any(),
-                &PatchParams::default(),
+                &self.patch_params(),
                 &Patch::Json::<()>(patch),
             )
             .await
@@ -230,6 +226,13 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    fn patch_params(&self) -> PatchParams {
+        PatchParams {
+            field_manager: Some(self.ctx.controller().to_owned()),
+            ..PatchParams::default()
         }
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::args::ManagerArgs;
 use crate::cache::Trim;
-use crate::client::new_manager_client;
+use crate::client::{ClientSettings, new_manager_client};
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
 use crate::leader_election::LeaseTimes;
@@ -54,6 +54,7 @@ pub struct Manager {
     client: Client,
     /// Configuration for additional clients (leader election); `None` when the caller supplied a client.
     config: Option<Config>,
+    client_settings: ClientSettings,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     tasks: Vec<Task>,
@@ -91,9 +92,14 @@ impl Manager {
     /// When no client can be created from the configuration.
     pub fn with_config(id: impl Into<String>, config: Config, args: ManagerArgs) -> Result<Self, Error> {
         let metrics = Metrics::new();
-        let client = new_manager_client(config.clone(), &metrics)?;
+        let client_settings = ClientSettings::default();
+        client_settings
+            .flow_control
+            .set(args.kube_api_qps, args.kube_api_burst);
+        let client = new_manager_client(config.clone(), &metrics, &client_settings)?;
         Ok(Self {
             config: Some(config),
+            client_settings,
             metrics,
             ..Self::with_client(id, client, args)
         })
@@ -109,6 +115,7 @@ impl Manager {
             id: id.into(),
             client,
             config: None,
+            client_settings: ClientSettings::default(),
             args,
             controllers: Vec::new(),
             tasks: Vec::new(),
@@ -275,11 +282,41 @@ impl Manager {
         self
     }
 
+    /// Sets the operator's part of the User-Agent, `<name>/<version>`, which audit logs show.
+    /// Defaults to the name of the executable and the version `unknown`. Clients given with
+    /// [`with_client`](Self::with_client) are not affected.
+    ///
+    /// ```no_run
+    /// # use rbuilder::Manager;
+    /// # fn with(manager: Manager) -> Manager {
+    /// manager.user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
+    /// # }
+    /// ```
+    ///
+    /// The API server takes the name for the field manager of writes that name none.
+    pub fn user_agent(self, product: impl AsRef<str>) -> Self {
+        self.client_settings.user_agent.set(product.as_ref());
+        self
+    }
+
+    /// Limits the requests of the manager's client to `per_second`, with bursts of up to `burst`, or twice the rate if that
+    /// is 0. `--kube-api-qps` and `--kube-api-burst` do the same. Unlimited by default: API servers limit clients
+    /// themselves. Clients given with [`with_client`](Self::with_client) are not affected.
+    ///
+    /// Watches and leader election are not limited.
+    pub fn request_rate(self, per_second: u32, burst: u32) -> Self {
+        let number = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
+        let flow_control = &self.client_settings.flow_control;
+        flow_control.set(number(per_second), number(burst));
+        self
+    }
+
     /// Returns the manager's client.
     ///
     /// A request fails when no data arrives for 95 s, so that an API server that hangs does not block reconciles forever;
     /// `log`, `exec`, `attach`, `portforward` and `proxy` have no timeout. Requests answered with status 429, 503 or 504
-    /// are retried up to six times, after the time in `Retry-After` or some seconds.
+    /// are retried up to six times within a minute, after the time in `Retry-After` or some seconds. A create or a JSON
+    /// patch is not retried after a 504, or without `Retry-After`: it may have been carried out.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
@@ -337,6 +374,9 @@ impl Manager {
     /// See [`ManagerError`].
     pub async fn start_until(mut self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         self.check_names()?;
+        if let Some(config) = &mut self.config {
+            self.client_settings.user_agent.add_to(config);
+        }
         self.args.check(cfg!(feature = "http2"))?;
         if let Some(error) = self.routes.first_error() {
             return Err(ManagerError::Webhook(error.to_owned()).into());

@@ -114,6 +114,7 @@ impl Run {
             id,
             client,
             config,
+            client_settings: _,
             args,
             controllers,
             tasks,

@@ -62,6 +62,7 @@ pub use requests::{CountRequests, Counted, Weighed};
 
 pub(crate) use controller::{ControllerMetrics, QueueMetrics, ReconcileResult};
 pub(crate) use exposition::TEXT_FORMAT;
+pub(crate) use requests::is_watch;
 pub(crate) use webhook::WebhookMetrics;
 
 use registry::Registry;

@@ -196,7 +196,8 @@ where
     }
 }
 
-fn is_watch(uri: &Uri) -> bool {
+/// Returns `true` for requests of watches.
+pub(crate) fn is_watch(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query
         .split('&')

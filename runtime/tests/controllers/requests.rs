@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::DeleteParams;
 use kube::client::Body;
 use kube::core::PartialObjectMeta;
 use kube::{Client, ResourceExt};
@@ -14,7 +15,10 @@ use crate::support::{
     Memo, MemoStatus, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers,
 };
 
-on_both_servers!(a_reconcile_does_not_write_again_what_it_wrote_before);
+on_both_servers!(
+    a_reconcile_does_not_write_again_what_it_wrote_before,
+    every_write_names_its_field_manager,
+);
 
 const MEMOS: usize = 40;
 
@@ -81,4 +85,75 @@ async fn a_reconcile_does_not_write_again_what_it_wrote_before(server: Server) {
     assert_eq!(requests.of("PATCH configmaps"), MEMOS);
     assert_eq!(requests.of("PATCH status"), MEMOS);
     assert!(requests.of("GET configmaps") <= 2, "a list and a watch");
+}
+
+/// Writes in every way there is; the cleanup lets the finalizer be removed.
+async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    let name = memo.name_any();
+    ctx.apply_owned(&*memo, config_map(&name, "1")).await?;
+    ctx.create_owned(&*memo, config_map(&format!("{name}-created"), "1"))
+        .await?;
+    for text in ["1", "2"] {
+        let updated = config_map(&format!("{name}-updated"), text);
+        let update = |map: &mut ConfigMap| map.data.clone_from(&config_map("", text).data);
+        ctx.create_or_update_owned(&*memo, updated, update).await?;
+    }
+    ctx.apply_status(&*memo, MemoStatus::default()).await?;
+    for _ in 0..2 {
+        ctx.normal(&*memo, "Written", "Write", "written in every way");
+    }
+    ctx.note(&name);
+    Ok(Action::await_change())
+}
+
+/// A write without one is attributed to whatever the User-Agent says.
+async fn every_write_names_its_field_manager(server: Server) {
+    let place = Place::new(server).await;
+    place.create(memo("memo", "1")).await;
+    let writes = Arc::new(Mutex::new(Vec::new()));
+    let (recorded, inner) = (Arc::clone(&writes), place.env.client());
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        if ["POST", "PUT", "PATCH"].contains(&request.method().as_str()) {
+            let line = format!("{} {}", request.method(), request.uri());
+            recorded.lock().unwrap().push(line);
+        }
+        let inner = inner.clone();
+        async move { inner.send(request).await }
+    });
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        ..ManagerArgs::for_tests()
+    };
+    let client = Client::new(service, "default");
+    let seen = Seen::default();
+    let controller = Controller::new(write_in_every_way, seen.clone())
+        .finalizer("controllers.example.com/memo", async |_, _: Ctx<Seen>| {
+            Ok::<_, rbuilder::Error>(Action::await_change())
+        });
+    let manager = Manager::with_client("requests.example.com", client, args);
+    let operator = Operator::start(manager.controller(controller));
+    eventually(SOON, || async { seen.count("memo") > 0 }).await;
+    let memos = place.api::<Memo>();
+    memos.delete("memo", &DeleteParams::default()).await.unwrap();
+    eventually(SOON, || async { memos.get_opt("memo").await.unwrap().is_none() }).await;
+    operator.stop().await.unwrap();
+
+    let writes = writes.lock().unwrap();
+    for written in [
+        "/events?",
+        "/memos/memo?",
+        "/memos/memo/status?",
+        "/configmaps?",
+        "/configmaps/",
+    ] {
+        assert!(
+            writes.iter().any(|line| line.contains(written)),
+            "{written}: {writes:#?}"
+        );
+    }
+    let unnamed: Vec<_> = writes
+        .iter()
+        .filter(|line| !line.contains("fieldManager=memo"))
+        .collect();
+    assert!(unnamed.is_empty(), "{unnamed:#?}");
 }

@@ -12,14 +12,14 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DynamicObject, ListParams, PostParams, TypeMeta};
+use kube::api::{ApiResource, DynamicObject, ListParams, TypeMeta};
 use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{KeeperError, Settings};
+use super::{KeeperError, Settings, post_params};
 
 /// Timeout of one request to the API server.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -306,7 +306,7 @@ async fn update_object(
     }
     if change.changed {
         counts.changed += 1;
-        let (name, params) = (object.name_any(), PostParams::default());
+        let (name, params) = (object.name_any(), post_params());
         send_request("update", what, api.replace(&name, &params, object)).await?;
         tracing::info!(
             object = what(),

@@ -6,14 +6,14 @@ use std::time::Duration;
 use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::ObjectMeta;
 use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::contents::{Contents, StoredContents};
 use super::inject::{Targets, only_named, send_request, watch_changes};
-use super::{KeeperError, ManagedCertificate, Settings};
+use super::{KeeperError, ManagedCertificate, Settings, post_params};
 use crate::deadline::deadline_after;
 use crate::metrics::Metrics;
 use crate::tls::Certificates;
@@ -262,7 +262,7 @@ async fn reconcile_secret(
         let is_written = match secret {
             Some(mut secret) => {
                 desired.write(&mut secret, &settings.service);
-                let replaced = async { secrets.replace(name, &PostParams::default(), &secret).await };
+                let replaced = async { secrets.replace(name, &post_params(), &secret).await };
                 send_request("update", what, tolerate_status(&[404, 409], replaced)).await?
             }
             None => {
@@ -275,7 +275,7 @@ async fn reconcile_secret(
                     ..Secret::default()
                 };
                 desired.write(&mut secret, &settings.service);
-                let created = async { secrets.create(&PostParams::default(), &secret).await };
+                let created = async { secrets.create(&post_params(), &secret).await };
                 send_request("create", what, tolerate_status(&[409], created)).await?
             }
         };

@@ -11,6 +11,8 @@ mod keeper;
 
 use std::time::Duration;
 
+use kube::api::PostParams;
+
 use crate::args::ManagerArgs;
 use crate::leader_election::pod_namespace;
 
@@ -19,6 +21,8 @@ pub(super) use keeper::{Injection, Keeper};
 
 /// Default name of the Secret, as kubebuilder names cert-manager's.
 const SECRET: &str = "webhook-server-cert";
+/// The field manager of the Secret and of the CA bundles.
+const FIELD_MANAGER: &str = "rbuilder-webhook-certificate";
 /// Default lifetime of a certificate, as in cert-manager.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
@@ -162,6 +166,14 @@ impl ManagedCertificate {
             lifetime: self.lifetime,
             configurations: self.configurations,
         }
+    }
+}
+
+/// Returns the parameters of the writes.
+fn post_params() -> PostParams {
+    PostParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
     }
 }
 

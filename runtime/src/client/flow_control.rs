@@ -1,0 +1,242 @@
+//! Client-side flow control: an optional limit on the rate of requests, client-go's `QPS` and `Burst`.
+//!
+//! The API server limits clients itself (API Priority and Fairness), so there is no limit by default, as in
+//! controller-runtime. Each attempt of a request takes a token. Watches take none, as in client-go: they are few and last
+//! for minutes, and a cache must not wait behind the reconciles that it feeds. Neither do the requests of leader election,
+//! which has a client of its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, Either};
+use http::{Request, Response};
+use tokio::time::{Instant, sleep};
+use tower::{BoxError, Service};
+
+use crate::metrics::is_watch;
+
+/// The least wait that is logged, and the least time between two such lines.
+const LOGGED_WAIT: Duration = Duration::from_secs(1);
+const LOG_PERIOD: Duration = Duration::from_secs(60);
+
+/// A limit on the rate of requests. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct FlowControl(Arc<Mutex<Option<Bucket>>>);
+
+/// A token bucket. A request that finds it empty takes a token in advance, and waits until it has been filled in.
+struct Bucket {
+    /// Tokens per second.
+    rate: f64,
+    /// Number of tokens in a full bucket.
+    burst: f64,
+    /// Negative while requests wait.
+    tokens: f64,
+    /// The time of `tokens`.
+    at: Instant,
+    /// The time of the last line about a long wait.
+    logged: Option<Instant>,
+}
+
+impl Bucket {
+    fn fill(&mut self, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.tokens = (self.tokens + elapsed * self.rate).min(self.burst);
+        self.at = now;
+    }
+
+    /// Takes a token. Returns the time until it has been filled in.
+    fn take(&mut self, now: Instant) -> Duration {
+        self.fill(now);
+        self.tokens -= 1.0;
+        Duration::try_from_secs_f64((-self.tokens).max(0.0) / self.rate).unwrap_or(Duration::MAX)
+    }
+
+    /// Returns `true` if a wait is long, and no line has told of one for some time.
+    fn should_log(&mut self, wait: Duration, now: Instant) -> bool {
+        let is_due = self.logged.is_none_or(|logged| now >= logged + LOG_PERIOD);
+        let should_log = wait >= LOGGED_WAIT && is_due;
+        if should_log {
+            self.logged = Some(now);
+        }
+        should_log
+    }
+}
+
+impl FlowControl {
+    /// Limits requests to `rate` per second, with bursts of up to `burst`; no limit if `rate` is not positive. A `burst`
+    /// that is not positive counts as twice the rate, as client-go's defaults of 5 and 10.
+    pub(crate) fn set(&self, rate: i32, burst: i32) {
+        let rate = f64::from(rate);
+        let burst = if burst > 0 { f64::from(burst) } else { rate * 2.0 };
+        *self.lock() = (rate > 0.0).then(|| Bucket {
+            rate,
+            burst,
+            tokens: burst,
+            at: Instant::now(),
+            logged: None,
+        });
+    }
+
+    /// Returns a service with this limit.
+    pub(super) fn limit<S>(&self, inner: S) -> Limited<S> {
+        let flow_control = self.clone();
+        Limited { inner, flow_control }
+    }
+
+    /// Takes a token. Returns the time to wait; `None` if there is no limit.
+    fn take(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let mut bucket = self.lock();
+        let bucket = bucket.as_mut()?;
+        let wait = bucket.take(now);
+        if bucket.should_log(wait, now) {
+            let rate = bucket.rate;
+            tracing::info!(?wait, rate, "request delayed by client-side flow control");
+        }
+        Some(wait)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Bucket>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A token taken in advance, which is put back if the request is dropped before it was sent.
+struct Reservation(Option<FlowControl>);
+
+impl Reservation {
+    fn spend(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(flow_control) = self.0.take()
+            && let Some(bucket) = flow_control.lock().as_mut()
+        {
+            bucket.tokens += 1.0;
+        }
+    }
+}
+
+/// A client's service with a limit on the rate of requests.
+#[derive(Clone)]
+pub(super) struct Limited<S> {
+    inner: S,
+    flow_control: FlowControl,
+}
+
+impl<S, A, B> Service<Request<A>> for Limited<S>
+where
+    S: Service<Request<A>, Response = Response<B>, Error = BoxError> + Clone + Send + 'static,
+    S::Future: Send,
+    A: Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = Either<S::Future, BoxFuture<'static, Result<Response<B>, BoxError>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<A>) -> Self::Future {
+        let wait = match is_watch(request.uri()) {
+            true => None,
+            false => self.flow_control.take(),
+        };
+        let Some(wait) = wait.filter(|wait| !wait.is_zero()) else {
+            return Either::Left(self.inner.call(request));
+        };
+        // The service that is ready is this one, not its clone.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
+        let reservation = Reservation(Some(self.flow_control.clone()));
+        Either::Right(Box::pin(async move {
+            sleep(wait).await;
+            reservation.spend();
+            inner.call(request).await
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+
+    /// Sends a request. Returns the time it waited.
+    async fn send(flow_control: &FlowControl, target: &str) -> Duration {
+        let server = service_fn(|_| std::future::ready(Ok::<_, BoxError>(Response::new(()))));
+        let request = Request::get(target).body(()).unwrap();
+        let started = Instant::now();
+        flow_control.limit(server).oneshot(request).await.unwrap();
+        started.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_are_not_limited_by_default() {
+        let flow_control = FlowControl::default();
+        for (rate, burst) in [(0, 0), (-1, 10), (i32::MIN, i32::MIN)] {
+            flow_control.set(rate, burst);
+            for _ in 0..1000 {
+                assert_eq!(send(&flow_control, "/api/v1/pods").await, Duration::ZERO);
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_passes_and_then_requests_come_at_the_rate() {
+        let flow_control = FlowControl::default();
+        flow_control.set(10, 5);
+        let started = Instant::now();
+        let all = (0..25).map(|_| send(&flow_control, "/api/v1/pods"));
+        futures::future::join_all(all).await;
+        assert_eq!(started.elapsed().as_millis() / 100, 20);
+        // The bucket is filled to the burst, and no further.
+        sleep(Duration::from_secs(60)).await;
+        for _ in 0..5 {
+            assert_eq!(send(&flow_control, "/api/v1/pods").await, Duration::ZERO);
+        }
+        assert!(send(&flow_control, "/api/v1/pods").await > Duration::from_millis(90));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_burst_defaults_to_twice_the_rate() {
+        let flow_control = FlowControl::default();
+        flow_control.set(3, 0);
+        for _ in 0..6 {
+            assert_eq!(send(&flow_control, "/api/v1/pods").await, Duration::ZERO);
+        }
+        assert!(!send(&flow_control, "/api/v1/pods").await.is_zero());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watches_are_not_limited() {
+        let flow_control = FlowControl::default();
+        flow_control.set(1, 1);
+        send(&flow_control, "/api/v1/pods").await;
+        for _ in 0..10 {
+            assert_eq!(
+                send(&flow_control, "/api/v1/pods?watch=true").await,
+                Duration::ZERO
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_dropped_while_it_waits_delays_no_other() {
+        let flow_control = FlowControl::default();
+        flow_control.set(1, 1);
+        send(&flow_control, "/api/v1/pods").await;
+        for _ in 0..100 {
+            let waiting = send(&flow_control, "/api/v1/pods");
+            assert!(waiting.now_or_never().is_none());
+        }
+        assert_eq!(send(&flow_control, "/api/v1/pods").await.as_secs(), 1);
+    }
+}

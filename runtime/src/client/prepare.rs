@@ -1,0 +1,50 @@
+//! What every request of the manager's client carries: a User-Agent, and the time for which the client waits.
+
+use std::task::{Context, Poll};
+
+use http::Request;
+use http::header::USER_AGENT;
+use tower::Service;
+
+use super::UserAgent;
+use super::request::{add_parameter, is_streaming};
+use crate::metrics::is_watch;
+
+/// The time after which the API server gives up a request; it takes the shorter of this and its `--request-timeout`. Below
+/// the client's own timeout, so that it does not work for a client that waits no longer. Watches have `timeoutSeconds`.
+const TIMEOUT: &str = "timeout=90s";
+
+/// A client's service that completes requests.
+#[derive(Clone)]
+pub(super) struct Prepared<S> {
+    inner: S,
+    user_agent: UserAgent,
+}
+
+impl<S> Prepared<S> {
+    pub(super) fn new(inner: S, user_agent: UserAgent) -> Self {
+        Self { inner, user_agent }
+    }
+}
+
+impl<S: Service<Request<B>>, B> Service<Request<B>> for Prepared<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> S::Future {
+        let headers = request.headers_mut();
+        // kube replaces it with that of `Config::headers`, if there is one.
+        headers
+            .entry(USER_AGENT)
+            .or_insert_with(|| self.user_agent.header());
+        if !is_streaming(request.uri().path()) && !is_watch(request.uri()) {
+            add_parameter(request.uri_mut(), TIMEOUT);
+        }
+        self.inner.call(request)
+    }
+}

@@ -1,0 +1,110 @@
+//! The User-Agent of the manager's clients.
+//!
+//! It tells administrators which operator a request in the audit log is from. The API server takes the part before the
+//! first `/` for the field manager of writes that name none.
+
+use std::env;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::HeaderValue;
+use http::header::USER_AGENT;
+use kube::Config;
+
+/// The name of a process whose command line is empty, and the version of one that set none; client-go's.
+const UNKNOWN: &str = "unknown";
+
+/// A User-Agent. Clones share it.
+#[derive(Clone)]
+pub(crate) struct UserAgent(Arc<RwLock<HeaderValue>>);
+
+impl Default for UserAgent {
+    /// Returns `<name of the executable>/unknown rbuilder/<version> (<os>/<arch>)`.
+    fn default() -> Self {
+        let executable = env::args_os().next();
+        let name = executable.as_deref().map(Path::new).and_then(Path::file_name);
+        let name = name.map_or(UNKNOWN.into(), |name| name.to_string_lossy());
+        Self(Arc::new(RwLock::new(new_header(&format!("{name}/{UNKNOWN}")))))
+    }
+}
+
+impl UserAgent {
+    /// Sets the operator's part, `<name>/<version>`.
+    pub(crate) fn set(&self, product: &str) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = new_header(product);
+    }
+
+    /// Sets the header of clients of this configuration, unless it has one.
+    pub(crate) fn add_to(&self, config: &mut Config) {
+        if !config.headers.iter().any(|(name, _)| *name == USER_AGENT) {
+            config.headers.push((USER_AGENT, self.header()));
+        }
+    }
+
+    pub(super) fn header(&self) -> HeaderValue {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Returns the header for an operator, with `_` for characters that a header cannot have.
+fn new_header(product: &str) -> HeaderValue {
+    let is_valid = |c: char| c == ' ' || c.is_ascii_graphic();
+    let product: String = product
+        .chars()
+        .map(|c| if is_valid(c) { c } else { '_' })
+        .collect();
+    let (version, os, arch) = (
+        env!("CARGO_PKG_VERSION"),
+        env::consts::OS,
+        go_arch(env::consts::ARCH),
+    );
+    let text = format!("{} rbuilder/{version} ({os}/{arch})", product.trim());
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("rbuilder"))
+}
+
+/// Returns Go's name of an architecture, so that one filter of an audit log finds operators in both languages.
+fn go_arch(arch: &str) -> &str {
+    match arch {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(user_agent: &UserAgent) -> String {
+        user_agent.header().to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_user_agent_names_the_operator_and_the_library() {
+        let user_agent = UserAgent::default();
+        let library = format!(
+            " rbuilder/{} ({}/{})",
+            env!("CARGO_PKG_VERSION"),
+            env::consts::OS,
+            go_arch(env::consts::ARCH)
+        );
+        let default = text(&user_agent);
+        let name = default.strip_suffix(&library).unwrap();
+        let name = name.strip_suffix("/unknown").unwrap();
+        assert!(!name.is_empty() && !name.contains('/'), "{default}");
+        user_agent.clone().set("memcached-operator/1.2.0");
+        assert_eq!(text(&user_agent), format!("memcached-operator/1.2.0{library}"));
+    }
+
+    #[test]
+    fn any_text_makes_a_valid_header() {
+        let user_agent = UserAgent::default();
+        for product in ["", "a\r\nb: c", "für/1", "\0"] {
+            user_agent.set(product);
+            assert!(text(&user_agent).contains("rbuilder/"), "{product:?}");
+        }
+        user_agent.set("a\r\nb: c/1");
+        assert!(text(&user_agent).starts_with("a__b: c/1 rbuilder/"));
+    }
+}
