@@ -4,6 +4,7 @@ mod layout;
 mod loss;
 mod permissions;
 mod replaced;
+mod stored;
 
 use std::path::Path;
 
@@ -23,6 +24,7 @@ use crate::tree::{Tree, TreeSources};
 
 use layout::{Generated, Layout};
 use loss::find_losses;
+use stored::find_unreadable;
 
 /// A request to generate manifests.
 pub(super) struct Request {
@@ -224,6 +226,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         if request.notes_nothing && made.is_empty() {
             diagnostics.extend(nothing_found(&diagnostics, &sources));
         }
+        diagnostics.extend(find_unreadable(plan, &request.layout));
         if !request.prunes_standing {
             let losses = find_losses(plan, &request.layout, &sources, &options);
             add_losses(&mut diagnostics, losses);

@@ -1,0 +1,235 @@
+//! Warnings about changes of a schema after which stored objects may no longer match the Rust type.
+//!
+//! The API server validates objects when they are written, not when they are read. So an object that was stored before a
+//! field became required is served without it, and an operator that expects it cannot decode the object. A default in the
+//! schema helps: the API server fills it in when it reads.
+
+use rbuilder_generator::{Diagnostic, FileRange};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::layout::Layout;
+use crate::plan::{Change, Plan};
+
+/// Returns a warning for each field that a plan makes required without a default, and for each enum value that it
+/// removes, in the versions that a CRD has had before.
+pub(super) fn find_unreadable(plan: &Plan, layout: &Layout) -> Vec<Diagnostic> {
+    let crds = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
+    crds.flat_map(|(path, change)| match change {
+        Change::Edit { before, after } | Change::Replace { before, after } => {
+            let warn = |narrowed| warning(path, &narrowed);
+            compare_crds(before, after).into_iter().map(warn).collect()
+        }
+        Change::Create { .. } | Change::Delete { .. } => Vec::new(),
+    })
+    .collect()
+}
+
+/// A change that stored objects may not satisfy.
+#[derive(Debug, PartialEq)]
+struct Narrowed {
+    version: String,
+    /// The path of the field, such as `.spec.size`.
+    field: String,
+    what: Narrowing,
+}
+
+#[derive(Debug, PartialEq)]
+enum Narrowing {
+    Required,
+    /// An enum value was removed, in JSON.
+    EnumValue(String),
+}
+
+fn warning(path: &str, narrowed: &Narrowed) -> Diagnostic {
+    let Narrowed { version, field, what } = narrowed;
+    let (message, help) = match what {
+        Narrowing::Required => (
+            format!(
+                "`{field}` becomes required in version `{version}` and has no default: objects stored without it cannot \
+                 be decoded"
+            ),
+            "make it an `Option`, or give it a default, with `#[kube(default = …)]` or `#[serde(default)]`",
+        ),
+        Narrowing::EnumValue(value) => (
+            format!(
+                "`{field}` loses the value `{value}` in version `{version}`: objects stored with it cannot be decoded"
+            ),
+            "keep the variant until no stored object has it, or remove it in a new version with a conversion",
+        ),
+    };
+    Diagnostic::warning(FileRange::new(path, 0..0), message).help(help)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Crd {
+    spec: Spec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    versions: Vec<Version>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Version {
+    name: String,
+    schema: Validation,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Validation {
+    #[serde(rename = "openAPIV3Schema")]
+    open_api_v3_schema: Value,
+}
+
+/// Returns the versions of the CRDs in a manifest; none if it is no CRD.
+fn versions(text: &str) -> Vec<Version> {
+    let crds: Vec<Crd> = serde_saphyr::from_multiple(text).unwrap_or_default();
+    crds.into_iter().flat_map(|crd| crd.spec.versions).collect()
+}
+
+fn compare_crds(before: &str, after: &str) -> Vec<Narrowed> {
+    let before = versions(before);
+    let mut found = Vec::new();
+    for version in versions(after) {
+        let Some(before) = before.iter().find(|before| before.name == version.name) else {
+            continue;
+        };
+        let mut narrowings = Vec::new();
+        let (old, new) = (&before.schema, &version.schema);
+        compare_schemas(
+            &old.open_api_v3_schema,
+            &new.open_api_v3_schema,
+            "",
+            &mut narrowings,
+        );
+        found.extend(narrowings.into_iter().map(|(field, what)| Narrowed {
+            version: version.name.clone(),
+            field,
+            what,
+        }));
+    }
+    found
+}
+
+/// Compares two schemas of the field at `path`. A field that did not exist before is not entered: stored objects do not
+/// have it, so nothing inside of it is missing.
+fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(String, Narrowing)>) {
+    let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
+        return;
+    };
+    for name in new_names(before, after, "required") {
+        let field = format!("{path}.{}", name.as_str().unwrap_or_default());
+        let has_default = after
+            .get("properties")
+            .and_then(|properties| properties.get(name.as_str()?))
+            .is_some_and(|property| property.get("default").is_some());
+        if !has_default {
+            found.push((field, Narrowing::Required));
+        }
+    }
+    if after.contains_key("enum") {
+        let field = if path.is_empty() { "." } else { path };
+        let removed = new_names(after, before, "enum");
+        found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
+    }
+    let properties = after.get("properties").and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        if let Some(before) = before
+            .get("properties")
+            .and_then(|properties| properties.get(name))
+        {
+            compare_schemas(before, schema, &format!("{path}.{name}"), found);
+        }
+    }
+    for (inner, suffix) in [("items", "[*]"), ("additionalProperties", ".*")] {
+        if let (Some(before), Some(after)) = (before.get(inner), after.get(inner)) {
+            compare_schemas(before, after, &format!("{path}{suffix}"), found);
+        }
+    }
+}
+
+/// Returns the entries of a list that `after` has and `before` does not.
+fn new_names<'a>(
+    before: &'a Map<String, Value>,
+    after: &'a Map<String, Value>,
+    list: &str,
+) -> impl Iterator<Item = &'a Value> {
+    let entries =
+        |schema: &'a Map<String, Value>| schema.get(list).and_then(Value::as_array).into_iter().flatten();
+    let known: Vec<&Value> = entries(before).collect();
+    entries(after).filter(move |entry| !known.contains(entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crd(schema: &str) -> String {
+        format!(
+            "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  versions:\n  - name: v1\n    \
+             schema:\n      openAPIV3Schema: {schema}\n"
+        )
+    }
+
+    #[track_caller]
+    fn check(before: &str, after: &str, expected: &[&str]) {
+        let found: Vec<String> = compare_crds(&crd(before), &crd(after))
+            .iter()
+            .map(|narrowed| match &narrowed.what {
+                Narrowing::Required => narrowed.field.clone(),
+                Narrowing::EnumValue(value) => format!("{} without {value}", narrowed.field),
+            })
+            .collect();
+        assert_eq!(found, expected, "{before} to {after}");
+    }
+
+    #[test]
+    fn a_field_that_becomes_required_is_found_unless_it_has_a_default() {
+        let optional = "{properties: {spec: {properties: {a: {}, b: {}}}}}";
+        let both = "{properties: {spec: {required: [a, b], properties: {a: {default: 1}, b: {}}}}}";
+        check(optional, both, &[".spec.b"]);
+        check(both, both, &[]);
+        check(both, optional, &[]);
+        check("{properties: {spec: {}}}", both, &[".spec.b"]);
+    }
+
+    #[test]
+    fn fields_of_an_object_that_did_not_exist_are_not_missing() {
+        let after = "{properties: {spec: {properties: {new: {required: [a], properties: {a: {}}}}}}}";
+        check("{properties: {spec: {properties: {}}}}", after, &[]);
+    }
+
+    #[test]
+    fn lists_and_maps_are_entered() {
+        let schema = |inner: &str| {
+            format!("{{properties: {{list: {{items: {inner}}}, map: {{additionalProperties: {inner}}}}}}}")
+        };
+        check(
+            &schema("{}"),
+            &schema("{required: [a], properties: {a: {}}}"),
+            &[".list[*].a", ".map.*.a"],
+        );
+    }
+
+    #[test]
+    fn an_enum_value_that_is_removed_is_found() {
+        let schema = |values: &str| format!("{{properties: {{phase: {{enum: [{values}]}}}}}}");
+        check(&schema("A, B"), &schema("A, C"), &[r#".phase without "B""#]);
+        check("{properties: {phase: {}}}", &schema("A"), &[]);
+        check(&schema("A"), "{properties: {phase: {}}}", &[]);
+    }
+
+    #[test]
+    fn other_versions_are_not_compared() {
+        let (before, after) = (crd("{}"), crd("{required: [a]}"));
+        assert_eq!(compare_crds(&before.replace("v1\n", "v1alpha1\n"), &after), []);
+        assert_eq!(compare_crds("kind: Role\n", &after), []);
+        assert_eq!(compare_crds("a: [", &after), []);
+    }
+}
