@@ -2,12 +2,14 @@
 //!
 //! [`Error`] wraps any error, so that `?` works on everything a reconcile function calls; the cause stays accessible
 //! by type through [`Error::downcast_ref`]. It also tells a controller whether to retry: a terminal error
-//! ([`Error::terminal`]) is not retried, and a conflict is retried without being reported as a failure.
+//! ([`Error::terminal`]) is not retried, and a conflict is retried without being reported as a failure at first.
 //! Failures of the library itself are typed: [`ManagerError`] and [`OwnershipError`].
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
+
+use kube::core::Status;
 
 use crate::Action;
 
@@ -58,11 +60,34 @@ impl Error {
 
     /// Returns `true` if one of the causes is the API server's "the object has been modified" (409 Conflict).
     ///
-    /// Such an error only means that the cache lagged behind; the next attempt reads the newer object.
+    /// Such an error usually means that the cache lagged behind, and the next attempt reads the newer object. A
+    /// controller therefore retries it without an error in the log, up to the fourth in a row for an object; from the
+    /// fifth on it is an error like others. [Conflicts of field managers](Self::is_field_manager_conflict) are included.
     pub fn is_conflict(&self) -> bool {
-        self.causes().filter_map(|cause| cause.downcast_ref::<kube::Error>()).any(
-            |error| matches!(error, kube::Error::Api(status) if status.is_conflict() && !status.is_already_exists()),
-        )
+        self.conflicts().next().is_some()
+    }
+
+    /// Returns `true` if one of the causes is a server-side apply that was refused because another field manager owns a
+    /// field (409 Conflict with causes `FieldManagerConflict`).
+    ///
+    /// A retry does not help until the other manager gives the field up, so a controller logs it as an error at once.
+    /// Applies with `force`, such as those of [`Ctx`](crate::Ctx), do not fail so.
+    pub fn is_field_manager_conflict(&self) -> bool {
+        self.conflicts().any(|status| {
+            let details = status.details.iter();
+            let mut causes = details.flat_map(|details| &details.causes);
+            causes.any(|cause| cause.reason == "FieldManagerConflict")
+        })
+    }
+
+    fn conflicts(&self) -> impl Iterator<Item = &Status> {
+        let errors = self.causes().filter_map(|cause| cause.downcast_ref());
+        errors.filter_map(|error| match error {
+            kube::Error::Api(status) if status.is_conflict() && !status.is_already_exists() => {
+                Some(&**status)
+            }
+            _ => None,
+        })
     }
 
     /// Returns the cause if it is of type `T`.
@@ -335,6 +360,26 @@ mod tests {
         for (error, expected) in cases {
             assert_eq!(error.is_conflict(), expected, "{error:?}");
         }
+    }
+
+    #[test]
+    fn conflicts_of_field_managers_are_told_from_others() {
+        // As kube-apiserver 1.36 answers.
+        let refused = serde_json::json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409,
+            "message": "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .data.text",
+            "reason": "Conflict",
+            "details": { "causes": [{
+                "reason": "FieldManagerConflict",
+                "message": "conflict with \"kubectl\" using v1",
+                "field": ".data.text",
+            }] },
+        });
+        let refused: Status = serde_json::from_value(refused).unwrap();
+        let error = Error::from(Wrapped(kube::Error::Api(refused.boxed())));
+        assert!(error.is_field_manager_conflict() && error.is_conflict());
+        assert!(!Error::from(conflict()).is_field_manager_conflict());
+        assert!(!Error::new("text").is_field_manager_conflict());
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// [watched](Self::watches) for it changes; after the delay requested with [`Action::requeue`]; and after a failure
     /// with exponential back-off (5 ms, doubling up to 1000 s, until it succeeds). It never runs concurrently for the
     /// same object. The object comes from a cache, which may lag behind the cluster, but not behind this process's own
-    /// writes through [`Ctx`]; a conflict (409) caused by the lag is retried without being logged as an error.
+    /// writes through [`Ctx`]; a conflict (409) caused by the lag is retried, and logged as an error only if it persists
+    /// (from the fifth in a row).
     ///
     /// The error type can be [`Error`](crate::Error), any `std::error::Error`, or a boxed one like `anyhow::Error`. A
     /// panic counts as an error.
@@ -437,6 +438,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             cache: caches.of(&kind, &selection),
             queue: Arc::clone(&queue),
             deleted: Arc::default(),
+            conflicts: Mutex::default(),
             timeout,
             recover_panics,
             handlers,

@@ -1,6 +1,7 @@
 //! The worker loop: takes keys from the queue, reconciles each, and requeues it according to the outcome.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,6 +17,10 @@ use super::*;
 use crate::cache::UndecodableEntry;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
 
+/// The number of conflicts in a row from which one is logged as an error: a cache that lags behind has caught up by
+/// then.
+const LASTING_CONFLICT: u32 = 5;
+
 /// State shared by the workers of one controller.
 pub(super) struct Worker<K: Watchable, S> {
     pub(super) ctx: Ctx<S>,
@@ -23,6 +28,8 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) cache: Arc<Cache<K>>,
     /// Deleted objects that `on_deleted` has not handled yet.
     pub(super) deleted: Arc<Mutex<HashSet<Key>>>,
+    /// The number of conflicts in a row of each object whose last reconcile ended with one.
+    pub(super) conflicts: Mutex<HashMap<Key, u32>>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
     pub(super) handlers: Handlers<K, S>,
@@ -256,6 +263,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Requeues the key according to the outcome and logs failures.
     fn requeue(&self, key: &Key, outcome: Outcome) {
+        let conflicts = self.count_conflicts(key, &outcome);
         match outcome {
             Outcome::Done(action) => {
                 self.queue.forget(key);
@@ -268,10 +276,18 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 let error = join_lines(&format!("{error:#}"));
                 tracing::error!(%error, "terminal error, not retrying until the object changes");
             }
+            Outcome::Failed(error) if error.is_field_manager_conflict() => {
+                let message = "reconcile failed, another field manager owns a field";
+                self.retry(key, message, &format!("{error:#}"));
+            }
             Outcome::Failed(error) if error.is_conflict() => {
                 let retry_in = self.queue.add_failed(key.clone(), NORMAL);
                 let error = join_lines(&format!("{error:#}"));
-                tracing::debug!(?retry_in, %error, "conflict, the object has been modified");
+                if conflicts < LASTING_CONFLICT {
+                    tracing::debug!(?retry_in, conflicts, %error, "conflict, the object has been modified");
+                } else {
+                    tracing::error!(?retry_in, conflicts, %error, "reconcile failed, conflicts in a row");
+                }
             }
             Outcome::Failed(error) => self.retry(key, "reconcile failed", &format!("{error:#}")),
             Outcome::Panicked(message) => self.retry(key, "reconcile panicked", &message),
@@ -279,6 +295,20 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 self.retry(key, "reconcile timed out", &format!("no result within {limit:?}"));
             }
         }
+    }
+
+    /// Returns the number of conflicts in a row, with this outcome; none if it is something else.
+    fn count_conflicts(&self, key: &Key, outcome: &Outcome) -> u32 {
+        // The causes of an error are the user's code, so it is asked before the lock is taken.
+        let is_conflict = matches!(outcome, Outcome::Failed(error) if error.is_conflict());
+        let mut conflicts = self.conflicts.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_conflict {
+            conflicts.remove(key);
+            return 0;
+        }
+        let count = conflicts.entry(key.clone()).or_default();
+        *count = count.saturating_add(1);
+        *count
     }
 
     /// Requeues the key with back-off and logs the failure in one line. `retry_in` comes before the error, whose text can
@@ -312,7 +342,128 @@ fn new_reconcile_id() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::join_lines;
+    use std::sync::atomic::AtomicUsize;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::core::Status;
+    use kube::core::response::{StatusCause, StatusDetails};
+
+    use super::*;
+    use crate::logging::LogBuffer;
+
+    /// Creates a worker that counts its reconciles.
+    fn new_worker() -> Arc<Worker<ConfigMap, AtomicUsize>> {
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = Client::try_from(nowhere).unwrap();
+        let ctx = Ctx::new(client, "test", AtomicUsize::new(0)).caching([new_map()]);
+        let metrics = Metrics::new();
+        let reconcile = |_, ctx: Ctx<AtomicUsize>| async move {
+            ctx.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, Error>(Action::await_change())
+        };
+        Arc::new(Worker {
+            cache: ctx.caches().of(&Kind::of_type(), &Selection::all()),
+            queue: Arc::new(Workqueue::new(metrics.queue("test"))),
+            deleted: Arc::default(),
+            conflicts: Mutex::default(),
+            timeout: None,
+            recover_panics: true,
+            handlers: Handlers {
+                reconcile: box_reconcile(reconcile),
+                finalizer: None,
+                on_deleted: None,
+                on_undecodable: None,
+            },
+            metrics: metrics.controller("test", 1),
+            ctx,
+        })
+    }
+
+    fn new_map() -> ConfigMap {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some("any".to_owned());
+        map
+    }
+
+    fn new_conflict() -> Outcome {
+        let status = Status::failure("the object has been modified", "Conflict").with_code(409);
+        Outcome::Failed(kube::Error::Api(status.boxed()).into())
+    }
+
+    fn new_field_manager_conflict() -> Outcome {
+        let details: StatusDetails = serde_json::from_value(json!({ "causes": [] })).unwrap();
+        let cause = StatusCause {
+            reason: "FieldManagerConflict".to_owned(),
+            message: "conflict with \"kubectl\" using v1".to_owned(),
+            field: ".data.text".to_owned(),
+        };
+        let details = StatusDetails {
+            causes: vec![cause],
+            ..details
+        };
+        let status = Status::failure("Apply failed with 1 conflict", "Conflict").with_code(409);
+        Outcome::Failed(kube::Error::Api(status.with_details(details).boxed()).into())
+    }
+
+    /// Returns the levels at which these outcomes of one object are logged, and the whole log.
+    fn log_levels(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<String>, String) {
+        let log = LogBuffer::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_ansi(false)
+            .without_time()
+            .with_writer(log.writers())
+            .finish();
+        let worker = new_worker();
+        tracing::subscriber::with_default(subscriber, || {
+            for outcome in outcomes {
+                worker.requeue(&Key::of(&new_map()), outcome);
+            }
+        });
+        let text = log.text();
+        let levels = text.lines().filter_map(|line| line.split_whitespace().next());
+        (levels.map(str::to_owned).collect(), text)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_fifth_conflict_in_a_row_is_an_error() {
+        let (levels, log) = log_levels((0..6).map(|_| new_conflict()));
+        assert_eq!(
+            levels,
+            ["DEBUG", "DEBUG", "DEBUG", "DEBUG", "ERROR", "ERROR"],
+            "{log}"
+        );
+        let last = log.lines().last().unwrap();
+        assert!(last.contains("reconcile failed, conflicts in a row"), "{last}");
+        assert!(last.contains("conflicts=6"), "{last}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn conflicts_with_another_outcome_between_are_not_in_a_row() {
+        let between = [
+            Outcome::Done(Action::await_change()),
+            Outcome::Failed(Error::terminal("never")),
+        ];
+        for other in between {
+            let four = || (0..4).map(|_| new_conflict());
+            let (levels, log) = log_levels(four().chain([other]).chain(four()));
+            assert_eq!(
+                levels.iter().filter(|level| *level == "DEBUG").count(),
+                8,
+                "{log}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_conflict_of_field_managers_is_an_error_at_once() {
+        let (levels, log) = log_levels([new_field_manager_conflict()]);
+        assert_eq!(levels, ["ERROR"], "{log}");
+        assert!(
+            log.contains("reconcile failed, another field manager owns a field"),
+            "{log}"
+        );
+    }
 
     #[test]
     fn multi_line_text_is_joined() {

@@ -22,6 +22,7 @@ on_both_servers!(
     an_update_keeps_what_the_type_does_not_know,
     an_owned_object_is_made_adopted_and_left_to_its_owner,
     writers_at_once_meet_a_conflict,
+    a_conflict_of_field_managers_is_told_from_others,
     a_controller_keeps_what_it_updates_as_it_should_be,
 );
 
@@ -223,6 +224,32 @@ async fn writers_at_once_meet_a_conflict(server: Server) {
     let late = behind.create_or_update(wanted("note"), set_text("4")).await;
     assert!(late.unwrap_err().is_conflict());
     assert_eq!(place.copied("note").await.as_deref(), Some("3"));
+}
+
+/// An apply without `force` of a field that another manager has applied.
+async fn a_conflict_of_field_managers_is_told_from_others(server: Server) {
+    let place = Place::new(server).await;
+    let maps = place.api::<ConfigMap>();
+    let apply = |manager: &str, text: &str| {
+        let mut map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "note" } });
+        map["data"] = json!({ "text": text });
+        let (maps, params) = (maps.clone(), PatchParams::apply(manager));
+        async move { maps.patch("note", &params, &Patch::Apply(map)).await }
+    };
+    apply("first", "1").await.unwrap();
+    let error = Error::from(apply("second", "2").await.unwrap_err());
+    assert!(error.is_field_manager_conflict(), "{error:?}");
+    assert!(error.is_conflict());
+
+    let mut stale = maps.get("note").await.unwrap();
+    stale.metadata.managed_fields = None;
+    apply("first", "3").await.unwrap();
+    let replaced = maps.replace("note", &PostParams::default(), &stale).await;
+    let error = Error::from(replaced.unwrap_err());
+    assert!(
+        error.is_conflict() && !error.is_field_manager_conflict(),
+        "{error:?}"
+    );
 }
 
 /// In a manager: cached objects cost no request, and the object ends up in the desired state.
