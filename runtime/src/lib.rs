@@ -107,6 +107,8 @@
 //!   process exits with status 0. A second signal makes it exit immediately with status 1.
 //! - When the lease is lost, or a server or watch stops unexpectedly, everything stops and [`Manager::start`] returns an
 //!   error that names the component. `main` should return it, so that the process exits with status 1 and is restarted.
+//! - From the moment of the loss, writes of the leader's controllers are refused, and a process that still runs a second
+//!   later, because a reconcile blocks its thread, exits with status 1.
 
 mod action;
 mod args;

@@ -15,6 +15,9 @@ type Work = Box<dyn FnOnce(Shutdown) -> BoxFuture<'static, Result<(), Error>> + 
 /// together with the controllers, with the same grace period. A task may finish early; one that fails or panics stops
 /// the manager with an error that names it.
 ///
+/// A task that writes to the cluster does so with [`Manager::leader_client`](crate::Manager::leader_client), which refuses
+/// writes once the lease is lost.
+///
 /// ```no_run
 /// # use std::time::Duration;
 /// # use rbuilder::{Error, Manager, ManagerArgs, Result, Task};

@@ -2,10 +2,18 @@
 //! Each test starts this program again as the operator, against a real API server. Listed as ignored
 //! unless `KUBEBUILDER_ASSETS` is set.
 
+#[path = "process/fencing.rs"]
+mod fencing;
+#[allow(dead_code)] // it can do more than is needed here
+#[path = "faults/lot.rs"]
+mod lot;
 #[path = "process/operator.rs"]
 mod operator;
 #[path = "process/program.rs"]
 mod program;
+#[allow(dead_code)] // it can do more than is needed here
+#[path = "faults/proxy.rs"]
+mod proxy;
 #[path = "process/scenario.rs"]
 mod scenario;
 
@@ -47,12 +55,15 @@ impl Place {
 
     /// Starts an operator that watches this namespace and keeps its lease in it.
     fn start(&self, flags: &[&str]) -> Program {
+        Program::start(self.env.kubeconfig_path(), self.flags(flags))
+    }
+
+    fn flags(&self, flags: &[&str]) -> Vec<String> {
         let own = [
             format!("--watch-namespace={}", self.namespace),
             format!("--leader-election-namespace={}", self.namespace),
         ];
-        let flags = flags.iter().map(|flag| (*flag).to_owned()).chain(own).collect();
-        Program::start(self.env.kubeconfig_path(), flags)
+        flags.iter().map(|flag| (*flag).to_owned()).chain(own).collect()
     }
 
     fn maps(&self) -> Api<ConfigMap> {
@@ -64,10 +75,15 @@ impl Place {
     }
 
     async fn create(&self, name: &str, data: &[&str]) {
-        let data: BTreeMap<String, String> = data
+        let data: Vec<_> = data.iter().map(|key| (*key, "true")).collect();
+        self.create_with(name, &data).await;
+    }
+
+    async fn create_with(&self, name: &str, data: &[(&str, &str)]) {
+        let data = data
             .iter()
-            .map(|key| ((*key).to_owned(), "true".to_owned()))
-            .collect();
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let data: BTreeMap<String, String> = data.collect();
         let map = ConfigMap {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
@@ -77,6 +93,24 @@ impl Place {
             ..ConfigMap::default()
         };
         self.maps().create(&PostParams::default(), &map).await.unwrap();
+    }
+
+    /// Makes a reconcile wait.
+    async fn hold(&self, name: &str) {
+        let patch = Patch::Merge(json!({ "data": { HOLD: "true" } }));
+        self.maps()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    /// Writes another holder into the lease, which never renews it.
+    async fn steal_lease(&self) {
+        let thief = Patch::Merge(json!({ "spec": { "holderIdentity": "thief" } }));
+        self.leases()
+            .patch(LEASE, &PatchParams::default(), &thief)
+            .await
+            .unwrap();
     }
 
     /// Lets a blocked reconcile finish.
@@ -195,12 +229,7 @@ async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
     place.create("held", &[HOLD]).await;
     place.marked_by("held", STARTED, &program).await;
 
-    let thief = Patch::Merge(json!({ "spec": { "holderIdentity": "thief" } }));
-    place
-        .leases()
-        .patch(LEASE, &PatchParams::default(), &thief)
-        .await
-        .unwrap();
+    place.steal_lease().await;
     // The retry period is 2 s.
     assert_eq!(
         program.ended(Duration::from_secs(6)).await,

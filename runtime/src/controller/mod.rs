@@ -29,6 +29,7 @@ use crate::ctx::{Ctx, WatchTarget};
 use crate::deadline::scale;
 use crate::error::{BoxError, Error};
 use crate::events::new_event_channel;
+use crate::leader_election::Fence;
 use crate::metrics::Metrics;
 use crate::object::{DynamicKind, Key, Kind, Object, Undecodable, Watchable};
 use crate::predicate::Predicate;
@@ -378,6 +379,10 @@ pub(crate) trait AnyController: Send {
 /// The resources that a manager shares with its controllers.
 pub(crate) struct ManagerResources<'a> {
     pub(crate) client: Client,
+    /// The client of controllers that run only in the leader.
+    pub(crate) leader_client: Client,
+    /// `None` without leader election.
+    pub(crate) fence: Option<Fence>,
     pub(crate) caches: &'a Caches,
     pub(crate) metrics: Metrics,
     /// Tells event publishers to send what is queued and exit.
@@ -419,15 +424,19 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             reads,
         } = *self;
         let caches = shared.caches;
+        let (client, fence) = match everywhere {
+            true => (&shared.client, None),
+            false => (&shared.leader_client, shared.fence.clone()),
+        };
         let (sender, events) = new_event_channel(
-            shared.client.clone(),
+            client.clone(),
             Reporter::from(name.as_str()),
             shared.metrics.events_dropped(&name),
             shared.stop_events.clone().requested(),
         );
         let queue = Arc::new(Workqueue::new(shared.metrics.queue(&name)));
         let ctx = Ctx::for_controller(
-            shared.client.clone(),
+            client.clone(),
             name.clone(),
             state,
             sender,
@@ -439,6 +448,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             queue: Arc::clone(&queue),
             deleted: Arc::default(),
             conflicts: Mutex::default(),
+            fence,
             timeout,
             recover_panics,
             handlers,

@@ -30,6 +30,8 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) deleted: Arc<Mutex<HashSet<Key>>>,
     /// The number of conflicts in a row of each object whose last reconcile ended with one.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
+    /// The lease without which nothing may be reconciled; `None` for a controller of every replica.
+    pub(super) fence: Option<Fence>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
     pub(super) handlers: Handlers<K, S>,
@@ -60,12 +62,19 @@ impl Outcome {
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Reconciles keys until the queue is closed.
+    /// Reconciles keys until the queue is closed or the lease is lost.
     ///
     /// # Errors
     /// When a reconcile panicked and [`Controller::recover_panics`] is off.
     pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
+            if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
+                self.queue.add(key.clone(), NORMAL);
+                self.queue.done(&key);
+                // The manager is about to stop with the loss as its error. A worker that ended before would be another.
+                self.queue.closed().await;
+                break;
+            }
             let span = tracing::info_span!(
                 "reconcile",
                 controller = self.ctx.controller(),
@@ -352,7 +361,7 @@ mod tests {
     use crate::logging::LogBuffer;
 
     /// Creates a worker that counts its reconciles.
-    fn new_worker() -> Arc<Worker<ConfigMap, AtomicUsize>> {
+    fn new_worker(fence: Option<Fence>) -> Arc<Worker<ConfigMap, AtomicUsize>> {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = Client::try_from(nowhere).unwrap();
         let ctx = Ctx::new(client, "test", AtomicUsize::new(0)).caching([new_map()]);
@@ -366,6 +375,7 @@ mod tests {
             queue: Arc::new(Workqueue::new(metrics.queue("test"))),
             deleted: Arc::default(),
             conflicts: Mutex::default(),
+            fence,
             timeout: None,
             recover_panics: true,
             handlers: Handlers {
@@ -383,6 +393,35 @@ mod tests {
         let mut map = ConfigMap::default();
         map.metadata.name = Some("any".to_owned());
         map
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_taken_without_the_lease_goes_back_and_no_more_are_taken() {
+        let fence = Fence::new("operator");
+        let worker = new_worker(Some(fence));
+        worker.queue.add(Key::of(&new_map()), NORMAL);
+        let working = tokio::spawn(Arc::clone(&worker).work());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(worker.ctx.load(Ordering::Relaxed), 0);
+        assert_eq!(worker.queue.depth(), 1);
+        assert!(
+            !working.is_finished(),
+            "an end would be a failure of the controller"
+        );
+        worker.queue.close();
+        working.await.unwrap().unwrap();
+        assert_eq!(worker.ctx.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_of_every_replica_needs_no_lease() {
+        let worker = new_worker(None);
+        worker.queue.add(Key::of(&new_map()), NORMAL);
+        let working = tokio::spawn(Arc::clone(&worker).work());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(worker.ctx.load(Ordering::Relaxed), 1);
+        worker.queue.close();
+        working.await.unwrap().unwrap();
     }
 
     fn new_conflict() -> Outcome {
@@ -414,7 +453,7 @@ mod tests {
             .without_time()
             .with_writer(log.writers())
             .finish();
-        let worker = new_worker();
+        let worker = new_worker(None);
         tracing::subscriber::with_default(subscriber, || {
             for outcome in outcomes {
                 worker.requeue(&Key::of(&new_map()), outcome);

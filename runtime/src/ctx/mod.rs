@@ -151,6 +151,10 @@ impl<S> Ctx<S> {
     }
 
     /// Returns the client, for operations without a method here.
+    ///
+    /// With `--leader-elect`, its writes, like those of the methods here, fail once this process does not hold the lease:
+    /// the next leader may act already. Reads pass, and so does everything of a controller that runs
+    /// [on every replica](crate::Controller::on_every_replica).
     pub fn client(&self) -> Client {
         self.shared.client.clone()
     }

@@ -5,10 +5,32 @@
 //! that was read, so that of two candidates that write at the same time one gets a conflict. A leader that could not
 //! renew within the renew deadline has lost, before any other process may take over.
 //!
-//! It differs from client-go in four points, all of them safer: the renew deadline is measured from when the last
-//! successful renewal was sent, not from when it was answered; a leader that observes another holder has lost
-//! immediately; a candidate that has observed a lease respects its holder even after the lease was deleted; and a lease
-//! is released only by [`Leadership::release`], which the manager calls when its reconciles have finished.
+//! It differs from client-go in five points, all of them safer: the renew deadline is measured from when the last
+//! successful renewal was sent, not from when it was answered; a response that arrives after the deadline does not
+//! renew; a leader that observes another holder has lost immediately; a candidate that has observed a lease respects
+//! its holder even after the lease was deleted; and a lease is released only by [`Leadership::release`], which the
+//! manager calls when its reconciles have finished.
+//!
+//! # Fencing
+//! A process that has lost its lease must not write, though it may not know of the loss, or be unable to stop:
+//!
+//! - The [elector](Elector) of a manager with a configuration renews on a [thread](Leadership::start_on_thread) with a
+//!   runtime and a client of its own. Reconciles that block the threads of the manager's runtime do not delay it.
+//! - The [fence] is the moment at which the renew deadline passes. Workers compare it with the clock before each key,
+//!   and the [client](fence_client) of leader-only controllers before each write.
+//! - The [watchdog] ends the process a second after the loss, whatever blocks it.
+//!
+//! | the process | holds because |
+//! |---|---|
+//! | blocks all threads of its runtime | the elector has its own; after a loss the watchdog ends the process |
+//! | is stopped and continued (SIGSTOP, cgroup freezer, starved of CPU) | the monotonic clock went on, so the fence has closed |
+//! | has its wall clock set | nothing here reads it, except to write `acquireTime` and `renewTime` for people |
+//! | loses the network | the fence closes without any answer, 5 s before another process may take the lease |
+//!
+//! Two limits remain, as in client-go. A request that was sent before the fence closed may arrive later, by at most the
+//! time that the network holds it back. And on a machine that is suspended, the monotonic clock of Linux stands still:
+//! after the machine is resumed, the process may write until its elector has asked the API server, which it does at
+//! the next retry period. Resource versions and server-side apply protect against both.
 //!
 //! # Example: observed time, not the lease's own
 //! The lease says `renewTime: 12:00:00, leaseDurationSeconds: 15`, and the holder's clock is a minute slow.
@@ -47,7 +69,13 @@
 //! it earlier would let two processes act at once. If a reconcile did not finish within the grace period, the lease is
 //! left to expire for the same reason.
 
+mod fence;
+mod fenced_client;
+mod leadership;
+mod watchdog;
+
 use std::collections::hash_map::RandomState;
+use std::fmt;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
@@ -58,13 +86,17 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::client::ClientBuilder;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client, Config, Resource};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::deadline::{deadline_after, scale};
 use crate::error::ManagerError;
 use crate::metrics::Metrics;
+
+pub(crate) use fence::Fence;
+use fence::FenceState;
+pub(crate) use fenced_client::fence_client;
+pub(crate) use leadership::{Leadership, LeadershipLost};
+pub(crate) use watchdog::start_watchdog;
 
 /// The file in which a pod finds its namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -72,6 +104,12 @@ const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/name
 /// Random part of the time between two attempts, relative to the retry period, so that candidates do not write at the
 /// same time.
 const JITTER: f64 = 1.2;
+
+/// Number of attempts to release a lease that others change, for example with `kubectl annotate`; client-go's
+/// `retry.DefaultRetry`.
+const RELEASE_ATTEMPTS: usize = 5;
+/// Time for the event that tells of the end of the leadership, while the process waits to exit.
+const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The lease, the identity of this candidate, and the durations.
 #[derive(Clone, Debug)]
@@ -180,17 +218,6 @@ fn add_jitter(period: Duration) -> Duration {
     scale(period, 1.0 + JITTER * share)
 }
 
-/// The reason for which this process is no longer the leader.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub(crate) enum LeadershipLost {
-    #[error("lease is held by {0}")]
-    HeldByOther(String),
-    #[error("failed to renew lease within {:?}; last error: {last_error}", .deadline)]
-    RenewDeadline { deadline: Duration, last_error: String },
-    #[error("lease renewal stopped")]
-    RenewalStopped,
-}
-
 /// A candidate for leadership.
 pub(crate) struct Elector {
     election: Election,
@@ -198,6 +225,9 @@ pub(crate) struct Elector {
     leases: Api<Lease>,
     /// The lease as last read or written.
     observed: Option<ObservedLease>,
+    fence: Fence,
+    /// The clock of the times that are written for people.
+    wall_clock: fn() -> Timestamp,
 }
 
 #[derive(Clone)]
@@ -210,8 +240,31 @@ struct ObservedLease {
 /// The result of an attempt to acquire or renew the lease. A failed request is an error instead, which says nothing about
 /// the holder.
 enum Attempt {
-    Leading,
+    /// The write that succeeded was sent at this time.
+    Leading(Instant),
     HeldBy(String),
+}
+
+/// A failed request about the lease.
+#[derive(Debug)]
+enum RequestError {
+    Failed(kube::Error),
+    TimedOut(Duration),
+}
+
+impl RequestError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Failed(kube::Error::Api(status)) if status.is_conflict())
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::TimedOut(limit) => write!(f, "request timed out after {limit:?}"),
+        }
+    }
 }
 
 impl Elector {
@@ -220,31 +273,35 @@ impl Elector {
     ///
     /// # Errors
     /// When no client can be created from the configuration.
-    pub(crate) fn with_config(
+    fn with_config(
         election: Election,
         mut config: Config,
         metrics: &Metrics,
+        fence: Fence,
     ) -> Result<Self, kube::Error> {
         config.default_retry = false;
         config.connect_timeout = Some(election.request_timeout());
         let counted = metrics.count_requests(&config.cluster_url);
         let client = ClientBuilder::try_from(config)?.with_layer(&counted).build();
-        Ok(Self::with_client(election, client))
+        Ok(Self::with_client(election, client, fence))
     }
 
     /// Creates a candidate that shares a client. Each request still times out after half the renew deadline.
-    pub(crate) fn with_client(election: Election, client: Client) -> Self {
+    fn with_client(election: Election, client: Client, fence: Fence) -> Self {
         let leases = Api::namespaced(client.clone(), &election.namespace);
         Self {
             election,
             client,
             leases,
             observed: None,
+            fence,
+            wall_clock: Timestamp::now,
         }
     }
 
-    /// Waits until this process is the leader, for as long as it takes. Dropping the future withdraws the candidate.
-    pub(crate) async fn acquire(mut self) -> Leadership {
+    /// Waits until this process is the leader, for as long as it takes, and opens the fence. Dropping the future
+    /// withdraws the candidate.
+    async fn acquire(&mut self) {
         let lease = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(
             lease,
@@ -253,12 +310,11 @@ impl Elector {
         );
         let mut holder = None;
         loop {
-            let sent = Instant::now();
             match self.try_acquire_or_renew().await {
-                Ok(Attempt::Leading) => {
+                Ok(Attempt::Leading(sent)) => {
+                    self.fence.extend(self.deadline_of(sent));
                     tracing::info!(lease, "successfully acquired lease");
-                    self.record_event();
-                    return Leadership::start(self, sent);
+                    return;
                 }
                 Ok(Attempt::HeldBy(other)) => {
                     if holder.as_ref() != Some(&other) {
@@ -272,13 +328,18 @@ impl Elector {
         }
     }
 
+    /// Returns the time until which this process may act after a renewal that was sent at this time.
+    fn deadline_of(&self, sent: Instant) -> Instant {
+        deadline_after(sent, self.election.times.renew_deadline)
+    }
+
     /// Attempts once to acquire or renew the lease.
-    async fn try_acquire_or_renew(&mut self) -> Result<Attempt, String> {
+    async fn try_acquire_or_renew(&mut self) -> Result<Attempt, RequestError> {
         if let Some(lease) = self.own_lease() {
             // No other process may write a lease that is valid, so there is no need to read it first. If one did
             // nevertheless, the write fails with a conflict.
-            if self.write(lease.clone()).await.is_ok() {
-                return Ok(Attempt::Leading);
+            if let Ok(sent) = self.write(lease.clone()).await {
+                return Ok(Attempt::Leading(sent));
             }
         }
         let Some(found) = self.read().await? else {
@@ -286,15 +347,13 @@ impl Elector {
             if let Some(holder) = self.other_holder() {
                 return Ok(Attempt::HeldBy(holder));
             }
-            self.create().await?;
-            return Ok(Attempt::Leading);
+            return Ok(Attempt::Leading(self.create().await?));
         };
         self.observe(found.clone());
         if let Some(holder) = self.other_holder() {
             return Ok(Attempt::HeldBy(holder));
         }
-        self.write(found).await?;
-        Ok(Attempt::Leading)
+        Ok(Attempt::Leading(self.write(found).await?))
     }
 
     fn own_lease(&self) -> Option<&Lease> {
@@ -339,11 +398,12 @@ impl Elector {
         }
     }
 
-    async fn read(&self) -> Result<Option<Lease>, String> {
+    async fn read(&self) -> Result<Option<Lease>, RequestError> {
         self.with_timeout(self.leases.get_opt(&self.election.name)).await
     }
 
-    async fn create(&mut self) -> Result<(), String> {
+    /// Creates the lease, and returns the time at which the request was sent.
+    async fn create(&mut self) -> Result<Instant, RequestError> {
         let metadata = ObjectMeta {
             name: Some(self.election.name.clone()),
             namespace: Some(self.election.namespace.clone()),
@@ -353,23 +413,25 @@ impl Elector {
             metadata,
             spec: Some(self.new_spec(None)),
         };
+        let sent = Instant::now();
         let created = self
             .with_timeout(self.leases.create(&PostParams::default(), &lease))
             .await?;
         self.observe(created);
-        Ok(())
+        Ok(sent)
     }
 
-    /// Acquires or renews the lease. Its resource version makes the API server return a conflict if the lease has changed
-    /// since it was read.
-    async fn write(&mut self, mut lease: Lease) -> Result<(), String> {
+    /// Acquires or renews the lease, and returns the time at which the request was sent. The lease's resource version
+    /// makes the API server return a conflict if it has changed since it was read.
+    async fn write(&mut self, mut lease: Lease) -> Result<Instant, RequestError> {
         lease.spec = Some(self.new_spec(lease.spec.as_ref()));
+        let sent = Instant::now();
         let replaced = self.replace(&lease).await?;
         self.observe(replaced);
-        Ok(())
+        Ok(sent)
     }
 
-    async fn replace(&self, lease: &Lease) -> Result<Lease, String> {
+    async fn replace(&self, lease: &Lease) -> Result<Lease, RequestError> {
         self.with_timeout(
             self.leases
                 .replace(&self.election.name, &PostParams::default(), lease),
@@ -379,7 +441,7 @@ impl Elector {
 
     /// Returns the spec of a lease held by this process; `before` is the previous spec.
     fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
-        let now = Some(MicroTime(Timestamp::now()));
+        let now = Some(MicroTime((self.wall_clock)()));
         let before = before.cloned().unwrap_or_default();
         let own = before.holder_identity.as_deref() == Some(self.election.identity.as_str());
         let transitions = before.lease_transitions.unwrap_or(0);
@@ -401,63 +463,59 @@ impl Elector {
     async fn with_timeout<T>(
         &self,
         request: impl Future<Output = Result<T, kube::Error>>,
-    ) -> Result<T, String> {
+    ) -> Result<T, RequestError> {
         let limit = self.election.request_timeout();
         match timeout(limit, request).await {
-            Ok(response) => response.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("request timed out after {limit:?}")),
+            Ok(response) => response.map_err(RequestError::Failed),
+            Err(_) => Err(RequestError::TimedOut(limit)),
         }
     }
 
-    /// Renews the lease until the renew deadline has passed, another process holds it, or `stop` is set. `renewed` is the
-    /// time at which the last successful renewal was sent.
-    async fn renew(
-        &mut self,
-        mut renewed: Instant,
-        mut stop: watch::Receiver<bool>,
-    ) -> Result<(), LeadershipLost> {
+    /// Renews the lease, and moves the fence, until the renew deadline has passed or another process holds the lease.
+    async fn renew(&mut self) -> LeadershipLost {
         let LeaseTimes {
             renew_deadline,
             retry_period,
             ..
         } = self.election.times;
         let mut last_error = "none".to_owned();
-        loop {
-            let deadline = deadline_after(renewed, renew_deadline);
-            let stopped = async { stop.wait_for(|stop| *stop).await.map(drop) };
-            // An error means that the `Leadership` was dropped, which aborts this task.
-            if timeout_at(
-                deadline.min(deadline_after(Instant::now(), retry_period)),
-                stopped,
-            )
-            .await
-            .is_ok()
-            {
-                return Ok(());
-            }
-            let sent = Instant::now();
-            if sent < deadline {
-                match timeout_at(deadline, self.try_acquire_or_renew()).await {
-                    Ok(Ok(Attempt::Leading)) => renewed = sent,
-                    Ok(Ok(Attempt::HeldBy(other))) => return Err(LeadershipLost::HeldByOther(other)),
-                    Ok(Err(error)) => {
-                        tracing::warn!(%error, "failed to renew lease, retrying");
-                        last_error = error;
-                    }
-                    Err(_) => last_error = "request timed out".to_owned(),
+        while let FenceState::HeldFor(left) = self.fence.state() {
+            sleep(left.min(retry_period)).await;
+            let FenceState::HeldFor(left) = self.fence.state() else {
+                break;
+            };
+            match timeout(left, self.try_acquire_or_renew()).await {
+                Ok(Ok(Attempt::Leading(sent))) => {
+                    // If it came too late, the loop ends.
+                    self.fence.extend(self.deadline_of(sent));
                 }
+                Ok(Ok(Attempt::HeldBy(other))) => return LeadershipLost::HeldByOther(other),
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "failed to renew lease, retrying");
+                    last_error = error.to_string();
+                }
+                Err(_) => last_error = "request timed out".to_owned(),
             }
-            if Instant::now() >= deadline_after(renewed, renew_deadline) {
-                return Err(LeadershipLost::RenewDeadline {
-                    deadline: renew_deadline,
-                    last_error,
-                });
+        }
+        LeadershipLost::RenewDeadline {
+            deadline: renew_deadline,
+            last_error,
+        }
+    }
+
+    /// Releases the lease, unless another process holds it. When someone else changes the lease at the same time, it is
+    /// read and written again.
+    async fn release(&self) -> Result<(), RequestError> {
+        let mut attempt = 1;
+        loop {
+            match self.try_release().await {
+                Err(error) if error.is_conflict() && attempt < RELEASE_ATTEMPTS => attempt += 1,
+                ended => return ended,
             }
         }
     }
 
-    /// Releases the lease, unless another process holds it.
-    async fn release(&mut self) -> Result<(), String> {
+    async fn try_release(&self) -> Result<(), RequestError> {
         // Read again: a renewal that was cancelled may have been stored.
         let Some(mut lease) = self.read().await? else {
             return Ok(());
@@ -465,7 +523,7 @@ impl Elector {
         if !self.is_own(&lease) {
             return Ok(());
         }
-        let now = Some(MicroTime(Timestamp::now()));
+        let now = Some(MicroTime((self.wall_clock)()));
         lease.spec = Some(LeaseSpec {
             holder_identity: Some(String::new()),
             lease_duration_seconds: Some(1),
@@ -476,10 +534,12 @@ impl Elector {
         self.replace(&lease).await.map(drop)
     }
 
-    /// Records an event on the lease in the background, which may get lost.
-    fn record_event(&self) {
-        let Some(observed) = &self.observed else { return };
-        let reference = observed.lease.object_ref(&());
+    /// Returns a future that records an event on the lease, `<identity> <change>`. The event may get lost.
+    fn event(&self, action: &str, change: &str, limit: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let reference = self
+            .observed
+            .as_ref()
+            .map(|observed| observed.lease.object_ref(&()));
         let reporter = Reporter {
             controller: self.election.name.clone(),
             instance: Some(self.election.identity.clone()),
@@ -488,16 +548,16 @@ impl Elector {
         let event = Event {
             type_: EventType::Normal,
             reason: "LeaderElection".to_owned(),
-            note: Some(format!("{} became leader", self.election.identity)),
-            action: "BecomeLeader".to_owned(),
+            note: Some(format!("{} {change}", self.election.identity)),
+            action: action.to_owned(),
             secondary: None,
         };
-        let limit = self.election.request_timeout();
-        tokio::spawn(async move {
+        async move {
+            let Some(reference) = reference else { return };
             if let Ok(Err(error)) = timeout(limit, recorder.publish(&event, &reference)).await {
                 tracing::debug!(%error, "failed to record leader election event");
             }
-        });
+        }
     }
 }
 
@@ -514,76 +574,6 @@ fn holder(lease: &Lease) -> Option<&str> {
 /// Returns the duration in whole seconds, at least one: a lease of zero seconds would never be valid.
 fn whole_seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_secs().max(1)).unwrap_or(i32::MAX)
-}
-
-/// The leadership of this process, which renews its lease in the background until it is released, dropped or
-/// [lost](Self::lost).
-///
-/// Dropping it stops the renewal without releasing the lease, which then expires: after a failure, work may still be in
-/// progress.
-pub(crate) struct Leadership {
-    renewer: JoinHandle<Elector>,
-    stop: watch::Sender<bool>,
-    state: watch::Receiver<RenewalState>,
-}
-
-#[derive(Clone)]
-enum RenewalState {
-    Renewing,
-    Stopped,
-    Lost(LeadershipLost),
-}
-
-impl Leadership {
-    fn start(mut elector: Elector, acquired: Instant) -> Self {
-        let (stop, stopped) = watch::channel(false);
-        let (state_sender, state) = watch::channel(RenewalState::Renewing);
-        let renewer = tokio::spawn(async move {
-            let result = elector.renew(acquired, stopped).await;
-            state_sender.send_replace(result.map_or_else(RenewalState::Lost, |()| RenewalState::Stopped));
-            elector
-        });
-        Self { renewer, stop, state }
-    }
-
-    /// Resolves when the leadership is lost, never when it is released. The process must then stop acting immediately,
-    /// preferably by exiting.
-    pub(crate) fn lost(&self) -> impl Future<Output = LeadershipLost> + Send + use<> {
-        let mut state = self.state.clone();
-        async move {
-            let ended = state
-                .wait_for(|state| !matches!(state, RenewalState::Renewing))
-                .await
-                .map(|state| state.clone());
-            match ended {
-                Ok(RenewalState::Lost(lost)) => lost,
-                Ok(RenewalState::Renewing | RenewalState::Stopped) => std::future::pending().await,
-                // The renewing task was dropped: it panicked, or its runtime is shutting down.
-                Err(_) => LeadershipLost::RenewalStopped,
-            }
-        }
-    }
-
-    /// Stops renewing and releases the lease, so that another candidate need not wait for it to expire.
-    ///
-    /// Call it once nothing acts as leader any more. A failure is logged; the lease then expires.
-    pub(crate) async fn release(mut self) {
-        self.stop.send_replace(true);
-        let Ok(mut elector) = (&mut self.renewer).await else {
-            return;
-        };
-        let lease = elector.election.name.clone();
-        match elector.release().await {
-            Ok(()) => tracing::info!(lease, "released lease"),
-            Err(error) => tracing::warn!(lease, %error, "failed to release lease, it will expire"),
-        }
-    }
-}
-
-impl Drop for Leadership {
-    fn drop(&mut self) {
-        self.renewer.abort();
-    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ struct Stored {
     version: u64,
     /// Does not respond, as behind a broken network.
     silent: bool,
+    /// The number of writes that find the lease changed by somebody else a moment before.
+    annotations: usize,
+    /// The notes of the events.
+    events: Vec<String>,
 }
 
 impl Server {
@@ -36,7 +40,11 @@ impl Server {
             identity: identity.to_owned(),
             ..Election::new("operator", "default", LeaseTimes::default())
         };
-        Elector::with_client(election, self.client())
+        Elector::with_client(election, self.client(), Fence::new("operator"))
+    }
+
+    async fn lead(&self, identity: &str) -> Leadership {
+        lead(self.elector(identity)).await
     }
 
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
@@ -47,11 +55,12 @@ impl Server {
         let body = body.collect().await.unwrap().to_bytes();
         let (status, value) = match parts.uri.path() {
             path if path.contains("/leases") => self.lease(&parts.method, serde_json::from_slice(&body).ok()),
-            // Events.
-            _ => (
-                StatusCode::CREATED,
-                serde_json::from_slice(&body).unwrap_or_default(),
-            ),
+            _ => {
+                let event: Value = serde_json::from_slice(&body).unwrap();
+                let note = event["note"].as_str().unwrap().to_owned();
+                self.0.lock().unwrap().events.push(note);
+                (StatusCode::CREATED, event)
+            }
         };
         Response::builder()
             .status(status)
@@ -61,6 +70,12 @@ impl Server {
 
     fn lease(&self, method: &Method, sent: Option<Value>) -> (StatusCode, Value) {
         let mut stored = self.0.lock().unwrap();
+        if method == Method::PUT && stored.annotations > 0 {
+            stored.annotations -= 1;
+            let mut lease = stored.lease.clone().unwrap();
+            lease["metadata"]["annotations"] = json!({ "count": stored.annotations.to_string() });
+            stored.put(lease);
+        }
         let refuse = |status: StatusCode, reason: &str| {
             let code = status.as_u16();
             (
@@ -108,6 +123,14 @@ impl Server {
         self.0.lock().unwrap().silent = true;
     }
 
+    fn annotate_before_writes(&self, count: usize) {
+        self.0.lock().unwrap().annotations = count;
+    }
+
+    fn events(&self) -> Vec<String> {
+        self.0.lock().unwrap().events.clone()
+    }
+
     fn spec(&self) -> Value {
         self.0.lock().unwrap().lease.clone().unwrap_or_default()["spec"].clone()
     }
@@ -121,6 +144,13 @@ impl Stored {
         self.lease = Some(lease.clone());
         lease
     }
+}
+
+/// Starts a candidate and waits until it leads.
+async fn lead(elector: Elector) -> Leadership {
+    let leadership = Leadership::start(elector);
+    leadership.acquired().await.unwrap();
+    leadership
 }
 
 /// Checks that a future resolves within `from` to `to` seconds.
@@ -140,7 +170,7 @@ async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
 #[tokio::test(start_paused = true)]
 async fn a_missing_lease_is_created_at_once() {
     let server = Server::default();
-    let _leading = takes(0, 1, server.elector("a").acquire()).await;
+    let _leading = takes(0, 1, server.lead("a")).await;
     let spec = server.spec();
     assert_eq!(
         (
@@ -157,7 +187,7 @@ async fn an_unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
     let server = Server::default();
     server.held_by("old");
     // At most one jittered retry period later than the lease's end.
-    let _leading = takes(15, 20, server.elector("a").acquire()).await;
+    let _leading = takes(15, 20, server.lead("a")).await;
     assert_eq!(
         (
             &server.spec()["holderIdentity"],
@@ -171,7 +201,7 @@ async fn an_unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
 async fn a_deleted_lease_is_respected_until_it_would_have_expired() {
     let server = Server::default();
     server.held_by("a");
-    let candidate = tokio::spawn(server.elector("b").acquire());
+    let candidate = tokio::spawn(lead(server.elector("b")));
     tokio::time::sleep(SECOND).await;
     server.delete();
     let leadership = takes(13, 19, candidate).await.unwrap();
@@ -182,7 +212,7 @@ async fn a_deleted_lease_is_respected_until_it_would_have_expired() {
 #[tokio::test(start_paused = true)]
 async fn a_leader_whose_lease_is_deleted_creates_it_again() {
     let server = Server::default();
-    let leadership = server.elector("a").acquire().await;
+    let leadership = server.lead("a").await;
     server.delete();
     tokio::time::sleep(3 * SECOND).await;
     assert_eq!(server.spec()["holderIdentity"], "a");
@@ -201,7 +231,7 @@ async fn a_holder_that_renews_keeps_its_lease_whatever_its_clock_shows() {
     };
     tokio::select! {
         _ = timeout(200 * SECOND, renewing) => {}
-        _ = server.elector("a").acquire() => panic!("took a lease that is being renewed"),
+        _ = server.lead("a") => panic!("took a lease that is being renewed"),
     }
 }
 
@@ -213,7 +243,7 @@ async fn only_one_of_many_candidates_leads() {
     for n in 0..10 {
         let (led, elector) = (led.clone(), server.elector(&format!("candidate {n}")));
         tokio::spawn(async move {
-            let leading = elector.acquire().await;
+            let leading = lead(elector).await;
             led.send(leading).await.unwrap();
         });
     }
@@ -227,7 +257,7 @@ async fn only_one_of_many_candidates_leads() {
 #[tokio::test(start_paused = true)]
 async fn a_leader_without_responses_gives_up_before_its_lease_expires() {
     let server = Server::default();
-    let leading = server.elector("a").acquire().await;
+    let leading = server.lead("a").await;
     sleep(60 * SECOND).await;
     assert_eq!(server.spec()["holderIdentity"], "a");
     server.silence();
@@ -247,7 +277,7 @@ async fn a_leader_without_responses_gives_up_before_its_lease_expires() {
 #[tokio::test(start_paused = true)]
 async fn a_leader_whose_lease_is_taken_has_lost_at_the_next_renewal() {
     let server = Server::default();
-    let leading = server.elector("a").acquire().await;
+    let leading = server.lead("a").await;
     server.held_by("thief");
     let expected = LeadershipLost::HeldByOther("thief".to_owned());
     assert_eq!(takes(0, 3, leading.lost()).await, expected);
@@ -262,7 +292,7 @@ async fn a_leader_whose_lease_is_taken_has_lost_at_the_next_renewal() {
 #[tokio::test(start_paused = true)]
 async fn a_released_lease_is_free_at_once() {
     let server = Server::default();
-    let leading = server.elector("a").acquire().await;
+    let leading = server.lead("a").await;
     let lost = leading.lost();
     leading.release().await;
     assert_eq!(
@@ -276,8 +306,146 @@ async fn a_released_lease_is_free_at_once() {
         timeout(100 * SECOND, lost).await.is_err(),
         "a released lease is not lost"
     );
-    let _leading = takes(0, 1, server.elector("b").acquire()).await;
+    let _leading = takes(0, 1, server.lead("b")).await;
     assert_eq!(server.spec()["leaseTransitions"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_others_change_is_released() {
+    let server = Server::default();
+    let leading = server.lead("a").await;
+    server.annotate_before_writes(3);
+    leading.release().await;
+    assert_eq!(server.spec()["holderIdentity"], "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_leadership_is_an_event() {
+    let server = Server::default();
+    let leading = server.lead("a").await;
+    sleep(SECOND).await;
+    assert_eq!(server.events(), ["a became leader"]);
+    leading.release().await;
+    let leading = server.lead("b").await;
+    server.held_by("thief");
+    leading.lost().await;
+    leading.finish_loss().await;
+    assert_eq!(
+        server.events(),
+        [
+            "a became leader",
+            "a stopped leading",
+            "b became leader",
+            "b stopped leading"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_withdraws_writes_nothing() {
+    let server = Server::default();
+    server.held_by("old");
+    let before = server.spec();
+    let candidate = Leadership::start(server.elector("a"));
+    sleep(SECOND).await;
+    takes(0, 1, candidate.release()).await;
+    sleep(60 * SECOND).await;
+    assert_eq!(server.spec(), before);
+    assert_eq!(server.events(), Vec::<String>::new());
+}
+
+/// The fence is open while the lease is held, and closes no later than the renew deadline, measured from the sending of
+/// the last renewal.
+#[tokio::test(start_paused = true)]
+async fn the_fence_follows_the_lease() {
+    let server = Server::default();
+    let elector = server.elector("a");
+    let fence = elector.fence.clone();
+    assert!(fence.check().is_err());
+    let leading = lead(elector).await;
+    for _ in 0..60 {
+        sleep(SECOND).await;
+        assert_eq!(fence.check(), Ok(()));
+    }
+    server.silence();
+    sleep(7 * SECOND).await;
+    assert_eq!(fence.check(), Ok(()));
+    sleep(3 * SECOND).await;
+    assert!(fence.check().is_err());
+    leading.lost().await;
+    assert!(fence.is_lost());
+
+    let stolen = Server::default();
+    let elector = stolen.elector("b");
+    let fence = elector.fence.clone();
+    let leading = lead(elector).await;
+    stolen.held_by("thief");
+    leading.lost().await;
+    assert!(fence.is_lost(), "before anybody hears of the loss");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fence_closes_before_the_lease_is_released_or_dropped() {
+    let server = Server::default();
+    for drops in [false, true] {
+        let elector = server.elector("a");
+        let fence = elector.fence.clone();
+        let leading = lead(elector).await;
+        assert_eq!(fence.check(), Ok(()));
+        match drops {
+            true => drop(leading),
+            false => leading.release().await,
+        }
+        assert!(fence.check().is_err());
+        assert!(!fence.is_lost());
+    }
+}
+
+/// As after SIGSTOP: the API server has stored the renewal, and the process reads the response when it is too late. A
+/// worker may have stopped by then, so the leader must not go on.
+#[tokio::test(start_paused = true)]
+async fn a_response_after_the_deadline_does_not_renew() {
+    let server = Server::default();
+    let elector = server.elector("a");
+    let fence = elector.fence.clone();
+    let leading = lead(elector).await;
+    let lost = leading.lost();
+    // The timers of the elector fire only after the clock has moved on, as those of a process that was stopped.
+    tokio::time::advance(12 * SECOND).await;
+    assert!(fence.check().is_err());
+    let lost = takes(0, 1, lost).await;
+    assert!(matches!(lost, LeadershipLost::RenewDeadline { .. }), "{lost}");
+}
+
+/// The wall clock goes years back or ahead before each reading, in the leader and in the candidate.
+#[tokio::test(start_paused = true)]
+async fn jumps_of_the_wall_clock_change_nothing() {
+    fn jumping() -> Timestamp {
+        static READINGS: std::sync::atomic::AtomicI64 = std::sync::atomic::AtomicI64::new(0);
+        let reading = READINGS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let years = [0, 10, -10, 25, -25][usize::try_from(reading % 5).unwrap()];
+        Timestamp::from_second(1_800_000_000 + years * 365 * 86_400 + reading).unwrap()
+    }
+    let server = Server::default();
+    let jumpy = |identity: &str| Elector {
+        wall_clock: jumping,
+        ..server.elector(identity)
+    };
+    let elector = jumpy("a");
+    let fence = elector.fence.clone();
+    let leading = lead(elector).await;
+    let mut lost = std::pin::pin!(leading.lost());
+    let candidate = tokio::spawn(lead(jumpy("b")));
+    let mut times = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        assert!(timeout(SECOND, &mut lost).await.is_err());
+        assert_eq!(fence.check(), Ok(()));
+        times.insert(server.spec()["renewTime"].as_str().unwrap()[..4].to_owned());
+    }
+    assert!(times.len() >= 5, "the clock has jumped: {times:?}");
+    assert!(!candidate.is_finished());
+    leading.release().await;
+    takes(0, 5, candidate).await.unwrap();
 }
 
 #[test]
@@ -290,12 +458,19 @@ async fn on_a_real_server_the_second_candidate_leads_when_the_first_releases(
     env: ::rbuilder::envtest::Environment,
 ) {
     let namespace = env.namespace("election").await.unwrap();
-    let elector = || {
+    let lead = || {
         let election = Election::new("operator", &namespace, LeaseTimes::default());
-        Elector::with_config(election, env.config(), &Metrics::new()).unwrap()
+        let config = env.config();
+        async move {
+            let fence = Fence::new("operator");
+            let started = Leadership::start_on_thread(election, config, &Metrics::new(), fence).await;
+            let leadership = started.unwrap();
+            leadership.acquired().await.unwrap();
+            leadership
+        }
     };
-    let first = timeout(10 * SECOND, elector().acquire()).await.unwrap();
-    let second = tokio::spawn(elector().acquire());
+    let first = timeout(10 * SECOND, lead()).await.unwrap();
+    let second = tokio::spawn(lead());
     // One renewal by the first, and some attempts by the second.
     sleep(5 * SECOND).await;
     assert!(!second.is_finished());

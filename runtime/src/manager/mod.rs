@@ -16,7 +16,7 @@ use crate::cache::Trim;
 use crate::client::{ClientSettings, new_manager_client};
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
-use crate::leader_election::LeaseTimes;
+use crate::leader_election::{Fence, LeaseTimes, fence_client};
 use crate::logging::init_logging;
 use crate::metrics::Metrics;
 use crate::object::{Object, Watchable};
@@ -26,7 +26,7 @@ use crate::signals::Signals;
 use crate::task::Task;
 use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Routes, Webhook};
 
-use run::Run;
+use run::{OnLoss, Run};
 
 /// Default time for running reconciles to finish after shutdown was requested.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
@@ -66,6 +66,8 @@ pub struct Manager {
     grace: Duration,
     sync_timeout: Duration,
     lease: LeaseTimes,
+    /// The moment until which this process leads; `None` without leader election.
+    fence: Option<Fence>,
     trim: Trim,
 }
 
@@ -85,8 +87,9 @@ impl Manager {
 
     /// Creates a manager for the cluster of this configuration, without setting up logging.
     ///
-    /// As with [`new`](Self::new), leader election uses a client of its own, so that its requests are neither queued
-    /// behind others nor retried. Timeouts and retries of `config` are replaced by those of [`client`](Self::client).
+    /// As with [`new`](Self::new), leader election has a thread, a runtime and a client of its own, so that the lease is
+    /// renewed in time even if a reconcile blocks its thread, and requests about it are neither queued behind others nor
+    /// retried. The thread uses the real clock, also where a test pauses that of its runtime. Timeouts and retries of `config` are replaced by those of [`client`](Self::client).
     ///
     /// # Errors
     /// When no client can be created from the configuration.
@@ -108,11 +111,16 @@ impl Manager {
     /// Creates a manager that uses this client, also for leader election, without setting up logging. For tests, and
     /// for clients with custom layers.
     ///
+    /// Leader election is a task of the runtime on which the manager is started: a reconcile that blocks all threads of
+    /// the runtime for longer than the [renew deadline](Self::renew_deadline) loses the lease.
+    ///
     /// Requests are counted only if the client was built with
     /// [`Metrics::count_requests`](Metrics::count_requests).
     pub fn with_client(id: impl Into<String>, client: Client, args: ManagerArgs) -> Self {
+        let id = id.into();
         Self {
-            id: id.into(),
+            fence: args.leader_elect.then(|| Fence::new(&id)),
+            id,
             client,
             config: None,
             client_settings: ClientSettings::default(),
@@ -321,6 +329,17 @@ impl Manager {
         self.client.clone()
     }
 
+    /// Returns a client for [tasks](Task) that run only in the leader, and whatever else must not write without the lease.
+    ///
+    /// It is [`client`](Self::client), except that with `--leader-elect` a write fails while this process does not hold
+    /// the lease, as it does with [`Ctx::client`](crate::Ctx::client). Reads pass.
+    pub fn leader_client(&self) -> Client {
+        match &self.fence {
+            Some(fence) => fence_client(self.client(), fence),
+            None => self.client(),
+        }
+    }
+
     /// Returns the manager's metrics, to which the operator can add its own.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
@@ -328,7 +347,9 @@ impl Manager {
 
     /// Runs until SIGTERM or SIGINT, then waits for running reconciles to finish.
     ///
-    /// A second signal makes the process exit immediately with status 1.
+    /// A second signal makes the process exit immediately with status 1. So does the loss of the lease, after a second:
+    /// by then reconciles and tasks have been cancelled, this function has returned the error and `main` should have
+    /// ended, unless something blocks its thread. The next leader may act already, so the process does not wait for it.
     ///
     /// Starting consumes the manager: it cannot be started twice, and nothing can be added to it afterwards.
     ///
@@ -360,7 +381,7 @@ impl Manager {
             signals.next().await
         };
         tokio::select! {
-            ended = self.start_until(shutdown.requested()) => ended,
+            ended = self.run(shutdown.requested(), OnLoss::Exit) => ended,
             signal = second_signal => {
                 tracing::warn!(%signal, "received second shutdown signal, exiting");
                 std::process::exit(1)
@@ -370,9 +391,17 @@ impl Manager {
 
     /// Runs until `stop` resolves, then waits for running reconciles to finish.
     ///
+    /// Unlike [`start`](Self::start), it never ends the process, which a test or another component may share: when the
+    /// lease is lost, it returns the error once all reconciles and tasks have been cancelled. One that blocks its thread
+    /// cannot be cancelled, and keeps it from returning; its writes are refused meanwhile.
+    ///
     /// # Errors
     /// See [`ManagerError`].
-    pub async fn start_until(mut self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+    pub async fn start_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        self.run(stop, OnLoss::Return).await
+    }
+
+    async fn run(mut self, stop: impl Future<Output = ()>, on_loss: OnLoss) -> Result<(), Error> {
         self.check_names()?;
         if let Some(config) = &mut self.config {
             self.client_settings.user_agent.add_to(config);
@@ -386,7 +415,7 @@ impl Manager {
         }
         self.lease.check()?;
         let grace = self.grace;
-        let mut run = Run::prepare(self);
+        let mut run = Run::prepare(self, on_loss);
         let ended = tokio::select! {
             failure = run.run_until_failure() => Err(failure),
             () = stop => Ok(()),

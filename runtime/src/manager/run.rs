@@ -20,7 +20,9 @@ use crate::cache::{Caches, NamedWatch};
 use crate::controller::{ManagerResources, PreparedController};
 use crate::deadline::deadline_after;
 use crate::error::ManagerError;
-use crate::leader_election::{Election, Elector, Leadership, LeaseTimes, pod_namespace};
+use crate::leader_election::{
+    Election, Fence, Leadership, LeaseTimes, fence_client, pod_namespace, start_watchdog,
+};
 use crate::metrics::Metrics;
 use crate::metrics_server::MetricsServer;
 use crate::phase::Phase;
@@ -34,6 +36,17 @@ use crate::webhook::{self, ManagedCertificate, Routes};
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
 /// Time for requests in flight to be answered during shutdown.
 const SERVERS_GRACE: Duration = Duration::from_secs(5);
+/// The same after the lease was lost: the process has one second in all.
+const SERVERS_GRACE_AFTER_LOSS: Duration = Duration::from_millis(300);
+
+/// The handling of a process that still runs a second after its lease was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnLoss {
+    /// It exits, whatever blocks its threads.
+    Exit,
+    /// It is left to the caller, who shares the process with the manager.
+    Return,
+}
 
 /// A running manager: the components still to be started, and those that are running.
 pub(super) struct Run {
@@ -49,6 +62,9 @@ pub(super) struct Run {
     webhook_readiness: webhook::server::Readiness,
     client_authorities: Option<PathBuf>,
     webhook_certificate: Option<ManagedCertificate>,
+    /// `None` without leader election.
+    fence: Option<Fence>,
+    on_loss: OnLoss,
     leadership: Option<Leadership>,
     sync_timeout: Duration,
     lease: LeaseTimes,
@@ -109,7 +125,7 @@ impl Drop for Run {
 }
 
 impl Run {
-    pub(super) fn prepare(manager: Manager) -> Self {
+    pub(super) fn prepare(manager: Manager, on_loss: OnLoss) -> Self {
         let Manager {
             id,
             client,
@@ -126,6 +142,7 @@ impl Run {
             grace: _,
             sync_timeout,
             lease,
+            fence,
             trim,
         } = manager;
         let (stop_tasks, tasks_stopped) = new_shutdown();
@@ -134,7 +151,11 @@ impl Run {
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), trim);
         metrics.gauge_undecodable(caches.undecodable_counter());
         let resources = ManagerResources {
+            leader_client: fence
+                .as_ref()
+                .map_or_else(|| client.clone(), |fence| fence_client(client.clone(), fence)),
             client: client.clone(),
+            fence: fence.clone(),
             caches: &caches,
             metrics: metrics.clone(),
             stop_events: events_stopped.clone(),
@@ -178,6 +199,8 @@ impl Run {
             webhook_readiness,
             client_authorities,
             webhook_certificate,
+            fence,
+            on_loss,
             leadership: None,
             sync_timeout,
             lease,
@@ -212,32 +235,37 @@ impl Run {
         self.start_webhooks().await?;
         self.sync_caches().await?;
         self.ready.store(true, Ordering::Release);
-        if self.args.leader_elect {
+        if let Some(fence) = self.fence.clone() {
             self.start_work(true);
-            self.become_leader().await?;
+            self.become_leader(fence).await?;
         }
         self.start_work(false);
         Ok(())
     }
 
     /// Waits until this process holds the lease; caches and probes keep running meanwhile.
-    async fn become_leader(&mut self) -> Result<(), ManagerError> {
+    async fn become_leader(&mut self, fence: Fence) -> Result<(), ManagerError> {
         let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
         let namespace = namespace.unwrap_or_else(|| self.client.default_namespace().to_owned());
         let election = Election::new(self.id.clone(), namespace, self.lease);
-        let elector = match &self.config {
-            Some(config) => Elector::with_config(election, config.clone(), &self.metrics),
-            None => Ok(Elector::with_client(election, self.client.clone())),
-        };
-        let elector = elector.map_err(|error| ManagerError::Part {
+        let failed = |reason: String| ManagerError::Part {
             part: "leader election".to_owned(),
-            reason: error.to_string(),
-        })?;
+            reason,
+        };
+        if self.on_loss == OnLoss::Exit {
+            start_watchdog(&fence)
+                .map_err(|error| failed(format!("failed to start its watchdog: {error}")))?;
+        }
+        let leadership = match &self.config {
+            Some(config) => Leadership::start_on_thread(election, config.clone(), &self.metrics, fence).await,
+            None => Ok(Leadership::start_as_task(election, self.client.clone(), fence)),
+        };
+        let leadership = self.leadership.insert(leadership.map_err(failed)?);
         let leads = self.metrics.leader(&self.id);
         tokio::select! {
-            leadership = elector.acquire() => {
+            acquired = leadership.acquired() => {
+                acquired.map_err(|lost| ManagerError::LeaderElectionLost(lost.to_string()))?;
                 leads.set(1.0);
-                self.leadership = Some(leadership);
                 Ok(())
             }
             failure = self.phases.failed() => Err(failure),
@@ -380,19 +408,23 @@ impl Run {
         {
             tracing::warn!(%error, "failed to send some events");
         }
+        let is_lost = self.fence.as_ref().is_some_and(Fence::is_lost);
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
             // A reconcile that did not finish may still have a request in flight, so the lease is left to expire.
-            if drained.is_ok() {
-                leadership.release().await;
+            match drained {
+                _ if is_lost => leadership.finish_loss().await,
+                Ok(()) => leadership.release().await,
+                Err(_) => {}
             }
         }
         self.stop_servers.now();
-        let servers = self
-            .phases
-            .servers
-            .finish(Instant::now() + SERVERS_GRACE, SERVERS_GRACE)
-            .await;
+        let grace = if is_lost {
+            SERVERS_GRACE_AFTER_LOSS
+        } else {
+            SERVERS_GRACE
+        };
+        let servers = self.phases.servers.finish(Instant::now() + grace, grace).await;
         if let Err(error) = servers {
             tracing::warn!(%error, "closed connections with requests in progress");
         }

@@ -61,6 +61,7 @@ impl Pair {
         self.scene.create("after", "it is over").await;
         self.scene.converges().await;
         self.standby.1.stop().await.unwrap();
+        self.leader.0.assert_handed_over_to(&self.standby.0);
         assert_eq!(holder(&self.scene).await, None, "given up at the end");
     }
 
@@ -68,6 +69,8 @@ impl Pair {
         self.scene.create("after", "it is over").await;
         self.scene.converges().await;
         assert_eq!(holder(&self.scene).await.as_deref(), Some(holder_before));
+        let by_standby = self.standby.0.writes();
+        assert!(by_standby.is_empty(), "{by_standby:?}");
         for (_, operator) in [self.leader, self.standby] {
             assert!(!operator.ended.is_finished());
             operator.stop().await.unwrap();
@@ -115,6 +118,7 @@ async fn a_partition_of_a_leader_that_stops(env: Environment) {
     .await;
     scene.converges().await;
     standby.1.stop().await.unwrap();
+    leader.0.assert_handed_over_to(&standby.0);
 }
 
 /// Another holder is written into the lease, and never renews it.

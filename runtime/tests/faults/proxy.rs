@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use http::{Request, Response, StatusCode, header, request};
+use http::{Method, Request, Response, StatusCode, header, request};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
@@ -88,7 +88,31 @@ struct Shared {
     expiries: watch::Sender<usize>,
     accepted: AtomicUsize,
     requests: AtomicUsize,
+    writes: Mutex<Vec<Write>>,
     injected: AtomicUsize,
+}
+
+/// A request that may have changed an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    /// Method and path.
+    pub(crate) request: String,
+    /// The time at which it was forwarded to the API server.
+    pub(crate) sent: Instant,
+    /// The time at which the response began or the operator closed the connection.
+    pub(crate) ended: Option<Instant>,
+}
+
+/// A write in progress; it has ended when this is dropped.
+struct Writing {
+    shared: Arc<Shared>,
+    index: usize,
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.shared.writes.lock().unwrap()[self.index].ended = Some(Instant::now());
+    }
 }
 
 /// A connection of the operator.
@@ -111,6 +135,7 @@ impl Proxy {
             expiries: watch::channel(0).0,
             accepted: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
+            writes: Mutex::default(),
             injected: AtomicUsize::new(0),
         });
         let mut accepting = JoinSet::new();
@@ -199,6 +224,26 @@ impl Proxy {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
+    /// Returns the writes that were forwarded so far, except those about the lease and its events.
+    pub(crate) fn writes(&self) -> Vec<Write> {
+        self.shared.writes.lock().unwrap().clone()
+    }
+
+    /// Checks that no write of this proxy's operator overlaps with the first one of its successor, or follows it.
+    pub(crate) fn assert_handed_over_to(&self, successor: &Self) {
+        let successors = successor.writes();
+        let first = successors.iter().min_by_key(|write| write.sent);
+        let first = first.expect("the successor writes");
+        let is_before = |write: &Write| write.ended.is_some_and(|ended| ended < first.sent);
+        let writes = self.writes();
+        let late: Vec<_> = writes
+            .iter()
+            .filter(|write| !is_before(write))
+            .map(|write| &write.request)
+            .collect();
+        assert!(late.is_empty(), "beside or after {}: {late:?}", first.request);
+    }
+
     /// Returns the number of faults so far.
     pub(crate) fn injected(&self) -> usize {
         self.shared.injected.load(Ordering::Relaxed)
@@ -236,6 +281,24 @@ impl Shared {
 
     fn count_fault(&self) {
         self.injected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records the start of a write.
+    fn record(self: &Arc<Self>, parts: &request::Parts) -> Option<Writing> {
+        let path = parts.uri.path();
+        if parts.method == Method::GET || path.contains("/leases") || path.contains("/events") {
+            return None;
+        }
+        let mut writes = self.writes.lock().unwrap();
+        writes.push(Write {
+            request: format!("{} {path}", parts.method),
+            sent: Instant::now(),
+            ended: None,
+        });
+        Some(Writing {
+            shared: Arc::clone(self),
+            index: writes.len() - 1,
+        })
     }
 
     fn up_to(&self, most: u64) -> u64 {
@@ -348,9 +411,12 @@ async fn answer(
         return reset(&connection).await;
     };
     parts.headers.remove(header::HOST);
+    let writing = shared.record(&parts);
     let forwarded = Request::from_parts(parts, body.to_bytes().into());
+    let answered = shared.upstream.send(forwarded).await;
+    drop(writing);
     // The operator sees a failure of the proxy as a broken connection.
-    let Ok(answered) = shared.upstream.send(forwarded).await else {
+    let Ok(answered) = answered else {
         return reset(&connection).await;
     };
     let (mut head, body) = answered.into_parts();

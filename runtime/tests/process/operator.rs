@@ -14,11 +14,15 @@ use kube::core::admission::AdmissionResponse;
 use rbuilder::webhook::AdmissionRequest;
 use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 use serde_json::json;
+use tokio::runtime::Handle;
 
 /// Name of the lease.
 pub(crate) const LEASE: &str = "process.example.com";
 /// A reconcile waits while this key is in the data.
 pub(crate) const HOLD: &str = "hold";
+/// A reconcile never lets go of its thread when this key is in the data: a number of seconds to sleep,
+/// `write` to [write](WRITTEN) for ever, or `pool` to wait for ever for a thread of the blocking pool.
+pub(crate) const BLOCK: &str = "block";
 /// A reconcile fails when this key is in the data.
 pub(crate) const FAIL: &str = "fail";
 /// The first reconcile of an object panics when this key is in the data.
@@ -28,6 +32,11 @@ pub(crate) const STARTED: &str = "process.example.com/started";
 /// Annotation that a reconcile sets last, to the id of its process.
 pub(crate) const ENDED: &str = "process.example.com/ended";
 
+/// Annotation that a reconcile with `block: write` sets over and over, except while [`HOLD`] is in the data.
+pub(crate) const WRITTEN: &str = "process.example.com/written";
+
+/// Environment variable with the number of the runtime's threads; with 0, `main` is the only one.
+pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
 /// Environment variable with the operator's flags, one per line, if this program is to run as the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
 
@@ -52,11 +61,32 @@ pub(crate) async fn run() {
     end_with_parent();
     let flags = std::env::var(FLAGS).unwrap();
     let args = Args::parse_from(std::iter::once("operator").chain(flags.lines()));
-    let ended = operate(args.manager).await;
+    let ended = match std::env::var(THREADS) {
+        Ok(threads) => {
+            let threads = threads.parse().unwrap();
+            let main = std::thread::spawn(move || run_on_threads(threads, args.manager));
+            main.join().unwrap()
+        }
+        Err(_) => operate(args.manager).await,
+    };
     let status = i32::from(ended.is_err());
     // Prints what a `main` that returns this error prints.
     let _ = ended.report();
     std::process::exit(status)
+}
+
+/// Runs the operator on a runtime of its own, and waits for the runtime's threads like `#[tokio::main]` does.
+fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
+    let mut runtime = match threads {
+        0 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = runtime
+        .worker_threads(threads.max(1))
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(operate(args))
 }
 
 /// Resolves when standard input is closed, which happens only when the test that started this process has ended.
@@ -81,7 +111,6 @@ async fn allow(request: AdmissionRequest) -> AdmissionResponse {
 }
 
 async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
-    let has = |map: &ConfigMap, key: &str| map.data.as_ref().is_some_and(|data| data.contains_key(key));
     if has(&map, FAIL) {
         let cause = std::io::Error::other("no route\nto host");
         return Err(Unreachable(cause).into());
@@ -93,12 +122,43 @@ async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
         return Ok(Action::await_change());
     }
     mark(&map, &ctx, STARTED).await?;
+    if let Some(kind) = map.data.as_ref().and_then(|data| data.get(BLOCK)) {
+        block(kind, &map, &ctx).await;
+    }
     let maps = ctx.api::<ConfigMap>(&*map);
     while has(&maps.get(&map.name_any()).await?, HOLD) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     mark(&map, &ctx, ENDED).await?;
     Ok(Action::await_change())
+}
+
+/// Blocks a thread.
+async fn block(kind: &str, map: &ConfigMap, ctx: &Ctx<()>) {
+    const FOR_EVER: Duration = Duration::from_secs(3600);
+    match kind {
+        "write" => tokio::task::block_in_place(|| Handle::current().block_on(write_for_ever(map, ctx))),
+        "pool" => tokio::task::spawn_blocking(|| std::thread::sleep(FOR_EVER))
+            .await
+            .unwrap(),
+        seconds => std::thread::sleep(Duration::from_secs(seconds.parse().unwrap())),
+    }
+}
+
+async fn write_for_ever(map: &ConfigMap, ctx: &Ctx<()>) {
+    let maps = ctx.api::<ConfigMap>(map);
+    loop {
+        if let Ok(now) = maps.get(&map.name_any()).await
+            && !has(&now, HOLD)
+        {
+            let _ = mark(map, ctx, WRITTEN).await;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn has(map: &ConfigMap, key: &str) -> bool {
+    map.data.as_ref().is_some_and(|data| data.contains_key(key))
 }
 
 async fn mark(map: &ConfigMap, ctx: &Ctx<()>, annotation: &str) -> Result<()> {

@@ -9,7 +9,7 @@ use rbuilder::envtest::eventually;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::operator::FLAGS;
+use crate::operator::{FLAGS, THREADS};
 
 /// The test that runs the operator in a child process.
 const ENTRY: &str = "a_signal_lets_reconciles_end";
@@ -45,12 +45,26 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn start(kubeconfig: &Path, flags: Vec<String>) -> Self {
+        Self::start_with(kubeconfig, flags, [])
+    }
+
+    /// Starts an operator whose runtime has this number of threads.
+    pub(crate) fn start_on(threads: usize, kubeconfig: &Path, flags: Vec<String>) -> Self {
+        Self::start_with(kubeconfig, flags, [(THREADS, threads.to_string())])
+    }
+
+    fn start_with(
+        kubeconfig: &Path,
+        flags: Vec<String>,
+        variables: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Self {
         let log = NamedTempFile::new().unwrap();
         // Compiled without a control plane the entry is ignored, like every test here.
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--include-ignored", "--exact", ENTRY, "--nocapture"])
             .env("KUBECONFIG", kubeconfig)
             .env(FLAGS, flags.join("\n"))
+            .envs(variables)
             .env_remove("KUBERNETES_SERVICE_HOST")
             .env_remove("RUST_LOG")
             .env_remove("RUST_BACKTRACE")

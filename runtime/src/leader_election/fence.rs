@@ -1,0 +1,267 @@
+//! The fence: the moment until which this process may act as the leader, known without asking anybody.
+//!
+//! The elector moves the moment with each renewal; workers compare it with the clock before each key, and the
+//! [client](super::fenced_client) of a leader-only controller before each write. So a process that was stopped for
+//! longer than its lease (SIGSTOP, a frozen cgroup, a starved CPU) refuses its own writes from its first instruction
+//! on, before its elector has run.
+//!
+//! A lapse that was observed is final, even if a renewal succeeds a moment later: a worker that saw it has ended, and a
+//! leader without workers must not keep the lease. So [`Fence::check`] stores the loss, with a compare-and-swap:
+//!
+//! | worker | elector | `valid_until` |
+//! |---|---|---|
+//! | | sends a renewal at 108 s | 110 s |
+//! | 110 s: takes a key, sees the lapse, ends | | lost |
+//! | | 110.1 s: receives the response, cannot move the moment to 118 s, and has lost | lost |
+//!
+//! Without the store, the elector would go on renewing at 110.1 s while nothing is reconciled any more.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The lease was not acquired yet.
+const NOT_YET: u64 = 0;
+/// The lease was lost: it was not renewed in time, or another process holds it.
+const LOST: u64 = u64::MAX;
+/// This process is done with the lease, without having lost it.
+const CLOSED: u64 = u64::MAX - 1;
+
+/// The moment until which this process holds its lease. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Fence(Arc<Shared>);
+
+struct Shared {
+    lease: String,
+    epoch: Instant,
+    /// Milliseconds after `epoch`, on the monotonic clock, or one of [`NOT_YET`], [`LOST`] and [`CLOSED`].
+    valid_until: AtomicU64,
+    /// The thread to wake when `valid_until` has changed.
+    watchdog: OnceLock<Thread>,
+}
+
+/// The error of a write that needs a lease which this process does not hold.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LeaseNotHeld {
+    #[error("the leader election lease `{0}` is not held yet, request refused")]
+    NotYet(String),
+    #[error("the leader election lease `{0}` is no longer held, request refused")]
+    NoLonger(String),
+}
+
+/// The state of a fence.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FenceState {
+    NotYet,
+    HeldFor(Duration),
+    Lost,
+    Closed,
+}
+
+impl Fence {
+    /// Creates the fence of a lease that is not held yet.
+    pub(crate) fn new(lease: impl Into<String>) -> Self {
+        Self(Arc::new(Shared {
+            lease: lease.into(),
+            epoch: Instant::now(),
+            valid_until: AtomicU64::new(NOT_YET),
+            watchdog: OnceLock::new(),
+        }))
+    }
+
+    pub(super) fn lease(&self) -> &str {
+        &self.0.lease
+    }
+
+    /// Checks that the lease is held at this moment.
+    ///
+    /// # Errors
+    /// When it is not held: not yet, or no longer, which is final.
+    pub(crate) fn check(&self) -> Result<(), LeaseNotHeld> {
+        match self.state() {
+            FenceState::HeldFor(_) => Ok(()),
+            FenceState::NotYet => Err(LeaseNotHeld::NotYet(self.0.lease.clone())),
+            FenceState::Lost | FenceState::Closed => Err(LeaseNotHeld::NoLonger(self.0.lease.clone())),
+        }
+    }
+
+    /// Returns `true` if the lease was lost, not if this process is done with it.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.state() == FenceState::Lost
+    }
+
+    /// Returns the state. A lease that has lapsed is lost from now on.
+    pub(super) fn state(&self) -> FenceState {
+        loop {
+            let until = match self.0.valid_until.load(Ordering::Acquire) {
+                NOT_YET => return FenceState::NotYet,
+                LOST => return FenceState::Lost,
+                CLOSED => return FenceState::Closed,
+                until => until,
+            };
+            match until.saturating_sub(self.ms_at(Instant::now())) {
+                // If it was renewed in between, the next round sees it.
+                0 => self.update(|now| (now == until).then_some(LOST)),
+                left => return FenceState::HeldFor(Duration::from_millis(left)),
+            }
+        }
+    }
+
+    /// Opens the fence until this time, or moves it there. Returns `false` if the lease has lapsed, also before this
+    /// call, or the fence is closed.
+    pub(super) fn extend(&self, until: Instant) -> bool {
+        let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
+        self.update(|before| match before {
+            LOST | CLOSED => None,
+            before if before != NOT_YET && before <= now => Some(LOST),
+            _ if until <= now => Some(LOST),
+            _ => Some(until.min(CLOSED - 1)),
+        });
+        matches!(self.state(), FenceState::HeldFor(_))
+    }
+
+    /// Refuses writes from now on because the lease is lost; no effect on a closed fence.
+    pub(super) fn lose(&self) {
+        self.end(LOST);
+    }
+
+    /// Refuses writes from now on because this process is done with the lease; no effect after a loss.
+    pub(super) fn close(&self) {
+        self.end(CLOSED);
+    }
+
+    fn end(&self, state: u64) {
+        self.update(|before| (before != LOST && before != CLOSED).then_some(state));
+    }
+
+    fn update(&self, change: impl Fn(u64) -> Option<u64>) {
+        let changed = self
+            .0
+            .valid_until
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        if changed.is_ok()
+            && let Some(watchdog) = self.0.watchdog.get()
+        {
+            watchdog.unpark();
+        }
+    }
+
+    /// Names the thread that [waits for the end](Self::wait_for_end), before the fence opens.
+    pub(super) fn set_watchdog(&self, thread: &Thread) {
+        // There is one for each lease.
+        let _ = self.0.watchdog.set(thread.clone());
+    }
+
+    /// Blocks the [watchdog](Self::set_watchdog)'s thread until the lease is lost or the fence closed. Returns `true`
+    /// if it is lost.
+    pub(super) fn wait_for_end(&self) -> bool {
+        loop {
+            match self.state() {
+                FenceState::NotYet => thread::park(),
+                FenceState::HeldFor(left) => thread::park_timeout(left),
+                FenceState::Lost => return true,
+                FenceState::Closed => return false,
+            }
+        }
+    }
+
+    /// Returns milliseconds after the epoch, rounded down.
+    fn ms_at(&self, at: Instant) -> u64 {
+        let ms = at.saturating_duration_since(self.0.epoch).as_millis();
+        u64::try_from(ms).unwrap_or(CLOSED - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn held_for(seconds: u32) -> Fence {
+        let fence = Fence::new("operator");
+        assert!(fence.extend(Instant::now() + seconds * SECOND));
+        fence
+    }
+
+    fn refusal(fence: &Fence) -> String {
+        fence.check().unwrap_err().to_string()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fence_opens_with_the_lease_and_closes_with_it() {
+        let fence = Fence::new("operator");
+        assert_eq!(
+            refusal(&fence),
+            "the leader election lease `operator` is not held yet, request refused"
+        );
+        assert!(fence.extend(Instant::now() + SECOND));
+        assert_eq!(fence.check(), Ok(()));
+        fence.close();
+        assert_eq!(
+            refusal(&fence),
+            "the leader election lease `operator` is no longer held, request refused"
+        );
+        fence.lose();
+        assert_eq!(fence.state(), FenceState::Closed, "a closed fence is not lost");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_moves_the_end() {
+        let fence = held_for(10);
+        tokio::time::advance(9 * SECOND).await;
+        assert!(fence.extend(Instant::now() + 10 * SECOND));
+        tokio::time::advance(9 * SECOND).await;
+        assert_eq!(fence.check(), Ok(()));
+        tokio::time::advance(SECOND).await;
+        assert!(fence.check().is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_after_the_end_comes_too_late() {
+        // Observed by a worker, or by nobody.
+        for is_observed in [true, false] {
+            let fence = held_for(10);
+            tokio::time::advance(10 * SECOND).await;
+            if is_observed {
+                assert!(fence.check().is_err());
+            }
+            assert!(!fence.extend(Instant::now() + 10 * SECOND));
+            assert_eq!(fence.state(), FenceState::Lost);
+        }
+        assert!(
+            !Fence::new("operator").extend(Instant::now()),
+            "acquired too late"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_lease_cannot_be_renewed_or_closed() {
+        let fence = held_for(10);
+        fence.lose();
+        assert!(!fence.extend(Instant::now() + 10 * SECOND));
+        fence.close();
+        assert_eq!(fence.state(), FenceState::Lost);
+    }
+
+    #[test]
+    fn the_watchdog_hears_of_each_end() {
+        let check = |end: fn(&Fence), is_lost: bool| {
+            let fence = Fence::new("operator");
+            let waiting = fence.clone();
+            let watchdog = thread::spawn(move || waiting.wait_for_end());
+            fence.set_watchdog(watchdog.thread());
+            end(&fence);
+            assert_eq!(watchdog.join().unwrap(), is_lost);
+        };
+        check(
+            |fence| assert!(fence.extend(Instant::now() + Duration::from_millis(20))),
+            true,
+        );
+        check(Fence::lose, true);
+        check(Fence::close, false);
+    }
+}

@@ -1,0 +1,172 @@
+//! A client that writes only while this process holds its lease.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Method, Request, Response, header};
+use kube::Client;
+use kube::client::Body;
+use tower::{BoxError, Service};
+
+use super::fence::Fence;
+
+/// Returns a client that sends a write only while the lease is held. Reads pass.
+///
+/// The fence is checked each time that the request makes progress, so also after it has waited for a connection or a
+/// retry. A response that arrives after the end of the lease is dropped, with the same error: the caller must not act
+/// upon it.
+pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let expiry = *client.valid_until();
+    let service = Fenced {
+        client,
+        fence: fence.clone(),
+    };
+    Client::new(service, namespace).with_valid_until(expiry)
+}
+
+struct Fenced {
+    client: Client,
+    fence: Fence,
+}
+
+impl Service<Request<Body>> for Fenced {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (client, fence) = (self.client.clone(), self.fence.clone());
+        let is_read = is_read(&request);
+        let mut sending = async move { Ok(client.send(request).await?) }.boxed();
+        if is_read {
+            return sending;
+        }
+        poll_fn(move |context| {
+            fence.check()?;
+            sending.poll_unpin(context)
+        })
+        .boxed()
+    }
+}
+
+/// Returns `true` for requests that change nothing. An upgrade is none of them: `exec` and `attach` run commands, and
+/// start with a GET.
+fn is_read(request: &Request<Body>) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
+        && !request.headers().contains_key(header::UPGRADE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::Api;
+    use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+    use serde_json::json;
+    use tokio::time::{Instant, advance};
+
+    use super::*;
+
+    /// Counts the requests that arrive; each is answered after a second.
+    #[derive(Clone, Default)]
+    struct Server(Arc<AtomicUsize>);
+
+    impl Server {
+        fn client(&self) -> Client {
+            let arrived = Arc::clone(&self.0);
+            let service = tower::service_fn(move |_: Request<Body>| {
+                let arrived = Arc::clone(&arrived);
+                async move {
+                    arrived.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    let body = json!({ "metadata": { "name": "any" } });
+                    Ok::<_, Infallible>(Response::new(Body::from(body.to_string().into_bytes())))
+                }
+            });
+            Client::new(service, "default")
+        }
+
+        fn arrived(&self) -> usize {
+            self.0.swap(0, Ordering::Relaxed)
+        }
+    }
+
+    /// Sends a request of each kind, and returns the errors.
+    async fn write(maps: &Api<ConfigMap>) -> Vec<String> {
+        let map = ConfigMap::default();
+        let patch = Patch::Merge(json!({ "data": { "a": "b" } }));
+        let errors = [
+            maps.create(&PostParams::default(), &map).await.err(),
+            maps.replace("any", &PostParams::default(), &map).await.err(),
+            maps.patch("any", &PatchParams::default(), &patch).await.err(),
+            maps.delete("any", &DeleteParams::default()).await.err(),
+        ];
+        errors
+            .into_iter()
+            .flatten()
+            .map(|error| error.to_string())
+            .collect()
+    }
+
+    fn fenced() -> (Server, Fence, Api<ConfigMap>) {
+        let (server, fence) = (Server::default(), Fence::new("operator"));
+        let maps = Api::default_namespaced(fence_client(server.client(), &fence));
+        (server, fence, maps)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_are_sent_only_while_the_lease_is_held() {
+        let (server, fence, maps) = fenced();
+        assert_eq!(write(&maps).await.len(), 4, "before the election");
+        assert_eq!(server.arrived(), 0);
+        assert!(fence.extend(Instant::now() + Duration::from_secs(10)));
+        assert_eq!(write(&maps).await, Vec::<String>::new());
+        assert_eq!(server.arrived(), 4);
+        advance(Duration::from_secs(10)).await;
+        let refused = "ServiceError: the leader election lease `operator` is no longer held, request refused";
+        assert_eq!(write(&maps).await, [refused; 4]);
+        assert_eq!(server.arrived(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reads_need_no_lease() {
+        let (server, _, maps) = fenced();
+        assert_eq!(
+            maps.get("any").await.unwrap().metadata.name.as_deref(),
+            Some("any")
+        );
+        assert_eq!(server.arrived(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_command_in_a_container_is_a_write() {
+        let (server, _, maps) = fenced();
+        let request = Request::get("/api/v1/namespaces/a/pods/web/exec?command=ls")
+            .header(header::UPGRADE, "websocket")
+            .body(Body::empty())
+            .unwrap();
+        assert!(maps.into_client().send(request).await.is_err());
+        assert_eq!(server.arrived(), 0);
+    }
+
+    /// As behind an API server that says "try again in 30 s": the lease ends while the client waits.
+    #[tokio::test(start_paused = true)]
+    async fn a_write_does_not_go_on_after_the_end_of_the_lease() {
+        let (server, fence, maps) = fenced();
+        assert!(fence.extend(Instant::now() + Duration::from_millis(500)));
+        let error = maps.delete("any", &DeleteParams::default()).await.unwrap_err();
+        assert!(error.to_string().contains("is no longer held"), "{error}");
+        assert_eq!(server.arrived(), 1);
+    }
+}

@@ -1,0 +1,49 @@
+//! The end of a process that has lost its lease.
+
+use std::io;
+use std::process;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::fence::Fence;
+
+/// Time after the loss of the lease in which the process may end by itself.
+const EXIT_GRACE: Duration = Duration::from_secs(1);
+/// Time for the log line before the exit.
+const LOG_GRACE: Duration = Duration::from_millis(100);
+
+/// Starts a thread that ends the process with status 1 when it still runs a second after the lease was lost. It ends
+/// itself when the fence is closed.
+///
+/// It has a thread of its own because every other may be blocked: those of the runtime by a reconcile, the elector's by
+/// the command of a kubeconfig that fetches credentials. The library cannot stop a thread, and the next leader acts
+/// already.
+pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
+    let waiting = fence.clone();
+    let thread = thread::Builder::new()
+        .name("lease-watchdog".to_owned())
+        .spawn(move || {
+            if waiting.wait_for_end() {
+                thread::sleep(EXIT_GRACE);
+                log_exit(waiting.lease());
+                process::exit(1);
+            }
+        })?;
+    fence.set_watchdog(thread.thread());
+    Ok(())
+}
+
+/// Logs the exit from another thread, because a blocked thread may hold the lock of the log.
+fn log_exit(lease: &str) {
+    let lease = lease.to_owned();
+    let (done, logged) = mpsc::channel();
+    thread::spawn(move || {
+        tracing::error!(
+            lease,
+            "leader election lost and still running after {EXIT_GRACE:?}, exiting"
+        );
+        let _ = done.send(());
+    });
+    let _ = logged.recv_timeout(LOG_GRACE);
+}

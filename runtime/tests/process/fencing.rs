@@ -1,0 +1,181 @@
+//! Operators that cannot stop when they should: reconciles that block their threads, processes that were suspended. No
+//! two of them may act at a time, and none may lose a healthy lease.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::operator::{BLOCK, WRITTEN};
+use crate::proxy::Proxy;
+
+/// The time after which an unrenewed lease has another holder: 15 s, a retry period with jitter, and some slack.
+const TAKEN_OVER: Duration = Duration::from_secs(30);
+/// The time after which a process that has lost its lease is gone: one second, and some slack for a busy machine.
+const GONE: Duration = Duration::from_secs(5);
+/// More than a writer needs to see that it is to wait.
+const QUIET: Duration = Duration::from_secs(1);
+
+const FLAGS: [&str; 2] = ["--leader-elect", "--health-probe-bind-address=0"];
+
+/// A process of the operator behind a proxy that records its writes.
+struct Replica {
+    program: Program,
+    proxy: Proxy,
+    _folder: TempDir,
+}
+
+impl Replica {
+    async fn start(place: &Place, threads: usize) -> Self {
+        let proxy = Proxy::start(place.env.client(), 0).await;
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = write_kubeconfig(&folder, &proxy.url());
+        let program = Program::start_on(threads, &kubeconfig, place.flags(&FLAGS));
+        Self {
+            program,
+            proxy,
+            _folder: folder,
+        }
+    }
+
+    async fn has_written(&self, count: usize) {
+        let before = self.proxy.writes().len();
+        eventually(TAKEN_OVER, || async {
+            let now = self.proxy.writes().len();
+            match now >= before + count {
+                true => Ok(()),
+                false => Err(format!("{before} writes, then {now}\n{}", self.program.log())),
+            }
+        })
+        .await;
+    }
+}
+
+fn write_kubeconfig(folder: &TempDir, server: &str) -> PathBuf {
+    let path = folder.path().join("kubeconfig");
+    let text = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "proxy",
+        "clusters": [{ "name": "proxy", "cluster": { "server": server } }],
+        "users": [{ "name": "nobody", "user": {} }],
+        "contexts": [{ "name": "proxy", "context": { "cluster": "proxy", "user": "nobody" } }],
+    });
+    std::fs::write(&path, text.to_string()).unwrap();
+    path
+}
+
+/// A leader and a standby. The leader runs a reconcile that never lets go of its thread and writes all the time.
+struct Pair {
+    place: Place,
+    leader: Replica,
+    standby: Replica,
+}
+
+impl Pair {
+    async fn new() -> Self {
+        let place = Place::new().await;
+        place.create_with("writer", &[(BLOCK, "write")]).await;
+        let leader = Replica::start(&place, 2).await;
+        place.marked_by("writer", WRITTEN, &leader.program).await;
+        let standby = Replica::start(&place, 2).await;
+        standby.program.logs("lease is held by another process").await;
+        Self {
+            place,
+            leader,
+            standby,
+        }
+    }
+
+    /// The standby writes, and nothing of the former leader comes between.
+    async fn has_changed_hands(&mut self) {
+        self.standby.has_written(20).await;
+        let ended = self.leader.program.ended(GONE).await;
+        assert_eq!(ended, Ended::with(1), "{}", self.leader.program.log());
+        self.leader.program.logs("still running").await;
+        self.standby.has_written(20).await;
+        self.leader.proxy.assert_handed_over_to(&self.standby.proxy);
+    }
+}
+
+/// With one thread, as `cpu: 500m` gives, and with the thread of `main` alone.
+#[rbuilder::envtest::test]
+async fn reconciles_that_block_the_only_thread_do_not_cost_the_lease() {
+    tokio::join!(keeps_its_lease(0), keeps_its_lease(1));
+}
+
+async fn keeps_its_lease(threads: usize) {
+    let place = Place::new().await;
+    // Longer than the lease and an attempt of the standby: 15 + 4.4 s.
+    place.create_with("blocking", &[(BLOCK, "22")]).await;
+    let kubeconfig = place.env.kubeconfig_path();
+    let mut leader = Program::start_on(threads, kubeconfig, place.flags(&FLAGS));
+    place.marked_by("blocking", STARTED, &leader).await;
+    let holder = place.holder().await;
+    let standby = place.start(&FLAGS);
+    standby.logs("lease is held by another process").await;
+
+    place.marked_by("blocking", ENDED, &leader).await;
+    assert_eq!(place.holder().await, holder, "{}", standby.log());
+    leader.signal("TERM");
+    assert_eq!(leader.ended(SOON).await, Ended::with(0), "{}", leader.log());
+}
+
+/// A thread that is blocked for ever does not keep the process: one of the runtime, all of them, or one of its blocking
+/// pool, for which `main` would wait.
+#[rbuilder::envtest::test]
+async fn a_process_that_cannot_stop_is_gone_a_second_after_the_loss_of_its_lease() {
+    tokio::join!(
+        is_gone(0, "3600"),
+        is_gone(1, "3600"),
+        is_gone(2, "3600"),
+        is_gone(2, "pool")
+    );
+}
+
+async fn is_gone(threads: usize, block: &str) {
+    let place = Place::new().await;
+    place.create_with("blocking", &[(BLOCK, block)]).await;
+    let mut leader = Program::start_on(threads, place.env.kubeconfig_path(), place.flags(&FLAGS));
+    place.marked_by("blocking", STARTED, &leader).await;
+    place.steal_lease().await;
+    leader.logs("leader election lost").await;
+    assert_eq!(leader.ended(GONE).await, Ended::with(1), "{}", leader.log());
+    leader
+        .logs("leader election lost and still running after 1s, exiting")
+        .await;
+}
+
+#[rbuilder::envtest::test]
+async fn a_reconcile_that_cannot_be_stopped_writes_nothing_after_a_theft_of_the_lease() {
+    let mut pair = Pair::new().await;
+    pair.place.steal_lease().await;
+    pair.has_changed_hands().await;
+}
+
+#[rbuilder::envtest::test]
+async fn a_reconcile_that_cannot_be_stopped_writes_nothing_after_a_partition() {
+    let mut pair = Pair::new().await;
+    pair.leader.proxy.fall_silent();
+    pair.has_changed_hands().await;
+}
+
+/// The leader is stopped for longer than its lease. When it is continued, its first instruction may be the next write.
+#[rbuilder::envtest::test]
+async fn a_leader_that_was_suspended_beyond_its_lease_writes_nothing_when_it_is_resumed() {
+    let mut pair = Pair::new().await;
+    // It waits, so that the signal does not fall between a write's check and its sending.
+    pair.place.hold("writer").await;
+    eventually(SOON, || async {
+        let before = pair.leader.proxy.writes().len();
+        tokio::time::sleep(QUIET).await;
+        pair.leader.proxy.writes().len() == before
+    })
+    .await;
+    pair.leader.program.signal("STOP");
+    pair.place
+        .marked_by("writer", STARTED, &pair.standby.program)
+        .await;
+    pair.place.release("writer").await;
+    pair.standby.has_written(20).await;
+    pair.leader.program.signal("CONT");
+    pair.has_changed_hands().await;
+}
