@@ -43,8 +43,8 @@ const TYPE_META: Wire = Wire::Texts(&["apiVersion", "kind"]);
 const LEAVES: &[Leaf] = &[
     Leaf { path: "jiff::Timestamp", wire: DATE_TIME, source: "jiff 0.2, Timestamp: Display, RFC 3339 in UTC" },
     Leaf { path: "jiff::Zoned", wire: PLAIN, source: "jiff 0.2, Zoned: Display, RFC 9557 with the zone in brackets" },
-    Leaf { path: "jiff::SignedDuration", wire: PLAIN, source: "jiff 0.2, SignedDuration: Display, ISO 8601" },
-    Leaf { path: "jiff::Span", wire: PLAIN, source: "jiff 0.2, Span: Display, ISO 8601 with years and months" },
+    Leaf { path: "jiff::SignedDuration", wire: Wire::Pattern(JIFF_DURATION), source: "jiff 0.2, SignedDuration: Display, ISO 8601; reads the friendly format" },
+    Leaf { path: "jiff::Span", wire: Wire::Pattern(JIFF_SPAN), source: "jiff 0.2, Span: Display, ISO 8601 with years and months; reads the friendly format" },
     Leaf { path: "jiff::civil::Date", wire: DATE, source: "jiff 0.2, civil::Date: Display, RFC 3339 full-date" },
     Leaf { path: "jiff::civil::Time", wire: PLAIN, source: "jiff 0.2, civil::Time: Display, no offset" },
     Leaf { path: "jiff::civil::DateTime", wire: PLAIN, source: "jiff 0.2, civil::DateTime: Display, no offset" },
@@ -80,6 +80,46 @@ const UUID: &str = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-f
 const GO_DURATION: &str = concat!(
     r"^[+-]?(0|(([0-9]{1,12}(\.[0-9]{0,18})?|\.[0-9]{1,18})",
     "(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h)){1,8})$"
+);
+
+/// Units of ISO 8601 and of jiff's friendly format, in order, at least one. Numbers are so short that no sum overflows.
+macro_rules! iso_time {
+    () => {
+        r"T(\d{1,8}H(\d{1,9}M)?(\d{1,9}([.,]\d{1,9})?S)?|\d{1,9}M(\d{1,9}([.,]\d{1,9})?S)?|\d{1,9}([.,]\d{1,9})?S)"
+    };
+}
+macro_rules! friendly_seconds {
+    () => {
+        r"\d{1,9}(\.\d{1,9})? ?(s|secs?|seconds?)|\d{1,9} ?(ms|msecs?|milliseconds?)"
+    };
+}
+macro_rules! friendly_time {
+    () => {
+        concat!(
+            r"\d{1,8} ?(h|hrs?|hours?)( ?\d{1,9} ?(m|mins?|minutes?))?( ?(",
+            friendly_seconds!(),
+            r"))?|\d{1,9} ?(m|mins?|minutes?)( ?(",
+            friendly_seconds!(),
+            "))?|",
+            friendly_seconds!()
+        )
+    };
+}
+
+/// Lengths of time in hours and smaller units, such as `PT1H30M` and `1h 30m`.
+const JIFF_DURATION: &str = concat!("^[+-]?(P", iso_time!(), "|", friendly_time!(), ")$");
+
+/// The same, also in days and larger units, such as `P1Y2M` and `2 weeks`.
+const JIFF_SPAN: &str = concat!(
+    r"^[+-]?(P(\d{1,4}Y(\d{1,5}M)?(\d{1,6}W)?(\d{1,6}D)?|\d{1,5}M(\d{1,6}W)?(\d{1,6}D)?|\d{1,6}W(\d{1,6}D)?|\d{1,6}D)(",
+    iso_time!(),
+    ")?|P",
+    iso_time!(),
+    r"|\d{1,4} ?(y|yrs?|years?)|\d{1,5} ?(mos?|months?)|\d{1,6} ?(w|wks?|weeks?)|\d{1,6} ?(d|days?)( ?(",
+    friendly_time!(),
+    "))?|",
+    friendly_time!(),
+    ")$"
 );
 
 /// The expression that semver.org suggests.

@@ -158,11 +158,6 @@ const EXCEPTIONS: &[Exception] = &[
         tried: Tried::Values(&[r#""23:59:59""#]),
     },
     Exception {
-        reason: "the API server's durations have no years and months, and are not ISO 8601's",
-        paths: &["leaves.spec.times.signed", "leaves.spec.times.span"],
-        tried: Tried::Values(&[r#""PT2H30M""#, r#""-PT5S""#]),
-    },
-    Exception {
         reason: "a RawExtension reads and writes any JSON; the API server keeps objects only",
         paths: &[
             "items.spec.resources[]", "opens.spec.embeddedResource", "opens.spec.xEmbeddedResource",
