@@ -221,8 +221,18 @@ impl ManagerArgs {
         names
     }
 
-    /// Rejects flags that this build does not support.
+    /// Rejects flags that this build does not support, and namespaces without a name: they come of variables that are not
+    /// set, as in `--watch-namespace=$(A),$(B)`, and if all are empty, the manager would watch the whole cluster.
     pub(crate) fn check(&self, has_http2: bool) -> Result<(), ManagerError> {
+        let mut names = self.watch_namespace.split(',');
+        if !self.watch_namespace.is_empty() && names.any(|name| name.trim().is_empty()) {
+            return Err(ManagerError::Flag {
+                flag: "watch-namespace",
+                value: self.watch_namespace.clone(),
+                reason: "the name of a namespace is empty (WATCH_NAMESPACE); leave out the value to watch all namespaces"
+                    .to_owned(),
+            });
+        }
         if self.enable_http2 && !has_http2 {
             return Err(ManagerError::Flag {
                 flag: "enable-http2",
@@ -471,6 +481,24 @@ mod tests {
             "invalid value `true` for --enable-http2: the operator was built without HTTP/2; enable rbuilder's feature \
              `http2` in Cargo.toml"
         );
+    }
+
+    #[test]
+    fn a_namespace_without_a_name_is_an_error() {
+        for valid in ["", "a", "a,b", "a, b"] {
+            assert!(parse_namespaces(valid).check(true).is_ok(), "{valid:?}");
+        }
+        for invalid in [",", " ", "a,", "a,,b", ",a"] {
+            let error = parse_namespaces(invalid).check(true).unwrap_err().to_string();
+            let start =
+                format!("invalid value `{invalid}` for --watch-namespace: the name of a namespace is empty");
+            assert!(error.starts_with(&start), "{error}");
+        }
+    }
+
+    fn parse_namespaces(value: &str) -> ManagerArgs {
+        let flag = format!("--watch-namespace={value}");
+        Operator::try_parse_from(["manager", &flag]).unwrap().manager
     }
 
     #[test]

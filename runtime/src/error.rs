@@ -200,6 +200,15 @@ pub enum ManagerError {
     )]
     NoCluster(#[from] kube::config::InferConfigError),
 
+    /// A controller selects objects in no namespace; see [`Selection::namespaces`](crate::Selection::namespaces).
+    #[error("invalid selection of {kind}: {reason}")]
+    Selection {
+        /// Kind and API version, such as `Memcached (cache.example.com/v1alpha1)`.
+        kind: String,
+        /// The problem, and what to do about it.
+        reason: &'static str,
+    },
+
     /// A server enabled by the flags failed to start.
     #[error("failed to start {server}: {reason}")]
     Server {

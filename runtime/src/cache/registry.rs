@@ -19,6 +19,8 @@ pub(crate) type NamedWatch = (String, BoxFuture<'static, ()>);
 /// A cache with its kind erased.
 trait AnyCache: Send + Sync {
     fn kind(&self) -> String;
+    /// Checks the selection.
+    fn check(&self) -> Result<(), &'static str>;
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
@@ -35,6 +37,13 @@ trait AnyCache: Send + Sync {
 impl<K: Watchable> AnyCache for Cache<K> {
     fn kind(&self) -> String {
         self.kind.describe()
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        match self.kind.namespaced {
+            true => self.selection.check(),
+            false => Ok(()),
+        }
     }
 
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>> {
@@ -186,6 +195,19 @@ impl Caches {
     pub(crate) fn begin_write<K: Object>(&self) -> PendingWrite<K> {
         let caches: Vec<_> = self.lock().caches.values().map(Arc::clone).collect();
         PendingWrite::begin(caches.into_iter().map(AnyCache::into_any))
+    }
+
+    /// Checks the selections of all caches.
+    ///
+    /// # Errors
+    /// The kind of the first invalid one, and the reason.
+    pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
+        let state = self.lock();
+        let invalid = state.caches.values().filter_map(|cache| {
+            let reason = cache.check().err()?;
+            Some((cache.kind(), reason))
+        });
+        invalid.min().map_or(Ok(()), Err)
     }
 
     /// Runs the watches of all caches, including those created later.

@@ -48,6 +48,9 @@ impl Selection {
     }
 
     /// Selects objects in these namespaces instead of the manager's. Ignored for cluster-scoped kinds.
+    ///
+    /// Without any, or with an empty name, the manager does not start: an empty list is likely to be a mistake, and must
+    /// not mean all namespaces.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
         namespaces.sort_unstable();
@@ -59,6 +62,22 @@ impl Selection {
     /// Returns the selected namespaces, or `defaults` if none were selected.
     pub(super) fn namespaces_or<'a>(&'a self, defaults: &'a [String]) -> &'a [String] {
         self.namespaces.as_deref().unwrap_or(defaults)
+    }
+
+    /// Checks that each selected namespace has a name, and that there is one.
+    ///
+    /// # Errors
+    /// The problem, and what to do about it.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        match self.namespaces.as_deref() {
+            Some([]) => {
+                Err("no namespace is selected; leave out `.namespaces(…)` to select those of the manager")
+            }
+            Some(names) if names.iter().any(String::is_empty) => Err(
+                "the name of a namespace is empty; leave out `.namespaces(…)` to select those of the manager",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Returns `true` if a label or field selector may exclude objects.
@@ -139,6 +158,18 @@ mod tests {
         check(false, true, 1);
         check(true, false, 2);
         check(false, false, 2);
+    }
+
+    #[test]
+    fn namespaces_must_be_named() {
+        let check = |names: &[&str], is_valid: bool| {
+            let selection = Selection::all().namespaces(names.iter().copied());
+            assert_eq!(selection.check().is_ok(), is_valid, "{names:?}");
+        };
+        check(&["a", "b"], true);
+        check(&[], false);
+        check(&["a", ""], false);
+        assert_eq!(Selection::all().check(), Ok(()));
     }
 
     #[test]

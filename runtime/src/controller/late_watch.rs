@@ -35,8 +35,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// A terminal error when the mapping function returns objects of another kind than the controller's, or when called
-    /// from a mapping function; a retryable error when the manager is stopping.
+    /// A terminal error when the mapping function returns objects of another kind than the controller's, when the selection
+    /// is of no namespace, or when called from a mapping function; a retryable error when the manager is stopping.
     pub fn watch<W, M>(&self, name: impl Into<String>, watch: Watch<W, M>) -> Result<Watching<W>, Error>
     where
         W: Watchable,
@@ -57,6 +57,12 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         }
         if caches.is_stopping() {
             return Err(Error::new("watch not added: the manager is stopping"));
+        }
+        if let Err(reason) = selection.check()
+            && kind.namespaced
+        {
+            let kind = kind.describe();
+            return Err(Error::terminal(format!("invalid selection of {kind}: {reason}")));
         }
         let id = CacheId::of(kind, selection);
         let cache = caches.of(kind, selection);

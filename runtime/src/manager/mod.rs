@@ -21,6 +21,7 @@ use crate::logging::init_logging;
 use crate::metrics::Metrics;
 use crate::object::{Object, Watchable};
 use crate::probes::Probes;
+use crate::server::MAX_CONNECTIONS;
 use crate::shutdown::new_shutdown;
 use crate::signals::Signals;
 use crate::task::Task;
@@ -55,6 +56,8 @@ pub struct Manager {
     /// Configuration for additional clients (leader election); `None` when the caller supplied a client.
     config: Option<Config>,
     client_settings: ClientSettings,
+    /// Number of connections of each server.
+    max_connections: usize,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     tasks: Vec<Task>,
@@ -124,6 +127,7 @@ impl Manager {
             client,
             config: None,
             client_settings: ClientSettings::default(),
+            max_connections: MAX_CONNECTIONS,
             args,
             controllers: Vec::new(),
             tasks: Vec::new(),
@@ -316,6 +320,16 @@ impl Manager {
         let number = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
         let flow_control = &self.client_settings.flow_control;
         flow_control.set(number(per_second), number(burst));
+        self
+    }
+
+    /// Sets the number of connections that each of the servers for probes, metrics and webhooks keeps open, at least one.
+    /// Defaults to 512.
+    ///
+    /// A further connection takes the place of the one whose client has been silent for longest. While requests are being
+    /// answered on all of them, it waits.
+    pub fn max_connections(mut self, max: usize) -> Self {
+        self.max_connections = max;
         self
     }
 

@@ -53,6 +53,7 @@ pub(super) struct Run {
     id: String,
     client: Client,
     config: Option<Config>,
+    max_connections: usize,
     args: ManagerArgs,
     metrics: Metrics,
     probes: Probes,
@@ -131,6 +132,7 @@ impl Run {
             client,
             config,
             client_settings: _,
+            max_connections,
             args,
             controllers,
             tasks,
@@ -191,6 +193,7 @@ impl Run {
             id,
             client,
             config,
+            max_connections,
             args,
             metrics,
             probes,
@@ -231,6 +234,8 @@ impl Run {
     }
 
     async fn start_phases(&mut self) -> Result<(), ManagerError> {
+        let selections = self.caches.check();
+        selections.map_err(|(kind, reason)| ManagerError::Selection { kind, reason })?;
         self.start_servers().await?;
         self.start_webhooks().await?;
         self.sync_caches().await?;
@@ -285,10 +290,10 @@ impl Run {
             if let Ok(address) = server.address() {
                 tracing::info!(%address, "serving health probes");
             }
-            let serving = self
-                .probes
-                .clone()
-                .serve(server, self.servers_stopped.clone().requested());
+            let serving = self.probes.clone().serve(
+                server.with_max_connections(self.max_connections),
+                self.servers_stopped.clone().requested(),
+            );
             self.phases.servers.spawn(PROBES, serving.map(Ok));
         }
         let server = MetricsServer::bind(&self.args, self.metrics.clone(), self.client.clone()).await;
@@ -300,6 +305,7 @@ impl Run {
             if let Ok(address) = server.address() {
                 tracing::info!(%address, "serving metrics");
             }
+            let server = server.with_max_connections(self.max_connections);
             let serving = server.serve(self.servers_stopped.clone().requested());
             self.phases.servers.spawn(METRICS, serving.map(Ok));
         }
@@ -319,6 +325,7 @@ impl Run {
             client: self.client.clone(),
             metrics: self.metrics.clone(),
             timeout: self.sync_timeout,
+            max_connections: self.max_connections,
         };
         let stopped = self.servers_stopped.clone();
         let started = tokio::select! {

@@ -85,6 +85,12 @@ impl MetricsServer {
         }))
     }
 
+    /// Sets the number of connections, at least one.
+    pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
+        self.server = self.server.with_max_connections(max);
+        self
+    }
+
     /// Returns the bound address.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.server.address()

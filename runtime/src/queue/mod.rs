@@ -6,7 +6,8 @@
 //!   one second of waiting equals one point of priority.
 //! - Failures of a key back off exponentially, independently of other keys, from 5 ms doubling to 1000 s.
 //!
-//! The queue is independent of Kubernetes and uses tokio's clock, which tests can pause.
+//! The queue is independent of Kubernetes and uses tokio's clock, which tests can pause. Its parts share each key, and
+//! after a burst it gives the memory back.
 //!
 //! # Example: deduplication
 //! Ten Pods of the ReplicaSet `web` change while a worker processes `web`. The key is in state `Processing`, so each
@@ -31,7 +32,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -44,6 +45,8 @@ use crate::metrics::QueueMetrics;
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 /// The longest delay between two attempts of a failing key.
 const LAST_BACKOFF: Duration = Duration::from_secs(1000);
+/// The capacity below which a map is not shrunk.
+const MIN_CAPACITY: usize = 1024;
 
 /// The priority of a key; higher comes first.
 pub(crate) type Priority = i32;
@@ -64,10 +67,10 @@ pub(crate) struct Workqueue<T> {
 }
 
 struct State<T> {
-    ready: BTreeMap<Rank, T>,
-    waiting: BTreeMap<(Instant, u64), T>,
-    keys: HashMap<T, KeyState>,
-    failures: HashMap<T, u32>,
+    ready: BTreeMap<Rank, Arc<T>>,
+    waiting: BTreeMap<(Instant, u64), Arc<T>>,
+    keys: HashMap<Arc<T>, KeyState>,
+    failures: HashMap<Arc<T>, u32>,
     /// The sequence number of the next key, which orders keys added in the same millisecond.
     next_seq: u64,
     closed: bool,
@@ -172,7 +175,8 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
         let delay = {
             let mut state = self.lock();
-            let failures = state.failures.entry(key.clone()).or_default();
+            let shared = state.share(&key);
+            let failures = state.failures.entry(shared).or_default();
             let delay = backoff(*failures);
             *failures = failures.saturating_add(1);
             delay
@@ -183,7 +187,9 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
 
     /// Resets the back-off of `key`.
     pub(crate) fn forget(&self, key: &T) {
-        self.lock().failures.remove(key);
+        let mut state = self.lock();
+        state.failures.remove(key);
+        shrink(&mut state.failures);
     }
 
     /// Waits for the next ready key, which the caller processes until [`Workqueue::done`]; `None` once the queue is
@@ -222,14 +228,17 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     /// Marks `key` as processed; it becomes ready again if it was added meanwhile.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
-        if let Some(KeyState::Processing { since, again }) = state.keys.get(key).copied() {
-            state.keys.remove(key);
-            state.metrics.done(since);
-            if let Some(again) = again {
-                state.schedule(key.clone(), again, self.epoch);
-                drop(state);
-                self.changed.notify_one();
-            }
+        let Some(KeyState::Processing { since, again }) = state.keys.get(key).copied() else {
+            return;
+        };
+        state.metrics.done(since);
+        let removed = state.keys.remove_entry(key).map(|(key, _)| key);
+        if let Some((key, again)) = removed.zip(again) {
+            state.schedule(key, again, self.epoch);
+            drop(state);
+            self.changed.notify_one();
+        } else {
+            shrink(&mut state.keys);
         }
     }
 
@@ -269,6 +278,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         let mut state = self.lock();
         // First, so that a delayed key that is due is ranked by the time it became due, not by this request.
         state.promote_due(self.epoch, Instant::now());
+        let key = state.share_owned(key);
         state.schedule(key, request, self.epoch);
         drop(state);
         self.changed.notify_one();
@@ -281,7 +291,23 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
 }
 
 impl<T: Clone + Eq + Hash> State<T> {
-    fn schedule(&mut self, key: T, request: AddRequest, epoch: Instant) {
+    /// Returns the key that the parts of the queue share, or the given one if it is new.
+    fn share_owned(&self, key: T) -> Arc<T> {
+        self.find(&key).unwrap_or_else(|| Arc::new(key))
+    }
+
+    /// [`share_owned`](Self::share_owned), with a copy of a new key.
+    fn share(&self, key: &T) -> Arc<T> {
+        self.find(key).unwrap_or_else(|| Arc::new(key.clone()))
+    }
+
+    fn find(&self, key: &T) -> Option<Arc<T>> {
+        let queued = self.keys.get_key_value(key).map(|(key, _)| key);
+        let failed = || self.failures.get_key_value(key).map(|(key, _)| key);
+        queued.or_else(failed).map(Arc::clone)
+    }
+
+    fn schedule(&mut self, key: Arc<T>, request: AddRequest, epoch: Instant) {
         match self.keys.get(&key).copied() {
             Some(KeyState::Processing { since, again }) => {
                 let again = Some(again.map_or(request, |before| before.merge(request)));
@@ -310,7 +336,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         }
     }
 
-    fn insert(&mut self, key: T, request: AddRequest, epoch: Instant) {
+    fn insert(&mut self, key: Arc<T>, request: AddRequest, epoch: Instant) {
         let seq = self.next_seq;
         self.next_seq += 1;
         match request {
@@ -319,14 +345,14 @@ impl<T: Clone + Eq + Hash> State<T> {
                 self.insert_ready(key, ReadyKey::new(Instant::now(), priority, seq, epoch));
             }
             AddRequest::At(at, priority) => {
-                self.waiting.insert((at, seq), key.clone());
+                self.waiting.insert((at, seq), Arc::clone(&key));
                 self.keys.insert(key, KeyState::Waiting { at, seq, priority });
             }
         }
     }
 
-    fn insert_ready(&mut self, key: T, ready: ReadyKey) {
-        self.ready.insert(ready.rank, key.clone());
+    fn insert_ready(&mut self, key: Arc<T>, ready: ReadyKey) {
+        self.ready.insert(ready.rank, Arc::clone(&key));
         self.keys.insert(key, KeyState::Ready(ready));
     }
 
@@ -356,8 +382,17 @@ impl<T: Clone + Eq + Hash> State<T> {
             since: now,
             again: None,
         };
-        self.keys.insert(key.clone(), state);
-        Some(key)
+        let taken = T::clone(&key);
+        self.keys.insert(key, state);
+        Some(taken)
+    }
+}
+
+/// Gives memory back once three quarters of a map are empty. Half of what is kept stays free, so that the next call that
+/// copies the entries is as many removals away.
+fn shrink<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
+    if map.capacity() > MIN_CAPACITY && map.len() < map.capacity() / 4 {
+        map.shrink_to((map.len() * 2).max(MIN_CAPACITY / 2));
     }
 }
 
@@ -379,7 +414,6 @@ mod model;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     use crate::metrics::Metrics;
 
@@ -576,6 +610,77 @@ mod tests {
         for worker in workers {
             worker.await.unwrap();
         }
+    }
+
+    /// A key whose copies are counted.
+    #[derive(Clone)]
+    struct Counted(u32, #[expect(dead_code)] Arc<()>);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Self) -> bool {
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted {}
+
+    impl Hash for Counted {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_held_once() {
+        let queue = Workqueue::new(Metrics::new().queue("test"));
+        let copies = Arc::new(());
+        let key = |number| Counted(number, Arc::clone(&copies));
+        let held = || Arc::strong_count(&copies) - 1;
+        for number in 0..100 {
+            queue.add(key(number), NORMAL);
+            queue.add_after(key(number), Duration::from_secs(1), LOW);
+        }
+        assert_eq!(held(), 100);
+        for _ in 0..100 {
+            let taken = queue.next().await.unwrap();
+            queue.add_failed(taken.clone(), NORMAL);
+            queue.done(&taken);
+        }
+        assert_eq!(held(), 100, "delayed, with a back-off");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for _ in 0..100 {
+            let taken = queue.next().await.unwrap();
+            queue.done(&taken);
+        }
+        assert_eq!(held(), 100, "only the back-off is left");
+        for number in 0..100 {
+            queue.forget(&key(number));
+        }
+        assert_eq!(held(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_is_given_back_after_a_burst() {
+        const KEYS: u32 = 100_000;
+        let queue = Workqueue::new(Metrics::new().queue("test"));
+        for key in 0..KEYS {
+            queue.add(key, NORMAL);
+            queue.add_failed(key, NORMAL);
+        }
+        let capacities = || {
+            let state = queue.lock();
+            (state.keys.capacity(), state.failures.capacity())
+        };
+        let (keys, failures) = capacities();
+        assert!(keys >= KEYS as usize && failures >= KEYS as usize);
+        for _ in 0..KEYS {
+            let key = queue.next().await.unwrap();
+            queue.done(&key);
+            queue.forget(&key);
+        }
+        let (keys, failures) = capacities();
+        let most = 2 * MIN_CAPACITY;
+        assert!(keys <= most && failures <= most, "{keys}, {failures}");
     }
 
     #[tokio::test(start_paused = true)]

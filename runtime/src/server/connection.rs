@@ -35,6 +35,7 @@ pub(super) async fn serve_connection<H, F>(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
     handler: Arc<H>,
+    timer: Arc<ClientTimer>,
     stopped: watch::Receiver<()>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
 where
@@ -42,30 +43,36 @@ where
     F: Future<Output = Reply> + Send + 'static,
 {
     let Some(tls) = tls else {
-        return Ok(serve_http1(stream, handler, stopped).await?);
+        return Ok(serve_http1(stream, handler, timer, stopped).await?);
     };
     let handshake = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream));
     let stream = handshake.await.map_err(|_| "TLS handshake timed out")??;
     #[cfg(feature = "http2")]
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        return Ok(serve_http2(stream, handler, stopped).await?);
+        timer.enter(ClientState::Idle);
+        return Ok(serve_http2(stream, handler, timer, stopped).await?);
     }
-    Ok(serve_http1(stream, handler, stopped).await?)
+    timer.enter(ClientState::SendingHead);
+    Ok(serve_http1(stream, handler, timer, stopped).await?)
 }
 
 /// Serves HTTP/1.1. hyper answers a request head of more than 400 KiB or 100 headers with 431.
-async fn serve_http1<I, H, F>(io: I, handler: Arc<H>, mut stopped: watch::Receiver<()>) -> hyper::Result<()>
+async fn serve_http1<I, H, F>(
+    io: I,
+    handler: Arc<H>,
+    timer: Arc<ClientTimer>,
+    mut stopped: watch::Receiver<()>,
+) -> hyper::Result<()>
 where
     I: AsyncRead + AsyncWrite + Unpin,
     H: Fn(Request<Incoming>) -> F,
     F: Future<Output = Reply>,
 {
-    let timer = Arc::new(ClientTimer::new(ClientState::SendingHead));
     let io = TimedIo {
         io,
         timer: Arc::clone(&timer),
     };
-    let service = service_fn(|request| answer(&*handler, request, &timer));
+    let service = service_fn(|request| answer(&*handler, request, &timer, ClientState::Receiving));
     let mut builder = http1::Builder::new();
     // Disabled: hyper counts the idle time between two requests towards the header timeout of the second.
     builder.timer(TokioTimer::new()).header_read_timeout(None);
@@ -84,7 +91,12 @@ where
 
 /// Serves HTTP/2. hyper and h2 limit streams that a client opens and immediately resets.
 #[cfg(feature = "http2")]
-async fn serve_http2<I, H, F>(io: I, handler: Arc<H>, mut stopped: watch::Receiver<()>) -> hyper::Result<()>
+async fn serve_http2<I, H, F>(
+    io: I,
+    handler: Arc<H>,
+    timer: Arc<ClientTimer>,
+    mut stopped: watch::Receiver<()>,
+) -> hyper::Result<()>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
@@ -93,11 +105,10 @@ where
     use hyper::server::conn::http2;
     use hyper_util::rt::TokioExecutor;
 
-    let timer = Arc::new(ClientTimer::new(ClientState::Idle));
     let idle_timer = Arc::clone(&timer);
     let service = service_fn(move |request| {
         let (handler, timer) = (Arc::clone(&handler), Arc::clone(&timer));
-        async move { answer(&*handler, request, &timer).await }
+        async move { answer(&*handler, request, &timer, ClientState::Idle).await }
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new());
@@ -117,12 +128,13 @@ async fn answer<H, F>(
     handler: &H,
     request: Request<Incoming>,
     timer: &ClientTimer,
+    next: ClientState,
 ) -> Result<Reply, std::convert::Infallible>
 where
     H: Fn(Request<Incoming>) -> F,
     F: Future<Output = Reply>,
 {
-    let _paused = timer.pause();
+    let _paused = timer.pause(next);
     let path = request.uri().path().to_owned();
     // Unwind safe: the handlers of this crate leave no shared state inconsistent at an await or a panic.
     let reply = AssertUnwindSafe(async { handler(request).await })
@@ -139,23 +151,27 @@ where
 enum ClientState {
     /// Between two requests.
     Idle,
-    /// Sending the head of a request.
+    /// Receiving the response to a request, over HTTP/1.1.
+    Receiving,
+    /// Sending the head of a request, or a TLS handshake.
     SendingHead,
 }
 
 impl ClientState {
     fn timeout(self) -> Duration {
         match self {
-            ClientState::Idle => IDLE_TIMEOUT,
+            ClientState::Idle | ClientState::Receiving => IDLE_TIMEOUT,
             ClientState::SendingHead => HEADER_TIMEOUT,
         }
     }
 }
 
 /// Measures how long the client of a connection takes, except while requests are being answered.
-struct ClientTimer {
+pub(super) struct ClientTimer {
     progress: Mutex<Progress>,
     changed: Notify,
+    /// Notified when the client becomes idle, for the server.
+    idle: Arc<Notify>,
 }
 
 struct Progress {
@@ -166,15 +182,28 @@ struct Progress {
 }
 
 impl ClientTimer {
-    fn new(state: ClientState) -> Self {
+    /// Creates the timer of a new connection.
+    pub(super) fn new(idle: Arc<Notify>) -> Self {
         Self {
             progress: Mutex::new(Progress {
                 answering: 0,
-                state,
+                state: ClientState::SendingHead,
                 since: Instant::now(),
             }),
             changed: Notify::new(),
+            idle,
         }
+    }
+
+    /// Returns the time since which the client has been silent or sending; `None` until a request is answered.
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_waiting = progress.answering == 0 && !matches!(progress.state, ClientState::Receiving);
+        is_waiting.then_some(progress.since)
+    }
+
+    fn enter(&self, state: ClientState) {
+        self.update(|progress| (progress.state, progress.since) = (state, Instant::now()));
     }
 
     fn update(&self, update: impl FnOnce(&mut Progress)) {
@@ -191,10 +220,20 @@ impl ClientTimer {
         }
     }
 
-    /// Pauses the timer until the returned guard is dropped.
-    fn pause(&self) -> impl Drop + '_ {
+    /// Records that everything written has been sent.
+    fn record_flush(&self) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if progress.answering == 0 && matches!(progress.state, ClientState::Receiving) {
+            (progress.state, progress.since) = (ClientState::Idle, Instant::now());
+            self.changed.notify_one();
+            self.idle.notify_one();
+        }
+    }
+
+    /// Pauses the timer until the returned guard is dropped, when the client enters the state `next`.
+    fn pause(&self, next: ClientState) -> impl Drop + '_ {
         self.update(|progress| progress.answering += 1);
-        PausedTimer(self)
+        PausedTimer { timer: self, next }
     }
 
     /// Resolves when the timeout of the client's state has passed.
@@ -219,14 +258,19 @@ async fn sleep_until_deadline(deadline: Option<Instant>) {
     }
 }
 
-struct PausedTimer<'a>(&'a ClientTimer);
+struct PausedTimer<'a> {
+    timer: &'a ClientTimer,
+    /// The state to enter.
+    next: ClientState,
+}
 
 impl Drop for PausedTimer<'_> {
     fn drop(&mut self) {
-        self.0.update(|progress| {
+        self.timer.update(|progress| {
             progress.answering -= 1;
-            (progress.state, progress.since) = (ClientState::Idle, Instant::now());
+            (progress.state, progress.since) = (self.next, Instant::now());
         });
+        self.timer.idle.notify_one();
     }
 }
 
@@ -269,7 +313,11 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for TimedIo<I> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        let flushed = Pin::new(&mut self.io).poll_flush(cx);
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            self.timer.record_flush();
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

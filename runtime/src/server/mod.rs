@@ -1,6 +1,7 @@
 //! HTTP servers for `probes`, `metrics` and `webhook`: binding, graceful shutdown, and limits for slow clients.
 
 mod connection;
+mod connections;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,13 +13,17 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+
+use connections::Connections;
 
 /// The response of a handler, with a complete body.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
+/// Default number of connections of a server. It is far more than the kubelet, Prometheus and a few API servers open, and
+/// half of the file descriptors that a process usually has; each connection takes some 50 KiB.
+pub(crate) const MAX_CONNECTIONS: usize = 512;
 /// Time for requests in flight to finish during shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause after a failed accept, mostly for lack of file descriptors, so that some can be closed first.
@@ -43,6 +48,7 @@ pub(crate) enum BindError {
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
+    max_connections: usize,
 }
 
 impl Server {
@@ -58,7 +64,16 @@ impl Server {
             address: address.to_owned(),
             source,
         })?;
-        Ok(Some(Self { listener }))
+        Ok(Some(Self {
+            listener,
+            max_connections: MAX_CONNECTIONS,
+        }))
+    }
+
+    /// Sets the number of connections, at least one.
+    pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
+        self.max_connections = max.max(1);
+        self
     }
 
     /// Returns the bound address, with the port chosen by the system for `:0`.
@@ -67,6 +82,10 @@ impl Server {
     }
 
     /// Serves requests until `shutdown` resolves, then waits for those in flight. With `tls` it serves HTTPS.
+    ///
+    /// When there are as many connections as allowed, a new one takes the place of the one whose client has been silent for
+    /// longest: idle between two requests, or sending a request or a TLS handshake. While all are being answered, new ones
+    /// wait.
     ///
     /// A panic of `handler` is answered with status 500 and logged; the server and the connection continue.
     pub(crate) async fn serve<H, F>(
@@ -80,33 +99,41 @@ impl Server {
     {
         let handler = Arc::new(handler);
         let (stop, stopped) = watch::channel(());
-        let mut connections = JoinSet::new();
+        let mut connections = Connections::new(self.max_connections);
+        // An accepted connection that waits until it may be served.
+        let mut waiting = None;
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, peer)) => {
-                        let connection = connection::serve_connection(stream, tls.clone(), handler.clone(), stopped.clone());
-                        connections.spawn(async move {
-                            if let Err(error) = connection.await {
-                                tracing::debug!(%peer, %error, "connection failed");
-                            }
-                        });
-                    }
+                accepted = self.listener.accept(), if waiting.is_none() => match accepted {
+                    Ok(accepted) => waiting = Some(accepted),
                     Err(error) => {
                         tracing::warn!(%error, "failed to accept connection");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
-                // Removes finished connections from the set.
-                Some(_) = connections.join_next() => {}
+                () = connections.changed() => {}
+            }
+            if let Some((stream, peer)) = waiting.take_if(|_| connections.has_capacity()) {
+                connections.open(|timer| {
+                    let (tls, handler, stopped) = (tls.clone(), handler.clone(), stopped.clone());
+                    let connection = connection::serve_connection(stream, tls, handler, timer, stopped);
+                    async move {
+                        if let Err(error) = connection.await {
+                            tracing::debug!(%peer, %error, "connection failed");
+                        }
+                    }
+                });
             }
         }
+        drop(waiting);
         drop(self.listener);
         drop(stop);
         let drained = timeout(DRAIN_TIMEOUT, async {
-            while connections.join_next().await.is_some() {}
+            while connections.len() > 0 {
+                connections.changed().await;
+            }
         });
         if drained.await.is_err() {
             tracing::warn!(

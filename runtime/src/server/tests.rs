@@ -227,6 +227,146 @@ mod limits {
     }
 }
 
+mod connections {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use super::*;
+
+    /// Time in which nothing happens that is not to happen.
+    const WHILE: Duration = Duration::from_millis(300);
+    const SOON: Duration = Duration::from_secs(20);
+
+    /// A server with at most three connections, whose answers to `/slow` wait for a permit.
+    struct Limited {
+        address: SocketAddr,
+        answering: Arc<AtomicUsize>,
+        permits: Arc<tokio::sync::Semaphore>,
+    }
+
+    impl Limited {
+        async fn serve(tls: Option<TlsAcceptor>) -> Self {
+            let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+            let (answering, permits) = (Arc::default(), Arc::new(tokio::sync::Semaphore::new(0)));
+            let limited = Self {
+                address: server.address().unwrap(),
+                answering: Arc::clone(&answering),
+                permits: Arc::clone(&permits),
+            };
+            let handler = move |request: Request<Incoming>| {
+                let (answering, permits) = (Arc::clone(&answering), Arc::clone(&permits));
+                async move {
+                    if request.uri().path() == "/slow" {
+                        answering.fetch_add(1, SeqCst);
+                        permits.acquire().await.unwrap().forget();
+                    }
+                    text_reply(StatusCode::OK, "ok")
+                }
+            };
+            let server = server.with_max_connections(3);
+            tokio::spawn(server.serve(tls, handler, std::future::pending()));
+            limited
+        }
+
+        /// Opens a connection and sends a request on it.
+        async fn send(&self, path: &str) -> TcpStream {
+            let mut stream = TcpStream::connect(self.address).await.unwrap();
+            let head = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream
+        }
+
+        /// Opens a connection that is idle after a request.
+        async fn idle(&self) -> TcpStream {
+            let mut stream = self.send("/").await;
+            read_answer(&mut stream).await;
+            stream
+        }
+
+        async fn wait_for_answering(&self, count: usize) {
+            timeout(SOON, async {
+                while self.answering.load(SeqCst) < count {
+                    sleep(Duration::from_millis(5)).await;
+                }
+            })
+            .await
+            .expect("the requests arrive");
+        }
+    }
+
+    async fn read_answer(stream: &mut TcpStream) {
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"ok") {
+            let mut byte = [0];
+            let read = timeout(SOON, stream.read_exact(&mut byte)).await;
+            read.expect("an answer").expect("an open connection");
+            answer.push(byte[0]);
+        }
+    }
+
+    async fn assert_closed(mut stream: TcpStream) {
+        let read = timeout(SOON, stream.read(&mut [0])).await;
+        assert!(matches!(read.expect("closed"), Ok(0) | Err(_)));
+    }
+
+    async fn assert_open(stream: &mut TcpStream) {
+        assert!(timeout(WHILE, stream.read(&mut [0])).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_connection_that_was_silent_for_longest_is_closed_for_a_new_one() {
+        let server = Limited::serve(None).await;
+        let mut slow = server.send("/slow").await;
+        server.wait_for_answering(1).await;
+        let oldest = server.idle().await;
+        let mut half = TcpStream::connect(server.address).await.unwrap();
+        half.write_all(b"GET / HTTP/1.1\r\nHo").await.unwrap();
+        sleep(WHILE).await;
+        let mut newest = server.idle().await;
+        assert_closed(oldest).await;
+        assert_open(&mut half).await;
+        let mut last = server.idle().await;
+        assert_closed(half).await;
+        assert_open(&mut newest).await;
+        assert_open(&mut last).await;
+        server.permits.add_permits(1);
+        read_answer(&mut slow).await;
+    }
+
+    #[tokio::test]
+    async fn a_new_connection_waits_while_all_are_being_answered() {
+        let server = Limited::serve(None).await;
+        let mut slow = Vec::new();
+        for count in 1..=3 {
+            slow.push(server.send("/slow").await);
+            server.wait_for_answering(count).await;
+        }
+        let mut waiting = server.send("/").await;
+        assert_open(&mut waiting).await;
+        server.permits.add_permits(1);
+        read_answer(&mut waiting).await;
+        server.permits.add_permits(2);
+        // Each has its whole answer, also the one that was closed for the waiting connection after it.
+        for stream in &mut slow {
+            read_answer(stream).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_without_a_handshake_is_closed_for_a_new_one() {
+        let certificates = crate::tls::Certificates::self_signed().unwrap();
+        let server = Limited::serve(Some(certificates.acceptor(None, false).unwrap())).await;
+        let mut silent = Vec::new();
+        for _ in 0..4 {
+            silent.push(TcpStream::connect(server.address).await.unwrap());
+            sleep(Duration::from_millis(50)).await;
+        }
+        assert_closed(silent.remove(0)).await;
+        for stream in &mut silent {
+            assert_open(stream).await;
+        }
+    }
+}
+
 #[cfg(feature = "http2")]
 mod http2 {
     use http_body_util::{BodyExt, Empty};

@@ -20,9 +20,15 @@ use crate::metrics::{Metrics, WebhookMetrics};
 use crate::object::Object;
 use crate::server::{Reply, text_reply};
 
-/// The largest review accepted, as in controller-runtime. The API server accepts objects of up to 3 MiB, and an update
-/// contains two of them.
-const MAX_BODY: usize = 7 * 1024 * 1024;
+/// The largest AdmissionReview accepted, as in controller-runtime. The API server accepts objects of up to 3 MiB, and an
+/// update contains two of them.
+const MAX_ADMISSION: usize = 7 * 1024 * 1024;
+
+/// The largest ConversionReview accepted. One contains all objects of a list that are stored in another version: 500 for
+/// kubectl and clients that list in pages, the whole kind for those that list from the API server's watch cache. Only etcd
+/// limits an object, to 1.5 MiB. Rejecting a review makes the list fail for everybody, so the limit is one that is met
+/// by mistake only: 10,000 objects of 25 KiB, or 170 of the largest. controller-runtime has none.
+const MAX_CONVERSION: usize = 256 * 1024 * 1024;
 
 /// Time for the body of a review to arrive; the API server waits no longer than this for the whole response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -131,8 +137,12 @@ impl Routes {
             .endpoints
             .into_iter()
             .map(|(path, endpoint)| {
-                let metrics = metrics.webhook(&path);
-                (path, Route { endpoint, metrics })
+                let route = Route {
+                    endpoint,
+                    metrics: metrics.webhook(&path),
+                    max_body: MAX_ADMISSION,
+                };
+                (path, route)
             })
             .collect();
         if !self.converters.is_empty() {
@@ -141,8 +151,12 @@ impl Routes {
                 let converters = Arc::clone(&converters);
                 async move { conversion::answer_review(&body, &converters) }.boxed()
             });
-            let metrics = metrics.webhook(CONVERT);
-            routes.insert(CONVERT.to_owned(), Route { endpoint, metrics });
+            let route = Route {
+                endpoint,
+                metrics: metrics.webhook(CONVERT),
+                max_body: MAX_CONVERSION,
+            };
+            routes.insert(CONVERT.to_owned(), route);
         }
         let routes = Arc::new(routes);
         move |request| {
@@ -161,6 +175,8 @@ impl Routes {
 struct Route {
     endpoint: Endpoint,
     metrics: WebhookMetrics,
+    /// The largest body accepted, in bytes.
+    max_body: usize,
 }
 
 impl Route {
@@ -168,9 +184,10 @@ impl Route {
         let _in_flight = self.metrics.in_flight();
         let started = Instant::now();
         let path = request.uri().path().to_owned();
-        let result = AssertUnwindSafe(async { (self.endpoint)(read_body(request).await?).await })
-            .catch_unwind()
-            .await;
+        let result =
+            AssertUnwindSafe(async { (self.endpoint)(read_body(request, self.max_body).await?).await })
+                .catch_unwind()
+                .await;
         let result = result.unwrap_or_else(|_| {
             self.metrics.panicked(path == CONVERT);
             tracing::error!(path, "webhook panicked");
@@ -195,7 +212,7 @@ impl Route {
 }
 
 /// Reads the body of a review, checking method, content type and size.
-async fn read_body(request: Request<Incoming>) -> Result<Bytes, Rejection> {
+async fn read_body(request: Request<Incoming>, max: usize) -> Result<Bytes, Rejection> {
     if request.method() != Method::POST {
         return Err(Rejection::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -212,17 +229,18 @@ async fn read_body(request: Request<Incoming>) -> Result<Bytes, Rejection> {
             "expected content type application/json\n",
         ));
     }
-    let body = Limited::new(request.into_body(), MAX_BODY).collect();
+    let too_large = || {
+        let reason = format!("request body is larger than {max} bytes\n");
+        Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
+    };
+    let body = Limited::new(request.into_body(), max).collect();
     let body = timeout(BODY_TIMEOUT, body).await.map_err(|_| {
         let reason = format!("request body not received within {BODY_TIMEOUT:?}\n");
         Rejection::new(StatusCode::REQUEST_TIMEOUT, reason)
     })?;
     let body = body.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            Rejection::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!("request body is larger than {MAX_BODY} bytes\n"),
-            )
+            too_large()
         } else {
             Rejection::new(
                 StatusCode::BAD_REQUEST,

@@ -614,6 +614,36 @@ mod conversions {
         assert_eq!(same["convertedObjects"][0], old("x"));
     }
 
+    /// A review has all objects of a list, unlike an AdmissionReview, which has two.
+    #[tokio::test]
+    async fn a_conversion_review_may_be_larger_than_an_admission_review() {
+        let served = served().await;
+        let mut large = old("1 2 3 4 5");
+        large["metadata"]["annotations"] = json!({ "note": "x".repeat(1024 * 1024) });
+        let converted = convert(&served, "v2", vec![large; 9].into()).await;
+        assert_eq!(converted["convertedObjects"].as_array().unwrap().len(), 9);
+    }
+
+    #[tokio::test]
+    async fn a_conversion_review_has_a_limit_of_its_own() {
+        const MEBIBYTE: usize = 1024 * 1024;
+        let served = served().await;
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        let head =
+            "POST /convert HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nConnection: close\r\n";
+        let length = 256 * MEBIBYTE + 1;
+        let head = format!("{head}Content-Length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let spaces = vec![b' '; MEBIBYTE];
+        for _ in 0..256 {
+            stream.write_all(&spaces).await.unwrap();
+        }
+        stream.write_all(b" ").await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    }
+
     #[tokio::test]
     async fn an_object_that_cannot_be_converted_fails_the_review_by_name() {
         let served = served().await;

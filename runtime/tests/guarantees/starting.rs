@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, CustomResource, ResourceExt};
 use rbuilder::envtest::{Environment, ReservedPort, eventually};
-use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, Webhook};
+use rbuilder::fake::ApiServer;
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, Selection, Watch, Webhook};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -214,4 +216,34 @@ async fn a_manager_whose_caches_do_not_fill_is_alive_and_not_ready(env: Environm
     );
     assert_eq!(seen.count("reconciled"), 0);
     operator.stop().await.unwrap();
+}
+
+/// An empty list of namespaces comes of a mistake in whatever makes it, and must not mean the whole cluster.
+#[tokio::test]
+async fn a_selection_of_no_namespace_is_an_error_that_names_the_kind() {
+    async fn reconcile(_: Arc<Parcel>, _: Ctx<()>) -> Result {
+        Ok(Action::await_change())
+    }
+    let nowhere = Selection::all().namespaces(Vec::<String>::new());
+    let unnamed = Selection::all().namespaces(["a", ""]);
+    for (selection, reason) in [
+        (nowhere, "no namespace is selected"),
+        (unnamed, "the name of a namespace is empty"),
+    ] {
+        let own = Controller::new(reconcile, ()).selecting(selection.clone());
+        let owned = Watch::<ConfigMap>::owned().selecting(selection);
+        let watching = Controller::new(reconcile, ()).watch(owned);
+        for (controller, kind) in [
+            (own, "Parcel (guarantees.example.com/v1)"),
+            (watching, "ConfigMap (v1)"),
+        ] {
+            let client = ApiServer::new().client();
+            let manager = Manager::with_client("starting.example.com", client, ManagerArgs::for_tests());
+            let started = manager.controller(controller).start_until(std::future::pending());
+            let ended = tokio::time::timeout(SOON, started).await;
+            let error = ended.expect("it does not start").unwrap_err().to_string();
+            let start = format!("invalid selection of {kind}: {reason}");
+            assert!(error.starts_with(&start), "{error}");
+        }
+    }
 }

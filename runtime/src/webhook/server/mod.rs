@@ -35,6 +35,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) metrics: Metrics,
     /// Time to obtain a managed certificate, and to inject its CA bundle.
     pub(crate) timeout: Duration,
+    pub(crate) max_connections: usize,
 }
 
 /// A server that is listening.
@@ -82,6 +83,7 @@ pub(crate) async fn start_server(
         certificates,
         injection: injection.clone(),
     });
+    let server = server.with_max_connections(setup.max_connections);
     let serving = server.serve(Some(tls), routes.into_handler(&metrics), shutdown.requested());
     let serving = async move {
         tokio::select! {

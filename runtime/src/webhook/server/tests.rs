@@ -47,6 +47,7 @@ fn setup(args: &ManagerArgs, client: Client) -> Setup<'_> {
         client,
         metrics: Metrics::new(),
         timeout: Duration::from_secs(30),
+        max_connections: 512,
     }
 }
 

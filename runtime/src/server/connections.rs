@@ -1,0 +1,103 @@
+//! The open connections of a server, with a limit on their number.
+//!
+//! # Example: more clients than connections
+//! The limit is 3. Of the connections `a`, `b` and `c`, `a` is answering a request, `b` has been idle for 20 s and `c` has
+//! been sending the head of a request for 5 s. A new connection takes the place of `b`, the next one that of `c`. While `a`
+//! and the two new ones are being answered, further ones wait.
+//!
+//! Refusing new connections instead would be simpler, but a client that opens 512 connections and sends nothing would then
+//! keep the kubelet out until they time out, and the pod would be restarted.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::time::Instant;
+
+use super::connection::ClientTimer;
+
+/// The least time between two warnings that the limit was reached.
+const WARN_PERIOD: Duration = Duration::from_secs(60);
+
+/// The open connections of a server.
+pub(super) struct Connections {
+    tasks: JoinSet<()>,
+    open: HashMap<Id, (AbortHandle, Arc<ClientTimer>)>,
+    limit: usize,
+    /// Notified when a client becomes idle.
+    idle: Arc<Notify>,
+    warned: Option<Instant>,
+}
+
+impl Connections {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            open: HashMap::new(),
+            limit,
+            idle: Arc::default(),
+            warned: None,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Returns `true` unless there are as many connections as allowed, and a request is being answered on each.
+    pub(super) fn has_capacity(&self) -> bool {
+        self.len() < self.limit || self.longest_waiting().is_some()
+    }
+
+    /// Runs a connection, after closing the one that has been waiting for longest if there are as many as allowed.
+    pub(super) fn open<F>(&mut self, serve: impl FnOnce(Arc<ClientTimer>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if self.len() >= self.limit {
+            self.close_longest_waiting();
+        }
+        let timer = Arc::new(ClientTimer::new(Arc::clone(&self.idle)));
+        let task = self.tasks.spawn(serve(Arc::clone(&timer)));
+        self.open.insert(task.id(), (task, timer));
+    }
+
+    /// Waits until a connection has ended, or may be closed for another.
+    pub(super) async fn changed(&mut self) {
+        let is_full = self.len() >= self.limit;
+        tokio::select! {
+            Some(ended) = self.tasks.join_next_with_id() => {
+                let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+                self.open.remove(&id);
+            }
+            () = self.idle.notified(), if is_full => {}
+            else => std::future::pending().await,
+        }
+    }
+
+    fn longest_waiting(&self) -> Option<Id> {
+        let waiting = self.open.iter().filter_map(|(id, (_, timer))| {
+            let since = timer.waiting_since()?;
+            Some((since, *id))
+        });
+        waiting.min_by_key(|(since, _)| *since).map(|(_, id)| id)
+    }
+
+    fn close_longest_waiting(&mut self) {
+        let Some((task, _)) = self.longest_waiting().and_then(|id| self.open.remove(&id)) else {
+            return;
+        };
+        // At once, and not by a graceful shutdown, for which a client could make the server wait.
+        task.abort();
+        let now = Instant::now();
+        if self.warned.is_none_or(|warned| now >= warned + WARN_PERIOD) {
+            self.warned = Some(now);
+            tracing::warn!(
+                limit = self.limit,
+                "too many connections, closing those whose clients have been silent for longest"
+            );
+        }
+    }
+}
