@@ -129,7 +129,7 @@ impl Fence {
     }
 
     /// Refuses writes from now on because this process is done with the lease; no effect after a loss.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.end(CLOSED);
     }
 

@@ -38,12 +38,14 @@ pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
 fn log_exit(lease: &str) {
     let lease = lease.to_owned();
     let (done, logged) = mpsc::channel();
-    thread::spawn(move || {
+    let log = move || {
         tracing::error!(
             lease,
             "leader election lost and still running after {EXIT_GRACE:?}, exiting"
         );
         let _ = done.send(());
-    });
+    };
+    // The exit matters more than its log line, so it does not depend on the thread either.
+    let _ = thread::Builder::new().spawn(log);
     let _ = logged.recv_timeout(LOG_GRACE);
 }

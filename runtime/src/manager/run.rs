@@ -122,6 +122,10 @@ impl Phases {
 impl Drop for Run {
     fn drop(&mut self) {
         self.caches.close();
+        // Ends the watchdog, also if no elector was started.
+        if let Some(fence) = &self.fence {
+            fence.close();
+        }
     }
 }
 

@@ -3,14 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use kube::ResourceExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use rbuilder::testing::eventually;
 use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result, Task};
 
-use crate::support::{Memo, Operator, Place, SOON, Seen, Server, memo, on_both_servers};
+use serde_json::json;
+
+use crate::support::{Memo, Operator, Place, SOON, Seen, Server, copy, memo, on_both_servers};
 
 on_both_servers!(
     what_runs_everywhere_does_not_wait_for_the_lease,
+    only_the_leader_writes,
     a_task_that_fails_ends_the_manager,
 );
 
@@ -79,6 +84,54 @@ async fn what_runs_everywhere_does_not_wait_for_the_lease(server: Server) {
     standby.stop().await.unwrap();
     assert_eq!(everywhere.count("everywhere told to end"), 1);
     assert_eq!(waiting.count("waiting told to end"), 1);
+}
+
+/// The client for leaders refuses writes before the lease is acquired and after it was released. Controllers of every
+/// replica write regardless.
+async fn only_the_leader_writes(server: Server) {
+    let place = Place::new(server).await;
+    let leads = Arc::new(AtomicBool::new(false));
+    let leading = Arc::clone(&leads);
+    let leader = Operator::start(elected(&place).task(Task::new("leader", move |_| async move {
+        leading.store(true, SeqCst);
+        Ok::<_, Error>(())
+    })));
+    eventually(SOON, || async { leads.load(SeqCst) }).await;
+    place.create(memo("note", "1")).await;
+
+    let waiting = Seen::default();
+    let standby = elected(&place)
+        .controller(
+            Controller::new(copy, Seen::default())
+                .named("everywhere")
+                .on_every_replica(),
+        )
+        .task(noted("waiting", &waiting));
+    let maps: Api<ConfigMap> = Api::namespaced(standby.leader_client(), &place.namespace);
+    let write = async || {
+        let params = PatchParams::apply("test").force();
+        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "led" } });
+        let written = maps.patch("led", &params, &Patch::Apply(map)).await;
+        written.map(drop).map_err(|error| error.to_string())
+    };
+    let standby = Operator::start(standby);
+    eventually(SOON, || async { place.copied("note").await.is_some() }).await;
+    let refused = write().await.unwrap_err();
+    assert!(
+        refused.contains("`tasks.example.com` is not held yet"),
+        "{refused}"
+    );
+    assert_eq!(maps.get_opt("led").await.unwrap(), None, "reads pass");
+
+    leader.stop().await.unwrap();
+    eventually(SOON, || async { waiting.count("waiting") == 1 }).await;
+    write().await.unwrap();
+    standby.stop().await.unwrap();
+    let refused = write().await.unwrap_err();
+    assert!(
+        refused.contains("`tasks.example.com` is no longer held"),
+        "{refused}"
+    );
 }
 
 /// A task that fails or panics stops the manager with an error that names it; one that finishes does not.
