@@ -8,7 +8,7 @@ use kube::runtime::reflector::ObjectRef;
 
 use super::Cache;
 use crate::error::Error;
-use crate::object::{Key, Undecodable, Watchable};
+use crate::object::{Undecodable, Watchable};
 
 /// The cached objects of a kind, read without a request to the API server.
 ///
@@ -55,23 +55,28 @@ impl<K: Watchable> Cached<K> {
 
     /// Returns all objects, ordered by namespace and name.
     pub fn list(&self) -> Vec<Arc<K>> {
-        self.list_matching(|_, _| true)
+        let objects = self.cache.read();
+        let mut found: Vec<_> = objects.by_key.iter().collect();
+        found.sort_unstable_by_key(|(namespace, name, _)| (*namespace, *name));
+        found
+            .into_iter()
+            .map(|(_, _, object)| Arc::clone(object))
+            .collect()
     }
 
-    /// Returns the objects of a namespace, ordered by name.
+    /// Returns the objects of a namespace, ordered by name. Other namespaces cost nothing.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
-        self.list_matching(|key, _| key.namespace.as_deref() == Some(namespace))
+        self.list_matching(namespace, |_| true)
     }
 
-    /// Returns the objects of a namespace that match a label selector, ordered by name.
+    /// Returns the objects of a namespace that match a label selector, ordered by name. Other namespaces cost nothing.
     ///
     /// The [`LabelSelector`](k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector) of a workload converts into a
     /// `Selector` with `try_into`.
     pub fn labelled(&self, namespace: &str, selector: &Selector) -> Vec<Arc<K>> {
         let none = std::collections::BTreeMap::new();
-        self.list_matching(|key, object| {
-            key.namespace.as_deref() == Some(namespace)
-                && selector.matches(object.meta().labels.as_ref().unwrap_or(&none))
+        self.list_matching(namespace, |object| {
+            selector.matches(object.meta().labels.as_ref().unwrap_or(&none))
         })
     }
 
@@ -113,14 +118,11 @@ impl<K: Watchable> Cached<K> {
         self.len() == 0
     }
 
-    fn list_matching(&self, matches: impl Fn(&Key, &K) -> bool) -> Vec<Arc<K>> {
+    fn list_matching(&self, namespace: &str, matches: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
         let objects = self.cache.read();
-        let mut found: Vec<(&Key, &Arc<K>)> = objects
-            .by_key
-            .iter()
-            .filter(|(key, object)| matches(key, object))
-            .collect();
-        found.sort_unstable_by_key(|(key, _)| *key);
+        let namespaced = objects.by_key.in_namespace(namespace);
+        let mut found: Vec<_> = namespaced.filter(|(_, object)| matches(object)).collect();
+        found.sort_unstable_by_key(|(name, _)| *name);
         found.into_iter().map(|(_, object)| Arc::clone(object)).collect()
     }
 }

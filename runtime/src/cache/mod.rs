@@ -4,6 +4,7 @@
 //! instead of using kube's `Store`: its subscribers receive the old object with the new one, its indexes are updated
 //! together with the objects, and a relist does not hold every object twice.
 
+mod by_namespace;
 mod cached;
 mod follow;
 mod index;
@@ -120,7 +121,7 @@ impl<K: Watchable> Cache<K> {
 
     /// Returns the keys of all objects, in no particular order.
     pub(crate) fn keys(&self) -> Vec<Key> {
-        self.read().by_key.keys().cloned().collect()
+        self.read().by_key.keys(None)
     }
 
     /// Adds a handler, which first receives each existing object as an initial event.
@@ -130,7 +131,11 @@ impl<K: Watchable> Cache<K> {
         // not dispatched yet is delivered twice: here as an initial event, then as a change.
         let (existing, undecodable) = {
             let objects = self.read();
-            let existing: Vec<Arc<K>> = objects.by_key.values().cloned().collect();
+            let existing: Vec<Arc<K>> = objects
+                .by_key
+                .iter()
+                .map(|(_, _, object)| Arc::clone(object))
+                .collect();
             let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
             (existing, undecodable)
         };
@@ -161,8 +166,8 @@ impl<K: Watchable> Cache<K> {
         {
             return;
         }
-        for (key, object) in &objects.by_key {
-            index.insert(key, object);
+        for (_, _, object) in objects.by_key.iter() {
+            index.insert(&Key::of(&**object), object);
         }
         objects.indexes.push(index);
     }
@@ -237,9 +242,9 @@ impl<K: Watchable> Cache<K> {
         let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let missing: Vec<Key> = {
             let objects = self.read();
-            let keys = objects.by_key.keys().chain(objects.undecodable.keys());
-            let keys = keys.filter(in_namespace);
-            keys.filter(|key| !listed.contains(*key)).cloned().collect()
+            let undecodable = objects.undecodable.keys().filter(in_namespace).cloned();
+            let keys = objects.by_key.keys(namespace).into_iter().chain(undecodable);
+            keys.filter(|key| !listed.contains(key)).collect()
         };
         for key in missing {
             self.delete(None, &key, None);

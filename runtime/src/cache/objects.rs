@@ -41,11 +41,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kube::core::ObjectMeta;
 
 use super::Index;
+use super::by_namespace::ByNamespace;
 use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects and their indexes, which are updated together.
 pub(super) struct Objects<K> {
-    pub(super) by_key: HashMap<Key, Arc<K>>,
+    pub(super) by_key: ByNamespace<Arc<K>>,
     /// The stored objects that cannot be decoded; none of them is in `by_key`.
     pub(super) undecodable: HashMap<Key, Arc<UndecodableEntry>>,
     pub(super) indexes: Vec<Index<K>>,
@@ -121,7 +122,7 @@ pub(super) struct WriteStart {
 impl<K> Default for Objects<K> {
     fn default() -> Self {
         Self {
-            by_key: HashMap::new(),
+            by_key: ByNamespace::default(),
             undecodable: HashMap::new(),
             indexes: Vec::new(),
             delivered: HashMap::new(),
