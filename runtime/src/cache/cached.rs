@@ -60,7 +60,7 @@ impl<K: Watchable> Cached<K> {
         found.sort_unstable_by_key(|(namespace, name, _)| (*namespace, *name));
         found
             .into_iter()
-            .map(|(_, _, object)| Arc::clone(object))
+            .map(|(_, _, stored)| Arc::clone(&stored.object))
             .collect()
     }
 
@@ -95,7 +95,7 @@ impl<K: Watchable> Cached<K> {
             return Err(Error::terminal(message));
         };
         let keys = found.keys(value);
-        Ok(keys.filter_map(|key| objects.by_key.get(key).cloned()).collect())
+        Ok(keys.filter_map(|key| objects.get(key).cloned()).collect())
     }
 
     /// Returns the stored objects that cannot be decoded into `K`, ordered by namespace and name.
@@ -121,8 +121,11 @@ impl<K: Watchable> Cached<K> {
     fn list_matching(&self, namespace: &str, matches: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
         let objects = self.cache.read();
         let namespaced = objects.by_key.in_namespace(namespace);
-        let mut found: Vec<_> = namespaced.filter(|(_, object)| matches(object)).collect();
+        let mut found: Vec<_> = namespaced.filter(|(_, stored)| matches(&stored.object)).collect();
         found.sort_unstable_by_key(|(name, _)| *name);
-        found.into_iter().map(|(_, object)| Arc::clone(object)).collect()
+        found
+            .into_iter()
+            .map(|(_, stored)| Arc::clone(&stored.object))
+            .collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ type Events<K> = BoxStream<'static, watcher::Result<watcher::Event<Decoded<K>>>>
 impl<K: Watchable> Cache<K> {
     /// Watches the objects of one namespace, or of all, for as long as it is polled.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
+        let client = self.new_contact().observe(client);
         let start_watch = || self.watch_events(client.clone(), namespace.as_deref());
         let mut events = start_watch();
         let mut backoff = WatchBackoff::new();
@@ -64,7 +66,7 @@ impl<K: Watchable> Cache<K> {
 
     /// Returns the events of a watch, with trimmed objects unless the manager keeps their metadata.
     fn watch_events(&self, client: Client, namespace: Option<&str>) -> Events<K> {
-        let config = self.selection.watcher_config();
+        let config = self.selection.watcher_config(&self.lists);
         if self.trim == Trim::default() {
             let api = self.kind.trimmed_api(client, namespace);
             let events = watcher::watcher(api, config);
@@ -113,7 +115,7 @@ impl<K: Watchable> Cache<K> {
 
     fn apply_decoded(&self, watch: WatchId, object: Decoded<K>, initial: bool) {
         match object {
-            Decoded::Object(object) => self.apply(Some(watch), object, initial),
+            Decoded::Object { object, bytes } => self.apply_received(Some(watch), object, bytes, initial),
             Decoded::Undecodable(object) => self.apply_undecodable(Some(watch), *object, initial),
         }
     }
@@ -121,6 +123,7 @@ impl<K: Watchable> Cache<K> {
     fn note_error(&self, error: &watcher::Error) {
         let error = explain_watch_error(&self.kind, error);
         tracing::warn!(kind = %self.kind.name(), %error, "watch failed, retrying");
+        self.watch_errors.fetch_add(1, Ordering::Relaxed);
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 }

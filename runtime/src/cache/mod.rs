@@ -6,32 +6,37 @@
 
 mod by_namespace;
 mod cached;
+mod contact;
 mod follow;
 mod index;
 mod objects;
 mod own_writes;
 mod registry;
 mod selection;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod unseen;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::object::{Key, Kind, Undecodable, Watchable};
 
 pub use cached::Cached;
+use contact::Contact;
 pub(crate) use index::Index;
 pub(crate) use objects::UndecodableEntry;
 use objects::{Deleted, Objects, WatchId};
 pub(crate) use own_writes::PendingWrite;
 pub(crate) use registry::{CacheId, Caches, NamedWatch};
 pub use selection::Selection;
-pub(crate) use selection::Trim;
+pub(crate) use selection::{ListOptions, Trim};
+pub(crate) use stats::CacheStats;
 use unseen::UnseenObjects;
 
 /// An event of a watch: an object was created, updated or deleted.
@@ -77,11 +82,19 @@ pub(crate) enum CacheEvent<K> {
 /// Receives each event in order, before the next one is read from the watch; it must not block.
 pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
+/// The options that all caches of a manager have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CacheOptions {
+    pub(crate) trim: Trim,
+    pub(crate) lists: ListOptions,
+}
+
 /// The objects of one kind that match a selection.
 pub(crate) struct Cache<K: Watchable> {
     kind: Kind<K>,
     selection: Selection,
     trim: Trim,
+    lists: ListOptions,
     objects: RwLock<Objects<K>>,
     handlers: RwLock<Vec<Handler<K>>>,
     unseen: UnseenObjects<K>,
@@ -89,20 +102,27 @@ pub(crate) struct Cache<K: Watchable> {
     unsynced: AtomicUsize,
     synced: watch::Sender<bool>,
     last_error: Mutex<String>,
+    watch_errors: AtomicU64,
+    /// The contact of each running watch.
+    contacts: Mutex<Vec<Contact>>,
 }
 
 impl<K: Watchable> Cache<K> {
-    pub(crate) fn new(kind: Kind<K>, selection: Selection, trim: Trim) -> Self {
+    pub(crate) fn new(kind: Kind<K>, selection: Selection, options: CacheOptions) -> Self {
+        let CacheOptions { trim, lists } = options;
         Self {
             kind,
             selection,
             trim,
+            lists,
             objects: RwLock::default(),
             handlers: RwLock::default(),
             unseen: UnseenObjects::default(),
             unsynced: AtomicUsize::new(0),
             synced: watch::channel(false).0,
             last_error: Mutex::new("no response from the API server yet".to_owned()),
+            watch_errors: AtomicU64::new(0),
+            contacts: Mutex::default(),
         }
     }
 
@@ -111,7 +131,7 @@ impl<K: Watchable> Cache<K> {
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.read().by_key.get(key).cloned()
+        self.read().get(key).cloned()
     }
 
     /// Returns the object with this key if it is stored and cannot be decoded.
@@ -134,7 +154,7 @@ impl<K: Watchable> Cache<K> {
             let existing: Vec<Arc<K>> = objects
                 .by_key
                 .iter()
-                .map(|(_, _, object)| Arc::clone(object))
+                .map(|(_, _, stored)| Arc::clone(&stored.object))
                 .collect();
             let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
             (existing, undecodable)
@@ -166,8 +186,8 @@ impl<K: Watchable> Cache<K> {
         {
             return;
         }
-        for (_, _, object) in objects.by_key.iter() {
-            index.insert(&Key::of(&**object), object);
+        for (_, _, stored) in objects.by_key.iter() {
+            index.insert(&Key::of(&*stored.object), &stored.object);
         }
         objects.indexes.push(index);
     }
@@ -187,11 +207,16 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    fn apply(&self, watch: Option<WatchId>, mut object: K, initial: bool) {
+    fn apply(&self, watch: Option<WatchId>, object: K, initial: bool) {
+        self.apply_received(watch, object, 0, initial);
+    }
+
+    /// `bytes` is the size of the object as received.
+    fn apply_received(&self, watch: Option<WatchId>, mut object: K, bytes: usize, initial: bool) {
         self.trim.apply(object.meta_mut());
         let (key, new) = (Key::of(&object), Arc::new(object));
         self.unseen.mark_seen(&key);
-        let old = self.write().put(watch, key, &new);
+        let old = self.write().put(watch, key, &new, bytes);
         let unchanged = old.as_ref().is_some_and(|old| {
             old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
         });
@@ -286,6 +311,27 @@ impl<K: Watchable> Cache<K> {
     pub(crate) fn last_error(&self) -> String {
         let error = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
         error.clone()
+    }
+
+    fn watch_errors(&self) -> u64 {
+        self.watch_errors.load(Ordering::Relaxed)
+    }
+
+    /// Adds the contact of a watch that starts.
+    fn new_contact(&self) -> Contact {
+        let contact = Contact::new();
+        self.lock_contacts().push(contact.clone());
+        contact
+    }
+
+    /// Returns the time since the watch that has waited longest for data received some; zero without watches.
+    fn since_contact(&self) -> Duration {
+        let contacts = self.lock_contacts();
+        contacts.iter().map(Contact::age).max().unwrap_or_default()
+    }
+
+    fn lock_contacts(&self) -> MutexGuard<'_, Vec<Contact>> {
+        self.contacts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn mark_watch_synced(&self) {

@@ -46,7 +46,9 @@ use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects and their indexes, which are updated together.
 pub(super) struct Objects<K> {
-    pub(super) by_key: ByNamespace<Arc<K>>,
+    pub(super) by_key: ByNamespace<Stored<K>>,
+    /// Sum of the sizes in `by_key`.
+    bytes: u64,
     /// The stored objects that cannot be decoded; none of them is in `by_key`.
     pub(super) undecodable: HashMap<Key, Arc<UndecodableEntry>>,
     pub(super) indexes: Vec<Index<K>>,
@@ -55,6 +57,13 @@ pub(super) struct Objects<K> {
     watches: Vec<WatchState>,
     /// Number of lists begun so far by all watches.
     lists: u64,
+}
+
+/// An object in a cache.
+pub(super) struct Stored<K> {
+    pub(super) object: Arc<K>,
+    /// Size of the object as received, in JSON; an own write has that of the version before.
+    bytes: u32,
 }
 
 /// An object that cannot be decoded, as a cache keeps it.
@@ -123,6 +132,7 @@ impl<K> Default for Objects<K> {
     fn default() -> Self {
         Self {
             by_key: ByNamespace::default(),
+            bytes: 0,
             undecodable: HashMap::new(),
             indexes: Vec::new(),
             delivered: HashMap::new(),
@@ -154,11 +164,18 @@ impl<K: Watchable> Objects<K> {
     }
 
     /// Stores an object delivered by a watch. Returns the object that subscribers know.
-    pub(super) fn put(&mut self, watch: Option<WatchId>, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
+    pub(super) fn put(
+        &mut self,
+        watch: Option<WatchId>,
+        key: Key,
+        object: &Arc<K>,
+        bytes: usize,
+    ) -> Option<Arc<K>> {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let version = resource_version(object.meta());
         let listing = self.record_progress(watch, version);
         if self.delivered.is_empty() {
-            return self.insert(key, object);
+            return self.insert(key, object, bytes);
         }
         match self.delivered.remove(&key) {
             Some(delivered) if !listing && self.has_newer(&key, version) => {
@@ -166,10 +183,10 @@ impl<K: Watchable> Objects<K> {
                 delivered
             }
             Some(delivered) => {
-                self.insert(key, object);
+                self.insert(key, object, bytes);
                 delivered
             }
-            None => self.insert(key, object),
+            None => self.insert(key, object, bytes),
         }
     }
 
@@ -248,12 +265,13 @@ impl<K: Watchable> Objects<K> {
         let stored = self
             .by_key
             .get(&key)
-            .map(|stored| resource_version(stored.meta()));
+            .map(|stored| resource_version(stored.object.meta()));
         let undecodable = self.undecodable.get(&key).map(|stored| stored.version());
         let stored = stored.or(undecodable);
         let is_newer = stored.is_none_or(|stored| stored.is_some_and(|stored| stored < version));
         if will_be_delivered && is_newer && (is_selected || stored.is_some()) {
-            let before = self.insert(key.clone(), &Arc::new(object));
+            let bytes = self.by_key.get(&key).map_or(0, |stored| stored.bytes);
+            let before = self.insert(key.clone(), &Arc::new(object), bytes);
             self.delivered.entry(key).or_insert(before);
         }
     }
@@ -272,25 +290,50 @@ impl<K: Watchable> Objects<K> {
         let stored = self
             .by_key
             .get(key)
-            .and_then(|stored| resource_version(stored.meta()));
+            .and_then(|stored| resource_version(stored.object.meta()));
         stored
             .zip(version)
             .is_some_and(|(stored, version)| stored > version)
     }
 
-    fn insert(&mut self, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
+    fn insert(&mut self, key: Key, object: &Arc<K>, bytes: u32) -> Option<Arc<K>> {
         for index in &mut self.indexes {
             index.insert(&key, object);
         }
         self.undecodable.remove(&key);
-        self.by_key.insert(key, Arc::clone(object))
+        let object = Arc::clone(object);
+        self.bytes += u64::from(bytes);
+        let before = self.by_key.insert(key, Stored { object, bytes })?;
+        self.bytes -= u64::from(before.bytes);
+        Some(before.object)
     }
 
     fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
         for index in &mut self.indexes {
             index.remove(key);
         }
-        self.by_key.remove(key)
+        let removed = self.by_key.remove(key)?;
+        self.bytes -= u64::from(removed.bytes);
+        Some(removed.object)
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&Arc<K>> {
+        self.by_key.get(key).map(|stored| &stored.object)
+    }
+
+    /// Returns the size of all objects as received, in bytes of JSON.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the number of lists after the first of each watch.
+    pub(super) fn relists(&self) -> u64 {
+        self.lists.saturating_sub(self.watches.len() as u64)
+    }
+
+    /// Returns the number of own writes that the watches have not delivered.
+    pub(super) fn own_writes(&self) -> usize {
+        self.delivered.len()
     }
 }
 

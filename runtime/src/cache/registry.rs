@@ -1,16 +1,17 @@
 //! All caches of a manager, with the watches that fill them.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use tokio::sync::{mpsc, watch};
 
-use super::{Cache, PendingWrite, Selection, Trim};
+use super::{Cache, CacheOptions, CacheStats, PendingWrite, Selection};
 use crate::object::{Key, Kind, Object, Watchable};
 
 /// A watch that fills a cache, with a name for messages.
@@ -24,10 +25,8 @@ trait AnyCache: Send + Sync {
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
-    /// Returns kind and group, for metrics.
-    fn group_kind(&self) -> String;
-    /// Returns the keys of the objects that cannot be decoded.
-    fn undecodable_keys(&self) -> Vec<Key>;
+    fn stats(&self) -> CacheStats;
+    fn since_contact(&self) -> Duration;
     /// Returns the resource version of a cached object.
     fn version_of(&self, key: &Key) -> Option<String>;
     fn remove_handlers(&self);
@@ -66,12 +65,12 @@ impl<K: Watchable> AnyCache for Cache<K> {
         Cache::last_error(self)
     }
 
-    fn group_kind(&self) -> String {
-        self.kind.group_kind()
+    fn stats(&self) -> CacheStats {
+        Cache::stats(self)
     }
 
-    fn undecodable_keys(&self) -> Vec<Key> {
-        self.read().undecodable.keys().cloned().collect()
+    fn since_contact(&self) -> Duration {
+        Cache::since_contact(self)
     }
 
     fn version_of(&self, key: &Key) -> Option<String> {
@@ -117,7 +116,7 @@ pub(crate) struct Caches(Arc<Registry>);
 struct Registry {
     client: Client,
     namespaces: Vec<String>,
-    trim: Trim,
+    options: CacheOptions,
     /// Sends watches to the manager, which runs them.
     run: mpsc::UnboundedSender<NamedWatch>,
     state: Mutex<State>,
@@ -138,13 +137,13 @@ impl Caches {
     pub(crate) fn new(
         client: Client,
         namespaces: Vec<String>,
-        trim: Trim,
+        options: CacheOptions,
     ) -> (Self, mpsc::UnboundedReceiver<NamedWatch>) {
         let (run, watches) = mpsc::unbounded_channel();
         let registry = Registry {
             client,
             namespaces,
-            trim,
+            options,
             run,
             state: Mutex::default(),
         };
@@ -158,7 +157,11 @@ impl Caches {
         if let Some(cache) = state.find(&id) {
             return cache;
         }
-        let cache = Arc::new(Cache::new(kind.clone(), selection.clone(), self.0.trim));
+        let cache = Arc::new(Cache::new(
+            kind.clone(),
+            selection.clone(),
+            self.0.options.clone(),
+        ));
         if state.closed {
             return cache;
         }
@@ -244,27 +247,34 @@ impl Caches {
         Some((first.kind(), first.last_error()))
     }
 
-    /// Returns a function that returns the number of objects of each kind that cannot be decoded, also where it is zero.
-    pub(crate) fn undecodable_counter(&self) -> impl Fn() -> BTreeMap<String, usize> + Send + Sync + 'static {
+    /// Returns a function that returns the numbers of all caches, for as long as there are some.
+    pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let registry = Arc::downgrade(&self.0);
         move || {
-            registry
-                .upgrade()
-                .map(|registry| Self(registry).count_undecodable())
-                .unwrap_or_default()
+            let caches = registry.upgrade().map(|registry| Self(registry).all());
+            caches.iter().flatten().map(|cache| cache.stats()).collect()
         }
     }
 
-    /// An object in several caches counts once.
-    fn count_undecodable(&self) -> BTreeMap<String, usize> {
-        let state = self.lock();
-        let mut keys: BTreeMap<String, HashSet<Key>> = BTreeMap::new();
-        for cache in state.caches.values() {
-            keys.entry(cache.group_kind())
-                .or_default()
-                .extend(cache.undecodable_keys());
+    /// Returns a function that describes the cache that has been without data for longest, if that is at least `limit`.
+    pub(crate) fn find_stale(&self, limit: Duration) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        let registry = Arc::downgrade(&self.0);
+        move || {
+            let caches = Self(registry.upgrade()?).all();
+            let oldest = caches.iter().max_by_key(|cache| cache.since_contact())?;
+            let age = oldest.since_contact();
+            (age >= limit).then(|| {
+                let (kind, error) = (oldest.kind(), oldest.last_error());
+                format!(
+                    "no data for the cache of {kind} for {} s; last error: {error}",
+                    age.as_secs()
+                )
+            })
         }
-        keys.into_iter().map(|(kind, keys)| (kind, keys.len())).collect()
+    }
+
+    fn all(&self) -> Vec<Arc<dyn AnyCache>> {
+        self.lock().caches.values().cloned().collect()
     }
 
     /// Returns `true` once new watches are no longer run.

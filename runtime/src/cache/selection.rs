@@ -1,7 +1,9 @@
 //! The selection of the objects that a cache holds, and the metadata it drops.
 
+use std::fmt;
+
 use kube::core::ObjectMeta;
-use kube::runtime::watcher;
+use kube::runtime::watcher::{self, InitialListStrategy, ListSemantic};
 
 use crate::object::LAST_APPLIED;
 
@@ -85,11 +87,52 @@ impl Selection {
         self.labels.is_some() || self.fields.is_some()
     }
 
-    pub(super) fn watcher_config(&self) -> watcher::Config {
-        let mut config = watcher::Config::default();
+    pub(super) fn watcher_config(&self, lists: &ListOptions) -> watcher::Config {
+        let mut config = watcher::Config {
+            page_size: lists.page_size,
+            list_semantic: lists.semantic.clone(),
+            initial_list_strategy: lists.strategy.clone(),
+            ..watcher::Config::default()
+        };
         config.label_selector.clone_from(&self.labels);
         config.field_selector.clone_from(&self.fields);
         config
+    }
+}
+
+impl fmt::Display for Selection {
+    /// Writes the parts that are set, such as `labels app=web; namespaces a,b`; nothing for all objects.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.labels.as_ref().map(|labels| format!("labels {labels}")),
+            self.fields.as_ref().map(|fields| format!("fields {fields}")),
+            self.namespaces
+                .as_ref()
+                .map(|names| format!("namespaces {}", names.join(","))),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.write_str(&parts.join("; "))
+    }
+}
+
+/// The way in which caches list the objects of a kind.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ListOptions {
+    /// Number of objects in a page; `None` for all in one response.
+    pub(crate) page_size: Option<u32>,
+    pub(crate) semantic: ListSemantic,
+    pub(crate) strategy: InitialListStrategy,
+}
+
+impl Default for ListOptions {
+    /// Returns kube's defaults.
+    fn default() -> Self {
+        let config = watcher::Config::default();
+        Self {
+            page_size: config.page_size,
+            semantic: config.list_semantic,
+            strategy: config.initial_list_strategy,
+        }
     }
 }
 
@@ -170,6 +213,14 @@ mod tests {
         check(&[], false);
         check(&["a", ""], false);
         assert_eq!(Selection::all().check(), Ok(()));
+    }
+
+    #[test]
+    fn a_selection_is_described_by_its_parts() {
+        assert_eq!(Selection::all().to_string(), "");
+        let both = Selection::all().labels("app=web").namespaces(["b", "a"]);
+        assert_eq!(both.to_string(), "labels app=web; namespaces a,b");
+        assert_eq!(Selection::all().fields("a=b").to_string(), "fields a=b");
     }
 
     #[test]

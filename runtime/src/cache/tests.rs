@@ -23,13 +23,13 @@ fn undecodable(name: &str, version: &str) -> Undecodable {
     );
     match serde_json::from_str(&text).unwrap() {
         Decoded::<ConfigMap>::Undecodable(object) => *object,
-        Decoded::Object(object) => panic!("decoded {object:?}"),
+        Decoded::Object { object, .. } => panic!("decoded {object:?}"),
     }
 }
 
 /// Creates a cache with a subscriber that logs the events it receives.
 fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
-    let cache = Cache::new(Kind::of_type(), Selection::all(), Trim::default());
+    let cache = Cache::new(Kind::of_type(), Selection::all(), CacheOptions::default());
     let log = Arc::new(Mutex::new(Vec::new()));
     let received = Arc::clone(&log);
     cache.subscribe(Box::new(move |event| {
@@ -305,7 +305,11 @@ fn own_writes_that_no_watch_will_deliver_are_not_stored() {
     write(&cache, "elsewhere", "8");
     assert_eq!(stored(&cache, "elsewhere"), None);
 
-    let selective = Cache::<ConfigMap>::new(Kind::of_type(), Selection::all().labels("a=b"), Trim::default());
+    let selective = Cache::<ConfigMap>::new(
+        Kind::of_type(),
+        Selection::all().labels("a=b"),
+        CacheOptions::default(),
+    );
     let watch = selective.write().add_watch(None);
     selective.apply(Some(watch), object("a", "selected", "5"), true);
     selective.write().end_list(watch);

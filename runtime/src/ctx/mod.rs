@@ -19,7 +19,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cache::{Cached, Caches, Index, Selection, Trim, UndecodableEntry};
+use crate::cache::{CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
 use crate::error::Error;
 use crate::events::{EventSender, new_event_channel};
 use crate::metrics::Metrics;
@@ -91,7 +91,7 @@ impl<S> Ctx<S> {
         );
         tokio::spawn(publisher);
         // The watches of these caches are never run; the caches hold what `caching` adds.
-        let (caches, _) = Caches::new(client.clone(), Vec::new(), Trim::default());
+        let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
         Self::for_controller(client, controller, state, sender, caches, None)
     }
 

@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::core::admission::AdmissionResponse;
+use kube::runtime::watcher::{InitialListStrategy, ListSemantic};
 use kube::{Client, Config};
 use serde::Serialize;
 
 use crate::args::ManagerArgs;
-use crate::cache::Trim;
+use crate::cache::CacheOptions;
 use crate::client::{ClientSettings, new_manager_client};
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
@@ -31,6 +32,9 @@ use run::{OnLoss, Run};
 
 /// Default time for running reconciles to finish after shutdown was requested.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
+/// Default time without data after which a cache is stale. A watch receives a bookmark about every minute, is restarted
+/// after 95 s without any, and then retried every 30 s at least.
+const CACHE_STALE_AFTER: Duration = Duration::from_secs(5 * 60);
 /// Default time for the caches to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -71,7 +75,8 @@ pub struct Manager {
     lease: LeaseTimes,
     /// The moment until which this process leads; `None` without leader election.
     fence: Option<Fence>,
-    trim: Trim,
+    caches: CacheOptions,
+    stale_after: Duration,
 }
 
 impl Manager {
@@ -139,7 +144,8 @@ impl Manager {
             grace: GRACE_PERIOD,
             sync_timeout: CACHE_SYNC_TIMEOUT,
             lease: LeaseTimes::default(),
-            trim: Trim::default(),
+            caches: CacheOptions::default(),
+            stale_after: CACHE_STALE_AFTER,
         }
     }
 
@@ -223,7 +229,8 @@ impl Manager {
 
     /// Adds a check to `/readyz`, the readiness probe.
     ///
-    /// Two checks are built in: `caches` fails until the caches are synced, and `webhook`, present when webhooks are
+    /// Two checks are built in: `caches` fails until the caches are synced and while one is
+    /// [stale](Self::cache_stale_after), and `webhook`, present when webhooks are
     /// served, fails while their server does not complete a TLS handshake. An operator with conversion webhooks has no
     /// `caches` check: its caches may need a conversion to sync, and the API server reaches only ready pods.
     pub fn readyz_check<F, E>(
@@ -279,10 +286,46 @@ impl Manager {
         self
     }
 
+    /// Sets the time after which a cache without any data from the API server, events and bookmarks alike, is stale.
+    /// Defaults to 5 min.
+    ///
+    /// The `caches` check of `/readyz` then fails and names the kind. A shorter time than 3 min would be reached by a
+    /// single lost connection. With conversion webhooks there is no `caches` check; see
+    /// [`readyz_check`](Self::readyz_check).
+    pub fn cache_stale_after(mut self, limit: Duration) -> Self {
+        self.stale_after = limit;
+        self
+    }
+
+    /// Sets the number of objects in a page when the caches list a kind. Defaults to 500; zero lists all in one response.
+    ///
+    /// Ignored with [`ListSemantic::Any`] by API servers that answer such lists from memory.
+    pub fn list_page_size(mut self, objects: u32) -> Self {
+        self.caches.lists.page_size = (objects > 0).then_some(objects);
+        self
+    }
+
+    /// Sets how recent the lists of the caches must be. Defaults to the most recent state, which the API server reads from
+    /// etcd or confirms with it; [`ListSemantic::Any`] takes what it has in memory, which may be older than what another
+    /// API server has shown before.
+    pub fn list_semantic(mut self, semantic: ListSemantic) -> Self {
+        self.caches.lists.semantic = semantic;
+        self
+    }
+
+    /// Sets how the caches get their first objects. Defaults to lists in pages;
+    /// [`StreamingList`](InitialListStrategy::StreamingList) receives them as events of the watch, which takes less memory
+    /// on the API server. It needs the API server's feature gate `WatchList`, and an etcd that reports its progress on
+    /// request (3.4.25, 3.5.8 or later): without either, the caches do not sync.
+    pub fn initial_list_strategy(mut self, strategy: InitialListStrategy) -> Self {
+        self.caches.lists.strategy = strategy;
+        self
+    }
+
     /// Keeps `metadata.managedFields` of cached objects. By default it is dropped, because it often takes up more than
     /// half of an object.
     pub fn keep_managed_fields(mut self) -> Self {
-        self.trim.managed_fields = false;
+        self.caches.trim.managed_fields = false;
         self
     }
 
@@ -290,7 +333,7 @@ impl Manager {
     /// dropped, because it holds a copy of the object. A controller that replaces whole objects read from a cache needs
     /// it: replacing an object without the annotation removes it for `kubectl apply`.
     pub fn keep_last_applied(mut self) -> Self {
-        self.trim.last_applied = false;
+        self.caches.trim.last_applied = false;
         self
     }
 

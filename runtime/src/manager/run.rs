@@ -149,13 +149,14 @@ impl Run {
             sync_timeout,
             lease,
             fence,
-            trim,
+            caches,
+            stale_after,
         } = manager;
         let (stop_tasks, tasks_stopped) = new_shutdown();
         let (stop_events, events_stopped) = new_shutdown();
         let (stop_servers, servers_stopped) = new_shutdown();
-        let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), trim);
-        metrics.gauge_undecodable(caches.undecodable_counter());
+        let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), caches);
+        metrics.measure_caches(caches.stats());
         let resources = ManagerResources {
             leader_client: fence
                 .as_ref()
@@ -174,14 +175,13 @@ impl Run {
         // With conversion webhooks there is no `caches` check, because it would deadlock: to list objects stored in
         // another version, the API server calls the conversion webhook, which it reaches only while this pod is ready.
         if !routes.has_conversions() {
-            let synced = Arc::clone(&ready);
+            let (synced, find_stale) = (Arc::clone(&ready), caches.find_stale(stale_after));
             probes.add_readyz("caches", move || {
-                let synced = synced.load(Ordering::Acquire);
-                std::future::ready(if synced {
-                    Ok(())
-                } else {
-                    Err("caches are not synced yet")
-                })
+                let problem = match synced.load(Ordering::Acquire) {
+                    true => find_stale(),
+                    false => Some("caches are not synced yet".to_owned()),
+                };
+                std::future::ready(problem.map_or(Ok(()), Err))
             });
         }
         let webhook_readiness = webhook::server::Readiness::default();

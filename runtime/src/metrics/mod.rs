@@ -38,12 +38,14 @@
 //! | process (Linux only) | `process_` |
 //! | tokio runtime | `tokio_workers`, `tokio_alive_tasks`, `tokio_global_queue_depth` |
 //! | dropped events | `rbuilder_events_dropped_total` |
+//! | caches | `rbuilder_cache_` |
 //! | stored objects that cannot be decoded | `rbuilder_undecodable_objects` |
 //!
 //! The metrics are served in Prometheus' text format 0.0.4 on `--metrics-bind-address`, over HTTPS to users whom
 //! Kubernetes allows to `get` the non-resource URL `/metrics`, or over plain HTTP to everyone with
 //! `--metrics-secure=false`.
 
+mod cache;
 mod controller;
 mod exposition;
 mod instruments;
@@ -52,7 +54,6 @@ mod registry;
 mod requests;
 mod webhook;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -65,6 +66,7 @@ pub(crate) use exposition::TEXT_FORMAT;
 pub(crate) use requests::is_watch;
 pub(crate) use webhook::WebhookMetrics;
 
+use crate::cache::CacheStats;
 use registry::Registry;
 
 /// The metrics of a manager. Clones share them.
@@ -80,7 +82,7 @@ struct Inner {
     certificate_reads: Counter,
     certificate_read_errors: Counter,
     events_dropped: Family<Counter, 1>,
-    undecodable_objects: Family<Gauge, 1>,
+    caches: cache::Families,
 }
 
 impl Metrics {
@@ -123,12 +125,7 @@ impl Metrics {
                 ["controller"],
                 &[],
             ),
-            undecodable_objects: registry.own(
-                "rbuilder_undecodable_objects",
-                "Number of stored objects of a kind that cannot be decoded into its Rust type and are left out.",
-                ["kind"],
-                &[],
-            ),
+            caches: cache::Families::register(&registry),
             registry,
         }))
     }
@@ -213,18 +210,11 @@ impl Metrics {
         self.0.events_dropped.with([controller])
     }
 
-    /// Sets the gauges of undecodable objects before each scrape, to the numbers by kind that `count` returns.
-    pub(crate) fn gauge_undecodable(
-        &self,
-        count: impl Fn() -> BTreeMap<String, usize> + Send + Sync + 'static,
-    ) {
+    /// Measures the caches before each scrape.
+    pub(crate) fn measure_caches(&self, stats: impl Fn() -> Vec<CacheStats> + Send + Sync + 'static) {
         // Without the other metrics, which own the function.
-        let gauges = self.0.undecodable_objects.clone();
-        self.before_scrape(move || {
-            for (kind, number) in count() {
-                gauges.with([kind.as_str()]).set(number as f64);
-            }
-        });
+        let families = self.0.caches.clone();
+        self.before_scrape(move || families.set(stats()));
     }
 
     /// Counts an attempt to read a certificate.

@@ -69,7 +69,11 @@ impl fmt::Display for Undecodable {
 /// An object of a list or a watch, decoded by itself.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded<O> {
-    Object(O),
+    Object {
+        object: O,
+        /// Size of its JSON text.
+        bytes: usize,
+    },
     // Boxed because it is rare, and larger than many objects.
     Undecodable(Box<Undecodable>),
 }
@@ -78,7 +82,10 @@ impl<O> Decoded<Trimmed<O>> {
     /// Unwraps a trimmed object.
     pub(crate) fn into_inner(self) -> Decoded<O> {
         match self {
-            Self::Object(Trimmed(object)) => Decoded::Object(object),
+            Self::Object {
+                object: Trimmed(object),
+                bytes,
+            } => Decoded::Object { object, bytes },
             Self::Undecodable(object) => Decoded::Undecodable(object),
         }
     }
@@ -90,7 +97,10 @@ impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
         Ok(match serde_json::from_str(text.get()) {
-            Ok(object) => Self::Object(object),
+            Ok(object) => Self::Object {
+                object,
+                bytes: text.get().len(),
+            },
             Err(_) => Self::Undecodable(Box::new(explain_failure::<O>(text.get()))),
         })
     }
@@ -197,14 +207,14 @@ impl<O: Resource> Resource for Decoded<O> {
 
     fn meta(&self) -> &ObjectMeta {
         match self {
-            Self::Object(object) => object.meta(),
+            Self::Object { object, .. } => object.meta(),
             Self::Undecodable(object) => object.metadata(),
         }
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         match self {
-            Self::Object(object) => object.meta_mut(),
+            Self::Object { object, .. } => object.meta_mut(),
             Self::Undecodable(object) => object.meta_mut(),
         }
     }
@@ -279,7 +289,7 @@ mod tests {
     fn undecodable(decoded: Text) -> Undecodable {
         match decoded {
             Decoded::Undecodable(object) => *object,
-            Decoded::Object(object) => panic!("decoded {object:?}"),
+            Decoded::Object { object, .. } => panic!("decoded {object:?}"),
         }
     }
 
@@ -306,7 +316,12 @@ mod tests {
         let decoded: Vec<_> = list
             .items
             .iter()
-            .map(|item| (item.meta().name.as_deref(), matches!(item, Decoded::Object(_))))
+            .map(|item| {
+                (
+                    item.meta().name.as_deref(),
+                    matches!(item, Decoded::Object { .. }),
+                )
+            })
             .collect();
         assert_eq!(
             decoded,

@@ -20,7 +20,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, copy, memo, on_both_servers};
+use crate::support::{
+    Memo, Operator, Place, SOON, Seen, Server, config_map, copy, get, memo, on_both_servers,
+};
 
 on_both_servers!(
     an_operator_keeps_what_it_owns_as_it_should_be,
@@ -758,17 +760,6 @@ async fn events_are_recorded_also_at_the_very_end(server: Server) {
         said,
         [["Warning", "Deleting", "noted", "noted is being deleted", "memo"].map(str::to_owned)]
     );
-}
-
-/// Returns the response to a GET, as HTTP text.
-async fn get(address: &str, path: &str) -> std::io::Result<String> {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let mut stream = tokio::net::TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer)
 }
 
 /// Guarantee 13: a manager is live immediately, and ready when its caches are synced.

@@ -1,0 +1,121 @@
+//! The time at which a watch last received data.
+//!
+//! A watch without events says nothing about its connection: kube's watcher hides bookmarks, and the success of a
+//! reconnection. So each watch has a client that notes every response and every piece of its body. kube-apiserver sends a
+//! bookmark to each watch about every minute.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use hyper::body::{Bytes, Frame, SizeHint};
+use kube::Client;
+use kube::client::Body;
+use tokio::time::Instant;
+use tower::{BoxError, Service};
+
+/// The time of the last data that a watch received. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Contact(Arc<Times>);
+
+#[derive(Debug)]
+struct Times {
+    created: Instant,
+    /// Milliseconds after `created`.
+    last: AtomicU64,
+}
+
+impl Contact {
+    /// Creates the contact of a watch that is about to start.
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Times {
+            created: Instant::now(),
+            last: AtomicU64::new(0),
+        }))
+    }
+
+    /// Returns the time since the last data, or since the creation if there was none.
+    pub(super) fn age(&self) -> Duration {
+        let last = Duration::from_millis(self.0.last.load(Ordering::Relaxed));
+        self.0.created.elapsed().saturating_sub(last)
+    }
+
+    fn note(&self) {
+        // Half a billion years fit.
+        let now = self.0.created.elapsed().as_millis() as u64;
+        self.0.last.store(now, Ordering::Relaxed);
+    }
+
+    /// Returns a client that notes what it receives with status 2xx.
+    pub(super) fn observe(&self, client: Client) -> Client {
+        let namespace = client.default_namespace().to_owned();
+        let expiry = *client.valid_until();
+        let service = Observed {
+            client,
+            contact: self.clone(),
+        };
+        Client::new(service, namespace).with_valid_until(expiry)
+    }
+}
+
+struct Observed {
+    client: Client,
+    contact: Contact,
+}
+
+impl Service<Request<Body>> for Observed {
+    type Response = Response<ObservedBody>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (client, contact) = (self.client.clone(), self.contact.clone());
+        async move {
+            let response = client.send(request).await?;
+            let contact = response.status().is_success().then_some(contact);
+            contact.iter().for_each(Contact::note);
+            Ok(response.map(|body| ObservedBody { body, contact }))
+        }
+        .boxed()
+    }
+}
+
+/// A response body that notes its data.
+struct ObservedBody {
+    body: Body,
+    /// `None` for an error, which says nothing about the objects.
+    contact: Option<Contact>,
+}
+
+impl hyper::body::Body for ObservedBody {
+    type Data = Bytes;
+    type Error = <Body as hyper::body::Body>::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let (Poll::Ready(Some(Ok(_))), Some(contact)) = (&polled, &self.contact) {
+            contact.note();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,114 @@
+//! Metrics of caches, read before each scrape.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::instruments::{Counter, Gauge};
+use super::registry::{Family, Registry};
+use crate::cache::CacheStats;
+use crate::object::Key;
+
+const LABELS: [&str; 3] = ["kind", "content", "selection"];
+
+/// The families of all caches. Clones share them.
+#[derive(Clone)]
+pub(super) struct Families {
+    objects: Family<Gauge, 3>,
+    bytes: Family<Gauge, 3>,
+    since_contact: Family<Gauge, 3>,
+    own_writes: Family<Gauge, 3>,
+    relists: Family<Counter, 3>,
+    watch_errors: Family<Counter, 3>,
+    undecodable: Family<Gauge, 1>,
+}
+
+impl Families {
+    pub(super) fn register(registry: &Registry) -> Self {
+        Self {
+            objects: registry.own("rbuilder_cache_objects", "Number of objects in a cache.", LABELS, &[]),
+            bytes: registry.own(
+                "rbuilder_cache_bytes",
+                "Size of the objects in a cache as received from the API server, in bytes of JSON.",
+                LABELS,
+                &[],
+            ),
+            since_contact: registry.own(
+                "rbuilder_cache_seconds_since_contact",
+                "Seconds since the watch of a cache received data, events and bookmarks alike.",
+                LABELS,
+                &[],
+            ),
+            own_writes: registry.own(
+                "rbuilder_cache_own_writes",
+                "Number of objects written by this process that the watch has not delivered yet.",
+                LABELS,
+                &[],
+            ),
+            relists: registry.own(
+                "rbuilder_cache_relists_total",
+                "Total number of times that the objects of a cache were listed again.",
+                LABELS,
+                &[],
+            ),
+            watch_errors: registry.own(
+                "rbuilder_cache_watch_errors_total",
+                "Total number of failed lists and watches of a cache.",
+                LABELS,
+                &[],
+            ),
+            undecodable: registry.own(
+                "rbuilder_undecodable_objects",
+                "Number of stored objects of a kind that cannot be decoded into its Rust type and are left out.",
+                ["kind"],
+                &[],
+            ),
+        }
+    }
+
+    /// Sets all metrics. Caches with the same labels count together, and an undecodable object in several caches of its
+    /// kind counts once.
+    pub(super) fn set(&self, caches: Vec<CacheStats>) {
+        let mut totals: BTreeMap<(String, &str, String), Total> = BTreeMap::new();
+        let mut undecodable: BTreeMap<String, HashSet<Key>> = BTreeMap::new();
+        for cache in caches {
+            undecodable
+                .entry(cache.kind.clone())
+                .or_default()
+                .extend(cache.undecodable.iter().cloned());
+            let labels = (cache.kind.clone(), cache.content, cache.selection.clone());
+            totals.entry(labels).or_default().add(&cache);
+        }
+        for ((kind, content, selection), total) in totals {
+            let labels = [kind.as_str(), content, selection.as_str()];
+            self.objects.with(labels).set(total.objects as f64);
+            self.bytes.with(labels).set(total.bytes as f64);
+            self.since_contact.with(labels).set(total.since_contact);
+            self.own_writes.with(labels).set(total.own_writes as f64);
+            self.relists.with(labels).set(total.relists as f64);
+            self.watch_errors.with(labels).set(total.watch_errors as f64);
+        }
+        for (kind, keys) in undecodable {
+            self.undecodable.with([kind.as_str()]).set(keys.len() as f64);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Total {
+    objects: usize,
+    bytes: u64,
+    since_contact: f64,
+    own_writes: usize,
+    relists: u64,
+    watch_errors: u64,
+}
+
+impl Total {
+    fn add(&mut self, cache: &CacheStats) {
+        self.objects += cache.objects;
+        self.bytes += cache.bytes;
+        self.since_contact = self.since_contact.max(cache.since_contact.as_secs_f64());
+        self.own_writes += cache.own_writes;
+        self.relists += cache.relists;
+        self.watch_errors += cache.watch_errors;
+    }
+}
