@@ -8,6 +8,7 @@
 mod admission;
 mod conversion;
 mod denied;
+mod items;
 mod managed;
 mod patch;
 mod routes;
@@ -96,7 +97,8 @@ impl<K: Object + Serialize> Webhook<K> {
 
     /// Sets the defaulting function, which mutates an object that is created or updated, before it is validated.
     ///
-    /// The API server receives the changes as a patch. Fields unknown to the type are kept. The function returns nothing,
+    /// The API server receives the changes as a patch. Fields unknown to the type are kept, in list items too when others
+    /// are inserted or removed: items are matched by fields such as `name`, or by what they have in common. The function returns nothing,
     /// or a `Result` to deny the request. It is not called for deletions. It must be idempotent, because the API server
     /// may call it again after other webhooks have changed the object.
     ///

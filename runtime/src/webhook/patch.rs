@@ -8,6 +8,8 @@
 
 use serde_json::{Map, Value};
 
+use super::items::match_items;
+
 /// Returns `object` with the changes from `before` to `after` applied.
 pub(super) fn carry_over(object: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
@@ -18,10 +20,10 @@ pub(super) fn carry_over(object: &Value, before: &Value, after: &Value) -> Value
             Value::Object(carry_over_map(object, before, after))
         }
         (Value::Array(object), Value::Array(before), Value::Array(after)) if object.len() == before.len() => {
-            let items = after.iter().enumerate();
-            let carried = items.map(|(at, after)| match (object.get(at), before.get(at)) {
-                (Some(object), Some(before)) => carry_over(object, before, after),
-                _ => after.clone(),
+            let items = after.iter().zip(match_items(before, after));
+            let carried = items.map(|(after, origin)| match origin {
+                Some(at) => carry_over(&object[at], &before[at], after),
+                None => after.clone(),
             });
             Value::Array(carried.collect())
         }
@@ -118,9 +120,25 @@ mod tests {
             json!([{"name": "a", "new": 1}, {"name": "b", "new": 2}]),
             json!([{"name": "a"}, {"name": "b"}]),
             json!([{"name": "a"}, {"name": "c"}, {"name": "d"}]),
-            json!([{"name": "a", "new": 1}, {"name": "c", "new": 2}, {"name": "d"}]),
+            json!([{"name": "a", "new": 1}, {"name": "c"}, {"name": "d"}]),
         );
         check(json!([1, 2]), json!([1, 2]), json!([1]), json!([1]));
+    }
+
+    #[test]
+    fn unknown_fields_follow_their_item_when_others_are_inserted_or_removed() {
+        check(
+            json!([{"name": "a", "new": 1}, {"name": "b", "new": {"x": 2}}]),
+            json!([{"name": "a"}, {"name": "b"}]),
+            json!([{"name": "sidecar"}, {"name": "b", "size": 3}]),
+            json!([{"name": "sidecar"}, {"name": "b", "size": 3, "new": {"x": 2}}]),
+        );
+        check(
+            json!([{"path": "/a", "new": 1}, {"path": "/b", "new": 2}]),
+            json!([{"path": "/a"}, {"path": "/b"}]),
+            json!([{"path": "/new"}, {"path": "/a"}, {"path": "/b"}]),
+            json!([{"path": "/new"}, {"path": "/a", "new": 1}, {"path": "/b", "new": 2}]),
+        );
     }
 
     #[test]
