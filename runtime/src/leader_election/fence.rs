@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// The lease was not acquired yet.
 const NOT_YET: u64 = 0;
@@ -146,6 +146,17 @@ impl Fence {
             && let Some(watchdog) = self.0.watchdog.get()
         {
             watchdog.unpark();
+        }
+    }
+
+    /// Resolves when the lease was lost, at the latest when it lapses; never for a closed fence.
+    pub(super) async fn lapsed(&self) {
+        loop {
+            match self.state() {
+                FenceState::HeldFor(left) => sleep(left).await,
+                FenceState::Lost => return,
+                FenceState::NotYet | FenceState::Closed => std::future::pending().await,
+            }
         }
     }
 

@@ -7,10 +7,14 @@ use kube::{Client, Config};
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{Election, Elector, Fence, LAST_EVENT_TIMEOUT};
 use crate::metrics::Metrics;
+
+/// Time for the elector to say why the lease has lapsed. It may be unable to: the command of a kubeconfig that fetches
+/// credentials blocks its thread.
+const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The reason for which this process is no longer the leader.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -139,17 +143,29 @@ impl Leadership {
     /// Resolves when the leadership is lost, never when it is released. The process must then stop acting immediately,
     /// preferably by exiting.
     pub(crate) fn lost(&self) -> impl Future<Output = LeadershipLost> + Send + use<> {
-        let mut state = self.state.clone();
+        let (mut state, fence) = (self.state.clone(), self.fence.clone());
         async move {
-            let ended = state
-                .wait_for(|state| matches!(state, ElectionState::Lost(_) | ElectionState::Ended))
-                .await
-                .map(|state| state.clone());
-            match ended {
-                Ok(ElectionState::Lost(lost)) => lost,
-                Ok(_) => std::future::pending().await,
-                // The elector was dropped: it panicked, or its runtime is shutting down.
-                Err(_) => LeadershipLost::RenewalStopped,
+            let announced = async {
+                let ended = state
+                    .wait_for(|state| matches!(state, ElectionState::Lost(_) | ElectionState::Ended))
+                    .await
+                    .map(|state| state.clone());
+                match ended {
+                    Ok(ElectionState::Lost(lost)) => lost,
+                    Ok(_) => std::future::pending().await,
+                    // The elector was dropped: it panicked, or its runtime is shutting down.
+                    Err(_) => LeadershipLost::RenewalStopped,
+                }
+            };
+            let lapsed = async {
+                fence.lapsed().await;
+                sleep(REASON_TIMEOUT).await;
+                LeadershipLost::RenewalStopped
+            };
+            tokio::select! {
+                biased;
+                lost = announced => lost,
+                lost = lapsed => lost,
             }
         }
     }
@@ -247,5 +263,28 @@ struct LoseOnDrop(Fence);
 impl Drop for LoseOnDrop {
     fn drop(&mut self) {
         self.0.lose();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// As when the elector's thread is blocked: nothing is announced.
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_is_lost_when_it_lapses_even_if_the_elector_is_stuck() {
+        let fence = Fence::new("operator");
+        let (leadership, _stuck) = Leadership::prepare(&fence);
+        let started = Instant::now();
+        assert!(fence.extend(started + Duration::from_secs(10)));
+        let lost = timeout(Duration::from_secs(60), leadership.lost()).await;
+        assert_eq!(lost, Ok(LeadershipLost::RenewalStopped));
+        let waited = started.elapsed();
+        assert!(
+            waited >= Duration::from_secs(10) && waited < Duration::from_secs(11),
+            "{waited:?}"
+        );
     }
 }

@@ -378,6 +378,9 @@ impl Manager {
 
     /// Returns the manager's client.
     ///
+    /// It writes whether or not this process is the leader: in a reconcile function use
+    /// [`Ctx::client`](crate::Ctx::client), in a task of the leader [`leader_client`](Self::leader_client).
+    ///
     /// A request fails when no data arrives for 95 s, so that an API server that hangs does not block reconciles forever;
     /// `log`, `exec`, `attach`, `portforward` and `proxy` have no timeout. Requests answered with status 429, 503 or 504
     /// are retried up to six times within a minute, after the time in `Retry-After` or some seconds. A create or a JSON
