@@ -200,6 +200,14 @@ pub enum ManagerError {
     )]
     NoCluster(#[from] kube::config::InferConfigError),
 
+    /// The API server did not answer when the manager started outside of a pod. In a pod, its caches retry until
+    /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
+    #[error("{0}")]
+    Unreachable(
+        /// The address of the API server, and all causes, such as `Connection refused`.
+        String,
+    ),
+
     /// A controller selects objects in no namespace; see [`Selection::namespaces`](crate::Selection::namespaces).
     #[error("invalid selection of {kind}: {reason}")]
     Selection {

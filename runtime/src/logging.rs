@@ -2,8 +2,11 @@
 
 use std::io::IsTerminal;
 
+use tracing::{Level, Metadata};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{FilterFn, LevelFilter, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::{LogFormat, ManagerArgs};
 use crate::error::ManagerError;
@@ -11,7 +14,8 @@ use crate::error::ManagerError;
 /// Installs a log subscriber as configured by the arguments, unless one is installed already.
 ///
 /// `RUST_LOG` takes precedence over `--log-level` and is used unchanged. In addition to tracing's directives, the flag
-/// accepts zap's level names and numbers; such levels exclude the debug output of network libraries.
+/// accepts zap's level names and numbers; such levels exclude the debug output of network libraries, and, up to `info`,
+/// kube's lines about requests that fail, which the library reports itself.
 pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(value) if !value.is_empty() => {
@@ -30,11 +34,12 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
         .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset());
     // An error means that a subscriber is installed already, which is kept.
     let _ = match args.log_format {
-        LogFormat::Text => lines.try_init(),
+        LogFormat::Text => lines.finish().with(body_filter()).try_init(),
         LogFormat::Json => {
             let lines = lines.json().flatten_event(true);
             // The span list contains the reconcile span even within spans of the operator's own.
-            lines.with_current_span(false).with_span_list(true).try_init()
+            let lines = lines.with_current_span(false).with_span_list(true);
+            lines.finish().with(body_filter()).try_init()
         }
     };
     Ok(())
@@ -62,8 +67,21 @@ fn filter_from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
 /// Prefixes of the targets of network libraries, which log every packet.
 const NETWORK_TARGETS: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "want"];
 
+/// The targets with which kube logs failed requests and watches, once for each attempt and without the causes.
+const KUBE_TARGETS: [&str; 2] = ["kube_client::client", "kube_runtime::watcher"];
+/// A target within those that has something of its own to say: that a CA bundle cannot be reloaded.
+const KUBE_TLS: &str = "kube_client::client::tls";
+
+/// Returns a filter, whatever the level, for the lines in which kube writes the whole response that it cannot decode: a list
+/// of Secrets, for example.
+fn body_filter() -> FilterFn {
+    filter_fn(|metadata: &Metadata<'_>| {
+        !(metadata.target() == "kube_client::client" && *metadata.level() == Level::WARN)
+    })
+}
+
 /// Returns tracing's directives for a level, which may be one of zap's. Levels above `info` do not apply to network
-/// libraries.
+/// libraries, others not to kube's requests.
 fn expand_level(level: &str) -> String {
     let level = match level {
         "panic" | "dpanic" | "fatal" => "error",
@@ -72,14 +90,17 @@ fn expand_level(level: &str) -> String {
         number if number.parse::<u8>().is_ok() => "trace",
         directives => directives,
     };
-    if level
-        .parse::<LevelFilter>()
-        .is_ok_and(|level| level > LevelFilter::INFO)
-    {
-        let quiet = NETWORK_TARGETS.map(|target| format!(",{target}=info")).concat();
-        return format!("{level}{quiet}");
+    match level.parse::<LevelFilter>() {
+        Ok(parsed) if parsed > LevelFilter::INFO => {
+            let quiet = NETWORK_TARGETS.map(|target| format!(",{target}=info")).concat();
+            format!("{level}{quiet}")
+        }
+        Ok(parsed) if parsed > LevelFilter::OFF => {
+            let quiet = KUBE_TARGETS.map(|target| format!(",{target}=off")).concat();
+            format!("{level}{quiet},{KUBE_TLS}={level}")
+        }
+        _ => level.to_owned(),
     }
-    level.to_owned()
 }
 
 /// Parses a filter.
@@ -151,6 +172,11 @@ mod tests {
         format!("rustls=info,tower=info,hyper=info,want=info,mio=info,h2=info,{level}")
     }
 
+    /// Returns the expected filter for a level up to `info`.
+    fn without_kube(level: &str) -> String {
+        format!("kube_client::client::tls={level},kube_runtime::watcher=off,kube_client::client=off,{level}")
+    }
+
     /// Checks which texts are logged at a level.
     fn check_events(level: &str, expected: &[(&str, bool)]) {
         let args = ManagerArgs {
@@ -162,11 +188,16 @@ mod tests {
             .with_env_filter(filter_from_flags(&args).unwrap())
             .with_ansi(false)
             .with_writer(log.writers())
-            .finish();
+            .finish()
+            .with(body_filter());
         tracing::subscriber::with_default(subscriber, || {
+            tracing::error!(target: "kube_client::client::builder", "failed with error");
+            tracing::warn!(target: "kube_client::client", "a list of Secrets");
+            tracing::warn!(target: "kube_client::client::tls", "keeping stale roots");
+            tracing::warn!(target: "kube_runtime::watcher", "watch list error");
             tracing::debug!(target: "memcached_operator", "operator");
             tracing::debug!(target: "rbuilder::controller", "rbuilder");
-            tracing::debug!(target: "kube_client::client", "kube");
+            tracing::debug!(target: "kube_client::client", "of kube");
             tracing::debug!(target: "hyper_util::client::legacy::pool", "pool");
             tracing::debug!(target: "rustls::client::hs", "handshake");
             tracing::info!(target: "rustls::client::hs", "alert");
@@ -179,34 +210,61 @@ mod tests {
 
     #[test]
     fn debug_excludes_network_libraries() {
-        let all = ["operator", "rbuilder", "kube", "pool", "handshake", "alert"];
+        let all = ["operator", "rbuilder", "of kube", "pool", "handshake", "alert"];
         let check = |level: &str, logged: &[&str]| {
             let expected: Vec<_> = all.iter().map(|text| (*text, logged.contains(text))).collect();
             check_events(level, &expected);
         };
-        check("debug", &["operator", "rbuilder", "kube", "alert"]);
+        check("debug", &["operator", "rbuilder", "of kube", "alert"]);
         check("info", &["alert"]);
         check("debug,hyper_util=debug", &all);
         check("info,rustls=debug", &["handshake", "alert"]);
     }
 
+    /// Requests that fail are reported by the library, once and with the causes.
+    #[test]
+    fn kubes_lines_about_failed_requests_are_off_unless_asked_for() {
+        let kube = ["failed with error", "watch list error"];
+        for level in ["info", "warn", "0"] {
+            check_events(level, &kube.map(|text| (text, false)));
+            check_events(level, &[("keeping stale roots", true)]);
+        }
+        for level in ["debug", "info,kube=info", "kube_client=error,kube_runtime=warn"] {
+            check_events(level, &kube.map(|text| (text, true)));
+        }
+    }
+
+    #[test]
+    fn the_contents_of_responses_are_logged_at_no_level() {
+        for level in [
+            "info",
+            "warn",
+            "debug",
+            "trace",
+            "kube_client=trace",
+            "warn,kube=debug",
+        ] {
+            check_events(level, &[("a list of Secrets", false)]);
+        }
+    }
+
     #[test]
     fn levels_of_tracing_and_zap_are_accepted() {
-        check(None, false, Ok("info"));
-        check(Some(""), false, Ok("info"));
+        check(None, false, Ok(&without_kube("info")));
+        check(Some(""), false, Ok(&without_kube("info")));
         check(Some("debug"), false, Ok(&quiet("debug")));
-        check(Some("WARN"), false, Ok("warn"));
+        check(Some("WARN"), false, Ok(&without_kube("warn")));
         check(Some("off"), false, Ok("off"));
         check(Some("1"), false, Ok(&quiet("debug")));
         check(Some("5"), false, Ok(&quiet("trace")));
-        check(Some("fatal"), false, Ok("error"));
+        check(Some("fatal"), false, Ok(&without_kube("error")));
         check(Some("kube=debug,info"), false, Ok("kube=debug,info"));
     }
 
     #[test]
     fn zap_devel_means_debug_unless_a_level_is_set() {
         check(None, true, Ok(&quiet("debug")));
-        check(Some("error"), true, Ok("error"));
+        check(Some("error"), true, Ok(&without_kube("error")));
     }
 
     #[test]

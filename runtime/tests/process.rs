@@ -247,6 +247,32 @@ async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
     assert_eq!(place.holder().await, "thief", "what is not ours is not given up");
 }
 
+/// A stopped cluster or a wrong kubeconfig, as on a development machine.
+#[rbuilder::envtest::test]
+async fn outside_of_a_pod_an_operator_that_reaches_no_api_server_says_so_once_and_ends() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+    let contents = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "clusters": [{ "name": "it", "cluster": { "server": server } }],
+        "users": [{ "name": "it", "user": {} }],
+        "contexts": [{ "name": "it", "context": { "cluster": "it", "user": "it" } }],
+    });
+    std::fs::write(kubeconfig.path(), contents.to_string()).unwrap();
+    let flags = ["--leader-elect", "--health-probe-bind-address=0"].map(str::to_owned);
+    let mut program = Program::start(kubeconfig.path(), flags.to_vec());
+    assert_eq!(program.ended(SOON).await, Ended::with(1), "{}", program.log());
+    let expected = format!(
+        "Error: cannot reach the API server at {server}: client error (Connect): tcp connect error: Connection refused \
+         (os error 111)"
+    );
+    let log = program.log();
+    assert!(log.lines().any(|line| line == expected), "{log}");
+    assert_eq!(log.matches("Connection refused").count(), 1, "{log}");
+}
+
 /// A leader that cannot reach the API server must exit before another process may take its lease.
 #[rbuilder::envtest::test]
 async fn a_leader_without_api_server_ends_before_its_lease() {
@@ -262,6 +288,13 @@ async fn a_leader_without_api_server_ends_before_its_lease() {
     let ended = program.ended(Duration::from_secs(15)).await;
     assert_eq!(ended, Ended::with(1), "{}", program.log());
     assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    let log = program.log();
+    assert!(
+        !log.contains("kube_client") && !log.contains("kube_runtime"),
+        "{log}"
+    );
+    let causes = log.matches("cannot reach the API server").count();
+    assert!((1..=4).contains(&causes), "{causes}: {log}");
     assert!(
         program
             .log()

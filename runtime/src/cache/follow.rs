@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::objects::resource_version;
 use super::{Cache, Trim, WatchId};
+use crate::client::{find_no_response, is_unreachable};
 use crate::object::{Decoded, Key, Kind, Trimmed, Watchable};
 
 /// The longest back-off before the first sync, for which controllers wait.
@@ -121,8 +122,13 @@ impl<K: Watchable> Cache<K> {
     }
 
     fn note_error(&self, error: &watcher::Error) {
+        let is_logged = is_unreachable(error);
         let error = explain_watch_error(&self.kind, error);
-        tracing::warn!(kind = %self.kind.name(), %error, "watch failed, retrying");
+        if is_logged {
+            tracing::debug!(kind = %self.kind.name(), %error, "watch failed, retrying");
+        } else {
+            tracing::warn!(kind = %self.kind.name(), %error, "watch failed, retrying");
+        }
         self.watch_errors.fetch_add(1, Ordering::Relaxed);
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
@@ -245,7 +251,7 @@ fn explain_watch_error<K: Watchable>(kind: &Kind<K>, error: &watcher::Error) -> 
             format!("{message}; does the manager's role allow `get`, `list` and `watch` on {resource}?")
         }
         kube::Error::Api(status) => status.message.clone(),
-        cause => format!("{:#}", crate::Error::new(cause.to_string())),
+        cause => find_no_response(cause).map_or_else(|| cause.to_string(), ToString::to_string),
     }
 }
 

@@ -15,10 +15,12 @@
 //! | flow control, for each attempt | [`flow_control`] |
 //! | metrics | [`CountRequests`](crate::metrics::CountRequests) |
 //! | warnings of the API server | [`warnings`] |
+//! | failures to reach the API server | [`reachability`] |
 //! | time without data | [`timeout`] |
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::Method;
 use kube::client::{Body, ClientBuilder};
@@ -31,6 +33,7 @@ use crate::metrics::Metrics;
 
 mod flow_control;
 mod prepare;
+mod reachability;
 mod request;
 mod retry;
 mod timeout;
@@ -38,7 +41,8 @@ mod user_agent;
 mod warnings;
 
 pub(crate) use flow_control::FlowControl;
-use prepare::Prepared;
+use prepare::{Prepared, TIMEOUT};
+pub(crate) use reachability::{Reachability, find_no_response, is_unreachable};
 use request::add_parameter;
 use retry::Retries;
 use timeout::WithTimeout;
@@ -50,6 +54,7 @@ use warnings::LogWarnings;
 pub(crate) struct ClientSettings {
     pub(crate) user_agent: UserAgent,
     pub(crate) flow_control: FlowControl,
+    pub(crate) reachability: Reachability,
 }
 
 /// Creates a client with these limits, which counts each attempt of a request.
@@ -58,17 +63,40 @@ pub(crate) fn new_manager_client(
     metrics: &Metrics,
     settings: &ClientSettings,
 ) -> Result<Client, kube::Error> {
-    let counted = metrics.count_requests(&config.cluster_url);
+    let server = config.cluster_url.clone();
+    let counted = metrics.count_requests(&server);
     config.default_retry = false;
     Ok(ClientBuilder::try_from(config)?
         .with_layer(&layer_fn(Shared::new))
         .with_layer(&layer_fn(WithTimeout::new))
+        .with_layer(&layer_fn(|inner| settings.reachability.watch(inner, &server)))
         .with_layer(&layer_fn(LogWarnings::new))
         .with_layer(&counted)
         .with_layer(&layer_fn(|inner| settings.flow_control.limit(inner)))
         .with_layer(&RetryLayer::new(Retries::default()))
         .with_layer(&layer_fn(|inner| {
-            Prepared::new(inner, settings.user_agent.clone())
+            Prepared::new(inner, settings.user_agent.clone(), TIMEOUT)
+        }))
+        .build())
+}
+
+/// Creates a client for leader election: its requests are neither repeated nor limited, and both sides give up after
+/// `timeout`, so that the API server does not renew a lease whose holder waits no longer.
+pub(crate) fn new_lease_client(
+    mut config: Config,
+    metrics: &Metrics,
+    settings: &ClientSettings,
+    timeout: Duration,
+) -> Result<Client, kube::Error> {
+    let server = config.cluster_url.clone();
+    let counted = metrics.count_requests(&server);
+    config.default_retry = false;
+    config.connect_timeout = Some(timeout);
+    Ok(ClientBuilder::try_from(config)?
+        .with_layer(&layer_fn(|inner| settings.reachability.watch(inner, &server)))
+        .with_layer(&counted)
+        .with_layer(&layer_fn(|inner| {
+            Prepared::new(inner, settings.user_agent.clone(), timeout)
         }))
         .build())
 }

@@ -1,6 +1,8 @@
 //! What every request of the manager's client carries: a User-Agent, and the time for which the client waits.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::Request;
 use http::header::USER_AGENT;
@@ -12,18 +14,26 @@ use crate::metrics::is_watch;
 
 /// The time after which the API server gives up a request; it takes the shorter of this and its `--request-timeout`. Below
 /// the client's own timeout, so that it does not work for a client that waits no longer. Watches have `timeoutSeconds`.
-const TIMEOUT: &str = "timeout=90s";
+pub(super) const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A client's service that completes requests.
 #[derive(Clone)]
 pub(super) struct Prepared<S> {
     inner: S,
     user_agent: UserAgent,
+    /// The query parameter.
+    timeout: Arc<str>,
 }
 
 impl<S> Prepared<S> {
-    pub(super) fn new(inner: S, user_agent: UserAgent) -> Self {
-        Self { inner, user_agent }
+    /// Creates a service whose requests the API server gives up after `timeout`, in whole seconds and at least one.
+    pub(super) fn new(inner: S, user_agent: UserAgent, timeout: Duration) -> Self {
+        let timeout = format!("timeout={}s", timeout.as_secs().max(1));
+        Self {
+            inner,
+            user_agent,
+            timeout: timeout.into(),
+        }
     }
 }
 
@@ -43,7 +53,7 @@ impl<S: Service<Request<B>>, B> Service<Request<B>> for Prepared<S> {
             .entry(USER_AGENT)
             .or_insert_with(|| self.user_agent.header());
         if !is_streaming(request.uri().path()) && !is_watch(request.uri()) {
-            add_parameter(request.uri_mut(), TIMEOUT);
+            add_parameter(request.uri_mut(), &self.timeout);
         }
         self.inner.call(request)
     }

@@ -8,8 +8,6 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::HeaderValue;
-use http::header::USER_AGENT;
-use kube::Config;
 
 /// The name of a process whose command line is empty, and the version of one that set none; client-go's.
 const UNKNOWN: &str = "unknown";
@@ -32,13 +30,6 @@ impl UserAgent {
     /// Sets the operator's part, `<name>/<version>`.
     pub(crate) fn set(&self, product: &str) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new_header(product);
-    }
-
-    /// Sets the header of clients of this configuration, unless it has one.
-    pub(crate) fn add_to(&self, config: &mut Config) {
-        if !config.headers.iter().any(|(name, _)| *name == USER_AGENT) {
-            config.headers.push((USER_AGENT, self.header()));
-        }
     }
 
     pub(super) fn header(&self) -> HeaderValue {

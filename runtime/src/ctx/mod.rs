@@ -264,6 +264,9 @@ impl<S> Ctx<S> {
     /// `reason` and `action` are single CamelCase words: the reason for the action, and the action taken. The event is
     /// sent in the background; a reconcile neither waits for it nor fails if it cannot be sent. The controller's role
     /// needs `create` and `patch` on `events` in the group `events.k8s.io`.
+    ///
+    /// An object has 25 events, and then one in five minutes, as in client-go. Others are dropped, and counted in
+    /// `rbuilder_events_dropped_total`.
     pub fn normal<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(
             object,

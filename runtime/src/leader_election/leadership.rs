@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::{Election, Elector, Fence, LAST_EVENT_TIMEOUT};
+use crate::client::ClientSettings;
 use crate::metrics::Metrics;
 
 /// Time for the elector to say why the lease has lapsed. It may be unable to: the command of a kubeconfig that fetches
@@ -66,6 +67,7 @@ impl Leadership {
         election: Election,
         config: Config,
         metrics: &Metrics,
+        settings: ClientSettings,
         fence: Fence,
     ) -> Result<Self, String> {
         let (leadership, background) = Self::prepare(&fence);
@@ -75,7 +77,7 @@ impl Leadership {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
                 // The client's connections are driven by the runtime on which it is created.
-                match Elector::with_config(election, config, &metrics, fence) {
+                match Elector::with_config(election, config, &metrics, &settings, fence) {
                     Ok(elector) => {
                         let _ = report.send(Ok(()));
                         background.run(elector).await;

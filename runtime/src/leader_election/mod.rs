@@ -83,11 +83,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
-use kube::client::ClientBuilder;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client, Config, Resource};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::client::{ClientSettings, is_unreachable, new_lease_client, with_field_manager};
 use crate::deadline::{deadline_after, scale};
 use crate::error::ManagerError;
 use crate::metrics::Metrics;
@@ -100,6 +100,9 @@ pub(crate) use watchdog::start_watchdog;
 
 /// The file in which a pod finds its namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// The field manager of leases and of the events about them.
+const FIELD_MANAGER: &str = "rbuilder-leader-election";
 
 /// Random part of the time between two attempts, relative to the retry period, so that candidates do not write at the
 /// same time.
@@ -192,6 +195,14 @@ impl Election {
     }
 }
 
+/// Returns the parameters of writes.
+fn post_params() -> PostParams {
+    PostParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
+    }
+}
+
 /// Returns the namespace of this pod; `None` outside of a cluster.
 pub(crate) fn pod_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
@@ -253,6 +264,11 @@ enum RequestError {
 }
 
 impl RequestError {
+    /// Returns `true` if the API server could not be reached, which the client has logged.
+    fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Failed(error) if is_unreachable(error))
+    }
+
     fn is_conflict(&self) -> bool {
         matches!(self, Self::Failed(kube::Error::Api(status)) if status.is_conflict())
     }
@@ -275,14 +291,12 @@ impl Elector {
     /// When no client can be created from the configuration.
     fn with_config(
         election: Election,
-        mut config: Config,
+        config: Config,
         metrics: &Metrics,
+        settings: &ClientSettings,
         fence: Fence,
     ) -> Result<Self, kube::Error> {
-        config.default_retry = false;
-        config.connect_timeout = Some(election.request_timeout());
-        let counted = metrics.count_requests(&config.cluster_url);
-        let client = ClientBuilder::try_from(config)?.with_layer(&counted).build();
+        let client = new_lease_client(config, metrics, settings, election.request_timeout())?;
         Ok(Self::with_client(election, client, fence))
     }
 
@@ -321,6 +335,9 @@ impl Elector {
                         tracing::info!(lease, holder = other, "lease is held by another process");
                         holder = Some(other);
                     }
+                }
+                Err(error) if error.is_unreachable() => {
+                    tracing::debug!(lease, %error, "failed to acquire lease, retrying");
                 }
                 Err(error) => tracing::warn!(lease, %error, "failed to acquire lease, retrying"),
             }
@@ -415,7 +432,7 @@ impl Elector {
         };
         let sent = Instant::now();
         let created = self
-            .with_timeout(self.leases.create(&PostParams::default(), &lease))
+            .with_timeout(self.leases.create(&post_params(), &lease))
             .await?;
         self.observe(created);
         Ok(sent)
@@ -432,11 +449,8 @@ impl Elector {
     }
 
     async fn replace(&self, lease: &Lease) -> Result<Lease, RequestError> {
-        self.with_timeout(
-            self.leases
-                .replace(&self.election.name, &PostParams::default(), lease),
-        )
-        .await
+        self.with_timeout(self.leases.replace(&self.election.name, &post_params(), lease))
+            .await
     }
 
     /// Returns the spec of a lease held by this process; `before` is the previous spec.
@@ -491,7 +505,11 @@ impl Elector {
                 }
                 Ok(Ok(Attempt::HeldBy(other))) => return LeadershipLost::HeldByOther(other),
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "failed to renew lease, retrying");
+                    if error.is_unreachable() {
+                        tracing::debug!(%error, "failed to renew lease, retrying");
+                    } else {
+                        tracing::warn!(%error, "failed to renew lease, retrying");
+                    }
                     last_error = error.to_string();
                 }
                 Err(_) => last_error = "request timed out".to_owned(),
@@ -544,7 +562,9 @@ impl Elector {
             controller: self.election.name.clone(),
             instance: Some(self.election.identity.clone()),
         };
-        let recorder = Recorder::new(self.client.clone(), reporter);
+        // The recorder's requests name no field manager.
+        let client = with_field_manager(self.client.clone(), FIELD_MANAGER);
+        let recorder = Recorder::new(client, reporter);
         let event = Event {
             type_: EventType::Normal,
             reason: "LeaderElection".to_owned(),

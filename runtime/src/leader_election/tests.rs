@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::*;
+use crate::client::ClientSettings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -479,7 +480,14 @@ async fn on_a_real_server_the_second_candidate_leads_when_the_first_releases(
         let config = env.config();
         async move {
             let fence = Fence::new("operator");
-            let started = Leadership::start_on_thread(election, config, &Metrics::new(), fence).await;
+            let started = Leadership::start_on_thread(
+                election,
+                config,
+                &Metrics::new(),
+                ClientSettings::default(),
+                fence,
+            )
+            .await;
             let leadership = started.unwrap();
             leadership.acquired().await.unwrap();
             leadership

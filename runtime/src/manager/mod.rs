@@ -463,9 +463,6 @@ impl Manager {
 
     async fn run(mut self, stop: impl Future<Output = ()>, on_loss: OnLoss) -> Result<(), Error> {
         self.check_names()?;
-        if let Some(config) = &mut self.config {
-            self.client_settings.user_agent.add_to(config);
-        }
         self.args.check(cfg!(feature = "http2"))?;
         if let Some(error) = self.routes.first_error() {
             return Err(ManagerError::Webhook(error.to_owned()).into());
@@ -502,3 +499,6 @@ impl Manager {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

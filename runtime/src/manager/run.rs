@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::Manager;
 use crate::args::ManagerArgs;
 use crate::cache::{Caches, NamedWatch};
+use crate::client::ClientSettings;
 use crate::controller::{ManagerResources, PreparedController};
 use crate::deadline::deadline_after;
 use crate::error::ManagerError;
@@ -53,6 +54,7 @@ pub(super) struct Run {
     id: String,
     client: Client,
     config: Option<Config>,
+    client_settings: ClientSettings,
     max_connections: usize,
     args: ManagerArgs,
     metrics: Metrics,
@@ -135,7 +137,7 @@ impl Run {
             id,
             client,
             config,
-            client_settings: _,
+            client_settings,
             max_connections,
             args,
             controllers,
@@ -197,6 +199,7 @@ impl Run {
             id,
             client,
             config,
+            client_settings,
             max_connections,
             args,
             metrics,
@@ -241,6 +244,7 @@ impl Run {
         let selections = self.caches.check();
         selections.map_err(|(kind, reason)| ManagerError::Selection { kind, reason })?;
         self.start_servers().await?;
+        self.check_reachable().await?;
         self.start_webhooks().await?;
         self.sync_caches().await?;
         self.ready.store(true, Ordering::Release);
@@ -250,6 +254,20 @@ impl Run {
         }
         self.start_work(false);
         Ok(())
+    }
+
+    /// Checks that the API server answers, unless this is a pod or the caller supplied a client: on a development machine, a
+    /// stopped cluster or a wrong kubeconfig should be reported at once. A pod may start before the network of its node is
+    /// ready, so there the caches retry until their timeout.
+    async fn check_reachable(&mut self) -> Result<(), ManagerError> {
+        if self.config.is_none() || pod_namespace().is_some() {
+            return Ok(());
+        }
+        let reachability = &self.client_settings.reachability;
+        tokio::select! {
+            checked = reachability.check(&self.client) => checked.map_err(ManagerError::Unreachable),
+            failure = self.phases.failed() => Err(failure),
+        }
     }
 
     /// Waits until this process holds the lease; caches and probes keep running meanwhile.
@@ -266,7 +284,10 @@ impl Run {
                 .map_err(|error| failed(format!("failed to start its watchdog: {error}")))?;
         }
         let leadership = match &self.config {
-            Some(config) => Leadership::start_on_thread(election, config.clone(), &self.metrics, fence).await,
+            Some(config) => {
+                let (config, settings) = (config.clone(), self.client_settings.clone());
+                Leadership::start_on_thread(election, config, &self.metrics, settings, fence).await
+            }
             None => Ok(Leadership::start_as_task(election, self.client.clone(), fence)),
         };
         let leadership = self.leadership.insert(leadership.map_err(failed)?);

@@ -121,7 +121,7 @@ impl Metrics {
                 .with([]),
             events_dropped: registry.own(
                 "rbuilder_events_dropped_total",
-                "Total number of Kubernetes events that were dropped because the queue was full.",
+                "Total number of Kubernetes events that were dropped because an object had too many or the queue was full.",
                 ["controller"],
                 &[],
             ),

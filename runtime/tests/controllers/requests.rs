@@ -122,6 +122,8 @@ async fn every_write_names_its_field_manager(server: Server) {
     });
     let args = ManagerArgs {
         watch_namespace: place.namespace.clone(),
+        leader_elect: true,
+        leader_election_namespace: Some(place.namespace.clone()),
         ..ManagerArgs::for_tests()
     };
     let client = Client::new(service, "default");
@@ -145,15 +147,23 @@ async fn every_write_names_its_field_manager(server: Server) {
         "/memos/memo/status?",
         "/configmaps?",
         "/configmaps/",
+        "/leases?",
+        "/leases/",
     ] {
         assert!(
             writes.iter().any(|line| line.contains(written)),
             "{written}: {writes:#?}"
         );
     }
-    let unnamed: Vec<_> = writes
-        .iter()
-        .filter(|line| !line.contains("fieldManager=memo"))
-        .collect();
+    let is_named = |line: &&String| {
+        let of_election = line.contains("/leases") || line.contains("rbuilder-leader-election");
+        let manager = if of_election {
+            "rbuilder-leader-election"
+        } else {
+            "memo"
+        };
+        line.contains(&format!("fieldManager={manager}"))
+    };
+    let unnamed: Vec<_> = writes.iter().filter(|line| !is_named(line)).collect();
     assert!(unnamed.is_empty(), "{unnamed:#?}");
 }

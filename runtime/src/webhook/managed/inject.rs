@@ -19,6 +19,8 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::client::is_unreachable;
+
 use super::{KeeperError, Settings, post_params};
 
 /// Timeout of one request to the API server.
@@ -163,6 +165,7 @@ where
         match event {
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => None,
             Ok(_) => Some(()),
+            Err(error) if is_unreachable(&error) => None,
             Err(error) => {
                 tracing::warn!(kind = %K::kind(&()), %error, "watch failed, retrying");
                 None

@@ -1,5 +1,9 @@
 //! Kubernetes events, sent in the background so that a slow API server does not delay a reconcile.
 
+mod spam_filter;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -10,6 +14,8 @@ use tokio::sync::mpsc;
 use crate::client::with_field_manager;
 use crate::metrics::Counter;
 
+use spam_filter::SpamFilter;
+
 /// Number of events that may be queued; further ones are dropped with a warning.
 const CAPACITY: usize = 1000;
 
@@ -17,12 +23,24 @@ const CAPACITY: usize = 1000;
 #[derive(Clone)]
 pub(crate) struct EventSender {
     waiting: mpsc::Sender<(Event, ObjectReference)>,
+    filter: Arc<Mutex<SpamFilter>>,
     dropped: Counter,
 }
 
 impl EventSender {
-    /// Queues the event, or drops it with a warning and counts it when the queue is full.
+    /// Queues the event, or drops and counts it: when the object has had too many, or with a warning when the queue is full.
     pub(crate) fn send(&self, event: Event, regarding: ObjectReference) {
+        let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_admitted = filter.admit(&regarding);
+        drop(filter);
+        if !is_admitted {
+            self.dropped.inc();
+            tracing::debug!(
+                reason = event.reason,
+                "event dropped, the object has had too many"
+            );
+            return;
+        }
         if let Err(error) = self.waiting.try_send((event, regarding)) {
             self.dropped.inc();
             let (mpsc::error::TrySendError::Full((event, _)) | mpsc::error::TrySendError::Closed((event, _))) =
@@ -65,6 +83,7 @@ pub(crate) fn new_event_channel(
     };
     let sender = EventSender {
         waiting: sender,
+        filter: Arc::default(),
         dropped,
     };
     (sender, publisher.boxed())
@@ -87,29 +106,50 @@ mod tests {
         }
     }
 
+    fn reference(number: usize) -> ObjectReference {
+        ObjectReference {
+            name: Some(number.to_string()),
+            ..ObjectReference::default()
+        }
+    }
+
+    /// A sender whose events nobody sends.
+    fn new_sender(metrics: &Metrics) -> (EventSender, BoxFuture<'static, ()>) {
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = Client::try_from(nowhere).unwrap();
+        let dropped = metrics.events_dropped("memo");
+        new_event_channel(client, Reporter::from("memo"), dropped, std::future::pending())
+    }
+
+    #[tokio::test]
+    async fn an_object_that_keeps_failing_does_not_use_up_the_queue_of_the_others() {
+        let metrics = Metrics::new();
+        let (sender, _publisher) = new_sender(&metrics);
+        for _ in 0..2 * CAPACITY {
+            sender.clone().send(event(), reference(1));
+        }
+        let dropped = metrics.events_dropped("memo");
+        assert_eq!(dropped.get(), (2 * CAPACITY - 25) as f64);
+        sender.send(event(), reference(2));
+        assert_eq!(dropped.get(), (2 * CAPACITY - 25) as f64);
+    }
+
     /// The publisher is never polled here, as if the API server did not respond.
     #[tokio::test]
     async fn events_are_dropped_without_blocking_when_the_server_does_not_respond() {
         let metrics = Metrics::new();
-        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
-        let client = Client::try_from(nowhere).unwrap();
+        let (sender, publisher) = new_sender(&metrics);
         let dropped = metrics.events_dropped("memo");
-        let (sender, publisher) = new_event_channel(
-            client,
-            Reporter::from("memo"),
-            dropped.clone(),
-            std::future::pending(),
-        );
-        for _ in 0..CAPACITY {
-            sender.send(event(), ObjectReference::default());
+        for number in 0..CAPACITY {
+            sender.send(event(), reference(number));
         }
         assert_eq!(dropped.get(), 0.0);
-        for _ in 0..3 {
-            sender.send(event(), ObjectReference::default());
+        for number in 0..3 {
+            sender.send(event(), reference(number));
         }
         assert_eq!(dropped.get(), 3.0);
         drop(publisher);
-        sender.send(event(), ObjectReference::default());
+        sender.send(event(), reference(3));
         assert!(
             metrics
                 .text()

@@ -1,0 +1,356 @@
+//! Failures to reach the API server: said with the address and every cause, and logged once for all callers.
+//!
+//! A pod that starts before the network does has dozens of requests that fail several times a second, in caches, workers
+//! and leader election. They would all log one fact. It is logged here: an error when the first request fails and when the
+//! cause changes, and a line when a request is answered again. Behind a load balancer some connections may fail and others
+//! not, so a cause is logged again only when it has not been met for a while. Callers see the error as well and retry;
+//! those that would only log it ask [`is_unreachable`].
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::{Request, Response, Uri};
+use hyper_util::client::legacy;
+use kube::Client;
+use kube::client::Body;
+use tokio::time::{Instant, timeout};
+use tower::{BoxError, Service};
+
+/// Number of causes that are remembered as logged.
+const MAX_CAUSES: usize = 8;
+/// Time after which a cause that was not met again is logged anew. Watches are retried every 30 s.
+const FORGET_AFTER: Duration = Duration::from_secs(120);
+/// Time for the API server to answer when a manager starts outside of a pod.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A request without a response.
+#[derive(Debug)]
+pub(crate) struct NoResponse {
+    /// The message and the address, followed by all causes.
+    message: String,
+    /// `true` if there was no connection: the request was not sent.
+    is_unreachable: bool,
+    cause: BoxError,
+}
+
+impl NoResponse {
+    fn new(address: &str, cause: BoxError) -> Self {
+        let is_unreachable = cause
+            .downcast_ref::<legacy::Error>()
+            .is_some_and(legacy::Error::is_connect);
+        let failure = match is_unreachable {
+            true => format!("cannot reach the API server at {address}"),
+            false => format!("no response from the API server at {address}"),
+        };
+        Self {
+            message: format!("{failure}: {}", describe_causes(&*cause)),
+            is_unreachable,
+            cause,
+        }
+    }
+}
+
+impl fmt::Display for NoResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for NoResponse {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&*self.cause)
+    }
+}
+
+/// Returns the messages of an error and of all its causes, without those that the one before contains.
+fn describe_causes(error: &(dyn StdError + 'static)) -> String {
+    let causes = causes_of(error);
+    let mut said = Vec::<String>::new();
+    for cause in causes.map(ToString::to_string) {
+        if said.last().is_none_or(|last| !last.contains(&cause)) {
+            said.push(cause);
+        }
+    }
+    let mut text = said.join(": ");
+    if text.contains("UnknownIssuer") {
+        text.push_str(" (the certificate is signed by an unknown authority)");
+    }
+    text
+}
+
+/// Returns an error, its cause, the cause of that, and so on.
+fn causes_of<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |cause: &&'a (dyn StdError + 'static)| {
+        (*cause).source()
+    })
+}
+
+/// Returns the error of a request without a response among the causes of this one.
+pub(crate) fn find_no_response<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a NoResponse> {
+    causes_of(error).find_map(|cause| cause.downcast_ref())
+}
+
+/// Returns `true` if the API server could not be reached, which has been logged.
+pub(crate) fn is_unreachable(error: &(dyn StdError + 'static)) -> bool {
+    find_no_response(error).is_some_and(|error| error.is_unreachable)
+}
+
+/// The present outage of an API server, as its clients see it. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Reachability(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// The time since which an outage has been logged.
+    logged_since: Option<Instant>,
+    /// The messages logged, with the time of the last failure.
+    causes: Vec<(String, Instant)>,
+    /// `true` while failures are returned to the operator instead.
+    is_silent: bool,
+}
+
+impl Reachability {
+    /// Returns a service that logs its outages.
+    pub(super) fn watch<S>(&self, inner: S, server: &Uri) -> Watched<S> {
+        let address = server.to_string();
+        Watched {
+            inner,
+            address: address.trim_end_matches('/').into(),
+            reachability: self.clone(),
+        }
+    }
+
+    /// Checks that the API server answers a request, whatever the status. One that is silent may be slow: it passes after
+    /// ten seconds, with a warning.
+    ///
+    /// # Errors
+    /// The address and all causes, which are not logged.
+    pub(crate) async fn check(&self, client: &Client) -> Result<(), String> {
+        self.lock().is_silent = true;
+        let mut request = Request::new(Body::empty());
+        *request.uri_mut() = Uri::from_static("/version");
+        let answered = timeout(START_TIMEOUT, client.send(request)).await;
+        self.lock().is_silent = false;
+        match answered {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => match find_no_response(&error) {
+                None => Err(error.to_string()),
+                Some(error) if error.is_unreachable => Err(error.to_string()),
+                // A connection that was reset, for example; the caches retry.
+                Some(_) => Ok(()),
+            },
+            Err(_) => {
+                tracing::warn!(after = ?START_TIMEOUT, "the API server has not answered yet");
+                Ok(())
+            }
+        }
+    }
+
+    fn note_failure(&self, error: &NoResponse) {
+        let mut state = self.lock();
+        if state.is_silent {
+            return;
+        }
+        let now = Instant::now();
+        state.causes.retain(|(_, met)| now < *met + FORGET_AFTER);
+        if let Some((_, met)) = state.causes.iter_mut().find(|(cause, _)| *cause == error.message) {
+            *met = now;
+        } else if state.causes.len() < MAX_CAUSES {
+            tracing::error!("{}", error.message);
+            state.causes.push((error.message.clone(), now));
+            state.logged_since.get_or_insert(now);
+        }
+    }
+
+    fn note_response(&self, address: &str) {
+        if let Some(since) = self.lock().logged_since.take() {
+            let after = since.elapsed();
+            tracing::info!(address, ?after, "the API server is reachable again");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A client's service whose outages are logged.
+#[derive(Clone)]
+pub(super) struct Watched<S> {
+    inner: S,
+    address: Arc<str>,
+    reachability: Reachability,
+}
+
+impl<S, A, B> Service<Request<A>> for Watched<S>
+where
+    S: Service<Request<A>, Response = Response<B>, Error = BoxError>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<A>) -> Self::Future {
+        let (address, reachability) = (Arc::clone(&self.address), self.reachability.clone());
+        let response = self.inner.call(request);
+        Box::pin(async move {
+            match response.await {
+                Ok(response) => {
+                    reachability.note_response(&address);
+                    Ok(response)
+                }
+                // Of kube's authentication, for example, which has an explanation of its own.
+                Err(error) if error.is::<kube::Error>() => Err(error),
+                Err(error) => {
+                    let error = NoResponse::new(&address, error);
+                    if error.is_unreachable {
+                        reachability.note_failure(&error);
+                    }
+                    Err(error.into())
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{Api, Config};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::client::{ClientSettings, new_lease_client, new_manager_client};
+    use crate::logging::LogBuffer;
+    use crate::metrics::Metrics;
+    use crate::tls::Certificates;
+    use crate::tls::issued::Issued;
+
+    /// Returns a log of this thread at level `INFO`.
+    fn start_log() -> (LogBuffer, tracing::subscriber::DefaultGuard) {
+        let log = LogBuffer::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_env_filter("rbuilder=info")
+            .with_writer(log.writers())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// Returns the error of a request as callers print it.
+    async fn request(client: &Client) -> Result<(), String> {
+        let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        let answered = maps.get("any").await;
+        let error = |error: kube::Error| {
+            assert!(is_unreachable(&error), "{error:?}");
+            format!("{:#}", crate::Error::from(error))
+        };
+        answered.map(drop).map_err(error)
+    }
+
+    async fn answer(listener: &TcpListener) {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _ = stream.read(&mut [0; 4096]).await;
+        let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"any"}}"#;
+        let length = body.len();
+        let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+        let _ = stream.write_all((head + body).as_bytes()).await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_connections_is_logged_once_with_address_and_cause() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let config = Config::new(format!("http://{address}").parse().unwrap());
+        let (settings, metrics) = (ClientSettings::default(), Metrics::new());
+        let timeout = Duration::from_secs(5);
+        let clients = [
+            new_manager_client(config.clone(), &metrics, &settings).unwrap(),
+            new_lease_client(config, &metrics, &settings, timeout).unwrap(),
+        ];
+        let (log, _guard) = start_log();
+        let expected = format!(
+            "cannot reach the API server at http://{address}: client error (Connect): tcp connect error: \
+             Connection refused (os error 111)"
+        );
+        for client in clients.iter().cycle().take(6) {
+            assert_eq!(request(client).await, Err(format!("ServiceError: {expected}")));
+        }
+        let text = log.text();
+        assert_eq!(text.matches(&expected).count(), 1, "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+
+        let listener = TcpListener::bind(address).await.unwrap();
+        for client in &clients {
+            let (answered, ()) = tokio::join!(request(client), answer(&listener));
+            answered.unwrap();
+        }
+        let text = log.text();
+        assert_eq!(
+            text.matches("the API server is reachable again").count(),
+            1,
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_certificate_of_an_unknown_authority_is_named() {
+        let own = Certificates::self_signed().unwrap();
+        let lifetime = Duration::from_secs(60);
+        let other = Issued::new(&["other".to_owned()], lifetime, Timestamp::now()).unwrap();
+        let acceptor = own.acceptor(None, false).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let _ = acceptor.accept(stream).await;
+            }
+        });
+        let mut config = Config::new(format!("https://localhost:{}", address.port()).parse().unwrap());
+        let other = pem::parse(other.authority.pem()).unwrap();
+        config.root_cert = Some(vec![other.into_contents()]);
+        let client = new_manager_client(config, &Metrics::new(), &ClientSettings::default()).unwrap();
+        let error = request(&client).await.unwrap_err();
+        let start = format!(
+            "ServiceError: cannot reach the API server at https://localhost:{}: ",
+            address.port()
+        );
+        assert!(error.starts_with(&start), "{error}");
+        let end =
+            "invalid peer certificate: UnknownIssuer (the certificate is signed by an unknown authority)";
+        assert!(error.ends_with(end), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_that_fail_now_and_then_are_logged_now_and_then() {
+        let (log, _guard) = start_log();
+        let reachability = Reachability::default();
+        let failed = NoResponse {
+            message: "cannot reach it".to_owned(),
+            is_unreachable: true,
+            cause: "refused".into(),
+        };
+        for _ in 0..100 {
+            reachability.note_failure(&failed);
+            reachability.note_response("address");
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        assert_eq!(log.text().lines().count(), 2, "{}", log.text());
+        tokio::time::advance(FORGET_AFTER).await;
+        reachability.note_failure(&failed);
+        assert_eq!(log.text().matches("cannot reach it").count(), 2);
+    }
+}

@@ -1,0 +1,116 @@
+//! A limit on the rate of events about each object; client-go's spam filter.
+//!
+//! A reconcile that fails and records an event is retried for ever, and with it the event. Of one object, 25 events pass,
+//! and then one in five minutes.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use tokio::time::Instant;
+
+/// Number of events about an object that pass at once.
+const BURST: f64 = 25.0;
+/// Seconds until another one passes.
+const PERIOD: f64 = 300.0;
+/// Number of objects remembered, as in client-go. An object that is forgotten has its whole burst again.
+const MAX_OBJECTS: usize = 4096;
+
+/// The events that each object may still have.
+///
+/// Objects are forgotten by generations: those looked up are moved to `recent`; once that is half of the limit, it replaces
+/// `older`, and what was not looked up since is gone. A list ordered by time would forget exactly the oldest, with more
+/// memory and code.
+#[derive(Debug, Default)]
+pub(super) struct SpamFilter {
+    recent: HashMap<u64, Bucket>,
+    older: HashMap<u64, Bucket>,
+    hasher: RandomState,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    tokens: f64,
+    /// The time of `tokens`.
+    at: Instant,
+}
+
+impl SpamFilter {
+    /// Returns `true` if another event about this object may pass, and counts it.
+    pub(super) fn admit(&mut self, regarding: &ObjectReference) -> bool {
+        let now = Instant::now();
+        let ObjectReference {
+            api_version,
+            kind,
+            namespace,
+            name,
+            uid,
+            ..
+        } = regarding;
+        let key = self.hasher.hash_one((api_version, kind, namespace, name, uid));
+        let known = self.recent.remove(&key).or_else(|| self.older.remove(&key));
+        let mut bucket = known.unwrap_or(Bucket {
+            tokens: BURST,
+            at: now,
+        });
+        let elapsed = now.saturating_duration_since(bucket.at).as_secs_f64();
+        bucket.tokens = (bucket.tokens + elapsed / PERIOD).min(BURST);
+        bucket.at = now;
+        let is_admitted = bucket.tokens >= 1.0;
+        if is_admitted {
+            bucket.tokens -= 1.0;
+        }
+        if self.recent.len() >= MAX_OBJECTS / 2 {
+            self.older = std::mem::take(&mut self.recent);
+        }
+        self.recent.insert(key, bucket);
+        is_admitted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn reference(name: usize) -> ObjectReference {
+        ObjectReference {
+            name: Some(name.to_string()),
+            ..ObjectReference::default()
+        }
+    }
+
+    fn admitted(filter: &mut SpamFilter, object: usize, sent: usize) -> usize {
+        (0..sent).filter(|_| filter.admit(&reference(object))).count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_has_25_events_and_then_one_in_five_minutes() {
+        let mut filter = SpamFilter::default();
+        assert_eq!(admitted(&mut filter, 1, 1000), 25);
+        assert_eq!(admitted(&mut filter, 2, 1000), 25);
+        advance(Duration::from_secs(299)).await;
+        assert_eq!(admitted(&mut filter, 1, 1000), 0);
+        advance(Duration::from_secs(2)).await;
+        assert_eq!(admitted(&mut filter, 1, 1000), 1);
+        advance(Duration::from_secs(24 * 60 * 60)).await;
+        assert_eq!(admitted(&mut filter, 1, 1000), 25);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_memory_is_bounded_and_keeps_those_in_use() {
+        let mut filter = SpamFilter::default();
+        assert_eq!(admitted(&mut filter, 0, 25), 25);
+        for object in 1..10 * MAX_OBJECTS {
+            assert!(filter.admit(&reference(object)));
+            if object % 100 == 0 {
+                assert!(!filter.admit(&reference(0)), "{object}");
+            }
+            assert!(filter.recent.len() + filter.older.len() <= MAX_OBJECTS);
+        }
+    }
+}

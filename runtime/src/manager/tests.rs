@@ -1,0 +1,72 @@
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::action::Action;
+use crate::ctx::Ctx;
+use crate::logging::LogBuffer;
+
+async fn reconcile(_: Arc<ConfigMap>, _: Ctx<()>) -> Result<Action, Error> {
+    Ok(Action::await_change())
+}
+
+/// Returns a manager of a cluster that refuses connections, and the address of the latter.
+async fn unreachable_manager() -> (Manager, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let config = Config::new(address.parse().unwrap());
+    let manager = Manager::with_config("unreachable.example.com", config, ManagerArgs::for_tests()).unwrap();
+    let controller = Controller::new(reconcile, ())
+        .owns::<Deployment>()
+        .reads::<Secret>();
+    (manager.controller(controller), address)
+}
+
+/// Runs a manager until it fails. Returns its error and the log at level `INFO`.
+async fn run_until_failure(manager: Manager) -> (String, String) {
+    let log = LogBuffer::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_env_filter("rbuilder=info")
+        .with_writer(log.writers())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let limit = Duration::from_secs(60);
+    let ended = tokio::time::timeout(limit, manager.start_until(std::future::pending())).await;
+    let error = ended.expect("it fails").unwrap_err();
+    (error.to_string(), log.text())
+}
+
+#[tokio::test]
+async fn outside_of_a_pod_a_manager_without_an_api_server_fails_at_once() {
+    let (manager, address) = unreachable_manager().await;
+    let (error, log) = run_until_failure(manager).await;
+    let start = format!("cannot reach the API server at {address}: ");
+    assert!(error.starts_with(&start), "{error}");
+    assert!(error.ends_with("Connection refused (os error 111)"), "{error}");
+    assert!(
+        !log.contains("cannot reach"),
+        "the caller prints the error: {log}"
+    );
+}
+
+#[tokio::test]
+async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
+    let (manager, address) = unreachable_manager().await;
+    let manager = Manager {
+        // The check at the start is for clients that the manager has made for a development machine.
+        config: None,
+        ..manager.cache_sync_timeout(Duration::from_secs(4))
+    };
+    let (error, log) = run_until_failure(manager).await;
+    let reason = format!("cannot reach the API server at {address}: ");
+    assert!(
+        error.starts_with("timed out after 4 s") && error.contains(&reason),
+        "{error}"
+    );
+    assert_eq!(log.matches(&reason).count(), 1, "{log}");
+    assert!(!log.contains("watch failed"), "{log}");
+}
