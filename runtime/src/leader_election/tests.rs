@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use kube::api::ListParams;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -504,6 +505,12 @@ async fn on_a_real_server_the_second_candidate_leads_when_the_first_releases(
     let spec = leases.get("operator").await.unwrap().spec.unwrap();
     assert_eq!(spec.lease_transitions, Some(1));
     second.release().await;
+
+    let events: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(env.client(), &namespace);
+    let events = events.list(&ListParams::default()).await.unwrap();
+    let notes = events.iter().filter_map(|event| event.note.as_deref());
+    let stopped: Vec<&str> = notes.filter(|note| note.ends_with(" stopped leading")).collect();
+    assert_eq!(stopped.len(), 2, "{stopped:?}");
 }
 
 #[test]
