@@ -1,6 +1,6 @@
 //! Groups of asynchronous tasks that start and stop together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tokio::task::{Id, JoinError, JoinSet};
@@ -13,6 +13,8 @@ use crate::error::{Error, ManagerError};
 pub(crate) struct Phase {
     tasks: JoinSet<Result<(), Error>>,
     names: HashMap<Id, String>,
+    /// The tasks that may exit at any time.
+    finite: HashSet<Id>,
 }
 
 impl Phase {
@@ -25,14 +27,34 @@ impl Phase {
         self.names.insert(id, name.into());
     }
 
-    /// Resolves when a task exits, which none should do before [`finish`](Self::finish); pending while all run.
+    /// [`spawn`](Self::spawn) for a task that may exit at any time.
+    pub(crate) fn spawn_finite(
+        &mut self,
+        name: impl Into<String>,
+        task: impl Future<Output = Result<(), Error>> + Send + 'static,
+    ) {
+        let id = self.tasks.spawn(task).id();
+        self.names.insert(id, name.into());
+        self.finite.insert(id);
+    }
+
+    /// Resolves when a task fails, or exits that should not do so before [`finish`](Self::finish); pending while all run.
     pub(crate) async fn failed(&mut self) -> ManagerError {
-        match self.tasks.join_next_with_id().await {
-            Some(ended) => self.failure_of(ended).unwrap_or_else(|part| ManagerError::Part {
-                part,
-                reason: "exited unexpectedly".to_owned(),
-            }),
-            None => std::future::pending().await,
+        loop {
+            let Some(ended) = self.tasks.join_next_with_id().await else {
+                return std::future::pending().await;
+            };
+            let is_finite = matches!(&ended, Ok((id, _)) if self.finite.remove(id));
+            match self.failure_of(ended) {
+                Ok(failure) => return failure,
+                Err(_) if is_finite => {}
+                Err(part) => {
+                    return ManagerError::Part {
+                        part,
+                        reason: "exited unexpectedly".to_owned(),
+                    };
+                }
+            }
         }
     }
 
@@ -121,6 +143,14 @@ mod tests {
             panicked.starts_with("probes stopped: task ") && panicked.contains("oops"),
             "{panicked}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_finite_task_may_exit_and_must_not_fail() {
+        let mut phase = Phase::default();
+        phase.spawn_finite("a", async { Ok(()) });
+        phase.spawn_finite("b", async { Err(Error::new("no port")) });
+        assert_eq!(phase.failed().await.to_string(), "b stopped: no port");
     }
 
     #[tokio::test(start_paused = true)]

@@ -82,6 +82,17 @@ pub(crate) enum CacheEvent<K> {
 /// Receives each event in order, before the next one is read from the watch; it must not block.
 pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
+/// Identifies a handler among those of all caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HandlerId(u64);
+
+impl HandlerId {
+    fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        Self(COUNT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// The options that all caches of a manager have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CacheOptions {
@@ -96,7 +107,9 @@ pub(crate) struct Cache<K: Watchable> {
     trim: Trim,
     lists: ListOptions,
     objects: RwLock<Objects<K>>,
-    handlers: RwLock<Vec<Handler<K>>>,
+    handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
+    /// `true` once the watches are no longer needed.
+    stopped: watch::Sender<bool>,
     unseen: UnseenObjects<K>,
     /// Number of watches that have not delivered their first list.
     unsynced: AtomicUsize,
@@ -117,6 +130,7 @@ impl<K: Watchable> Cache<K> {
             lists,
             objects: RwLock::default(),
             handlers: RwLock::default(),
+            stopped: watch::channel(false).0,
             unseen: UnseenObjects::default(),
             unsynced: AtomicUsize::new(0),
             synced: watch::channel(false).0,
@@ -145,7 +159,7 @@ impl<K: Watchable> Cache<K> {
     }
 
     /// Adds a handler, which first receives each existing object as an initial event.
-    pub(crate) fn subscribe(&self, handler: Handler<K>) {
+    pub(crate) fn subscribe(&self, handler: Handler<K>) -> HandlerId {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         // No change is dispatched while the lock is held, so the handler misses none. A change that is in the cache but
         // not dispatched yet is delivered twice: here as an initial event, then as a change.
@@ -173,7 +187,15 @@ impl<K: Watchable> Cache<K> {
                 initial: true,
             });
         }
-        handlers.push(handler);
+        let id = HandlerId::new();
+        handlers.push((id, handler));
+        id
+    }
+
+    /// Removes a handler. No event is delivered to it once this has returned.
+    pub(crate) fn unsubscribe(&self, id: HandlerId) {
+        let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
+        handlers.retain(|(handler, _)| *handler != id);
     }
 
     /// Adds an index, unless there is one of this name.
@@ -286,7 +308,7 @@ impl<K: Watchable> Cache<K> {
 
     fn dispatch(&self, event: &CacheEvent<K>) {
         let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
-        for handler in handlers.iter() {
+        for (_, handler) in handlers.iter() {
             handler(event);
         }
     }

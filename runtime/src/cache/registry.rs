@@ -12,17 +12,21 @@ use kube::Client;
 use tokio::sync::{mpsc, watch};
 
 use super::{Cache, CacheOptions, CacheStats, PendingWrite, Selection};
+use crate::error::Error;
 use crate::object::{Key, Kind, Object, Watchable};
 
 /// A watch that fills a cache, with a name for messages.
-pub(crate) type NamedWatch = (String, BoxFuture<'static, ()>);
+pub(crate) type NamedWatch = (String, RunWatch);
+
+/// Runs a watch until its cache is no longer used. It fails if the watch ends before.
+type RunWatch = BoxFuture<'static, Result<(), Error>>;
 
 /// A cache with its kind erased.
 trait AnyCache: Send + Sync {
     fn kind(&self) -> String;
     /// Checks the selection.
     fn check(&self) -> Result<(), &'static str>;
-    fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>>;
+    fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<RunWatch>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
     fn stats(&self) -> CacheStats;
@@ -30,7 +34,20 @@ trait AnyCache: Send + Sync {
     /// Returns the resource version of a cached object.
     fn version_of(&self, key: &Key) -> Option<String>;
     fn remove_handlers(&self);
+    /// Lets the watches exit.
+    fn stop_watches(&self);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+impl<K: Watchable> Cache<K> {
+    async fn until_stopped(self: Arc<Self>, watch: impl Future<Output = ()> + Send) -> Result<(), Error> {
+        let mut stopped = self.stopped.subscribe();
+        tokio::select! {
+            () = watch => Err(Error::new("the watch has ended")),
+            // The cache owns the sender, so the wait cannot fail.
+            _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
+        }
+    }
 }
 
 impl<K: Watchable> AnyCache for Cache<K> {
@@ -45,7 +62,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
         }
     }
 
-    fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<BoxFuture<'static, ()>> {
+    fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<RunWatch> {
         let namespaces = self.selection.namespaces_or(namespaces);
         let namespaces: Vec<Option<String>> = if namespaces.is_empty() || !self.kind.namespaced {
             vec![None]
@@ -53,7 +70,10 @@ impl<K: Watchable> AnyCache for Cache<K> {
             namespaces.iter().cloned().map(Some).collect()
         };
         self.unsynced.store(namespaces.len(), Ordering::Release);
-        let follow = |namespace| Arc::clone(&self).follow(client.clone(), namespace).boxed();
+        let follow = |namespace| {
+            let watch = Arc::clone(&self).follow(client.clone(), namespace);
+            Arc::clone(&self).until_stopped(watch).boxed()
+        };
         namespaces.into_iter().map(follow).collect()
     }
 
@@ -75,6 +95,10 @@ impl<K: Watchable> AnyCache for Cache<K> {
 
     fn version_of(&self, key: &Key) -> Option<String> {
         self.get(key)?.meta().resource_version.clone()
+    }
+
+    fn stop_watches(&self) {
+        self.stopped.send_replace(true);
     }
 
     fn remove_handlers(&self) {
@@ -125,6 +149,8 @@ struct Registry {
 #[derive(Default)]
 struct State {
     caches: HashMap<CacheId, Arc<dyn AnyCache>>,
+    /// The number of late watches of each cache that nobody else uses.
+    late_users: HashMap<CacheId, usize>,
     /// `true` once watches are run as soon as their cache is created.
     started: bool,
     /// `true` once new caches are no longer kept.
@@ -150,10 +176,47 @@ impl Caches {
         (Self(Arc::new(registry)), watches)
     }
 
-    /// Returns the cache of a kind and selection, creating it on first use.
+    /// Returns the cache of a kind and selection, creating it on first use. It is kept for as long as the manager.
     pub(crate) fn of<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
         let mut state = self.lock();
         let id = CacheId::of(kind, selection);
+        state.late_users.remove(&id);
+        self.find_or_create(&mut state, id, kind, selection)
+    }
+
+    /// [`of`](Self::of) for a late watch, which ends with a [`release`](Self::release).
+    pub(crate) fn retain<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
+        let mut state = self.lock();
+        let id = CacheId::of(kind, selection);
+        let is_kept = state.caches.contains_key(&id) && !state.late_users.contains_key(&id);
+        if !is_kept {
+            *state.late_users.entry(id.clone()).or_default() += 1;
+        }
+        self.find_or_create(&mut state, id, kind, selection)
+    }
+
+    /// Ends a use by a late watch. A cache that nobody uses is no longer watched.
+    pub(crate) fn release(&self, id: &CacheId) {
+        let mut state = self.lock();
+        let Some(users) = state.late_users.get_mut(id) else {
+            return;
+        };
+        *users -= 1;
+        if *users == 0 {
+            state.late_users.remove(id);
+            if let Some(cache) = state.caches.remove(id) {
+                cache.stop_watches();
+            }
+        }
+    }
+
+    fn find_or_create<K: Watchable>(
+        &self,
+        state: &mut State,
+        id: CacheId,
+        kind: &Kind<K>,
+        selection: &Selection,
+    ) -> Arc<Cache<K>> {
         if let Some(cache) = state.find(&id) {
             return cache;
         }

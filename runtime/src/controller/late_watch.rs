@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::object::Watchable;
 
 impl<S: Send + Sync + 'static> Ctx<S> {
-    /// Adds a watch to the running controller, which lasts until the manager stops.
+    /// Adds a watch to the running controller, which lasts until [`unwatch`](Self::unwatch) or until the manager stops.
     ///
     /// Use it for kinds, or selections of objects, that the controller learns about from the objects it reconciles; add
     /// those known in advance with [`Controller::watch`](crate::Controller::watch). Existing objects are delivered as
@@ -50,38 +50,74 @@ impl<S: Send + Sync + 'static> Ctx<S> {
             cache.assume_synced();
             return Ok(Watching { cache });
         };
-        if is_mapping() {
-            return Err(Error::terminal(
-                "a mapping function cannot add a watch, because the cache waits for it; add it in the reconcile function",
-            ));
-        }
+        refuse_in_mapping("add")?;
         if caches.is_stopping() {
             return Err(Error::new("watch not added: the manager is stopping"));
         }
-        if let Err(reason) = selection.check()
-            && kind.namespaced
-        {
-            let kind = kind.describe();
-            return Err(Error::terminal(format!("invalid selection of {kind}: {reason}")));
-        }
         let id = CacheId::of(kind, selection);
-        let cache = caches.of(kind, selection);
+        let named = (name.into(), id);
         // The lock is held until the watch is subscribed, so that a concurrent call with the same name returns only
         // after that.
         let mut late_watches = self.late_watches().lock().unwrap_or_else(PoisonError::into_inner);
-        let named = (name.into(), id);
-        if !late_watches.contains(&named) {
-            watch.subscribe_late(&cache, target, self)?;
-            tracing::info!(
-                controller = self.controller(),
-                watch = named.0,
-                kind = cache.kind().describe(),
-                "watch added"
-            );
-            late_watches.insert(named);
+        if late_watches.contains_key(&named)
+            && let Some(cache) = caches.find(kind, selection)
+        {
+            return Ok(Watching { cache });
         }
+        let cache = caches.retain(kind, selection);
+        let handler = match watch.subscribe_late(&cache, target, self) {
+            Ok(handler) => handler,
+            Err(error) => {
+                caches.release(&named.1);
+                return Err(error);
+            }
+        };
+        tracing::info!(
+            controller = self.controller(),
+            watch = named.0,
+            kind = cache.kind().describe(),
+            "watch added"
+        );
+        let remove = {
+            let (cache, caches, id) = (Arc::clone(&cache), caches.clone(), named.1.clone());
+            move || {
+                cache.unsubscribe(handler);
+                caches.release(&id);
+            }
+        };
+        late_watches.insert(named, Box::new(remove));
         Ok(Watching { cache })
     }
+
+    /// Removes the watches that this controller has added under this name, of all kinds and selections. Returns `false` if
+    /// there is none.
+    ///
+    /// A cache that nothing else uses is no longer watched, and a [`Cached`] of it keeps the objects of that moment. Keys
+    /// that are enqueued already are still reconciled.
+    ///
+    /// # Errors
+    /// A terminal error when called from a mapping function.
+    pub fn unwatch(&self, name: &str) -> Result<bool, Error> {
+        refuse_in_mapping("remove")?;
+        let mut late_watches = self.late_watches().lock().unwrap_or_else(PoisonError::into_inner);
+        let removed: Vec<_> = late_watches.extract_if(|(named, _), _| named == name).collect();
+        let is_removed = !removed.is_empty();
+        for (_, remove) in removed {
+            remove();
+            tracing::info!(controller = self.controller(), watch = name, "watch removed");
+        }
+        Ok(is_removed)
+    }
+}
+
+/// Returns an error inside of a mapping function, for which the cache waits.
+fn refuse_in_mapping(verb: &str) -> Result<(), Error> {
+    if !is_mapping() {
+        return Ok(());
+    }
+    Err(Error::terminal(format!(
+        "a mapping function cannot {verb} a watch, because the cache waits for it; {verb} it in the reconcile function"
+    )))
 }
 
 /// A watch [added](Ctx::watch) to a running controller.

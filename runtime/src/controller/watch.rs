@@ -9,7 +9,7 @@ use kube::api::DynamicObject;
 use kube::core::{ObjectMeta, PartialObjectMeta};
 use kube::runtime::reflector::ObjectRef;
 
-use crate::cache::{Cache, CacheEvent, Change, Selection, UndecodableEntry};
+use crate::cache::{Cache, CacheEvent, Change, HandlerId, Selection, UndecodableEntry};
 use crate::ctx::{Ctx, GroupKind, WatchTarget};
 use crate::error::Error;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
@@ -264,13 +264,13 @@ impl<W: Watchable, M> Watch<W, M> {
         cache: &Cache<W>,
         target: &WatchTarget,
         ctx: &Ctx<S>,
-    ) -> Result<(), Error>
+    ) -> Result<HandlerId, Error>
     where
         M: MapsLate<W, S>,
     {
         let keys = self.map.keys_for(target)?;
-        enqueue_changes(cache, self.filter, keys, Arc::clone(target.queue()), ctx.clone());
-        Ok(())
+        let queue = Arc::clone(target.queue());
+        Ok(enqueue_changes(cache, self.filter, keys, queue, ctx.clone()))
     }
 
     /// Returns the kind and selection that identify the cache to watch.
@@ -294,7 +294,7 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
     keys: Keys<W, S>,
     queue: Arc<Workqueue<Key>>,
     ctx: Ctx<S>,
-) {
+) -> HandlerId {
     let kind = cache.kind().clone();
     let name = kind.name();
     let Keys {
@@ -344,7 +344,7 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
             keys.dedup();
         }
         keys.into_iter().for_each(|key| queue.add(key, priority));
-    }));
+    }))
 }
 
 /// Returns the priority of an event: an object that existed at startup has not necessarily changed.

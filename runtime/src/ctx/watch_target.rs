@@ -4,7 +4,7 @@
 //! other way around.
 
 use std::any::Any;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -13,8 +13,8 @@ use crate::cache::CacheId;
 use crate::object::{Key, Kind, Watchable};
 use crate::queue::Workqueue;
 
-/// The watches added to one controller at run time, by name and cache.
-pub(crate) type LateWatches = Mutex<HashSet<(String, CacheId)>>;
+/// The watches added to one controller at run time, by name and cache, with the functions that remove them.
+pub(crate) type LateWatches = Mutex<HashMap<(String, CacheId), Box<dyn FnOnce() + Send>>>;
 
 /// The kind and queue of the controller to which a watch is added at run time, with the kind's type erased.
 #[doc(hidden)]

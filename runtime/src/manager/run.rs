@@ -115,7 +115,7 @@ impl Phases {
                 failure = self.events.failed() => return failure,
                 failure = self.watches.failed() => return failure,
                 failure = self.work.failed() => return failure,
-                Some((name, watch)) = self.to_watch.recv() => self.watches.spawn(name, watch.map(Ok)),
+                Some((name, watch)) = self.to_watch.recv() => self.watches.spawn_finite(name, watch),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Metrics of caches, read before each scrape.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::instruments::{Counter, Gauge};
 use super::registry::{Family, Registry};
@@ -19,7 +20,12 @@ pub(super) struct Families {
     relists: Family<Counter, 3>,
     watch_errors: Family<Counter, 3>,
     undecodable: Family<Gauge, 1>,
+    /// The labels that have been set.
+    known: Arc<Mutex<BTreeSet<Labels>>>,
 }
+
+/// The values of [`LABELS`].
+type Labels = (String, &'static str, String);
 
 impl Families {
     pub(super) fn register(registry: &Registry) -> Self {
@@ -61,13 +67,18 @@ impl Families {
                 ["kind"],
                 &[],
             ),
+            known: Arc::default(),
         }
     }
 
-    /// Sets all metrics. Caches with the same labels count together, and an undecodable object in several caches of its
-    /// kind counts once.
+    /// Sets all metrics. Caches with the same labels count together, an undecodable object in several caches of its kind
+    /// counts once, and a cache that is no longer there has no objects.
     pub(super) fn set(&self, caches: Vec<CacheStats>) {
-        let mut totals: BTreeMap<(String, &str, String), Total> = BTreeMap::new();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals: BTreeMap<Labels, Total> = known
+            .iter()
+            .map(|labels| (labels.clone(), Total::default()))
+            .collect();
         let mut undecodable: BTreeMap<String, HashSet<Key>> = BTreeMap::new();
         for cache in caches {
             undecodable
@@ -79,12 +90,16 @@ impl Families {
         }
         for ((kind, content, selection), total) in totals {
             let labels = [kind.as_str(), content, selection.as_str()];
+            known.insert((kind.clone(), content, selection.clone()));
             self.objects.with(labels).set(total.objects as f64);
             self.bytes.with(labels).set(total.bytes as f64);
             self.since_contact.with(labels).set(total.since_contact);
             self.own_writes.with(labels).set(total.own_writes as f64);
-            self.relists.with(labels).set(total.relists as f64);
-            self.watch_errors.with(labels).set(total.watch_errors as f64);
+            // A counter of a cache that is gone keeps its value.
+            if total.caches > 0 {
+                self.relists.with(labels).set(total.relists as f64);
+                self.watch_errors.with(labels).set(total.watch_errors as f64);
+            }
         }
         for (kind, keys) in undecodable {
             self.undecodable.with([kind.as_str()]).set(keys.len() as f64);
@@ -94,6 +109,7 @@ impl Families {
 
 #[derive(Default)]
 struct Total {
+    caches: usize,
     objects: usize,
     bytes: u64,
     since_contact: f64,
@@ -104,6 +120,7 @@ struct Total {
 
 impl Total {
     fn add(&mut self, cache: &CacheStats) {
+        self.caches += 1;
         self.objects += cache.objects;
         self.bytes += cache.bytes;
         self.since_contact = self.since_contact.max(cache.since_contact.as_secs_f64());

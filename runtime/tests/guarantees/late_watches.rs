@@ -85,6 +85,47 @@ async fn a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes(env: En
     assert_eq!(seen.count("mapped late"), after);
 }
 
+/// A watch that is taken back delivers nothing more, and its cache is gone unless something else uses it.
+#[rbuilder::envtest::test]
+async fn a_watch_that_is_removed_delivers_nothing_and_can_be_added_again(env: Environment) {
+    let place = Place::new(env).await;
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        let text = memo.spec.text.clone().unwrap_or_default();
+        if text == "stop" {
+            assert!(ctx.unwatch("secrets")?);
+            assert!(!ctx.unwatch("secrets")?, "it was removed");
+            assert!(ctx.cached::<Secret>().is_err(), "nothing else uses the cache");
+        } else {
+            let watching = ctx.watch("secrets", Watch::mapped(to_memo))?;
+            watching.synced(SOON).await?;
+        }
+        ctx.note(&text);
+        Ok(Action::await_change())
+    }
+    place.create(memo("memo", "start")).await;
+    let seen = Seen::default();
+    let manager = place
+        .manager()
+        .controller(Controller::new(reconcile, seen.clone()));
+    let metrics = manager.metrics().clone();
+    let operator = Operator::start(manager);
+    eventually(SOON, || async { seen.count("start") >= 1 }).await;
+    place.create_secret("first", "memo").await;
+    eventually(SOON, || async { seen.count("mapped first") == 1 }).await;
+
+    place.change_text("memo", "stop").await;
+    eventually(SOON, || async { seen.count("stop") >= 1 }).await;
+    place.create_secret("unseen", "memo").await;
+    place.change_text("memo", "again").await;
+    eventually(SOON, || async { seen.count("again") >= 1 }).await;
+    // The new watch delivers all; the old one is gone.
+    eventually(SOON, || async { seen.count("mapped unseen") == 1 }).await;
+    assert_eq!(seen.count("mapped first"), 2);
+    let objects = "rbuilder_cache_objects{kind=\"Secret\",content=\"whole\",selection=\"\"} 2\n";
+    assert!(metrics.text().contains(objects), "{}", metrics.text());
+    operator.stop().await.unwrap();
+}
+
 /// Kinds known only at run time are owned like others; watches of one kind are distinguished by name.
 #[rbuilder::envtest::test]
 async fn late_watches_of_dynamic_kinds_reconcile_owners(env: Environment) {
