@@ -167,6 +167,71 @@ fn the_manager_may_update_no_object_of_others() {
     );
 }
 
+/// Returns the rules that the manager's service account has in the whole cluster, except those generated from markers:
+/// role, verbs, resources and names.
+fn cluster_wide_rules(objects: &[Value]) -> Vec<String> {
+    let words = |list: &Value| {
+        let words = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+        words.collect::<Vec<_>>().join(",")
+    };
+    let bindings = objects
+        .iter()
+        .filter(|object| object["kind"] == "ClusterRoleBinding");
+    let mut rules = Vec::new();
+    for binding in bindings {
+        assert_eq!(binding["subjects"][0]["name"], "shop-controller-manager");
+        let name = binding["roleRef"]["name"].as_str().expect("a name");
+        let role = find(objects, "ClusterRole", name);
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            let (verbs, resources) = (words(&rule["verbs"]), words(&rule["resources"]));
+            let names = words(&rule["resourceNames"]);
+            rules.push(
+                format!("{name}: {verbs} {resources} {names}")
+                    .trim_end()
+                    .to_owned(),
+            );
+        }
+    }
+    rules.retain(|rule| !rule.starts_with("shop-manager-role: "));
+    rules.sort();
+    rules
+}
+
+#[test]
+fn the_manager_has_in_the_whole_cluster_only_what_belongs_to_no_namespace() {
+    if project().is_none() {
+        return;
+    }
+    for init in ["", " --namespaced"] {
+        let folder = Folder::new();
+        for command in COMMANDS {
+            let flags = if command.starts_with("init") { init } else { "" };
+            folder.run(&format!("{command}{flags}")).ok();
+        }
+        let objects = render(&folder, "config/default");
+        assert_eq!(
+            cluster_wide_rules(&objects),
+            [
+                "shop-cup-conversion-role: get,list,watch,update customresourcedefinitions cups.cache.example.com",
+                "shop-metrics-auth-role: create subjectaccessreviews",
+                "shop-metrics-auth-role: create tokenreviews",
+                "shop-webhook-trust-role: get,list,watch,update mutatingwebhookconfigurations \
+                 shop-mutating-webhook-configuration",
+                "shop-webhook-trust-role: get,list,watch,update validatingwebhookconfigurations \
+                 shop-validating-webhook-configuration",
+            ]
+        );
+        let is_generated = |object: &&Value| object["metadata"]["name"] == "shop-manager-role";
+        let roles: Vec<_> = objects
+            .iter()
+            .filter(is_generated)
+            .map(|role| &role["kind"])
+            .collect();
+        let expected = if init.is_empty() { "ClusterRole" } else { "Role" };
+        assert!(roles.iter().all(|kind| *kind == expected), "{roles:?}");
+    }
+}
+
 #[test]
 fn cert_manager_adds_to_what_is_there() {
     let Some(folder) = project() else { return };

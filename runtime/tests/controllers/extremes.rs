@@ -121,6 +121,19 @@ async fn any_duration_is_valid_for_a_lease() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn any_limit_and_any_name_is_valid_for_a_manager() {
+    for (connections, requests) in [(0, 0), (1, 1), (usize::MAX, u32::MAX)] {
+        let set = |manager: Manager| {
+            manager
+                .max_connections(connections)
+                .request_rate(requests, requests)
+                .user_agent("\0\r\n")
+        };
+        run(|controller| controller, set).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn any_number_of_workers_is_valid() {
     for max in [0, 1, usize::MAX] {
         run(|controller| controller.concurrency(max), |manager| manager)

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use kube::ResourceExt;
-use kube::api::{PostParams, Resource};
+use kube::api::{ListParams, PostParams, Resource};
 use kube::core::ObjectMeta;
 use rbuilder::envtest::{Environment, eventually};
 use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, ManagerError, Result};
@@ -19,14 +21,17 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-fn elected(place: &Place, seen: &Seen) -> Manager {
-    let args = ManagerArgs {
+fn args(place: &Place) -> ManagerArgs {
+    ManagerArgs {
         leader_elect: true,
         leader_election_namespace: Some(place.namespace.clone()),
         watch_namespace: place.namespace.clone(),
         ..ManagerArgs::for_tests()
-    };
-    let manager = Manager::with_config(LEASE, place.env.real().config(), args).unwrap();
+    }
+}
+
+fn elected(place: &Place, seen: &Seen) -> Manager {
+    let manager = Manager::with_config(LEASE, place.env.real().config(), args(place)).unwrap();
     manager.controller(Controller::new(look, seen.clone()))
 }
 
@@ -136,4 +141,67 @@ async fn lease_times_that_do_not_fit_together_are_refused(env: Environment) {
         error.to_string(),
         "invalid leader election settings: lease duration must be greater than the renew deadline of 15s, found 15s"
     );
+}
+
+/// The manager has the permissions that a scaffold gives it for leader election, and may otherwise only watch.
+#[rbuilder::envtest::test]
+async fn the_role_of_the_scaffold_suffices_for_leader_election(env: Environment) {
+    let place = Place::new(env).await;
+    place.create(memo("led", "")).await;
+    let template = include_str!("../../../templates/files/init/config/rbac/leader_election_role.yaml.tera");
+    let (_, rules) = template.split_once("\nrules:\n").unwrap();
+    let mut rules: Vec<PolicyRule> = serde_saphyr::from_str(rules).unwrap();
+    let strings = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
+    rules.push(PolicyRule {
+        api_groups: strings(&["controllers.example.com"]),
+        resources: strings(&["memos"]),
+        verbs: ["list", "watch"].map(str::to_owned).to_vec(),
+        ..PolicyRule::default()
+    });
+    let user = format!("manager-of-{}", place.namespace);
+    let metadata = ObjectMeta {
+        name: Some(user.clone()),
+        ..ObjectMeta::default()
+    };
+    let group = "rbac.authorization.k8s.io".to_owned();
+    let binding = RoleBinding {
+        metadata: metadata.clone(),
+        role_ref: RoleRef {
+            api_group: Some(group.clone()),
+            kind: "Role".to_owned(),
+            name: user.clone(),
+        },
+        subjects: Some(vec![Subject {
+            api_group: Some(group),
+            kind: "User".to_owned(),
+            name: user.clone(),
+            namespace: None,
+        }]),
+    };
+    let role = Role {
+        metadata,
+        rules: Some(rules),
+    };
+    let params = PostParams::default();
+    place.api::<Role>().create(&params, &role).await.unwrap();
+    let bindings = place.api::<RoleBinding>();
+    bindings.create(&params, &binding).await.unwrap();
+
+    let seen = Seen::default();
+    let config = place.env.real().user(&user, &[]).unwrap().config();
+    let manager = Manager::with_config(LEASE, config, args(&place)).unwrap();
+    let operator = Operator::start(manager.controller(Controller::new(look, seen.clone())));
+    eventually(SOON, || async { seen.count("led") > 0 }).await;
+    let events = place.api::<Event>();
+    eventually(SOON, || async {
+        let events = events.list(&ListParams::default()).await.unwrap();
+        events
+            .items
+            .iter()
+            .any(|event| event.reason.as_deref() == Some("LeaderElection"))
+    })
+    .await;
+    operator.stop().await.unwrap();
+    let holder = lease(&place).await.spec.unwrap().holder_identity;
+    assert_eq!(holder.as_deref(), Some(""), "it has released the lease");
 }
