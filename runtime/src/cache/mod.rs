@@ -39,6 +39,9 @@ pub(crate) use selection::{ListOptions, Trim};
 pub(crate) use stats::CacheStats;
 use unseen::UnseenObjects;
 
+/// Default limit in bytes of what each controller remembers of its applies.
+const APPLIED_BYTES: usize = 64 << 20;
+
 /// An event of a watch: an object was created, updated or deleted.
 #[derive(Clone, Debug)]
 pub enum Change<K> {
@@ -94,10 +97,22 @@ impl HandlerId {
 }
 
 /// The options that all caches of a manager have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct CacheOptions {
     pub(crate) trim: Trim,
     pub(crate) lists: ListOptions,
+    /// Limit in bytes of what each controller remembers of its applies.
+    pub(crate) applied_bytes: usize,
+}
+
+impl Default for CacheOptions {
+    fn default() -> Self {
+        Self {
+            trim: Trim::default(),
+            lists: ListOptions::default(),
+            applied_bytes: APPLIED_BYTES,
+        }
+    }
 }
 
 /// The objects of one kind that match a selection.
@@ -122,7 +137,7 @@ pub(crate) struct Cache<K: Watchable> {
 
 impl<K: Watchable> Cache<K> {
     pub(crate) fn new(kind: Kind<K>, selection: Selection, options: CacheOptions) -> Self {
-        let CacheOptions { trim, lists } = options;
+        let CacheOptions { trim, lists, .. } = options;
         Self {
             kind,
             selection,

@@ -257,6 +257,30 @@ impl Caches {
         all_agree.then_some(object)
     }
 
+    /// Returns `true` if the caches show an object of kind `K` in this version: each cache of the whole kind, at least one
+    /// cache, and no cache another version.
+    pub(crate) fn shows_version<K: Object>(&self, key: &Key, version: &str) -> bool {
+        let state = self.lock();
+        let id = CacheId::of::<K>(&Kind::of_type(), &Selection::all());
+        let mut is_shown = false;
+        for (other, cache) in &state.caches {
+            if other.resource != id.resource {
+                continue;
+            }
+            match cache.version_of(key) {
+                Some(shown) if shown == version => is_shown = true,
+                Some(_) => return false,
+                None if other.selection == id.selection => return false,
+                None => {}
+            }
+        }
+        is_shown
+    }
+
+    pub(crate) fn options(&self) -> &CacheOptions {
+        &self.0.options
+    }
+
     /// Begins a request that writes an object of kind `K`.
     pub(crate) fn begin_write<K: Object>(&self) -> PendingWrite<K> {
         let caches: Vec<_> = self.lock().caches.values().map(Arc::clone).collect();

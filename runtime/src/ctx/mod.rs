@@ -1,5 +1,6 @@
 //! The context passed to reconcile functions: shared state, client and common operations.
 
+mod applied;
 mod create;
 mod create_or_update;
 mod ownership;
@@ -17,14 +18,15 @@ use kube::core::object::HasStatus;
 use kube::runtime::events::{Event, EventType, Reporter};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::cache::{CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
+use crate::cache::{Cache, CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
 use crate::error::Error;
 use crate::events::{EventSender, new_event_channel};
 use crate::metrics::Metrics;
-use crate::object::{DynamicKind, Kind, Object, Scope, Watchable, to_apply_body};
+use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, to_apply_body};
 
+use applied::AppliedObjects;
 pub use create_or_update::Written;
 pub use ownership::set_controller_reference;
 pub(crate) use watch_target::{GroupKind, LateWatches, WatchTarget};
@@ -48,6 +50,7 @@ struct Shared {
     watch_target: Option<WatchTarget>,
     /// The watches added at run time.
     late_watches: LateWatches,
+    applied: AppliedObjects,
 }
 
 impl<S> Clone for Ctx<S> {
@@ -124,6 +127,7 @@ impl<S> Ctx<S> {
         caches: Caches,
         watch_target: Option<WatchTarget>,
     ) -> Self {
+        let applied = AppliedObjects::new(caches.options().applied_bytes);
         let shared = Shared {
             client,
             controller,
@@ -131,6 +135,7 @@ impl<S> Ctx<S> {
             caches,
             watch_target,
             late_watches: LateWatches::default(),
+            applied,
         };
         Self {
             shared: Arc::new(shared),
@@ -225,11 +230,14 @@ impl<S> Ctx<S> {
     /// Fields that `object` leaves out keep their values, except those set by an earlier apply of this controller, which
     /// are removed. The field manager is the controller's name; conflicts with other managers are overridden (`force`).
     ///
+    /// No request is sent while a cache shows the object exactly as the same apply has left it, so that a resync of
+    /// unchanged objects costs nothing. The result is then that of the earlier call, without `managedFields`.
+    ///
     /// # Errors
     /// The response of the API server, as [`kube::Error`].
     pub async fn apply<K: Object + Serialize>(&self, object: K) -> Result<K, Error> {
         let api = <K::Scope as Scope>::api::<K>(self.client(), object.meta().namespace.as_deref());
-        Ok(self.send_apply(&api, &object).await?)
+        Ok(self.send_apply_if_needed(&api, &object).await?)
     }
 
     /// Updates the status of an object with server-side apply, and returns the result.
@@ -301,10 +309,56 @@ impl<S> Ctx<S> {
         }
     }
 
+    /// Sends an apply, and remembers the answer.
     async fn send_apply<K: Object + Serialize>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
         let body = to_apply_body(object).map_err(kube::Error::SerdeError)?;
-        let (name, params, body) = (object.name_any(), self.apply_params(), Patch::Apply(body));
-        self.send_write(api.patch(&name, &params, &body)).await
+        self.send_apply_body(api, &object.name_any(), body).await
+    }
+
+    /// Sends an apply, unless the object is in the state that the same apply has left it in.
+    async fn send_apply_if_needed<K: Object + Serialize>(
+        &self,
+        api: &Api<K>,
+        object: &K,
+    ) -> Result<K, kube::Error> {
+        let body = to_apply_body(object).map_err(kube::Error::SerdeError)?;
+        match self.find_applied(&Key::of(object), &body) {
+            Some(applied) => Ok(applied),
+            None => self.send_apply_body(api, &object.name_any(), body).await,
+        }
+    }
+
+    async fn send_apply_body<K: Object + Serialize>(
+        &self,
+        api: &Api<K>,
+        name: &str,
+        body: Value,
+    ) -> Result<K, kube::Error> {
+        let hash = self.shared.applied.hash(&body);
+        let patch = Patch::Apply(body);
+        let applied = self
+            .send_write(api.patch(name, &self.apply_params(), &patch))
+            .await?;
+        let keeps = self.find_whole_cache::<K>().is_none();
+        self.shared.applied.remember(hash, &applied, keeps);
+        Ok(applied)
+    }
+
+    /// Returns the answer to the same apply, if the caches show the object in that version.
+    fn find_applied<K: Object>(&self, key: &Key, body: &Value) -> Option<K> {
+        let applied = &self.shared.applied;
+        let version = applied.version_of::<K>(key, applied.hash(body))?;
+        if !self.shared.caches.shows_version::<K>(key, &version) {
+            return None;
+        }
+        match self.find_whole_cache::<K>() {
+            Some(cache) => cache.get(key).map(Arc::unwrap_or_clone),
+            None => applied.object_of(key),
+        }
+    }
+
+    fn find_whole_cache<K: Object>(&self) -> Option<Arc<Cache<K>>> {
+        self.shared.caches.find(&Kind::of_type(), &Selection::all())
     }
 
     /// Sends a request that writes an object, and makes the result visible to readers of the caches.

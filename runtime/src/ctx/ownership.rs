@@ -17,7 +17,8 @@
 //! - Otherwise, and after that conflict: read the object's metadata from the server, refuse if another controller owns
 //!   it, and apply with the resource version that was read, so that nobody can take it in between.
 //!
-//! A conflict is returned to the controller, which retries with a newer cache.
+//! A conflict is returned to the controller, which retries with a newer cache. In the first case, an apply that has been
+//! answered before may not be sent at all; see `applied`.
 
 use std::marker::PhantomData;
 
@@ -59,7 +60,7 @@ impl<S> Ctx<S> {
         match self.look_up(&child) {
             CacheLookup::Found(known) if is_controlled_by(&known, owner) => {
                 child.meta_mut().uid = known.uid;
-                return match self.send_apply(&api, &child).await {
+                return match self.send_apply_if_needed(&api, &child).await {
                     // The object was deleted, and another one was created with its name.
                     Err(kube::Error::Api(status)) if is_uid_mismatch(&status) => {
                         Err(to_conflict(&status).into())

@@ -297,6 +297,16 @@ impl Manager {
         self
     }
 
+    /// Sets how much memory each controller takes to remember what it has applied, so that an
+    /// [apply](crate::Ctx::apply) that changes nothing is not sent. Defaults to 64 MiB; with zero, each is sent.
+    ///
+    /// An object takes about 200 bytes, and its size in JSON unless whole objects of its kind are cached. The oldest are
+    /// forgotten, and sent once more.
+    pub fn applied_memory(mut self, bytes: usize) -> Self {
+        self.caches.applied_bytes = bytes;
+        self
+    }
+
     /// Sets the number of objects in a page when the caches list a kind. Defaults to 500; zero lists all in one response.
     ///
     /// Ignored with [`ListSemantic::Any`] by API servers that answer such lists from memory.

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::client::Body;
 use kube::core::PartialObjectMeta;
 use kube::{Client, ResourceExt};
 use rbuilder::envtest::eventually;
-use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, Watch};
+use serde_json::json;
 
 use crate::support::{
     Memo, MemoStatus, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers,
@@ -17,6 +19,8 @@ use crate::support::{
 
 on_both_servers!(
     a_reconcile_does_not_write_again_what_it_wrote_before,
+    a_resync_of_unchanged_objects_writes_nothing,
+    what_others_change_is_written_again,
     every_write_names_its_field_manager,
 );
 
@@ -85,6 +89,78 @@ async fn a_reconcile_does_not_write_again_what_it_wrote_before(server: Server) {
     assert_eq!(requests.of("PATCH configmaps"), MEMOS);
     assert_eq!(requests.of("PATCH status"), MEMOS);
     assert!(requests.of("GET configmaps") <= 2, "a list and a watch");
+}
+
+/// Applies the copy each time, as reconciles do, and notes what the result says.
+async fn apply(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    let text = memo.spec.text.clone().unwrap_or_default();
+    let copy = ctx
+        .apply_owned(&*memo, config_map(&memo.name_any(), &text))
+        .await?;
+    let copied = copy.data.and_then(|mut data| data.remove("text"));
+    ctx.note(&format!("{}: {}", memo.name_any(), copied.unwrap_or_default()));
+    Ok(Action::await_change())
+}
+
+async fn a_resync_of_unchanged_objects_writes_nothing(server: Server) {
+    let place = Place::new(server).await;
+    let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
+    for name in &names {
+        place.create(memo(name, "1")).await;
+    }
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        ..ManagerArgs::for_tests()
+    };
+    // First with metadata in the cache, where the answers are kept; then with whole objects.
+    for is_whole in [false, true] {
+        let (requests, seen) = (Requests::default(), Seen::default());
+        let controller = Controller::new(apply, seen.clone()).resync_every(Duration::from_millis(100));
+        let controller = match is_whole {
+            true => controller.watch(Watch::<ConfigMap>::owned()),
+            false => controller.owns::<ConfigMap>(),
+        };
+        let client = requests.client(place.env.client());
+        let manager = Manager::with_client("requests.example.com", client, args.clone());
+        let operator = Operator::start(manager.controller(controller));
+        let is_settled = |name: &String| seen.count(&format!("{name}: 1")) >= 5;
+        eventually(SOON, || async { names.iter().all(is_settled) }).await;
+        operator.stop().await.unwrap();
+        // After a restart nothing is remembered, so each is sent once.
+        assert_eq!(requests.of("PATCH configmaps"), MEMOS, "whole: {is_whole}");
+    }
+}
+
+async fn what_others_change_is_written_again(server: Server) {
+    let place = Place::new(server).await;
+    place.create(memo("memo", "1")).await;
+    let seen = Seen::default();
+    let controller = Controller::new(apply, seen.clone())
+        .owns::<ConfigMap>()
+        .resync_every(Duration::from_millis(50));
+    let operator = Operator::start(place.manager().controller(controller));
+    let maps = place.api::<ConfigMap>();
+    let text = async || maps.get_opt("memo").await.unwrap()?.data?.remove("text");
+    eventually(SOON, || async { seen.count("memo: 1") >= 5 }).await;
+
+    let edit = Patch::Merge(json!({ "data": { "text": "edited" } }));
+    for round in 0..5 {
+        let params = PatchParams::default();
+        maps.patch("memo", &params, &edit).await.unwrap();
+        eventually(SOON, || async { text().await.as_deref() == Some("1") }).await;
+        maps.delete("memo", &DeleteParams::default()).await.unwrap();
+        eventually(SOON, || async { text().await.as_deref() == Some("1") }).await;
+        if let (Server::Fake(server), true) = (&place.env, round % 2 == 0) {
+            server.expire_watches();
+            maps.patch("memo", &params, &edit).await.unwrap();
+            eventually(SOON, || async { text().await.as_deref() == Some("1") }).await;
+        }
+    }
+    place.change_text("memo", "2").await;
+    eventually(SOON, || async { text().await.as_deref() == Some("2") }).await;
+    place.change_text("memo", "1").await;
+    eventually(SOON, || async { text().await.as_deref() == Some("1") }).await;
+    operator.stop().await.unwrap();
 }
 
 /// Writes in every way there is; the cleanup lets the finalizer be removed.

@@ -1,0 +1,258 @@
+//! Answers to applies, so that one that would change nothing is not sent.
+//!
+//! A reconcile applies all its children each time, and mostly they are as it left them. The API server would find that
+//! out, but asking it costs a request for each child at each resync. So the body of each apply is remembered as a hash,
+//! with the resource version of the answer. The same apply is not sent again while a cache shows the object in that very
+//! version: nothing has changed in it since, by anybody, not even in its status.
+//!
+//! | what happens | what the cache shows | the next apply |
+//! |---|---|---|
+//! | nothing | the version of the answer | is not sent |
+//! | somebody changes the object, and changes it back | a newer version | is sent |
+//! | the body changes | the version of the answer | is sent |
+//! | the object is deleted | nothing | is sent, and creates it |
+//! | the watch has not delivered a change yet | the version of the answer | is not sent; the change reconciles the owner once it is delivered |
+//! | the process restarts | any version | is sent, because nothing is remembered |
+//!
+//! The answer is needed as the result. It is in the cache if that keeps whole objects; otherwise, as for kinds that a
+//! controller [owns](crate::Controller::owns), its JSON is kept, up to a limit for all.
+
+use std::any::TypeId;
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::object::{Key, Object};
+
+/// Size in bytes of an entry without its answer, roughly.
+const ENTRY_BYTES: usize = 200;
+
+/// The answers to the applies of one controller, as many as fit into the limit.
+pub(super) struct AppliedObjects {
+    /// Two hashes with random keys: a collision of one would leave a change unsent.
+    hashers: [RandomState; 2],
+    /// Limit in bytes; the oldest answers are forgotten.
+    limit: usize,
+    answers: Mutex<Answers>,
+}
+
+/// Identifies an object among those of all kinds.
+type ObjectId = (TypeId, Key);
+
+#[derive(Default)]
+struct Answers {
+    by_object: HashMap<ObjectId, Answer>,
+    /// The objects in the order of their answers. An entry counts only if its number is that of the answer.
+    order: VecDeque<(u64, ObjectId)>,
+    last: u64,
+    bytes: usize,
+}
+
+struct Answer {
+    number: u64,
+    body: BodyHash,
+    version: String,
+    /// The JSON of the object; `None` if a cache has it.
+    object: Option<Box<[u8]>>,
+}
+
+impl Answer {
+    fn bytes(&self) -> usize {
+        ENTRY_BYTES + self.object.as_ref().map_or(0, |object| object.len())
+    }
+}
+
+/// The hash of the body of an apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BodyHash([u64; 2]);
+
+impl AppliedObjects {
+    /// Creates a store that forgets the oldest answers at `limit` bytes. With zero, nothing is remembered.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            hashers: [RandomState::new(), RandomState::new()],
+            limit,
+            answers: Mutex::default(),
+        }
+    }
+
+    /// Returns the hash of a body without its preconditions, which depend on what is known of the object.
+    pub(super) fn hash(&self, body: &Value) -> BodyHash {
+        let mut body = body.clone();
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("uid");
+            metadata.remove("resourceVersion");
+        }
+        let text = body.to_string();
+        BodyHash([0, 1].map(|at: usize| self.hashers[at].hash_one(&text)))
+    }
+
+    /// Returns the version of the last answer, if the same body was sent.
+    pub(super) fn version_of<K: Object>(&self, key: &Key, body: BodyHash) -> Option<String> {
+        let answers = self.lock();
+        let answer = answers.by_object.get(&(TypeId::of::<K>(), key.clone()))?;
+        (answer.body == body).then(|| answer.version.clone())
+    }
+
+    /// Returns the last answer, if it was kept.
+    pub(super) fn object_of<K: Object>(&self, key: &Key) -> Option<K> {
+        let answers = self.lock();
+        let answer = answers.by_object.get(&(TypeId::of::<K>(), key.clone()))?;
+        serde_json::from_slice(answer.object.as_deref()?).ok()
+    }
+
+    /// Remembers the answer to an apply. `keeps` is `false` if a cache has the object.
+    pub(super) fn remember<K: Object + Serialize>(&self, body: BodyHash, object: &K, keeps: bool) {
+        let Some(version) = object.meta().resource_version.clone() else {
+            return;
+        };
+        if self.limit == 0 {
+            return;
+        }
+        let json = keeps.then(|| to_json_without_managed_fields(object));
+        let Some(json) = json.map_or(Some(None), |json| json.map(Some)) else {
+            return;
+        };
+        let id = (TypeId::of::<K>(), Key::of(object));
+        self.lock().insert(id, body, version, json, self.limit);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Answers {
+    fn insert(
+        &mut self,
+        id: ObjectId,
+        body: BodyHash,
+        version: String,
+        object: Option<Box<[u8]>>,
+        limit: usize,
+    ) {
+        self.last += 1;
+        let answer = Answer {
+            number: self.last,
+            body,
+            version,
+            object,
+        };
+        self.order.push_back((self.last, id.clone()));
+        self.bytes += answer.bytes();
+        if let Some(before) = self.by_object.insert(id, answer) {
+            self.bytes -= before.bytes();
+        }
+        while self.bytes > limit
+            && let Some((number, id)) = self.order.pop_front()
+        {
+            self.forget(number, &id);
+        }
+        if self.order.len() > 2 * self.by_object.len() + 64 {
+            let by_object = &self.by_object;
+            self.order
+                .retain(|(number, id)| by_object.get(id).is_some_and(|answer| answer.number == *number));
+        }
+    }
+
+    /// Removes an answer, unless there has been another since.
+    fn forget(&mut self, number: u64, id: &ObjectId) {
+        if self
+            .by_object
+            .get(id)
+            .is_some_and(|answer| answer.number == number)
+            && let Some(answer) = self.by_object.remove(id)
+        {
+            self.bytes -= answer.bytes();
+        }
+    }
+}
+
+fn to_json_without_managed_fields<K: Object + Serialize>(object: &K) -> Option<Box<[u8]>> {
+    let mut json = serde_json::to_value(object).ok()?;
+    if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    serde_json::to_vec(&json).ok().map(Vec::into_boxed_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(name: &str, version: u64) -> ConfigMap {
+        let metadata = json!({ "name": name, "resourceVersion": version.to_string(), "managedFields": [{}] });
+        serde_json::from_value(json!({ "metadata": metadata, "data": { "a": "b" } })).unwrap()
+    }
+
+    fn key(name: &str) -> Key {
+        Key::of(&map(name, 0))
+    }
+
+    #[test]
+    fn the_hash_ignores_preconditions_only() {
+        let applied = AppliedObjects::new(1000);
+        let body = |metadata: Value, data: &str| json!({ "metadata": metadata, "data": data });
+        let plain = applied.hash(&body(json!({ "name": "a" }), "x"));
+        let bound = json!({ "name": "a", "uid": "u", "resourceVersion": "1" });
+        assert_eq!(plain, applied.hash(&body(bound, "x")));
+        assert_ne!(plain, applied.hash(&body(json!({ "name": "a" }), "y")));
+        assert_ne!(
+            plain,
+            applied.hash(&body(json!({ "name": "a", "labels": {} }), "x"))
+        );
+    }
+
+    #[test]
+    fn an_answer_counts_for_the_same_body_of_the_same_object() {
+        let applied = AppliedObjects::new(10_000);
+        let [body, other] = [json!({ "a": 1 }), json!({ "a": 2 })].map(|body| applied.hash(&body));
+        applied.remember(body, &map("a", 7), true);
+        assert_eq!(
+            applied.version_of::<ConfigMap>(&key("a"), body).as_deref(),
+            Some("7")
+        );
+        assert_eq!(applied.version_of::<ConfigMap>(&key("a"), other), None);
+        assert_eq!(applied.version_of::<ConfigMap>(&key("b"), body), None);
+        assert_eq!(applied.version_of::<Secret>(&key("a"), body), None);
+        let object: ConfigMap = applied.object_of(&key("a")).unwrap();
+        assert_eq!(
+            (object.data, object.metadata.managed_fields),
+            (map("a", 7).data, None)
+        );
+    }
+
+    #[test]
+    fn the_oldest_answers_are_forgotten_at_the_limit() {
+        let applied = AppliedObjects::new(3 * ENTRY_BYTES);
+        let body = applied.hash(&json!({}));
+        for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)] {
+            applied.remember(body, &map(name, version), false);
+        }
+        let version = |name: &str| applied.version_of::<ConfigMap>(&key(name), body);
+        assert_eq!(version("b"), None);
+        assert_eq!(version("a").as_deref(), Some("4"));
+        assert!(version("c").is_some() && version("d").is_some());
+        for round in 0..1000 {
+            applied.remember(body, &map("a", round), false);
+        }
+        let answers = applied.lock();
+        assert!(answers.order.len() < 100, "{}", answers.order.len());
+        assert_eq!(answers.bytes, answers.by_object.len() * ENTRY_BYTES);
+    }
+
+    #[test]
+    fn with_a_limit_of_zero_nothing_is_remembered() {
+        let applied = AppliedObjects::new(0);
+        let body = applied.hash(&json!({}));
+        applied.remember(body, &map("a", 1), false);
+        assert_eq!(applied.version_of::<ConfigMap>(&key("a"), body), None);
+    }
+}
