@@ -33,7 +33,7 @@ use crate::leader_election::Fence;
 use crate::metrics::Metrics;
 use crate::object::{DynamicKind, Key, Kind, Object, Undecodable, Watchable};
 use crate::predicate::Predicate;
-use crate::queue::{LOW, NORMAL, Workqueue};
+use crate::queue::{Backoff, LOW, NORMAL, Workqueue};
 use crate::shutdown::Shutdown;
 
 pub use late_watch::Watching;
@@ -70,6 +70,7 @@ pub struct Controller<K: Watchable, S> {
     timeout: Option<Duration>,
     recover_panics: bool,
     resync: Option<Duration>,
+    backoff: Backoff,
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
     triggers: Vec<BoxStream<'static, ObjectRef<K>>>,
@@ -112,7 +113,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// The function is called for each object at startup; when the object or an object [owned](Self::owns) by or
     /// [watched](Self::watches) for it changes; after the delay requested with [`Action::requeue`]; and after a failure
-    /// with exponential back-off (5 ms, doubling up to 1000 s, until it succeeds). It never runs concurrently for the
+    /// with exponential [back-off](Self::backoff) (5 ms, doubling up to 1000 s, until it succeeds). It never runs concurrently for the
     /// same object. The object comes from a cache, which may lag behind the cluster, but not behind this process's own
     /// writes through [`Ctx`]; a conflict (409) caused by the lag is retried, and logged as an error only if it persists
     /// (from the fifth in a row).
@@ -162,6 +163,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             timeout: None,
             recover_panics: true,
             resync: None,
+            backoff: Backoff::default(),
             handlers: Handlers {
                 reconcile: box_reconcile(reconcile),
                 finalizer: None,
@@ -297,6 +299,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
+    /// Sets the delays after failed reconciles of an object: `min` after the first, then doubling up to `max`, until one
+    /// succeeds. Defaults to 5 ms and 1000 s, as in controller-runtime.
+    ///
+    /// No delay is shorter than 1 ms, and none is longer than `max`, even if `min` is.
+    pub fn backoff(mut self, min: Duration, max: Duration) -> Self {
+        self.backoff = Backoff { min, max };
+        self
+    }
+
     /// Sets the handling of panics in a reconcile. With `true`, the default, a panic is logged and counted, and the object
     /// is requeued like after an error. With `false`, it stops the manager with an error that names the controller and
     /// the object.
@@ -418,6 +429,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             timeout,
             recover_panics,
             resync,
+            backoff,
             handlers,
             watches,
             triggers,
@@ -434,7 +446,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             shared.metrics.events_dropped(&name),
             shared.stop_events.clone().requested(),
         );
-        let queue = Arc::new(Workqueue::new(shared.metrics.queue(&name)));
+        let queue = Arc::new(Workqueue::new(shared.metrics.queue(&name)).with_backoff(backoff));
         let ctx = Ctx::for_controller(
             client.clone(),
             name.clone(),

@@ -4,7 +4,7 @@
 //!   added while a worker processes it becomes ready once more when that worker is done.
 //! - Keys come out in the order they were added, higher [`Priority`] first, but waiting makes up for a low priority:
 //!   one second of waiting equals one point of priority.
-//! - Failures of a key back off exponentially, independently of other keys, from 5 ms doubling to 1000 s.
+//! - Failures of a key back off exponentially, independently of other keys, by default from 5 ms doubling to 1000 s.
 //!
 //! The queue is independent of Kubernetes and uses tokio's clock, which tests can pause. Its parts share each key, and
 //! after a burst it gives the memory back.
@@ -38,13 +38,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::deadline::deadline_after;
+use crate::deadline::{deadline_after, scale};
 use crate::metrics::QueueMetrics;
 
-/// The delay after a key's first failure.
-const FIRST_BACKOFF: Duration = Duration::from_millis(5);
-/// The longest delay between two attempts of a failing key.
-const LAST_BACKOFF: Duration = Duration::from_secs(1000);
+/// The shortest delay after a failure: without one, a failing key would keep a worker busy.
+const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 /// The capacity below which a map is not shrunk.
 const MIN_CAPACITY: usize = 1024;
 
@@ -55,6 +53,32 @@ pub(crate) const NORMAL: Priority = 0;
 /// The priority of the objects of a first list and of a resync, which have not necessarily changed.
 pub(crate) const LOW: Priority = -100;
 
+/// The delays after the failures of a key: `min` after the first, doubling up to `max`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backoff {
+    pub(crate) min: Duration,
+    pub(crate) max: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            min: Duration::from_millis(5),
+            max: Duration::from_secs(1000),
+        }
+    }
+}
+
+impl Backoff {
+    /// Returns the delay after a failure that follows `failures` earlier ones.
+    fn delay_after(self, failures: u32) -> Duration {
+        let doublings = i32::try_from(failures).unwrap_or(i32::MAX);
+        scale(self.min.max(SHORTEST_DELAY), 2_f64.powi(doublings))
+            .min(self.max)
+            .max(SHORTEST_DELAY)
+    }
+}
+
 /// A queue of keys with deduplication, delays, priorities and back-off; see the module documentation.
 pub(crate) struct Workqueue<T> {
     state: Mutex<State<T>>,
@@ -64,6 +88,7 @@ pub(crate) struct Workqueue<T> {
     closing: Notify,
     /// The time at which ranks start.
     epoch: Instant,
+    backoff: Backoff,
 }
 
 struct State<T> {
@@ -152,7 +177,13 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
             changed: Notify::new(),
             closing: Notify::new(),
             epoch: Instant::now(),
+            backoff: Backoff::default(),
         }
+    }
+
+    /// Uses these delays after failures.
+    pub(crate) fn with_backoff(self, backoff: Backoff) -> Self {
+        Self { backoff, ..self }
     }
 
     /// Adds `key`, ready now.
@@ -177,7 +208,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
             let mut state = self.lock();
             let shared = state.share(&key);
             let failures = state.failures.entry(shared).or_default();
-            let delay = backoff(*failures);
+            let delay = self.backoff.delay_after(*failures);
             *failures = failures.saturating_add(1);
             delay
         };
@@ -401,13 +432,6 @@ fn due_ms(added: Instant, epoch: Instant, priority: Priority) -> i64 {
     added - i64::from(priority) * 1000
 }
 
-/// Returns the delay after `failures` earlier failures.
-fn backoff(failures: u32) -> Duration {
-    FIRST_BACKOFF
-        .saturating_mul(2u32.saturating_pow(failures))
-        .min(LAST_BACKOFF)
-}
-
 #[cfg(test)]
 mod model;
 
@@ -530,10 +554,33 @@ mod tests {
             [expected(5), expected(10), expected(20), expected(40)]
         );
         assert_eq!(delays[17], Duration::from_millis(5 << 17));
-        assert_eq!(delays[18..], [LAST_BACKOFF; 2]);
-        assert_eq!(queue.add_failed("b", NORMAL), FIRST_BACKOFF);
+        assert_eq!(delays[18..], [Duration::from_secs(1000); 2]);
+        assert_eq!(queue.add_failed("b", NORMAL), expected(5));
         queue.forget(&"a");
-        assert_eq!(queue.add_failed("a", NORMAL), FIRST_BACKOFF);
+        assert_eq!(queue.add_failed("a", NORMAL), expected(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_back_off_doubles_from_min_to_max() {
+        let check = |min: Duration, max: Duration, expected: [Duration; 4]| {
+            let queue = queue().with_backoff(Backoff { min, max });
+            let delays = [(); 4].map(|()| queue.add_failed("a", NORMAL));
+            assert_eq!(delays, expected, "{min:?} to {max:?}");
+        };
+        let ms = Duration::from_millis;
+        check(ms(100), ms(300), [ms(100), ms(200), ms(300), ms(300)]);
+        check(ms(300), ms(100), [ms(100); 4]);
+        check(Duration::ZERO, ms(3), [ms(1), ms(2), ms(3), ms(3)]);
+        check(ms(5), Duration::ZERO, [ms(1); 4]);
+        check(Duration::MAX, Duration::MAX, [Duration::MAX; 4]);
+    }
+
+    #[test]
+    fn a_back_off_reaches_the_longest_duration() {
+        let (min, max) = (Duration::ZERO, Duration::MAX);
+        for failures in [100, u32::MAX] {
+            assert_eq!(Backoff { min, max }.delay_after(failures), Duration::MAX);
+        }
     }
 
     #[tokio::test(start_paused = true)]

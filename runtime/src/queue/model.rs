@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tokio::time::{Duration, Instant, advance};
 
-use super::{LAST_BACKOFF, LOW, NORMAL, Priority, Workqueue, backoff};
+use super::{LOW, NORMAL, Priority, Workqueue};
 use crate::metrics::Metrics;
 
 type Key = u8;
@@ -123,7 +123,8 @@ impl Model {
         let before = self.failures.iter().position(|(failed, _)| *failed == key);
         let before = before.map_or(0, |index| self.failures.remove(index).1);
         self.failures.push((key, before + 1));
-        (0..before).fold(backoff(0), |delay, _| (delay * 2).min(LAST_BACKOFF))
+        let (min, max) = (Duration::from_millis(5), Duration::from_secs(1000));
+        (0..before).fold(min, |delay, _| (delay * 2).min(max))
     }
 }
 

@@ -142,6 +142,38 @@ async fn any_number_of_workers_is_valid() {
     }
 }
 
+/// An object whose reconcile fails is tried again after any delay; the manager goes on.
+#[tokio::test(start_paused = true)]
+async fn any_back_off_is_valid() {
+    async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&map.name_any());
+        Err(Error::new("not now"))
+    }
+    let pairs = EXTREMES
+        .iter()
+        .flat_map(|min| EXTREMES.iter().map(|max| (*min, *max)));
+    for (min, max) in pairs {
+        let seen = Seen::default();
+        let mut map = config_map("map", "");
+        map.metadata.namespace = Some("default".to_owned());
+        let server = ApiServer::new().object(&map);
+        let manager = Manager::with_client("extremes.example.com", server.client(), ManagerArgs::for_tests());
+        let is_short = min.min(max).as_secs() == 0;
+        let tries = if is_short { 5 } else { 1 };
+        let tried = async {
+            eventually(SOON, || async { seen.count("map") >= tries }).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        };
+        manager
+            .controller(Controller::new(fail, seen.clone()).backoff(min, max))
+            .start_until(tried)
+            .await
+            .unwrap_or_else(|error| panic!("{min:?} to {max:?}: {error}"));
+        // By default it would have been tried again after 5 ms.
+        assert!(is_short || seen.count("map") == 1, "{min:?} to {max:?}");
+    }
+}
+
 /// An object that is requeued after any time is reconciled when it changes. Short times are left out: with a paused clock
 /// nothing else would ever run.
 #[tokio::test(start_paused = true)]
