@@ -67,8 +67,8 @@ impl<K: Watchable> Cache<K> {
 
     /// Returns the events of a watch, with trimmed objects unless the manager keeps their metadata.
     fn watch_events(&self, client: Client, namespace: Option<&str>) -> Events<K> {
-        let config = self.selection.watcher_config(&self.lists);
-        if self.trim == Trim::default() {
+        let config = self.selection.watcher_config(&self.options().lists);
+        if self.trim() == Trim::default() {
             let api = self.kind.trimmed_api(client, namespace);
             let events = watcher::watcher(api, config);
             events.map(|event| event.map(unwrap_trimmed)).boxed()

@@ -20,7 +20,7 @@ mod unseen;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -33,7 +33,7 @@ pub(crate) use index::Index;
 pub(crate) use objects::UndecodableEntry;
 use objects::{Deleted, Objects, WatchId};
 pub(crate) use own_writes::PendingWrite;
-pub(crate) use registry::{CacheId, Caches, NamedWatch};
+pub(crate) use registry::{CacheId, Caches, EarlyCaches, NamedWatch};
 pub use selection::Selection;
 pub(crate) use selection::{ListOptions, Trim};
 pub(crate) use stats::CacheStats;
@@ -119,8 +119,8 @@ impl Default for CacheOptions {
 pub(crate) struct Cache<K: Watchable> {
     kind: Kind<K>,
     selection: Selection,
-    trim: Trim,
-    lists: ListOptions,
+    /// Set before the watches start.
+    options: OnceLock<CacheOptions>,
     objects: RwLock<Objects<K>>,
     handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
     /// `true` once the watches are no longer needed.
@@ -136,13 +136,11 @@ pub(crate) struct Cache<K: Watchable> {
 }
 
 impl<K: Watchable> Cache<K> {
-    pub(crate) fn new(kind: Kind<K>, selection: Selection, options: CacheOptions) -> Self {
-        let CacheOptions { trim, lists, .. } = options;
+    pub(crate) fn new(kind: Kind<K>, selection: Selection) -> Self {
         Self {
             kind,
             selection,
-            trim,
-            lists,
+            options: OnceLock::new(),
             objects: RwLock::default(),
             handlers: RwLock::default(),
             stopped: watch::channel(false).0,
@@ -153,6 +151,19 @@ impl<K: Watchable> Cache<K> {
             watch_errors: AtomicU64::new(0),
             contacts: Mutex::default(),
         }
+    }
+
+    /// Sets the options, if none are set yet.
+    fn configure(&self, options: &CacheOptions) {
+        self.options.get_or_init(|| options.clone());
+    }
+
+    fn options(&self) -> &CacheOptions {
+        self.options.get_or_init(CacheOptions::default)
+    }
+
+    fn trim(&self) -> Trim {
+        self.options().trim
     }
 
     pub(crate) fn kind(&self) -> &Kind<K> {
@@ -239,7 +250,7 @@ impl<K: Watchable> Cache<K> {
     pub(crate) fn record_created(&self, mut object: K) {
         let key = Key::of(&object);
         if self.get(&key).is_none() {
-            self.trim.apply(object.meta_mut());
+            self.trim().apply(object.meta_mut());
             self.unseen.insert(key, object);
         }
     }
@@ -250,7 +261,7 @@ impl<K: Watchable> Cache<K> {
 
     /// `bytes` is the size of the object as received.
     fn apply_received(&self, watch: Option<WatchId>, mut object: K, bytes: usize, initial: bool) {
-        self.trim.apply(object.meta_mut());
+        self.trim().apply(object.meta_mut());
         let (key, new) = (Key::of(&object), Arc::new(object));
         self.unseen.mark_seen(&key);
         let old = self.write().put(watch, key, &new, bytes);
@@ -266,7 +277,7 @@ impl<K: Watchable> Cache<K> {
     ///
     /// An older version that could be decoded is removed: acting on it would undo what was written since.
     fn apply_undecodable(&self, watch: Option<WatchId>, mut object: Undecodable, initial: bool) {
-        self.trim.apply(object.meta_mut());
+        self.trim().apply(object.meta_mut());
         if self.kind.is_confidential() {
             object.redact();
         }

@@ -43,14 +43,14 @@ impl<K: Object> PendingWrite<K> {
         let managed_fields = object.meta_mut().managed_fields.take();
         for (cache, start) in self.whole {
             let mut copy = object.clone();
-            if !cache.trim.managed_fields {
+            if !cache.trim().managed_fields {
                 copy.meta_mut().managed_fields.clone_from(&managed_fields);
             }
             cache.put_own_write(start, copy);
         }
         for (cache, start) in self.metadata {
             let mut metadata = object.meta().clone();
-            if !cache.trim.managed_fields {
+            if !cache.trim().managed_fields {
                 metadata.managed_fields.clone_from(&managed_fields);
             }
             cache.put_own_write(start, metadata.into_response_partial());
@@ -62,7 +62,7 @@ impl<K: Object> PendingWrite<K> {
 impl<K: Watchable> Cache<K> {
     /// Adds an object written by this process; see [`Objects`](super::objects::Objects).
     pub(super) fn put_own_write(&self, start: WriteStart, mut object: K) {
-        self.trim.apply(object.meta_mut());
+        self.trim().apply(object.meta_mut());
         self.write()
             .put_own_write(start, object, !self.selection.has_selectors());
     }

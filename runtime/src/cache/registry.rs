@@ -29,6 +29,7 @@ trait AnyCache: Send + Sync {
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<RunWatch>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
+    fn configure(&self, options: &CacheOptions);
     fn stats(&self) -> CacheStats;
     fn since_contact(&self) -> Duration;
     /// Returns the resource version of a cached object.
@@ -85,6 +86,10 @@ impl<K: Watchable> AnyCache for Cache<K> {
         Cache::last_error(self)
     }
 
+    fn configure(&self, options: &CacheOptions) {
+        Cache::configure(self, options);
+    }
+
     fn stats(&self) -> CacheStats {
         Cache::stats(self)
     }
@@ -133,6 +138,24 @@ impl CacheId {
     }
 }
 
+/// Caches that are created before the manager starts, and with it before its options are complete.
+#[derive(Default)]
+pub(crate) struct EarlyCaches(HashMap<CacheId, Arc<dyn AnyCache>>);
+
+impl EarlyCaches {
+    /// Returns the cache of a kind and selection, creating it on first use.
+    pub(crate) fn of<K: Watchable>(&mut self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
+        let id = CacheId::of(kind, selection);
+        let existing = self.0.get(&id).map(|cache| Arc::clone(cache).into_any());
+        if let Some(Ok(existing)) = existing.map(|cache| cache.downcast()) {
+            return existing;
+        }
+        let cache = Arc::new(Cache::new(kind.clone(), selection.clone()));
+        self.0.insert(id, cache.clone());
+        cache
+    }
+}
+
 /// All caches of a manager. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Caches(Arc<Registry>);
@@ -174,6 +197,12 @@ impl Caches {
             state: Mutex::default(),
         };
         (Self(Arc::new(registry)), watches)
+    }
+
+    /// Adds caches that were created before; there must be no others yet.
+    pub(crate) fn add_early(&self, EarlyCaches(early): EarlyCaches) {
+        early.values().for_each(|cache| cache.configure(&self.0.options));
+        self.lock().caches.extend(early);
     }
 
     /// Returns the cache of a kind and selection, creating it on first use. It is kept for as long as the manager.
@@ -220,11 +249,8 @@ impl Caches {
         if let Some(cache) = state.find(&id) {
             return cache;
         }
-        let cache = Arc::new(Cache::new(
-            kind.clone(),
-            selection.clone(),
-            self.0.options.clone(),
-        ));
+        let cache = Arc::new(Cache::new(kind.clone(), selection.clone()));
+        cache.configure(&self.0.options);
         if state.closed {
             return cache;
         }

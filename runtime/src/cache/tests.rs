@@ -29,7 +29,7 @@ fn undecodable(name: &str, version: &str) -> Undecodable {
 
 /// Creates a cache with a subscriber that logs the events it receives.
 fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
-    let cache = Cache::new(Kind::of_type(), Selection::all(), CacheOptions::default());
+    let cache = Cache::new(Kind::of_type(), Selection::all());
     let log = Arc::new(Mutex::new(Vec::new()));
     let received = Arc::clone(&log);
     cache.subscribe(Box::new(move |event| {
@@ -305,11 +305,7 @@ fn own_writes_that_no_watch_will_deliver_are_not_stored() {
     write(&cache, "elsewhere", "8");
     assert_eq!(stored(&cache, "elsewhere"), None);
 
-    let selective = Cache::<ConfigMap>::new(
-        Kind::of_type(),
-        Selection::all().labels("a=b"),
-        CacheOptions::default(),
-    );
+    let selective = Cache::<ConfigMap>::new(Kind::of_type(), Selection::all().labels("a=b"));
     let watch = selective.write().add_watch(None);
     selective.apply(Some(watch), object("a", "selected", "5"), true);
     selective.write().end_list(watch);

@@ -13,14 +13,14 @@ use kube::{Client, Config};
 use serde::Serialize;
 
 use crate::args::ManagerArgs;
-use crate::cache::CacheOptions;
+use crate::cache::{CacheOptions, Cached, EarlyCaches, Selection};
 use crate::client::{ClientSettings, new_manager_client};
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
 use crate::leader_election::{Fence, LeaseTimes, fence_client};
 use crate::logging::init_logging;
 use crate::metrics::Metrics;
-use crate::object::{Object, Watchable};
+use crate::object::{Kind, Object, Watchable};
 use crate::probes::Probes;
 use crate::server::MAX_CONNECTIONS;
 use crate::shutdown::new_shutdown;
@@ -76,6 +76,7 @@ pub struct Manager {
     /// The moment until which this process leads; `None` without leader election.
     fence: Option<Fence>,
     caches: CacheOptions,
+    early_caches: EarlyCaches,
     stale_after: Duration,
 }
 
@@ -145,6 +146,7 @@ impl Manager {
             sync_timeout: CACHE_SYNC_TIMEOUT,
             lease: LeaseTimes::default(),
             caches: CacheOptions::default(),
+            early_caches: EarlyCaches::default(),
             stale_after: CACHE_STALE_AFTER,
         }
     }
@@ -284,6 +286,42 @@ impl Manager {
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.lease.retry_period = period;
         self
+    }
+
+    /// Caches objects of kind `K`, and returns their cache for the state of a controller or webhook.
+    ///
+    /// Reading it cannot fail, while [`Ctx::cached`](crate::Ctx::cached) is an error at run time if nothing caches the
+    /// kind in this form. Whole objects are kept for a kind, only metadata for a
+    /// [`PartialObjectMeta`](kube::core::PartialObjectMeta) of it, as [`owns`](Controller::owns) does: the compiler holds
+    /// readers to what is kept. It is empty until the manager has started; controllers start once it is synced.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use rbuilder::{Action, Cached, Controller, Ctx, Manager, ManagerArgs, Result};
+    /// struct State {
+    ///     deployments: Cached<Deployment>,
+    /// }
+    ///
+    /// async fn reconcile(config: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
+    ///     let namespace = config.metadata.namespace.as_deref().unwrap_or_default();
+    ///     println!("{} Deployments", ctx.deployments.in_namespace(namespace).len());
+    ///     Ok(Action::await_change())
+    /// }
+    ///
+    /// # async fn run() -> Result<()> {
+    /// let mut manager = Manager::new("da1d9c86.example.com", ManagerArgs::default()).await?;
+    /// let state = State { deployments: manager.cached() };
+    /// manager.controller(Controller::new(reconcile, state).owns::<Deployment>()).start().await
+    /// # }
+    /// ```
+    pub fn cached<K: Object>(&mut self) -> Cached<K> {
+        self.cached_selection(&Selection::all())
+    }
+
+    /// [`cached`](Self::cached) for the selected objects.
+    pub fn cached_selection<K: Object>(&mut self, selection: &Selection) -> Cached<K> {
+        Cached::new(self.early_caches.of(&Kind::of_type(), selection))
     }
 
     /// Sets the time after which a cache without any data from the API server, events and bookmarks alike, is stale.

@@ -152,12 +152,14 @@ impl Run {
             lease,
             fence,
             caches,
+            early_caches,
             stale_after,
         } = manager;
         let (stop_tasks, tasks_stopped) = new_shutdown();
         let (stop_events, events_stopped) = new_shutdown();
         let (stop_servers, servers_stopped) = new_shutdown();
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), caches);
+        caches.add_early(early_caches);
         metrics.measure_caches(caches.stats());
         let resources = ManagerResources {
             leader_client: fence

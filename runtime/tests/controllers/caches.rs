@@ -7,7 +7,9 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Po
 use kube::core::{GroupVersionKind, ObjectMeta, PartialObjectMeta, Selector};
 use kube::{Api, ResourceExt};
 use rbuilder::testing::eventually;
-use rbuilder::{Action, Controller, Ctx, DynamicKind, ManagerError, ObjectRef, Result, Selection, Watch};
+use rbuilder::{
+    Action, Cached, Controller, Ctx, DynamicKind, ManagerError, ObjectRef, Result, Selection, Watch,
+};
 use serde_json::json;
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, copy, memo, on_both_servers};
@@ -21,6 +23,7 @@ on_both_servers!(
     owned_kinds_are_kept_as_metadata,
     a_crd_may_come_after_the_operator,
     stopping_does_not_wait_for_a_cache,
+    a_manager_hands_out_its_caches,
 );
 
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -361,5 +364,58 @@ async fn stopping_does_not_wait_for_a_cache(server: Server) {
     }
     let operator = Operator::start(place.manager().controller(Controller::dynamic(&ghost, never, ())));
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    operator.stop().await.unwrap();
+}
+
+/// The state of a controller with caches of the manager.
+struct Readers {
+    whole: Cached<ConfigMap>,
+    metadata: Cached<PartialObjectMeta<ConfigMap>>,
+    labelled: Cached<ConfigMap>,
+    read: Read,
+}
+
+async fn a_manager_hands_out_its_caches(server: Server) {
+    let place = Place::new(server).await;
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Readers>) -> Result {
+        let namespace = memo.namespace().unwrap_or_default();
+        let whole = ctx.whole.named(&namespace, "a").and_then(|map| map.data.clone());
+        let text = format!(
+            "data {}, metadata {}, labelled {}, managed fields {}",
+            whole.is_some(),
+            ctx.metadata.named(&namespace, "a").is_some(),
+            ctx.labelled.len(),
+            ctx.whole
+                .list()
+                .iter()
+                .any(|map| map.metadata.managed_fields.is_some()),
+        );
+        ctx.read.lock().unwrap().push(text);
+        Ok(Action::await_change())
+    }
+    let maps = place.api::<ConfigMap>();
+    maps.create(&PostParams::default(), &config_map("a", "1"))
+        .await
+        .unwrap();
+    place.create(memo("mine", "")).await;
+    let mut manager = place.manager();
+    let labelled = Selection::all().labels("memo=none");
+    let read = Read::default();
+    let readers = Readers {
+        whole: manager.cached(),
+        metadata: manager.cached(),
+        labelled: manager.cached_selection(&labelled),
+        read: Arc::clone(&read),
+    };
+    assert!(readers.whole.is_empty(), "nothing is watched yet");
+    // The options count although they come later.
+    let manager = manager.keep_managed_fields();
+    let controller = Controller::new(reconcile, readers).owns::<ConfigMap>();
+    let operator = Operator::start(manager.controller(controller));
+    let expected = "data true, metadata true, labelled 0, managed fields true";
+    eventually(SOON, || async {
+        read.lock().unwrap().last().is_some_and(|last| last == expected)
+    })
+    .await;
     operator.stop().await.unwrap();
 }
