@@ -70,3 +70,21 @@ async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
     assert_eq!(log.matches(&reason).count(), 1, "{log}");
     assert!(!log.contains("watch failed"), "{log}");
 }
+
+#[tokio::test]
+async fn in_a_pod_the_webhook_certificate_is_retried_and_the_cause_is_logged_once() {
+    let (manager, address) = unreachable_manager().await;
+    let allow = |request: AdmissionRequest| async move { AdmissionResponse::from(&request) };
+    let certificate = ManagedCertificate::for_service("webhooks").namespace("system");
+    let manager = Manager {
+        config: None,
+        ..manager.cache_sync_timeout(Duration::from_secs(4))
+    };
+    let manager = manager
+        .raw_webhook("/allow", allow)
+        .webhook_certificate(certificate);
+    let (error, log) = run_until_failure(manager).await;
+    let reason = format!("cannot reach the API server at {address}: ");
+    assert!(error.contains(&reason), "{error}");
+    assert_eq!(log.matches(&reason).count(), 1, "{log}");
+}

@@ -181,14 +181,22 @@ pub(super) async fn send_request<T>(
     what: impl FnOnce() -> String,
     request: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, KeeperError> {
-    let reason = match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+    let (reason, is_unreachable) = match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
         Ok(Ok(response)) => return Ok(response),
-        Ok(Err(kube::Error::Api(status))) => status.message.clone(),
-        Ok(Err(error)) => format!("{:#}", crate::Error::from(error)),
-        Err(_) => format!("request timed out after {REQUEST_TIMEOUT:?}"),
+        Ok(Err(kube::Error::Api(status))) => (status.message.clone(), false),
+        Ok(Err(error)) => {
+            let is_unreachable = is_unreachable(&error);
+            (format!("{:#}", crate::Error::from(error)), is_unreachable)
+        }
+        Err(_) => (format!("request timed out after {REQUEST_TIMEOUT:?}"), false),
     };
     let what = what();
-    Err(KeeperError::Request { verb, what, reason })
+    Err(KeeperError::Request {
+        verb,
+        what,
+        reason,
+        is_unreachable,
+    })
 }
 
 async fn inject_configurations(

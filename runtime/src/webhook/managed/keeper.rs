@@ -78,6 +78,9 @@ impl Keeper {
                 Err(error) if error.is_terminal() || Instant::now() + backoff > deadline => {
                     return Err(error);
                 }
+                Err(error) if error.is_unreachable() => {
+                    tracing::debug!(%error, "failed to obtain the webhook certificate, retrying");
+                }
                 Err(error) => tracing::warn!(%error, "failed to obtain the webhook certificate, retrying"),
             }
             sleep(backoff).await;
@@ -125,7 +128,11 @@ impl Keeper {
                     idle
                 }
                 Err(error) => {
-                    tracing::error!(%error, "failed to maintain the webhook certificate, retrying");
+                    if error.is_unreachable() {
+                        tracing::debug!(%error, "failed to maintain the webhook certificate, retrying");
+                    } else {
+                        tracing::error!(%error, "failed to maintain the webhook certificate, retrying");
+                    }
                     self.injection.send_if_modified(|injection| match injection {
                         Injection::Pending(last) => {
                             *last = Some(error.to_string());

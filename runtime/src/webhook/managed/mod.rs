@@ -232,6 +232,8 @@ pub(super) enum KeeperError {
         verb: &'static str,
         what: String,
         reason: String,
+        /// `true` if the API server could not be reached, which the client has logged.
+        is_unreachable: bool,
     },
     #[error(
         "Secret {0} holds data that this manager did not write for its service, and was not changed; delete it, or use \
@@ -250,6 +252,17 @@ pub(super) enum KeeperError {
 }
 
 impl KeeperError {
+    /// Returns `true` if the API server could not be reached, which the client has logged.
+    fn is_unreachable(&self) -> bool {
+        matches!(
+            self,
+            KeeperError::Request {
+                is_unreachable: true,
+                ..
+            }
+        )
+    }
+
     /// Returns `true` if retrying cannot help until somebody intervenes.
     fn is_terminal(&self) -> bool {
         matches!(self, KeeperError::ForeignData(_) | KeeperError::Issue(_))
