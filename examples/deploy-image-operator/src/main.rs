@@ -25,7 +25,9 @@ struct Args {
 #[tokio::main]
 async fn main() -> Result<()> {
     let args = Args::parse();
-    let manager = Manager::new(LEADER_ELECTION_ID, args.manager).await?;
+    let manager = Manager::new(LEADER_ELECTION_ID, args.manager)
+        .await?
+        .user_agent(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let manager = webhook::register(manager);
     let manager = controller::register(manager, args.memcached_image);
     manager.start().await

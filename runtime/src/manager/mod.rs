@@ -385,20 +385,21 @@ impl Manager {
         self
     }
 
-    /// Sets the operator's part of the User-Agent, `<name>/<version>`, which audit logs show.
+    /// Sets the name and version of the operator in the User-Agent, which audit logs show.
     /// Defaults to the name of the executable and the version `unknown`. Clients given with
     /// [`with_client`](Self::with_client) are not affected.
     ///
     /// ```no_run
     /// # use rbuilder::Manager;
     /// # fn with(manager: Manager) -> Manager {
-    /// manager.user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
+    /// manager.user_agent(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
     /// # }
     /// ```
     ///
     /// The API server takes the name for the field manager of writes that name none.
-    pub fn user_agent(self, product: impl AsRef<str>) -> Self {
-        self.client_settings.user_agent.set(product.as_ref());
+    pub fn user_agent(self, name: impl AsRef<str>, version: impl AsRef<str>) -> Self {
+        let product = format!("{}/{}", name.as_ref(), version.as_ref());
+        self.client_settings.user_agent.set(&product);
         self
     }
 

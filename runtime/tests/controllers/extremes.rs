@@ -127,7 +127,7 @@ async fn any_limit_and_any_name_is_valid_for_a_manager() {
             manager
                 .max_connections(connections)
                 .request_rate(requests, requests)
-                .user_agent("\0\r\n")
+                .user_agent("\0\r\n", "")
         };
         run(|controller| controller, set).await.unwrap();
     }
