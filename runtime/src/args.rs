@@ -26,6 +26,15 @@ use crate::error::ManagerError;
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "Manager")]
 pub struct ManagerArgs {
+    /// Path of the kubeconfig; defaults to the files in KUBECONFIG, then `~/.kube/config`, then the pod's service account.
+    // The variable holds a list of paths, so it is not the environment variable of the flag.
+    #[arg(long, value_name = "PATH")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig; defaults to its current context.
+    #[arg(long, env = "KUBE_CONTEXT", value_name = "NAME")]
+    pub context: Option<String>,
+
     /// Enable leader election; only the process that holds the lease runs controllers.
     #[arg(long, env, default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, action = ArgAction::Set)]
@@ -258,6 +267,8 @@ impl Default for ManagerArgs {
     // `tests::defaults_are_those_of_an_empty_command_line` holds this to the attributes above.
     fn default() -> Self {
         Self {
+            kubeconfig: None,
+            context: None,
             leader_elect: false,
             leader_election_namespace: None,
             watch_namespace: String::new(),
@@ -381,6 +392,10 @@ mod tests {
                 args.validating_webhook_configuration = Some("b".to_owned());
             },
         );
+        check("--kubeconfig=/home/me/.kube/config --context kind-dev", |args| {
+            args.kubeconfig = Some("/home/me/.kube/config".into());
+            args.context = Some("kind-dev".to_owned());
+        });
         check("--kube-api-qps=50 --kube-api-burst=100", |args| {
             args.kube_api_qps = 50;
             args.kube_api_burst = 100;

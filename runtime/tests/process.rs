@@ -441,6 +441,30 @@ async fn a_manager_without_a_cluster_says_where_it_looked() {
     assert!(error.contains("/nowhere/kubeconfig"), "{error}");
 }
 
+/// Flags for the cluster take precedence over the environment, which may be that of another cluster.
+#[rbuilder::envtest::test]
+async fn the_cluster_can_be_chosen_by_flags() {
+    let place = Place::new().await;
+    let path = place.env.kubeconfig_path().display();
+    let start = |flag: &str| {
+        let flags = [
+            &*format!("--kubeconfig={path}"),
+            flag,
+            "--health-probe-bind-address=0",
+        ];
+        Program::start(Path::new("/nowhere/kubeconfig"), place.flags(&flags))
+    };
+    let mut refused = start("--context=missing");
+    assert_eq!(refused.ended(SOON).await, Ended::with(1), "{}", refused.log());
+    let error =
+        "Error: invalid value `missing` for --context: expected a context of the kubeconfig, one of `";
+    assert!(refused.log().contains(error), "{}", refused.log());
+
+    place.create("chosen", &[]).await;
+    let running = start("--context=");
+    place.marked_by("chosen", ENDED, &running).await;
+}
+
 /// A manager that cannot start prints one line with the error and exits with status 1.
 #[rbuilder::envtest::test]
 async fn a_manager_that_cannot_start_says_why() {

@@ -2,6 +2,7 @@
 //!
 //! This module holds the configuration; [`run`] starts and stops the components.
 
+mod kubeconfig;
 mod run;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ use crate::signals::Signals;
 use crate::task::Task;
 use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Routes, Webhook};
 
+use kubeconfig::load_config;
 use run::{OnLoss, Run};
 
 /// Default time for running reconciles to finish after shutdown was requested.
@@ -83,14 +85,17 @@ pub struct Manager {
 impl Manager {
     /// Creates a manager for the cluster of the kubeconfig or the pod's service account.
     ///
+    /// With `--kubeconfig` or `--context`, only that kubeconfig or context will do. Without, the cluster is that of the
+    /// files in `KUBECONFIG`, of `~/.kube/config`, or of the pod.
+    ///
     /// `id` names the leader election lease; it must be unique among the operators of a namespace. Installs a tracing
     /// subscriber that logs to standard error as `args` configures, unless one is installed already.
     ///
     /// # Errors
-    /// When no cluster configuration is found, or `--log-level` or `RUST_LOG` is invalid.
+    /// When no cluster configuration is found, `--kubeconfig` or `--context` cannot be used, or `--log-level` or `RUST_LOG` is invalid.
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
         init_logging(&args)?;
-        let config = Config::infer().await.map_err(ManagerError::from)?;
+        let config = load_config(&args).await?;
         Self::with_config(id, config, args)
     }
 
