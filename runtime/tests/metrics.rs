@@ -63,7 +63,10 @@ async fn metrics_are_counted_and_shown_to_those_the_cluster_lets_read(env: Envir
     args.watch_namespace = namespace.clone();
     args.metrics_bind_address = format!(":{port}");
     args.metrics_cert_path = Some(folder.path().to_owned());
-    let manager = Manager::with_client("metrics.example.com", env.client(), args);
+    let manager = Manager::with_client("metrics.example.com", env.client(), args)
+        .metrics_handler("/debug/allowed", async |_| http::Response::new("for the reader"))
+        .metrics_handler("/debug/denied", async |_| http::Response::new("for nobody"));
+    manager.metrics().collect_with(|| "foreign_total 7\n".to_owned());
     let seen = manager
         .metrics()
         .counter("maps_seen_total", "Maps seen.", [])
@@ -81,7 +84,8 @@ async fn metrics_are_counted_and_shown_to_those_the_cluster_lets_read(env: Envir
     let reader = token(env.client(), &namespace, "reader").await;
     let stranger = token(env.client(), &namespace, "stranger").await;
     let_read(env.client(), &namespace, "reader").await;
-    let scrape = async |token: Option<&str>| scrape(port, &certificate, token).await;
+    let get = async |path: &str, token: Option<&str>| get(port, path, &certificate, token).await;
+    let scrape = async |token: Option<&str>| get("/metrics", token).await;
 
     let text = eventually(SOON, || async {
         let answer = scrape(Some(&reader)).await?;
@@ -108,6 +112,11 @@ async fn metrics_are_counted_and_shown_to_those_the_cluster_lets_read(env: Envir
         assert!(text.contains(&format!("\n{line}\n")), "no {line} in {text}");
     }
     assert!(value(&text, "maps_seen_total") >= 6.0, "{text}");
+    assert_eq!(value(&text, "foreign_total"), 7.0);
+    let allowed = get("/debug/allowed", Some(&reader)).await.unwrap();
+    assert!(allowed.ends_with("\r\n\r\nfor the reader"), "{allowed}");
+    let denied = get("/debug/denied", Some(&reader)).await.unwrap();
+    assert!(denied.starts_with("HTTP/1.1 403 "), "{denied}");
     let queue = "{controller=\"maps\",name=\"maps\"}";
     assert!(
         value(&text, &format!("workqueue_adds_total{queue}")) >= 6.0,
@@ -192,7 +201,7 @@ async fn token(client: Client, namespace: &str, name: &str) -> String {
 /// Allows a service account to read metrics, as kubebuilder's `metrics-reader` does.
 async fn let_read(client: Client, namespace: &str, name: &str) {
     let role = format!("{namespace}-metrics-reader");
-    let rule = json!({"nonResourceURLs": ["/metrics"], "verbs": ["get"]});
+    let rule = json!({"nonResourceURLs": ["/metrics", "/debug/allowed"], "verbs": ["get"]});
     create::<ClusterRole>(&client, json!({"metadata": {"name": role}, "rules": [rule]})).await;
     let binding = json!({
         "metadata": {"name": role},
@@ -217,8 +226,13 @@ where
         .unwrap();
 }
 
-/// Returns the response of `/metrics` to a client with this token that trusts only this certificate.
-async fn scrape(port: u16, trusted: &CertificateDer<'static>, token: Option<&str>) -> Result<String, String> {
+/// Returns the response to a client with this token that trusts only this certificate.
+async fn get(
+    port: u16,
+    path: &str,
+    trusted: &CertificateDer<'static>,
+    token: Option<&str>,
+) -> Result<String, String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
@@ -226,7 +240,7 @@ async fn scrape(port: u16, trusted: &CertificateDer<'static>, token: Option<&str
     let connector = TlsConnector::from(Arc::new(
         config.with_root_certificates(roots).with_no_client_auth(),
     ));
-    let get = async {
+    let answer = async {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         let mut stream = connector
             .connect(ServerName::try_from("localhost").unwrap(), stream)
@@ -234,13 +248,13 @@ async fn scrape(port: u16, trusted: &CertificateDer<'static>, token: Option<&str
         let authorization = token
             .map(|token| format!("Authorization: Bearer {token}\r\n"))
             .unwrap_or_default();
-        let head = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close";
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close");
         stream
             .write_all(format!("{head}\r\n{authorization}\r\n").as_bytes())
             .await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        Ok(answer)
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await?;
+        Ok(text)
     };
-    get.await.map_err(|error: std::io::Error| error.to_string())
+    answer.await.map_err(|error: std::io::Error| error.to_string())
 }

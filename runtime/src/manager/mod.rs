@@ -8,6 +8,7 @@ mod run;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hyper::body::Bytes;
 use kube::core::admission::AdmissionResponse;
 use kube::runtime::watcher::{InitialListStrategy, ListSemantic};
 use kube::{Client, Config};
@@ -21,6 +22,7 @@ use crate::error::{BoxError, Error, ManagerError};
 use crate::leader_election::{Fence, LeaseTimes, fence_client};
 use crate::logging::init_logging;
 use crate::metrics::Metrics;
+use crate::metrics_server::Handlers;
 use crate::object::{Kind, Object, Watchable};
 use crate::probes::Probes;
 use crate::server::MAX_CONNECTIONS;
@@ -30,7 +32,7 @@ use crate::task::Task;
 use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Routes, Webhook};
 
 use kubeconfig::load_config;
-use run::{OnLoss, Run};
+use run::{METRICS, OnLoss, Run};
 
 /// Default time for running reconciles to finish after shutdown was requested.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
@@ -71,6 +73,7 @@ pub struct Manager {
     client_authorities: Option<PathBuf>,
     webhook_certificate: Option<ManagedCertificate>,
     metrics: Metrics,
+    metrics_handlers: Handlers,
     probes: Probes,
     grace: Duration,
     sync_timeout: Duration,
@@ -146,6 +149,7 @@ impl Manager {
             client_authorities: None,
             webhook_certificate: None,
             metrics: Metrics::new(),
+            metrics_handlers: Handlers::default(),
             probes: Probes::default(),
             grace: GRACE_PERIOD,
             sync_timeout: CACHE_SYNC_TIMEOUT,
@@ -159,6 +163,28 @@ impl Manager {
     /// Uses these metrics. Metrics registered with the manager's previous ones are not carried over.
     pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = metrics;
+        self
+    }
+
+    /// Serves a handler at `path` of the metrics server, such as a profile or a dump of the operator's state.
+    ///
+    /// As for `/metrics`, clients are authenticated and must be allowed to use the path, with the method in lower case as
+    /// the verb (`get` on the non-resource URL `path`), unless `--metrics-secure=false`. `path` must match exactly, start
+    /// with `/` and differ from `/metrics`; the method can be any. The body of a request is not read.
+    ///
+    /// ```no_run
+    /// # use rbuilder::Manager;
+    /// # fn with(manager: Manager) -> Manager {
+    /// manager.metrics_handler("/debug/version", async |_| http::Response::new(env!("CARGO_PKG_VERSION")))
+    /// # }
+    /// ```
+    pub fn metrics_handler<F, Fut, B>(mut self, path: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(http::Request<()>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = http::Response<B>> + Send + 'static,
+        B: Into<Bytes>,
+    {
+        self.metrics_handlers.add(path.into(), handler);
         self
     }
 
@@ -520,6 +546,13 @@ impl Manager {
         self.args.check(cfg!(feature = "http2"))?;
         if let Some(error) = self.routes.first_error() {
             return Err(ManagerError::Webhook(error.to_owned()).into());
+        }
+        if let Some(error) = self.metrics_handlers.first_error() {
+            return Err(ManagerError::Server {
+                server: METRICS,
+                reason: error.to_owned(),
+            }
+            .into());
         }
         if !self.args.enable_webhooks {
             self.routes = Routes::default();

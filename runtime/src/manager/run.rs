@@ -25,7 +25,7 @@ use crate::leader_election::{
     Election, Fence, Leadership, LeaseTimes, fence_client, pod_namespace, start_watchdog,
 };
 use crate::metrics::Metrics;
-use crate::metrics_server::MetricsServer;
+use crate::metrics_server::{Handlers, MetricsServer};
 use crate::phase::Phase;
 use crate::probes::Probes;
 use crate::server::Server;
@@ -49,6 +49,9 @@ pub(super) enum OnLoss {
     Return,
 }
 
+/// The name of the metrics server in errors.
+pub(super) const METRICS: &str = "the metrics server";
+
 /// A running manager: the components still to be started, and those that are running.
 pub(super) struct Run {
     id: String,
@@ -58,6 +61,7 @@ pub(super) struct Run {
     max_connections: usize,
     args: ManagerArgs,
     metrics: Metrics,
+    metrics_handlers: Handlers,
     probes: Probes,
     /// `true` once the caches are synced; read by the `caches` check of `/readyz`.
     ready: Arc<AtomicBool>,
@@ -146,6 +150,7 @@ impl Run {
             client_authorities,
             webhook_certificate,
             metrics,
+            metrics_handlers,
             mut probes,
             grace: _,
             sync_timeout,
@@ -205,6 +210,7 @@ impl Run {
             max_connections,
             args,
             metrics,
+            metrics_handlers,
             probes,
             ready,
             routes: Some(routes).filter(|routes| !routes.is_empty()),
@@ -307,7 +313,6 @@ impl Run {
     /// Starts the health probe and metrics servers, which run for the whole life of the process.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
         const PROBES: &str = "the health probe server";
-        const METRICS: &str = "the metrics server";
         let address = &self.args.health_probe_bind_address;
         let server = Server::bind(address).await.map_err(|error| ManagerError::Server {
             server: PROBES,
@@ -332,7 +337,9 @@ impl Run {
             if let Ok(address) = server.address() {
                 tracing::info!(%address, "serving metrics");
             }
-            let server = server.with_max_connections(self.max_connections);
+            let server = server
+                .with_max_connections(self.max_connections)
+                .with_handlers(self.metrics_handlers.clone());
             let serving = server.serve(self.servers_stopped.clone().requested());
             self.phases.servers.spawn(METRICS, serving.map(Ok));
         }

@@ -88,3 +88,14 @@ async fn in_a_pod_the_webhook_certificate_is_retried_and_the_cause_is_logged_onc
     assert!(error.contains(&reason), "{error}");
     assert_eq!(log.matches(&reason).count(), 1, "{log}");
 }
+
+#[tokio::test]
+async fn a_handler_at_an_invalid_path_of_the_metrics_server_is_an_error_at_start() {
+    let (manager, _) = unreachable_manager().await;
+    let manager = manager.metrics_handler("/metrics", async |_| http::Response::new(""));
+    let (error, _) = run_until_failure(manager).await;
+    assert_eq!(
+        error,
+        "failed to start the metrics server: invalid path `/metrics` of a handler: the metrics are served there"
+    );
+}

@@ -48,6 +48,7 @@
 mod cache;
 mod controller;
 mod exposition;
+mod foreign;
 mod instruments;
 mod process;
 mod registry;
@@ -182,7 +183,20 @@ impl Metrics {
         self.0.registry.before_scrape(update);
     }
 
-    /// Returns all metrics in Prometheus' text format 0.0.4, ordered by name.
+    /// Appends the metrics of another library to each scrape: `collect` returns them in Prometheus' text format 0.0.4.
+    ///
+    /// With the crate `prometheus`, for example, `collect` is
+    /// `|| prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`. It delays the
+    /// scrape, so it must not block.
+    ///
+    /// A metric whose name, or one of whose series, the library or an earlier collector has already is left out, and so
+    /// is one that Prometheus could not parse: either would cost the whole scrape. The first time, a warning is logged.
+    pub fn collect_with(&self, collect: impl Fn() -> String + Send + Sync + 'static) {
+        self.0.registry.foreign.add(collect);
+    }
+
+    /// Returns all metrics in Prometheus' text format 0.0.4, ordered by name, and after them those of
+    /// [other libraries](Self::collect_with).
     pub fn text(&self) -> String {
         self.0.registry.text()
     }

@@ -1,12 +1,13 @@
 //! Registration of metric families, and their text format.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::exposition::{Labels, escape_help, is_label_name, is_metric_name};
+use super::foreign::{ForeignMetrics, SERIES_SUFFIXES};
 use super::instruments::Instrument;
 
 /// The error of registering a metric.
@@ -121,6 +122,9 @@ impl<M: Instrument, const N: usize> FamilyData<M, N> {
 trait AnyFamily: Send + Sync {
     fn write(&self, text: &mut String);
 
+    /// Returns the family's name and those of its series.
+    fn names(&self) -> Vec<String>;
+
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
@@ -146,6 +150,15 @@ impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
         }
     }
 
+    fn names(&self) -> Vec<String> {
+        let suffixes: &[&str] = match M::TYPE {
+            "histogram" => &SERIES_SUFFIXES,
+            _ => &[],
+        };
+        let series = suffixes.iter().map(|suffix| format!("{}{suffix}", self.name));
+        series.chain([self.name.clone()]).collect()
+    }
+
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
     }
@@ -156,6 +169,7 @@ impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
 pub(super) struct Registry {
     families: Mutex<BTreeMap<String, Arc<dyn AnyFamily>>>,
     before_scrape: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
+    pub(super) foreign: ForeignMetrics,
 }
 
 impl Registry {
@@ -210,7 +224,7 @@ impl Registry {
             .push(Arc::new(update));
     }
 
-    /// All families that have series, by name.
+    /// All families that have series, by name, and those of other libraries.
     pub(super) fn text(&self) -> String {
         // Called without the lock, so that an update may register what it finds to be missing.
         let updates = self
@@ -220,6 +234,8 @@ impl Registry {
             .clone();
         updates.iter().for_each(|update| update());
         let mut text = String::new();
+        // Also the names without series, so that a foreign metric does not come and go with them.
+        let mut names = HashSet::new();
         for family in self
             .families
             .lock()
@@ -227,7 +243,9 @@ impl Registry {
             .values()
         {
             family.write(&mut text);
+            names.extend(family.names());
         }
+        self.foreign.write(names, &mut text);
         text
     }
 }

@@ -392,3 +392,21 @@ fn concurrent_increments_are_not_lost() {
     assert_eq!((counter.get(), times.count()), (40_000.0, 40_000));
     assert_eq!(lines(&metrics, "a_seconds_sum "), ["10000"]);
 }
+
+#[test]
+fn metrics_of_other_libraries_follow_unless_their_name_is_taken() {
+    let metrics = Metrics::new();
+    let _sizes = metrics.histogram("size_bytes", "Sizes.", [], &[1.0]).unwrap();
+    metrics.collect_with(|| {
+        "# TYPE jobs_total counter\njobs_total 1\n\
+         # TYPE tokio_workers gauge\ntokio_workers 99\n\
+         size_bytes_count 99\n"
+            .to_owned()
+    });
+    let text = metrics.text();
+    assert!(
+        text.ends_with("\n# TYPE jobs_total counter\njobs_total 1\n"),
+        "{text}"
+    );
+    assert!(!text.contains("99"), "{text}");
+}

@@ -1,6 +1,7 @@
 //! The metrics server: serves [`Metrics`] to authorized clients.
 
 mod access;
+mod handlers;
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use kube::Client;
 use tokio_rustls::TlsAcceptor;
 
 use access::{Access, AccessDecision};
+pub(crate) use handlers::Handlers;
 
 use crate::args::ManagerArgs;
 use crate::metrics::{Metrics, TEXT_FORMAT};
@@ -47,6 +49,7 @@ struct MetricsHandler {
     metrics: Metrics,
     /// `None` if everyone may read.
     access: Option<Access>,
+    handlers: Handlers,
 }
 
 impl MetricsServer {
@@ -63,6 +66,7 @@ impl MetricsServer {
             let handler = MetricsHandler {
                 metrics,
                 access: None,
+                handlers: Handlers::default(),
             };
             return Ok(Some(Self {
                 server,
@@ -76,6 +80,7 @@ impl MetricsServer {
         let handler = MetricsHandler {
             metrics,
             access: Some(Access::new(client)),
+            handlers: Handlers::default(),
         };
         Ok(Some(Self {
             server,
@@ -88,6 +93,12 @@ impl MetricsServer {
     /// Sets the number of connections, at least one.
     pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
         self.server = self.server.with_max_connections(max);
+        self
+    }
+
+    /// Serves these handlers beside the metrics, to clients who may use their paths.
+    pub(crate) fn with_handlers(mut self, handlers: Handlers) -> Self {
+        self.handler.handlers = handlers;
         self
     }
 
@@ -109,9 +120,7 @@ impl MetricsServer {
             let handler = Arc::clone(&handler);
             async move {
                 let (parts, _) = request.into_parts();
-                handler
-                    .answer(&parts.method, parts.uri.path(), &parts.headers)
-                    .await
+                handler.answer(http::Request::from_parts(parts, ())).await
             }
         };
         tokio::select! {
@@ -144,23 +153,30 @@ fn load_certificates(
 }
 
 impl MetricsHandler {
-    async fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Reply {
-        if path != PATH {
+    async fn answer(&self, request: http::Request<()>) -> Reply {
+        let (method, path) = (request.method(), request.uri().path());
+        let handler = self.handlers.at(path);
+        if handler.is_none() && path != PATH {
             return text_reply(StatusCode::NOT_FOUND, "404 page not found\n");
         }
-        if !matches!(*method, Method::GET | Method::HEAD) {
+        if handler.is_none() && !matches!(*method, Method::GET | Method::HEAD) {
             return text_reply(StatusCode::METHOD_NOT_ALLOWED, "expected method GET\n");
         }
-        match self.check_access(method, path, headers).await {
+        match self.check_access(method, path, request.headers()).await {
             Some(rejection) => rejection,
-            None => {
-                let mut reply = text_reply(StatusCode::OK, self.metrics.text());
-                reply
-                    .headers_mut()
-                    .insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
-                reply
-            }
+            None => match handler {
+                Some(handler) => handler(request).await,
+                None => self.metrics_reply(),
+            },
         }
+    }
+
+    fn metrics_reply(&self) -> Reply {
+        let mut reply = text_reply(StatusCode::OK, self.metrics.text());
+        reply
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
+        reply
     }
 
     /// Returns the error response for a client that may not read the metrics; `None` if it may.

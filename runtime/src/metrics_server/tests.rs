@@ -44,10 +44,15 @@ async fn start(args: &ManagerArgs) -> SocketAddr {
     let metrics = Metrics::new();
     let cups = metrics.counter("cups_total", "Cups washed.", []).unwrap();
     cups.with([]).inc();
+    let mut handlers = Handlers::default();
+    handlers.add("/debug".to_owned(), async |request: Request<()>| {
+        Response::new(format!("{} {}\n", request.method(), request.uri()))
+    });
     let server = MetricsServer::bind(args, metrics, cluster())
         .await
         .unwrap()
-        .unwrap();
+        .unwrap()
+        .with_handlers(handlers);
     let address = server.address().unwrap();
     tokio::spawn(server.serve(std::future::pending()));
     address
@@ -79,6 +84,9 @@ async fn without_security_everyone_may_read_over_plain_http() {
         ("GET /metrics HTTP/1.1", "200 OK", "\ntokio_workers 1\n"),
         ("HEAD /metrics HTTP/1.1", "200 OK", "\r\n\r\n"),
         ("GET / HTTP/1.1", "404 Not Found", "404 page not found\n"),
+        ("GET /debug?of=it HTTP/1.1", "200 OK", "GET /debug?of=it\n"),
+        ("POST /debug HTTP/1.1", "200 OK", "POST /debug\n"),
+        ("GET /debug/ HTTP/1.1", "404 Not Found", "404 page not found\n"),
         ("GET /metrics/ HTTP/1.1", "404 Not Found", "404 page not found\n"),
         (
             "POST /metrics HTTP/1.1",
@@ -145,6 +153,38 @@ async fn with_security_only_authorized_users_may_read() {
             answer.contains("cups_total"),
             status == "200 OK",
             "{authorization}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn with_security_handlers_answer_only_authorized_users() {
+    let (certificate, key) = localhost_pem();
+    let secret = Secret::mount(&certificate, &key);
+    let address = start(&args(true, Some(secret.path()))).await;
+    let trusted = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    for (authorization, status, body) in [
+        ("", "401 Unauthorized", "expected a valid bearer token\n"),
+        (
+            "\r\nAuthorization: Bearer stranger",
+            "403 Forbidden",
+            "user `stranger` cannot post path /debug\n",
+        ),
+        (
+            "\r\nAuthorization: Bearer prometheus",
+            "200 OK",
+            "POST /debug?all\n",
+        ),
+    ] {
+        let request = format!("POST /debug?all HTTP/1.1{authorization}");
+        let answer = ask_over_tls(address, &trusted, &request).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}\r\n")),
+            "{authorization}: {answer}"
+        );
+        assert!(
+            answer.ends_with(&format!("\r\n\r\n{body}")),
+            "{authorization}: {answer}"
         );
     }
 }
