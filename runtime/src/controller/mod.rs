@@ -87,9 +87,16 @@ type Subscribe<K, S> = Box<dyn FnOnce(&Kind<K>, &Arc<Workqueue<Key>>, &Ctx<S>) +
 /// The functions supplied by the operator.
 struct Handlers<K: Watchable, S> {
     reconcile: Reconcile<Arc<K>, S>,
-    finalizer: Option<(String, Reconcile<Arc<K>, S>)>,
+    /// In the order they were added.
+    finalizers: Vec<Finalizer<K, S>>,
     on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
     on_undecodable: Option<Reconcile<Arc<Undecodable>, S>>,
+}
+
+/// A finalizer and its cleanup.
+struct Finalizer<K, S> {
+    name: String,
+    cleanup: Reconcile<Arc<K>, S>,
 }
 
 /// A boxed reconcile, cleanup or deletion function with an argument of type `T`.
@@ -166,7 +173,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             backoff: Backoff::default(),
             handlers: Handlers {
                 reconcile: box_reconcile(reconcile),
-                finalizer: None,
+                finalizers: Vec::new(),
                 on_deleted: None,
                 on_undecodable: None,
             },
@@ -322,13 +329,25 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Once the object is being deleted, `cleanup` is called instead of the reconcile function. When it returns
     /// [`Action::await_change`], the finalizer is removed; when it returns [`Action::requeue`], it is called again after
     /// the delay. It must be idempotent, because it may be called again after it succeeded.
+    ///
+    /// When called repeatedly, the object gets all these finalizers. Their cleanups run in the order they were added, each
+    /// once the finalizer before it has been removed. A name that was added before gets the new cleanup and keeps its
+    /// place.
     pub fn finalizer<F, Fut, E>(mut self, name: impl Into<String>, cleanup: F) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<BoxError>,
     {
-        self.handlers.finalizer = Some((name.into(), box_reconcile(cleanup)));
+        let finalizer = Finalizer {
+            name: name.into(),
+            cleanup: box_reconcile(cleanup),
+        };
+        let finalizers = &mut self.handlers.finalizers;
+        match finalizers.iter_mut().find(|added| added.name == finalizer.name) {
+            Some(added) => *added = finalizer,
+            None => finalizers.push(finalizer),
+        }
         self
     }
 

@@ -128,15 +128,16 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Action, Error> {
-        match (self.cache.get(key), &self.handlers.finalizer) {
-            (None, _) => match self.cache.undecodable(key) {
+        match self.cache.get(key) {
+            None => match self.cache.undecodable(key) {
                 Some(entry) => self.handle_undecodable(&entry).await,
                 None => self.handle_deletion(key).await,
             },
-            (Some(object), None) => (self.handlers.reconcile)(object, self.ctx.clone()).await,
-            (Some(object), Some((name, cleanup))) => {
-                self.reconcile_with_finalizer(object, name, cleanup).await
+            Some(object) if self.handlers.finalizers.is_empty() => {
+                (self.handlers.reconcile)(object, self.ctx.clone()).await
             }
+            Some(object) if object.meta().deletion_timestamp.is_some() => self.clean_up(object).await,
+            Some(object) => self.reconcile_with_finalizers(object).await,
         }
     }
 
@@ -171,45 +172,45 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(action)
     }
 
-    /// Adds the finalizer and reconciles the object, or cleans up and removes the finalizer if the object is being
-    /// deleted.
-    async fn reconcile_with_finalizer(
-        &self,
-        object: Arc<K>,
-        name: &str,
-        cleanup: &Reconcile<Arc<K>, S>,
-    ) -> Result<Action, Error> {
-        let held = object.finalizers().iter().position(|present| present == name);
-        let deleting = object.meta().deletion_timestamp.is_some();
-        match (held, deleting) {
-            (Some(_), false) => (self.handlers.reconcile)(object, self.ctx.clone()).await,
-            (None, false) => {
-                let held = self.add_finalizer(&object, name).await?;
-                (self.handlers.reconcile)(Arc::new(held), self.ctx.clone()).await
-            }
-            (Some(index), true) => {
-                let action = cleanup(Arc::clone(&object), self.ctx.clone()).await?;
-                if action.requeue_after().is_none() {
-                    self.remove_finalizer(&object, index, name).await?;
-                }
-                Ok(action)
-            }
-            // Another controller's finalizer holds the object; there is nothing left to do here.
-            (None, true) => Ok(Action::await_change()),
-        }
+    /// Adds the finalizers that the object lacks, and reconciles it.
+    async fn reconcile_with_finalizers(&self, object: Arc<K>) -> Result<Action, Error> {
+        let finalizers = self.handlers.finalizers.iter();
+        let names = finalizers.map(|finalizer| &finalizer.name);
+        let missing: Vec<&String> = names.filter(|name| !object.finalizers().contains(name)).collect();
+        let object = match missing.is_empty() {
+            true => object,
+            false => Arc::new(self.add_finalizers(&object, missing).await?),
+        };
+        (self.handlers.reconcile)(object, self.ctx.clone()).await
     }
 
-    /// Adds the finalizer to the object.
+    /// Runs the cleanups of an object that is being deleted, in the order their finalizers were added to the controller,
+    /// until one is not done. Afterwards only the finalizers of others hold the object.
+    ///
+    /// Each cleanup gets the object as it was when its predecessor's finalizer was removed, so that it can write it.
+    async fn clean_up(&self, mut object: Arc<K>) -> Result<Action, Error> {
+        for Finalizer { name, cleanup } in &self.handlers.finalizers {
+            let Some(index) = object.finalizers().iter().position(|present| present == name) else {
+                continue;
+            };
+            let action = cleanup(Arc::clone(&object), self.ctx.clone()).await?;
+            if action.requeue_after().is_some() {
+                return Ok(action);
+            }
+            match self.remove_finalizer(&object, index, name).await? {
+                Some(left) => object = Arc::new(left),
+                None => break,
+            }
+        }
+        Ok(Action::await_change())
+    }
+
+    /// Adds finalizers to the object.
     ///
     /// A merge patch replaces the whole list. With the resource version in it, the patch fails with a conflict instead of
     /// dropping a finalizer that another controller has just added.
-    async fn add_finalizer(&self, object: &K, name: &str) -> Result<K, Error> {
-        let finalizers: Vec<&str> = object
-            .finalizers()
-            .iter()
-            .map(String::as_str)
-            .chain(std::iter::once(name))
-            .collect();
+    async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, Error> {
+        let finalizers: Vec<&String> = object.finalizers().iter().chain(added).collect();
         let patch = json!({
             "metadata": { "resourceVersion": object.resource_version(), "finalizers": finalizers }
         });
@@ -219,12 +220,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             .await?)
     }
 
-    /// Removes the finalizer from the object.
+    /// Removes the finalizer from the object, and returns what is left; `None` if it is gone.
     ///
     /// The JSON patch tests that the entry at `index` still has this name before removing it: if the list has changed in
     /// the meantime, the patch fails instead of removing another controller's finalizer. A resource version cannot be
     /// used here, because the cleanup may have updated the object, for example its status.
-    async fn remove_finalizer(&self, object: &K, index: usize, name: &str) -> Result<(), Error> {
+    async fn remove_finalizer(&self, object: &K, index: usize, name: &str) -> Result<Option<K>, Error> {
         let path = format!("/metadata/finalizers/{index}");
         let patch = serde_json::from_value(json!([
             { "op": "test", "path": path, "value": name },
@@ -239,8 +240,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             )
             .await
         {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            Ok(left) => Ok(Some(left)),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -380,7 +381,7 @@ mod tests {
             recover_panics: true,
             handlers: Handlers {
                 reconcile: box_reconcile(reconcile),
-                finalizer: None,
+                finalizers: Vec::new(),
                 on_deleted: None,
                 on_undecodable: None,
             },

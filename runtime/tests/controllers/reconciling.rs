@@ -32,6 +32,7 @@ on_both_servers!(
     conflicts_are_retried,
     requeue_comes_back_without_a_change,
     a_finalizer_holds_an_object_until_its_cleanup_is_done,
+    several_finalizers_are_cleaned_up_in_the_order_they_were_added,
     deletions_are_delivered,
     an_object_of_another_controller_is_left_untouched,
     an_owner_change_reconciles_both_owners,
@@ -302,6 +303,75 @@ async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(server: Server) {
     eventually(SOON, || async { memos.get_opt("held").await.unwrap().is_none() }).await;
     assert_eq!(life.cleanups.load(SeqCst), 3);
     operator.stop().await.unwrap();
+}
+
+async fn several_finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) {
+    const NAMES: [&str; 3] = ["network", "disk", "account"];
+    /// The cleanups, each with the finalizers of the object that it got.
+    type Cleanups = Arc<Mutex<Vec<(&'static str, Vec<String>)>>>;
+    fn finalizer(name: &str) -> String {
+        format!("controllers.example.com/{name}")
+    }
+    async fn reconcile(_: Arc<Memo>, _: Ctx<Cleanups>) -> Result {
+        Ok(Action::await_change())
+    }
+    let place = Place::new(server).await;
+    let mut held_by_another = memo("held", "1");
+    // As a user may have added it, out of order.
+    let before = vec!["other.example.com/finalizer".to_owned(), finalizer("disk")];
+    held_by_another.metadata.finalizers = Some(before);
+    place.create(held_by_another).await;
+    let cleanups = Cleanups::default();
+    let add = |controller: Controller<Memo, Cleanups>, name: &'static str| {
+        controller.finalizer(
+            finalizer(name),
+            move |memo: Arc<Memo>, ctx: Ctx<Cleanups>| async move {
+                let mut cleanups = ctx.lock().unwrap();
+                cleanups.push((name, memo.finalizers().to_vec()));
+                // The second fails once: the first must not run again, nor the third before it.
+                let has_failed = cleanups.iter().filter(|(cleaned, _)| *cleaned == "disk").count() > 1;
+                match name {
+                    "disk" if !has_failed => Err(Error::new("the disk is in use")),
+                    _ => Ok(Action::await_change()),
+                }
+            },
+        )
+    };
+    let controller = NAMES
+        .into_iter()
+        .fold(Controller::new(reconcile, Arc::clone(&cleanups)), add);
+    let operator = Operator::start(place.manager().controller(controller));
+
+    let memos = place.api::<Memo>();
+    eventually(SOON, || async {
+        memos.get("held").await.unwrap().finalizers().len() == 4
+    })
+    .await;
+    memos.delete("held", &DeleteParams::default()).await.unwrap();
+    eventually(SOON, || async {
+        memos.get("held").await.unwrap().finalizers() == ["other.example.com/finalizer"]
+    })
+    .await;
+    operator.stop().await.unwrap();
+    let other = "other.example.com/finalizer".to_owned();
+    let [network, disk, account] = NAMES.map(finalizer);
+    let cleanups = cleanups.lock().unwrap();
+    let first = |name: &str| cleanups.iter().position(|(cleaned, _)| *cleaned == name).unwrap();
+    let order = NAMES.map(first);
+    assert!(order.is_sorted(), "{cleanups:?}");
+    let [before_network, before_disk, before_account] = order.map(|index| cleanups[index].1.clone());
+    let expected = [&other, &disk, &network, &account];
+    assert_eq!(before_network.iter().collect::<Vec<_>>(), expected);
+    assert_eq!(before_disk, [other.clone(), disk, account.clone()]);
+    assert_eq!(before_account, [other, account]);
+    let disks = cleanups
+        .iter()
+        .take(order[2])
+        .filter(|(cleaned, _)| *cleaned == "disk");
+    assert!(
+        disks.count() > 1,
+        "the failed cleanup was not repeated: {cleanups:?}"
+    );
 }
 
 /// Guarantee 14: the controller receives a deletion, with retries, but not for objects that never existed.
