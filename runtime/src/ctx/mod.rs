@@ -28,7 +28,7 @@ use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, to_apply_b
 
 use applied::AppliedObjects;
 pub use create_or_update::Written;
-pub use ownership::set_controller_reference;
+pub use ownership::{set_controller_reference, set_owner_reference};
 pub(crate) use watch_target::{GroupKind, LateWatches, WatchTarget};
 
 /// The context passed to reconcile functions: shared state, client and common operations. Cheap to clone.

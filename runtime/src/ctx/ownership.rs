@@ -163,15 +163,7 @@ pub fn set_controller_reference<O: Object, C: Object>(
     owner: &O,
     object: &mut C,
 ) -> Result<(), OwnershipError> {
-    if C::Scope::NAMESPACED && object.meta().namespace.is_none() {
-        object.meta_mut().namespace = owner.namespace();
-    }
-    if O::Scope::NAMESPACED && object.meta().namespace != owner.meta().namespace {
-        return Err(OwnershipError::Scope {
-            object: describe_object(object),
-            owner: describe_object(owner),
-        });
-    }
+    check_scope(owner, object)?;
     let reference = owner
         .controller_owner_ref(&())
         .ok_or_else(|| OwnershipError::NoUid(describe_object(owner)))?;
@@ -182,6 +174,49 @@ pub fn set_controller_reference<O: Object, C: Object>(
         block_owner_deletion: Some(true),
         ..reference
     });
+    Ok(())
+}
+
+/// Makes `owner` one of the owners of `object`, but not its controller. The object defaults to the owner's namespace.
+///
+/// An object can have several owners and is deleted with the last of them. Its changes reconcile only its controller, not
+/// this owner. An existing reference to the owner is brought up to date and keeps `controller` and `blockOwnerDeletion`.
+///
+/// # Errors
+/// As [`set_controller_reference`], except that the object may have another controller.
+pub fn set_owner_reference<O: Object, C: Object>(owner: &O, object: &mut C) -> Result<(), OwnershipError> {
+    check_scope(owner, object)?;
+    let reference = owner
+        .owner_ref(&())
+        .ok_or_else(|| OwnershipError::NoUid(describe_object(owner)))?;
+    let references = object.owner_references_mut();
+    match references
+        .iter_mut()
+        .find(|existing| existing.uid == reference.uid)
+    {
+        Some(existing) => {
+            *existing = OwnerReference {
+                controller: existing.controller,
+                block_owner_deletion: existing.block_owner_deletion,
+                ..reference
+            };
+        }
+        None => references.push(reference),
+    }
+    Ok(())
+}
+
+/// Sets the namespace of `object` to that of `owner` if it has none, and checks that the owner can own it.
+fn check_scope<O: Object, C: Object>(owner: &O, object: &mut C) -> Result<(), OwnershipError> {
+    if C::Scope::NAMESPACED && object.meta().namespace.is_none() {
+        object.meta_mut().namespace = owner.namespace();
+    }
+    if O::Scope::NAMESPACED && object.meta().namespace != owner.meta().namespace {
+        return Err(OwnershipError::Scope {
+            object: describe_object(object),
+            owner: describe_object(owner),
+        });
+    }
     Ok(())
 }
 
@@ -277,6 +312,57 @@ mod tests {
             block_owner_deletion: Some(true),
         };
         assert_eq!(twice.metadata.owner_references, Some(vec![expected]));
+    }
+
+    #[test]
+    fn an_object_can_have_further_owners_beside_its_controller() {
+        let controller = config_map(Some("a"), Some("1"));
+        let [second, third] = ["2", "3"].map(|uid| config_map(Some("a"), Some(uid)));
+        let mut child = owned_by(&controller, deployment(None)).unwrap();
+        for owner in [&second, &controller, &third, &second] {
+            set_owner_reference(owner, &mut child).unwrap();
+        }
+        let references = child.metadata.owner_references.as_ref().unwrap();
+        let found: Vec<_> = references
+            .iter()
+            .map(|reference| {
+                (
+                    &*reference.uid,
+                    reference.controller,
+                    reference.block_owner_deletion,
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("1", Some(true), Some(true)),
+                ("2", None, None),
+                ("3", None, None)
+            ]
+        );
+        assert!(is_controlled_by(&child.metadata, &controller));
+        assert!(!is_controlled_by(&child.metadata, &second));
+    }
+
+    #[test]
+    fn a_further_owner_must_be_able_to_own_the_object() {
+        let mut child = deployment(None);
+        set_owner_reference(&config_map(Some("a"), Some("1")), &mut child).unwrap();
+        assert_eq!(child.metadata.namespace.as_deref(), Some("a"));
+        for (owner, expected) in [
+            (
+                config_map(Some("b"), Some("2")),
+                "ConfigMap b/owner cannot own Deployment a/child",
+            ),
+            (config_map(Some("a"), None), "ConfigMap a/owner has no uid"),
+        ] {
+            let error = set_owner_reference(&owner, &mut child).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let references = child.metadata.owner_references.unwrap();
+        assert_eq!(references.len(), 1);
+        assert_eq!(references[0].controller, None);
     }
 
     #[test]
