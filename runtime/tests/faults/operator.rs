@@ -155,6 +155,8 @@ impl Operator {
         let controller = Controller::new(reconcile, process)
             .finalizer(FINALIZER, cleanup)
             .owns::<ConfigMap>()
+            // After minutes of faults, an object that has failed each time would wait for longer than the test does.
+            .backoff(Duration::from_millis(5), Duration::from_secs(20))
             .concurrency(8);
         let manager = Manager::with_config(LEASE, config, args)
             .unwrap()

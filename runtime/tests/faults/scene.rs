@@ -161,7 +161,11 @@ impl Scene {
             let status = memo.status.clone().unwrap_or_default();
             (memo.name_any(), status.copied.unwrap_or_default())
         });
-        compare("statuses", &wanted, &copied.collect())?;
+        compare("statuses", &wanted, &copied.collect()).map_err(|error| {
+            let unwanted = memos.iter().filter(|memo| !wanted.contains_key(&memo.name_any()));
+            let states: Vec<String> = unwanted.map(describe).collect();
+            format!("{error}; unwanted: [{}]", states.join(", "))
+        })?;
         let owners: BTreeMap<String, Option<String>> =
             memos.iter().map(|memo| (memo.name_any(), memo.uid())).collect();
         let held = copies.iter().map(|copy| {
@@ -175,6 +179,18 @@ impl Scene {
         });
         compare("copies", &wanted, &held.collect())
     }
+}
+
+/// Returns what tells why a memo is still there.
+fn describe(memo: &Memo) -> String {
+    let meta = &memo.metadata;
+    format!(
+        "{} at {:?}, deleted {:?}, finalizers {:?}",
+        memo.name_any(),
+        meta.resource_version,
+        meta.deletion_timestamp.as_ref().map(|time| time.0),
+        memo.finalizers()
+    )
 }
 
 fn compare(
