@@ -16,7 +16,7 @@ use rbuilder::testing::eventually_eq;
 use serde_json::json;
 
 const CRDS: &str = "tests/envtest/crds";
-const MEMOS: &str = "tests/controllers/crds";
+const MEMOS: &str = "tests/controllers/crds/memos.yaml";
 /// Set for the run of this program that [`the_servers_die_with_a_killed_test`] kills.
 const VICTIM: &str = "RBUILDER_ENVTEST_VICTIM";
 
