@@ -96,26 +96,37 @@ impl Error {
     }
 
     fn causes(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-        let first: &(dyn StdError + 'static) = self.cause.as_ref();
-        std::iter::successors(Some(first), |cause: &&(dyn StdError + 'static)| (*cause).source())
+        causes_of(self.cause.as_ref())
     }
+}
+
+/// Returns an error, its cause, the cause of that, and so on.
+pub(crate) fn causes_of<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |cause: &&'a (dyn StdError + 'static)| {
+        (*cause).source()
+    })
+}
+
+/// Returns the messages of an error and of all its causes, without those that the one before contains.
+pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
+    let mut said = Vec::<String>::new();
+    for message in causes_of(error).map(ToString::to_string) {
+        if said.last().is_none_or(|last| !last.contains(&message)) {
+            said.push(message);
+        }
+    }
+    said.join(": ")
 }
 
 impl fmt::Display for Error {
     /// Writes the message; with `{:#}`, also the messages of its causes that it does not already contain.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = self.cause.to_string();
-        f.write_str(&said)?;
-        if f.alternate() {
-            for cause in self.causes().skip(1) {
-                let next = cause.to_string();
-                if !said.contains(&next) {
-                    write!(f, ": {next}")?;
-                    said = next;
-                }
-            }
+        match f.alternate() {
+            true => f.write_str(&describe_causes(self.cause.as_ref())),
+            false => write!(f, "{}", self.cause),
         }
-        Ok(())
     }
 }
 

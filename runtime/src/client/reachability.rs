@@ -20,6 +20,8 @@ use kube::client::Body;
 use tokio::time::{Instant, timeout};
 use tower::{BoxError, Service};
 
+use crate::error::{causes_of, describe_causes};
+
 /// Number of causes that are remembered as logged.
 const MAX_CAUSES: usize = 8;
 /// Time after which a cause that was not met again is logged anew. Watches are retried every 30 s.
@@ -47,7 +49,7 @@ impl NoResponse {
             false => format!("no response from the API server at {address}"),
         };
         Self {
-            message: format!("{failure}: {}", describe_causes(&*cause)),
+            message: format!("{failure}: {}", explain_causes(&*cause)),
             is_unreachable,
             cause,
         }
@@ -66,27 +68,13 @@ impl StdError for NoResponse {
     }
 }
 
-/// Returns the messages of an error and of all its causes, without those that the one before contains.
-fn describe_causes(error: &(dyn StdError + 'static)) -> String {
-    let causes = causes_of(error);
-    let mut said = Vec::<String>::new();
-    for cause in causes.map(ToString::to_string) {
-        if said.last().is_none_or(|last| !last.contains(&cause)) {
-            said.push(cause);
-        }
-    }
-    let mut text = said.join(": ");
+/// Returns the messages of an error and of all its causes, with an explanation of rustls' name for the most common one.
+fn explain_causes(error: &(dyn StdError + 'static)) -> String {
+    let mut text = describe_causes(error);
     if text.contains("UnknownIssuer") {
         text.push_str(" (the certificate is signed by an unknown authority)");
     }
     text
-}
-
-/// Returns an error, its cause, the cause of that, and so on.
-fn causes_of<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |cause: &&'a (dyn StdError + 'static)| {
-        (*cause).source()
-    })
 }
 
 /// Returns the error of a request without a response among the causes of this one.
