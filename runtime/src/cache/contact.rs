@@ -10,14 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use http::{Request, Response};
 use hyper::body::{Bytes, Frame, SizeHint};
 use kube::Client;
 use kube::client::Body;
 use tokio::time::Instant;
-use tower::{BoxError, Service};
+
+use crate::client::wrap_client;
 
 /// The time of the last data that a watch received. Clones share it.
 #[derive(Clone, Debug)]
@@ -53,39 +51,16 @@ impl Contact {
 
     /// Returns a client that notes what it receives with status 2xx.
     pub(super) fn observe(&self, client: Client) -> Client {
-        let namespace = client.default_namespace().to_owned();
-        let expiry = *client.valid_until();
-        let service = Observed {
-            client,
-            contact: self.clone(),
-        };
-        Client::new(service, namespace).with_valid_until(expiry)
-    }
-}
-
-struct Observed {
-    client: Client,
-    contact: Contact,
-}
-
-impl Service<Request<Body>> for Observed {
-    type Response = Response<ObservedBody>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (client, contact) = (self.client.clone(), self.contact.clone());
-        async move {
-            let response = client.send(request).await?;
-            let contact = response.status().is_success().then_some(contact);
-            contact.iter().for_each(Contact::note);
-            Ok(response.map(|body| ObservedBody { body, contact }))
-        }
-        .boxed()
+        let contact = self.clone();
+        wrap_client(client, move |client, request| {
+            let contact = contact.clone();
+            async move {
+                let response = client.send(request).await?;
+                let contact = response.status().is_success().then_some(contact);
+                contact.iter().for_each(Contact::note);
+                Ok(response.map(|body| ObservedBody { body, contact }))
+            }
+        })
     }
 }
 

@@ -22,12 +22,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::Method;
+use http::{Method, Request, Response};
+use hyper::body::Bytes;
 use kube::client::{Body, ClientBuilder};
 use kube::{Client, Config};
 use tower::layer::layer_fn;
 use tower::retry::RetryLayer;
-use tower::{Service, service_fn};
+use tower::{BoxError, Service, service_fn};
 
 use crate::metrics::Metrics;
 
@@ -101,19 +102,29 @@ pub(crate) fn new_lease_client(
         .build())
 }
 
+/// Returns a client whose requests are sent by `send`, with the given client.
+pub(crate) fn wrap_client<F, Fut, B>(client: Client, send: F) -> Client
+where
+    F: Fn(Client, Request<Body>) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<Response<B>, BoxError>> + Send + 'static,
+    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    let namespace = client.default_namespace().to_owned();
+    let expiry = *client.valid_until();
+    let service = service_fn(move |request| send(client.clone(), request));
+    Client::new(service, namespace).with_valid_until(expiry)
+}
+
 /// Returns a client that sends its writes as this field manager, unless they name one: for code of kube's whose requests
 /// name none.
 pub(crate) fn with_field_manager(client: Client, manager: &str) -> Client {
-    let namespace = client.default_namespace().to_owned();
     let parameter = format!("fieldManager={}", encode_parameter(manager));
-    let service = service_fn(move |mut request: http::Request<Body>| {
+    wrap_client(client, move |client, mut request| {
         if matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH) {
             add_parameter(request.uri_mut(), &parameter);
         }
-        let client = client.clone();
-        async move { client.send(request).await }
-    });
-    Client::new(service, namespace)
+        async move { Ok(client.send(request).await?) }
+    })
 }
 
 /// Percent-encodes a value of a query parameter.

@@ -1,16 +1,14 @@
 //! A client that writes only while this process holds its lease.
 
 use std::future::poll_fn;
-use std::task::{Context, Poll};
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
-use http::{Method, Request, Response, header};
+use http::{Method, Request, header};
 use kube::Client;
 use kube::client::Body;
-use tower::{BoxError, Service};
 
 use super::fence::Fence;
+use crate::client::wrap_client;
 
 /// Returns a client that sends a write only while the lease is held. Reads pass.
 ///
@@ -18,42 +16,17 @@ use super::fence::Fence;
 /// retry. A response that arrives after the end of the lease is dropped, with the same error: the caller must not act
 /// upon it.
 pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
-    let namespace = client.default_namespace().to_owned();
-    let expiry = *client.valid_until();
-    let service = Fenced {
-        client,
-        fence: fence.clone(),
-    };
-    Client::new(service, namespace).with_valid_until(expiry)
-}
-
-struct Fenced {
-    client: Client,
-    fence: Fence,
-}
-
-impl Service<Request<Body>> for Fenced {
-    type Response = Response<Body>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (client, fence) = (self.client.clone(), self.fence.clone());
-        let is_read = is_read(&request);
+    let fence = fence.clone();
+    wrap_client(client, move |client, request| {
+        let (fence, is_read) = (fence.clone(), is_read(&request));
         let mut sending = async move { Ok(client.send(request).await?) }.boxed();
-        if is_read {
-            return sending;
-        }
         poll_fn(move |context| {
-            fence.check()?;
+            if !is_read {
+                fence.check()?;
+            }
             sending.poll_unpin(context)
         })
-        .boxed()
-    }
+    })
 }
 
 /// Returns `true` for requests that change nothing. An upgrade is none of them: `exec` and `attach` run commands, and
@@ -70,6 +43,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
+    use http::Response;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::Api;
     use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
