@@ -81,13 +81,14 @@ impl AppliedObjects {
     }
 
     /// Returns the hash of a body without its preconditions, which depend on what is known of the object.
-    pub(super) fn hash(&self, body: &Value) -> BodyHash {
-        let mut body = body.clone();
-        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("uid");
-            metadata.remove("resourceVersion");
-        }
+    pub(super) fn hash(&self, body: &mut Value) -> BodyHash {
+        let preconditions = ["uid", "resourceVersion"].map(|name| (name, take_metadata(body, name)));
         let text = body.to_string();
+        for (name, value) in preconditions {
+            if let Some(value) = value {
+                body["metadata"][name] = value;
+            }
+        }
         BodyHash([0, 1].map(|at: usize| self.hashers[at].hash_one(&text)))
     }
 
@@ -172,11 +173,14 @@ impl Answers {
     }
 }
 
+/// Removes a field of the metadata, and returns it.
+fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove(name)
+}
+
 fn to_json_without_managed_fields<K: Object + Serialize>(object: &K) -> Option<Box<[u8]>> {
     let mut json = serde_json::to_value(object).ok()?;
-    if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
+    take_metadata(&mut json, "managedFields");
     serde_json::to_vec(&json).ok().map(Vec::into_boxed_slice)
 }
 
@@ -200,20 +204,20 @@ mod tests {
     fn the_hash_ignores_preconditions_only() {
         let applied = AppliedObjects::new(1000);
         let body = |metadata: Value, data: &str| json!({ "metadata": metadata, "data": data });
-        let plain = applied.hash(&body(json!({ "name": "a" }), "x"));
-        let bound = json!({ "name": "a", "uid": "u", "resourceVersion": "1" });
-        assert_eq!(plain, applied.hash(&body(bound, "x")));
-        assert_ne!(plain, applied.hash(&body(json!({ "name": "a" }), "y")));
-        assert_ne!(
-            plain,
-            applied.hash(&body(json!({ "name": "a", "labels": {} }), "x"))
-        );
+        let plain = applied.hash(&mut body(json!({ "name": "a" }), "x"));
+        let bound = body(json!({ "name": "a", "uid": "u", "resourceVersion": "1" }), "x");
+        let mut hashed = bound.clone();
+        assert_eq!(plain, applied.hash(&mut hashed));
+        assert_eq!(hashed, bound, "it is sent with its preconditions");
+        assert_ne!(plain, applied.hash(&mut body(json!({ "name": "a" }), "y")));
+        let labelled = json!({ "name": "a", "labels": {} });
+        assert_ne!(plain, applied.hash(&mut body(labelled, "x")));
     }
 
     #[test]
     fn an_answer_counts_for_the_same_body_of_the_same_object() {
         let applied = AppliedObjects::new(10_000);
-        let [body, other] = [json!({ "a": 1 }), json!({ "a": 2 })].map(|body| applied.hash(&body));
+        let [body, other] = [json!({ "a": 1 }), json!({ "a": 2 })].map(|mut body| applied.hash(&mut body));
         applied.remember(body, &map("a", 7), true);
         assert_eq!(
             applied.version_of::<ConfigMap>(&key("a"), body).as_deref(),
@@ -232,7 +236,7 @@ mod tests {
     #[test]
     fn the_oldest_answers_are_forgotten_at_the_limit() {
         let applied = AppliedObjects::new(3 * ENTRY_BYTES);
-        let body = applied.hash(&json!({}));
+        let body = applied.hash(&mut json!({}));
         for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)] {
             applied.remember(body, &map(name, version), false);
         }
@@ -251,7 +255,7 @@ mod tests {
     #[test]
     fn with_a_limit_of_zero_nothing_is_remembered() {
         let applied = AppliedObjects::new(0);
-        let body = applied.hash(&json!({}));
+        let body = applied.hash(&mut json!({}));
         applied.remember(body, &map("a", 1), false);
         assert_eq!(applied.version_of::<ConfigMap>(&key("a"), body), None);
     }

@@ -26,7 +26,7 @@ use crate::events::{EventSender, new_event_channel};
 use crate::metrics::Metrics;
 use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, to_apply_body};
 
-use applied::AppliedObjects;
+use applied::{AppliedObjects, BodyHash};
 pub use create_or_update::Written;
 pub use ownership::{set_controller_reference, set_owner_reference};
 pub(crate) use watch_target::{GroupKind, LateWatches, WatchTarget};
@@ -311,8 +311,8 @@ impl<S> Ctx<S> {
 
     /// Sends an apply, and remembers the answer.
     async fn send_apply<K: Object + Serialize>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
-        let body = to_apply_body(object).map_err(kube::Error::SerdeError)?;
-        self.send_apply_body(api, &object.name_any(), body).await
+        let (body, hash) = self.prepare_apply(object)?;
+        self.send_apply_body(api, &object.name_any(), body, hash).await
     }
 
     /// Sends an apply, unless the object is in the state that the same apply has left it in.
@@ -321,11 +321,17 @@ impl<S> Ctx<S> {
         api: &Api<K>,
         object: &K,
     ) -> Result<K, kube::Error> {
-        let body = to_apply_body(object).map_err(kube::Error::SerdeError)?;
-        match self.find_applied(&Key::of(object), &body) {
+        let (body, hash) = self.prepare_apply(object)?;
+        match self.find_applied(&Key::of(object), hash) {
             Some(applied) => Ok(applied),
-            None => self.send_apply_body(api, &object.name_any(), body).await,
+            None => self.send_apply_body(api, &object.name_any(), body, hash).await,
         }
+    }
+
+    fn prepare_apply<K: Object + Serialize>(&self, object: &K) -> Result<(Value, BodyHash), kube::Error> {
+        let mut body = to_apply_body(object).map_err(kube::Error::SerdeError)?;
+        let hash = self.shared.applied.hash(&mut body);
+        Ok((body, hash))
     }
 
     async fn send_apply_body<K: Object + Serialize>(
@@ -333,8 +339,8 @@ impl<S> Ctx<S> {
         api: &Api<K>,
         name: &str,
         body: Value,
+        hash: BodyHash,
     ) -> Result<K, kube::Error> {
-        let hash = self.shared.applied.hash(&body);
         let patch = Patch::Apply(body);
         let applied = self
             .send_write(api.patch(name, &self.apply_params(), &patch))
@@ -345,9 +351,9 @@ impl<S> Ctx<S> {
     }
 
     /// Returns the answer to the same apply, if the caches show the object in that version.
-    fn find_applied<K: Object>(&self, key: &Key, body: &Value) -> Option<K> {
+    fn find_applied<K: Object>(&self, key: &Key, body: BodyHash) -> Option<K> {
         let applied = &self.shared.applied;
-        let version = applied.version_of::<K>(key, applied.hash(body))?;
+        let version = applied.version_of::<K>(key, body)?;
         if !self.shared.caches.shows_version::<K>(key, &version) {
             return None;
         }
