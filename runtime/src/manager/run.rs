@@ -21,9 +21,7 @@ use crate::client::ClientSettings;
 use crate::controller::{ManagerResources, PreparedController};
 use crate::deadline::deadline_after;
 use crate::error::ManagerError;
-use crate::leader_election::{
-    Election, Fence, Leadership, LeaseTimes, fence_client, pod_namespace, start_watchdog,
-};
+use crate::leader_election::{Election, Fence, Leadership, LeaseTimes, pod_namespace, start_watchdog};
 use crate::metrics::Metrics;
 use crate::metrics_server::{Handlers, MetricsServer};
 use crate::phase::Phase;
@@ -137,6 +135,7 @@ impl Drop for Run {
 
 impl Run {
     pub(super) fn prepare(manager: Manager, on_loss: OnLoss) -> Self {
+        let leader_client = manager.leader_client();
         let Manager {
             id,
             client,
@@ -167,9 +166,7 @@ impl Run {
         caches.add_early(early_caches);
         metrics.measure_caches(caches.stats());
         let resources = ManagerResources {
-            leader_client: fence
-                .as_ref()
-                .map_or_else(|| client.clone(), |fence| fence_client(client.clone(), fence)),
+            leader_client,
             client: client.clone(),
             fence: fence.clone(),
             caches: &caches,
