@@ -112,6 +112,7 @@
 
 mod action;
 mod args;
+mod backoff;
 mod cache;
 mod client;
 pub mod conditions;
@@ -133,6 +134,7 @@ pub mod predicate;
 pub mod private;
 mod probes;
 mod queue;
+mod random;
 mod server;
 mod shutdown;
 mod signals;
@@ -140,6 +142,7 @@ mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tls;
+mod token_bucket;
 pub mod trigger;
 pub mod webhook;
 

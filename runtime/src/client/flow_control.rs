@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 use tower::{BoxError, Service};
 
 use crate::metrics::is_watch;
+use crate::token_bucket::TokenBucket;
 
 /// The least wait that is logged, and the least time between two such lines.
 const LOGGED_WAIT: Duration = Duration::from_secs(1);
@@ -22,34 +23,30 @@ const LOG_PERIOD: Duration = Duration::from_secs(60);
 
 /// A limit on the rate of requests. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct FlowControl(Arc<Mutex<Option<Bucket>>>);
+pub(crate) struct FlowControl(Arc<Mutex<Option<Limit>>>);
 
-/// A token bucket. A request that finds it empty takes a token in advance, and waits until it has been filled in.
-struct Bucket {
+/// A token bucket with its rate. A request that finds it empty takes a token in advance, and waits until it has been filled
+/// in.
+struct Limit {
     /// Tokens per second.
     rate: f64,
     /// Number of tokens in a full bucket.
     burst: f64,
     /// Negative while requests wait.
-    tokens: f64,
-    /// The time of `tokens`.
-    at: Instant,
+    bucket: TokenBucket,
     /// The time of the last line about a long wait.
     logged: Option<Instant>,
 }
 
-impl Bucket {
-    fn fill(&mut self, now: Instant) {
-        let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
-        self.tokens = (self.tokens + elapsed * self.rate).min(self.burst);
-        self.at = now;
-    }
-
+impl Limit {
     /// Takes a token. Returns the time until it has been filled in.
     fn take(&mut self, now: Instant) -> Duration {
-        self.fill(now);
-        self.tokens -= 1.0;
-        Duration::try_from_secs_f64((-self.tokens).max(0.0) / self.rate).unwrap_or(Duration::MAX)
+        let Self {
+            rate, burst, bucket, ..
+        } = self;
+        bucket.fill(*rate, *burst, now);
+        bucket.tokens -= 1.0;
+        Duration::try_from_secs_f64((-bucket.tokens).max(0.0) / *rate).unwrap_or(Duration::MAX)
     }
 
     /// Returns `true` if a wait is long, and no line has told of one for some time.
@@ -69,11 +66,10 @@ impl FlowControl {
     pub(crate) fn set(&self, rate: i32, burst: i32) {
         let rate = f64::from(rate);
         let burst = if burst > 0 { f64::from(burst) } else { rate * 2.0 };
-        *self.lock() = (rate > 0.0).then(|| Bucket {
+        *self.lock() = (rate > 0.0).then(|| Limit {
             rate,
             burst,
-            tokens: burst,
-            at: Instant::now(),
+            bucket: TokenBucket::full(burst, Instant::now()),
             logged: None,
         });
     }
@@ -87,17 +83,17 @@ impl FlowControl {
     /// Takes a token. Returns the time to wait; `None` if there is no limit.
     fn take(&self) -> Option<Duration> {
         let now = Instant::now();
-        let mut bucket = self.lock();
-        let bucket = bucket.as_mut()?;
-        let wait = bucket.take(now);
-        if bucket.should_log(wait, now) {
-            let rate = bucket.rate;
+        let mut limit = self.lock();
+        let limit = limit.as_mut()?;
+        let wait = limit.take(now);
+        if limit.should_log(wait, now) {
+            let rate = limit.rate;
             tracing::info!(?wait, rate, "request delayed by client-side flow control");
         }
         Some(wait)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Bucket>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Limit>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -114,9 +110,9 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some(flow_control) = self.0.take()
-            && let Some(bucket) = flow_control.lock().as_mut()
+            && let Some(limit) = flow_control.lock().as_mut()
         {
-            bucket.tokens += 1.0;
+            limit.bucket.tokens += 1.0;
         }
     }
 }

@@ -10,8 +10,6 @@
 //! or 504. The API server sets the header where it has not begun the work. A 504 means that it had begun: the object of a
 //! create may exist, and a repeated create with a generated name makes another.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::time::Duration;
 
 use http::header::RETRY_AFTER;
@@ -22,12 +20,16 @@ use tower::BoxError;
 use tower::retry::Policy;
 
 use super::request::is_idempotent;
+use crate::backoff::Backoff;
 use crate::deadline::scale;
+use crate::random::random_share;
 
 /// Number of repeats of a request: about six seconds, unless the server sets `Retry-After`.
 const MAX_RETRIES: u32 = 6;
-const MIN_BACKOFF: Duration = Duration::from_millis(100);
-const MAX_BACKOFF: Duration = Duration::from_secs(5);
+const BACKOFF: Backoff = Backoff {
+    min: Duration::from_millis(100),
+    max: Duration::from_secs(5),
+};
 /// The longest pause that the server can ask for with `Retry-After`. A longer one is not kept, but neither is it an error
 /// at once: the caller would be back sooner than after this pause, because its own back-off begins with milliseconds.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
@@ -103,14 +105,10 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Returns the pause before a repeat: doubling, less a random part of up to half, so that requests that failed together
+/// Returns the pause before a repeat: the back-off less a random part of up to half, so that requests that failed together
 /// do not come back together.
 fn backoff(count: u32) -> Duration {
-    let longest = MIN_BACKOFF
-        .saturating_mul(2u32.saturating_pow(count))
-        .min(MAX_BACKOFF);
-    let share = RandomState::new().hash_one(count) as f64 / u64::MAX as f64;
-    scale(longest, 0.5 + share / 2.0)
+    scale(BACKOFF.delay_after(count), 0.5 + random_share() / 2.0)
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Client, ResourceExt};
 
 use crate::action::Action;
+use crate::backoff::Backoff;
 use crate::cache::{Cache, CacheEvent, Caches, Change, Index, Selection};
 use crate::ctx::{Ctx, WatchTarget};
 use crate::deadline::scale;
@@ -33,7 +34,8 @@ use crate::leader_election::Fence;
 use crate::metrics::Metrics;
 use crate::object::{DynamicKind, Key, Kind, Object, Undecodable, Watchable};
 use crate::predicate::Predicate;
-use crate::queue::{Backoff, LOW, NORMAL, Workqueue};
+use crate::queue::{LOW, NORMAL, Workqueue};
+use crate::random::random_share;
 use crate::shutdown::Shutdown;
 
 pub use late_watch::Watching;
@@ -567,11 +569,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Enqueues every object at low priority after each period.
     async fn resync(self: Arc<Self>, period: Duration) {
-        let mut round = 0;
         loop {
-            round += 1;
             tokio::select! {
-                () = tokio::time::sleep(add_jitter(period, round)) => {}
+                () = tokio::time::sleep(add_jitter(period)) => {}
                 () = self.queue.closed() => return,
             }
             for key in self.cache.keys() {
@@ -582,8 +582,6 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 }
 
 /// Returns the period plus a random part of up to a tenth of it.
-fn add_jitter(period: Duration, round: u64) -> Duration {
-    use std::hash::{BuildHasher, RandomState};
-    let share = RandomState::new().hash_one(round) % 1000;
-    scale(period, 1.0 + share as f64 / 10_000.0)
+fn add_jitter(period: Duration) -> Duration {
+    scale(period, 1.0 + random_share() / 10.0)
 }

@@ -10,6 +10,8 @@ use std::hash::BuildHasher;
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::time::Instant;
 
+use crate::token_bucket::TokenBucket;
+
 /// Number of events about an object that pass at once.
 const BURST: f64 = 25.0;
 /// Seconds until another one passes.
@@ -24,16 +26,9 @@ const MAX_OBJECTS: usize = 4096;
 /// memory and code.
 #[derive(Debug, Default)]
 pub(super) struct SpamFilter {
-    recent: HashMap<u64, Bucket>,
-    older: HashMap<u64, Bucket>,
+    recent: HashMap<u64, TokenBucket>,
+    older: HashMap<u64, TokenBucket>,
     hasher: RandomState,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    tokens: f64,
-    /// The time of `tokens`.
-    at: Instant,
 }
 
 impl SpamFilter {
@@ -50,13 +45,8 @@ impl SpamFilter {
         } = regarding;
         let key = self.hasher.hash_one((api_version, kind, namespace, name, uid));
         let known = self.recent.remove(&key).or_else(|| self.older.remove(&key));
-        let mut bucket = known.unwrap_or(Bucket {
-            tokens: BURST,
-            at: now,
-        });
-        let elapsed = now.saturating_duration_since(bucket.at).as_secs_f64();
-        bucket.tokens = (bucket.tokens + elapsed / PERIOD).min(BURST);
-        bucket.at = now;
+        let mut bucket = known.unwrap_or(TokenBucket::full(BURST, now));
+        bucket.fill(1.0 / PERIOD, BURST, now);
         let is_admitted = bucket.tokens >= 1.0;
         if is_admitted {
             bucket.tokens -= 1.0;

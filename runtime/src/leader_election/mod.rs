@@ -74,9 +74,7 @@ mod fenced_client;
 mod leadership;
 mod watchdog;
 
-use std::collections::hash_map::RandomState;
 use std::fmt;
-use std::hash::BuildHasher;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -91,6 +89,7 @@ use crate::client::{ClientSettings, is_unreachable, new_lease_client, with_field
 use crate::deadline::{deadline_after, scale};
 use crate::error::ManagerError;
 use crate::metrics::Metrics;
+use crate::random::{random_share, random_u64};
 
 pub(crate) use fence::Fence;
 use fence::FenceState;
@@ -214,19 +213,12 @@ fn new_identity() -> String {
     let host = hostname::get()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    format!("{host}_{:016x}{:016x}", random_u64(0), random_u64(1))
-}
-
-/// Returns a random number. The standard library seeds each hasher with random numbers of the operating system, which is
-/// sufficient here.
-fn random_u64(salt: u64) -> u64 {
-    RandomState::new().hash_one(salt)
+    format!("{host}_{:016x}{:016x}", random_u64(), random_u64())
 }
 
 /// Returns `period` plus a random part of up to [`JITTER`] times the period.
 fn add_jitter(period: Duration) -> Duration {
-    let share = random_u64(0) as f64 / u64::MAX as f64;
-    scale(period, 1.0 + JITTER * share)
+    scale(period, 1.0 + JITTER * random_share())
 }
 
 /// A candidate for leadership.

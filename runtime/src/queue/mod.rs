@@ -38,11 +38,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::deadline::{deadline_after, scale};
+use crate::backoff::Backoff;
+use crate::deadline::deadline_after;
 use crate::metrics::QueueMetrics;
 
-/// The shortest delay after a failure: without one, a failing key would keep a worker busy.
-const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 /// The capacity below which a map is not shrunk.
 const MIN_CAPACITY: usize = 1024;
 
@@ -52,32 +51,6 @@ pub(crate) type Priority = i32;
 pub(crate) const NORMAL: Priority = 0;
 /// The priority of the objects of a first list and of a resync, which have not necessarily changed.
 pub(crate) const LOW: Priority = -100;
-
-/// The delays after the failures of a key: `min` after the first, doubling up to `max`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Backoff {
-    pub(crate) min: Duration,
-    pub(crate) max: Duration,
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self {
-            min: Duration::from_millis(5),
-            max: Duration::from_secs(1000),
-        }
-    }
-}
-
-impl Backoff {
-    /// Returns the delay after a failure that follows `failures` earlier ones.
-    fn delay_after(self, failures: u32) -> Duration {
-        let doublings = i32::try_from(failures).unwrap_or(i32::MAX);
-        scale(self.min.max(SHORTEST_DELAY), 2_f64.powi(doublings))
-            .min(self.max)
-            .max(SHORTEST_DELAY)
-    }
-}
 
 /// A queue of keys with deduplication, delays, priorities and back-off; see the module documentation.
 pub(crate) struct Workqueue<T> {

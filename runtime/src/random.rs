@@ -1,0 +1,29 @@
+//! Random numbers for identities and for jitter, where no secret depends on them.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+/// Returns a random number. The standard library seeds hashers with random numbers of the operating system and makes each
+/// differ from the one before, which is sufficient here.
+pub(crate) fn random_u64() -> u64 {
+    RandomState::new().hash_one(0)
+}
+
+/// Returns a random number from 0 to 1.
+pub(crate) fn random_share() -> f64 {
+    random_u64() as f64 / u64::MAX as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_differ_and_shares_are_in_range() {
+        assert_ne!(random_u64(), random_u64());
+        let shares: Vec<f64> = (0..1000).map(|_| random_share()).collect();
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)));
+        let mean = shares.iter().sum::<f64>() / 1000.0;
+        assert!((0.3..0.7).contains(&mean), "{mean}");
+    }
+}
