@@ -4,7 +4,6 @@
 //! operator requires would make all objects of its kind unreadable. [`Decoded`] takes the JSON text of one object first
 //! and decodes that, so a failure concerns this object alone.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use kube::Resource;
@@ -178,32 +177,7 @@ fn read_metadata(text: &str) -> ObjectMeta {
 
 /// The same resource as the object itself.
 impl<O: Resource> Resource for Decoded<O> {
-    type DynamicType = O::DynamicType;
-    type Scope = O::Scope;
-
-    fn kind(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        O::kind(dynamic)
-    }
-
-    fn group(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        O::group(dynamic)
-    }
-
-    fn version(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        O::version(dynamic)
-    }
-
-    fn plural(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        O::plural(dynamic)
-    }
-
-    fn metadata_api() -> bool {
-        O::metadata_api()
-    }
-
-    fn url_path(dynamic: &Self::DynamicType, namespace: Option<&str>) -> String {
-        O::url_path(dynamic, namespace)
-    }
+    forward_resource!(O);
 
     fn meta(&self) -> &ObjectMeta {
         match self {

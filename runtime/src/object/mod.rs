@@ -14,6 +14,38 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// The part of `Resource` that says which resource it is, for a type that holds an object of type `$object`.
+macro_rules! forward_resource {
+    ($object:ident) => {
+        type DynamicType = $object::DynamicType;
+        type Scope = $object::Scope;
+
+        fn kind(dynamic: &Self::DynamicType) -> std::borrow::Cow<'_, str> {
+            $object::kind(dynamic)
+        }
+
+        fn group(dynamic: &Self::DynamicType) -> std::borrow::Cow<'_, str> {
+            $object::group(dynamic)
+        }
+
+        fn version(dynamic: &Self::DynamicType) -> std::borrow::Cow<'_, str> {
+            $object::version(dynamic)
+        }
+
+        fn plural(dynamic: &Self::DynamicType) -> std::borrow::Cow<'_, str> {
+            $object::plural(dynamic)
+        }
+
+        fn metadata_api() -> bool {
+            $object::metadata_api()
+        }
+
+        fn url_path(dynamic: &Self::DynamicType, namespace: Option<&str>) -> String {
+            $object::url_path(dynamic, namespace)
+        }
+    };
+}
+
 mod decoded;
 mod trimmed;
 

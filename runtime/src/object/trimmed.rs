@@ -46,32 +46,7 @@ impl<'de, K: Deserialize<'de>> Deserialize<'de> for Trimmed<K> {
 
 /// The same resource as the object itself.
 impl<K: Resource> Resource for Trimmed<K> {
-    type DynamicType = K::DynamicType;
-    type Scope = K::Scope;
-
-    fn kind(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::kind(dynamic)
-    }
-
-    fn group(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::group(dynamic)
-    }
-
-    fn version(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::version(dynamic)
-    }
-
-    fn plural(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::plural(dynamic)
-    }
-
-    fn metadata_api() -> bool {
-        K::metadata_api()
-    }
-
-    fn url_path(dynamic: &Self::DynamicType, namespace: Option<&str>) -> String {
-        K::url_path(dynamic, namespace)
-    }
+    forward_resource!(K);
 
     fn meta(&self) -> &ObjectMeta {
         self.0.meta()
