@@ -125,6 +125,17 @@ pub(crate) struct LogBuffer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
 #[cfg(test)]
 impl LogBuffer {
+    /// Buffers the library's log of this thread at level `INFO`, until the guard is dropped.
+    pub(crate) fn start() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_env_filter("rbuilder=info")
+            .with_writer(log.writers())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
     /// Returns the argument for a subscriber's `with_writer`.
     pub(crate) fn writers(&self) -> impl Fn() -> Self + Send + Sync + 'static {
         let buffer = self.clone();

@@ -225,17 +225,6 @@ mod tests {
     use crate::tls::Certificates;
     use crate::tls::issued::Issued;
 
-    /// Returns a log of this thread at level `INFO`.
-    fn start_log() -> (LogBuffer, tracing::subscriber::DefaultGuard) {
-        let log = LogBuffer::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_env_filter("rbuilder=info")
-            .with_writer(log.writers())
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
     /// Returns the error of a request as callers print it.
     async fn request(client: &Client) -> Result<(), String> {
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -268,7 +257,7 @@ mod tests {
             new_manager_client(config.clone(), &metrics, &settings).unwrap(),
             new_lease_client(config, &metrics, &settings, timeout).unwrap(),
         ];
-        let (log, _guard) = start_log();
+        let (log, _guard) = LogBuffer::start();
         let expected = format!(
             "cannot reach the API server at http://{address}: client error (Connect): tcp connect error: \
              Connection refused (os error 111)"
@@ -324,7 +313,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn connections_that_fail_now_and_then_are_logged_now_and_then() {
-        let (log, _guard) = start_log();
+        let (log, _guard) = LogBuffer::start();
         let reachability = Reachability::default();
         let failed = NoResponse {
             message: "cannot reach it".to_owned(),

@@ -47,12 +47,7 @@ async fn a_request_without_response_times_out() {
 
 #[tokio::test]
 async fn each_warning_of_the_api_server_is_logged_once() {
-    let log = LogBuffer::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_writer(log.writers())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = LogBuffer::start();
     let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"any"}}"#;
     let response = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nwarning: 299 - \"unknown field \\\"a\\\"\"\r\n\

@@ -27,13 +27,7 @@ async fn unreachable_manager() -> (Manager, String) {
 
 /// Runs a manager until it fails. Returns its error and the log at level `INFO`.
 async fn run_until_failure(manager: Manager) -> (String, String) {
-    let log = LogBuffer::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_env_filter("rbuilder=info")
-        .with_writer(log.writers())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = LogBuffer::start();
     let limit = Duration::from_secs(60);
     let ended = tokio::time::timeout(limit, manager.start_until(std::future::pending())).await;
     let error = ended.expect("it fails").unwrap_err();

@@ -35,6 +35,18 @@ fn elected(place: &Place) -> Manager {
     Manager::with_client("tasks.example.com", place.env.client(), args)
 }
 
+/// Starts a manager, and waits until it leads.
+async fn start_leader(place: &Place) -> Operator {
+    let leads = Arc::new(AtomicBool::new(false));
+    let leading = Arc::clone(&leads);
+    let leader = Operator::start(elected(place).task(Task::new("leader", move |_| async move {
+        leading.store(true, SeqCst);
+        Ok::<_, Error>(())
+    })));
+    eventually(SOON, || async { leads.load(SeqCst) }).await;
+    leader
+}
+
 /// A task that records when it runs and when shutdown was requested.
 fn noted(name: &str, seen: &Seen) -> Task {
     let (started, seen) = (name.to_owned(), seen.clone());
@@ -50,13 +62,7 @@ fn noted(name: &str, seen: &Seen) -> Task {
 async fn what_runs_everywhere_does_not_wait_for_the_lease(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "1")).await;
-    let leads = Arc::new(AtomicBool::new(false));
-    let leading = Arc::clone(&leads);
-    let leader = Operator::start(elected(&place).task(Task::new("leader", move |_| async move {
-        leading.store(true, SeqCst);
-        Ok::<_, Error>(())
-    })));
-    eventually(SOON, || async { leads.load(SeqCst) }).await;
+    let leader = start_leader(&place).await;
 
     let (everywhere, waiting) = (Seen::default(), Seen::default());
     let standby = elected(&place)
@@ -90,13 +96,7 @@ async fn what_runs_everywhere_does_not_wait_for_the_lease(server: Server) {
 /// replica write regardless.
 async fn only_the_leader_writes(server: Server) {
     let place = Place::new(server).await;
-    let leads = Arc::new(AtomicBool::new(false));
-    let leading = Arc::clone(&leads);
-    let leader = Operator::start(elected(&place).task(Task::new("leader", move |_| async move {
-        leading.store(true, SeqCst);
-        Ok::<_, Error>(())
-    })));
-    eventually(SOON, || async { leads.load(SeqCst) }).await;
+    let leader = start_leader(&place).await;
     place.create(memo("note", "1")).await;
 
     let waiting = Seen::default();
