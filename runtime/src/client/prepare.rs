@@ -1,4 +1,4 @@
-//! What every request of the manager's client carries: a User-Agent, and the time for which the client waits.
+//! The User-Agent of every request, and the time after which the API server gives it up.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};

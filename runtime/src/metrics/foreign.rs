@@ -24,7 +24,7 @@ type Collect = Arc<dyn Fn() -> String + Send + Sync>;
 #[derive(Default)]
 pub(super) struct ForeignMetrics {
     collectors: Mutex<Vec<Collect>>,
-    /// What was left out and logged.
+    /// The names of the metrics that were left out and logged.
     warned: Mutex<HashSet<String>>,
 }
 
