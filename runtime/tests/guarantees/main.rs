@@ -47,9 +47,9 @@
 //! | 15 | when the owner of an object changes, the old and the new one are reconciled | `tests/controllers/reconciling.rs: an_owner_change_reconciles_both_owners` |
 //! | 15 | events from outside the cluster can trigger a reconcile | `tests/controllers/triggers.rs: triggers_reconcile_what_they_name` |
 //! | 15 | a mapping that returns an object repeatedly reconciles it once | `tests/guarantees/handlers.rs: a_mapping_that_names_an_object_often_reconciles_it_once` |
-//! | 16 | a defaulter that changes nothing sends no patch | `src/webhook/tests.rs: an_unchanged_object_and_a_deleted_one_need_no_patch` |
-//! | 16 | a validator receives the object to be deleted | `src/webhook/tests.rs: a_validator_allows_warns_and_denies`, `tests/webhooks.rs: the_api_server_asks_before_it_stores` |
-//! | 16 | a panic is answered with status 500 | `src/webhook/tests.rs: a_panic_is_answered_with_500_and_counted` |
+//! | 16 | a defaulter that changes nothing sends no patch | `src/webhook/tests/mod.rs: an_unchanged_object_and_a_deleted_one_need_no_patch` |
+//! | 16 | a validator receives the object to be deleted | `src/webhook/tests/mod.rs: a_validator_allows_warns_and_denies`, `tests/webhooks.rs: the_api_server_asks_before_it_stores` |
+//! | 16 | a panic is answered with status 500 | `src/webhook/tests/mod.rs: a_panic_is_answered_with_500_and_counted` |
 //! | 16 | a new certificate is served without a restart | `src/tls/tests.rs: a_replaced_secret_is_served_without_a_restart` |
 
 mod handlers;

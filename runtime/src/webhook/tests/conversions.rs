@@ -1,0 +1,211 @@
+//! Conversions between versions.
+
+use super::*;
+use kube::CustomResource;
+use serde::Deserialize;
+
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[kube(
+    group = "batch.example.com",
+    version = "v1",
+    kind = "Job",
+    namespaced,
+    schema = "disabled"
+)]
+struct JobSpec {
+    schedule: String,
+}
+
+mod v2 {
+    use super::*;
+
+    #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[kube(
+        group = "batch.example.com",
+        version = "v2",
+        kind = "Job",
+        namespaced,
+        schema = "disabled"
+    )]
+    pub(super) struct JobSpec {
+        pub(super) fields: Vec<String>,
+    }
+}
+
+impl TryFrom<v2::Job> for Job {
+    type Error = String;
+
+    fn try_from(job: v2::Job) -> Result<Self, String> {
+        if job.spec.fields.len() != 5 {
+            return Err(format!("spec.fields: wanted five, got {}", job.spec.fields.len()));
+        }
+        let schedule = job.spec.fields.join(" ");
+        Ok(Job {
+            metadata: job.metadata,
+            spec: JobSpec { schedule },
+        })
+    }
+}
+
+impl From<Job> for v2::Job {
+    fn from(job: Job) -> Self {
+        assert_ne!(job.spec.schedule, "panic", "as asked");
+        let fields = job.spec.schedule.split(' ').map(str::to_owned).collect();
+        let mut made = v2::Job::new("forgotten", v2::JobSpec { fields });
+        made.metadata.annotations = Some([("made".to_owned(), "yes".to_owned())].into());
+        made
+    }
+}
+
+async fn served() -> Served {
+    webhook(Webhook::<Job>::new().spoke::<v2::Job>()).await
+}
+
+fn old(schedule: &str) -> Value {
+    json!({
+        "apiVersion": "batch.example.com/v1", "kind": "Job",
+        "metadata": { "name": "a", "uid": "7", "labels": { "kept": "yes" } },
+        "spec": { "schedule": schedule },
+    })
+}
+
+async fn convert(served: &Served, to: &str, objects: Value) -> Value {
+    let body = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": { "uid": "1", "desiredAPIVersion": format!("batch.example.com/{to}"), "objects": objects },
+    });
+    let (status, answer) = served.post("/convert", &body).await;
+    assert_eq!(status, 200, "{answer}");
+    let mut answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["response"]["uid"], "1");
+    answer["response"].take()
+}
+
+#[tokio::test]
+async fn objects_are_converted_in_both_directions_and_keep_their_metadata() {
+    let served = served().await;
+    let there = convert(&served, "v2", json!([old("1 2 3 4 5"), old("a b c d e")])).await;
+    assert_eq!(there["result"]["status"], "Success");
+    let converted = &there["convertedObjects"];
+    assert_eq!(
+        converted[0],
+        json!({
+            "apiVersion": "batch.example.com/v2", "kind": "Job",
+            "metadata": {
+                "name": "a", "uid": "7", "labels": { "kept": "yes" }, "annotations": { "made": "yes" },
+            },
+            "spec": { "fields": ["1", "2", "3", "4", "5"] },
+        })
+    );
+    assert_eq!(converted[1]["spec"]["fields"][4], "e");
+    let back = convert(&served, "v1", converted.clone()).await;
+    assert_eq!(
+        back["convertedObjects"][0]["spec"],
+        json!({ "schedule": "1 2 3 4 5" })
+    );
+    assert_eq!(back["convertedObjects"][0]["metadata"], converted[0]["metadata"]);
+    let same = convert(&served, "v1", json!([old("x")])).await;
+    assert_eq!(same["convertedObjects"][0], old("x"));
+}
+
+/// A review has all objects of a list, unlike an AdmissionReview, which has two.
+#[tokio::test]
+async fn a_conversion_review_may_be_larger_than_an_admission_review() {
+    let served = served().await;
+    let mut large = old("1 2 3 4 5");
+    large["metadata"]["annotations"] = json!({ "note": "x".repeat(1024 * 1024) });
+    let converted = convert(&served, "v2", vec![large; 9].into()).await;
+    assert_eq!(converted["convertedObjects"].as_array().unwrap().len(), 9);
+}
+
+#[tokio::test]
+async fn a_conversion_review_has_a_limit_of_its_own() {
+    const MEBIBYTE: usize = 1024 * 1024;
+    let served = served().await;
+    let mut stream = TcpStream::connect(served.address).await.unwrap();
+    let head =
+        "POST /convert HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    let length = 256 * MEBIBYTE + 1;
+    let head = format!("{head}Content-Length: {length}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let spaces = vec![b' '; MEBIBYTE];
+    for _ in 0..256 {
+        stream.write_all(&spaces).await.unwrap();
+    }
+    stream.write_all(b" ").await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_converted_fails_the_review_by_name() {
+    let served = served().await;
+    let check = async |to: &str, object: Value, message: &str| {
+        let answer = convert(&served, to, json!([object])).await;
+        assert_eq!(
+            answer["result"],
+            json!({ "status": "Failure", "message": message })
+        );
+        assert_eq!(answer["convertedObjects"], Value::Null);
+    };
+    let mut short = old("");
+    short["apiVersion"] = "batch.example.com/v2".into();
+    short["spec"] = json!({ "fields": ["1"] });
+    check(
+        "v1",
+        short,
+        "failed to convert Job a from batch.example.com/v2 to batch.example.com/v1: \
+         spec.fields: wanted five, got 1",
+    )
+    .await;
+    check(
+        "v3",
+        old(""),
+        "failed to convert Job a from batch.example.com/v1 to batch.example.com/v3: unknown version \
+         `batch.example.com/v3`, expected one of batch.example.com/v1, batch.example.com/v2",
+    )
+    .await;
+    let mut other = old("");
+    other["kind"] = "Task".into();
+    check(
+        "v2",
+        other,
+        "no conversion registered for `Task` of `batch.example.com/v1`",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_panic_is_counted_as_a_conversion_panic() {
+    let served = served().await;
+    let body = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": { "uid": "1", "desiredAPIVersion": "batch.example.com/v2", "objects": [old("panic")] },
+    });
+    assert_eq!(served.post("/convert", &body).await.0, 500);
+    assert!(served.count("controller_runtime_conversion_webhook_panics_total 1"));
+}
+
+impl TryFrom<Secret> for Job {
+    type Error = String;
+    fn try_from(_: Secret) -> Result<Self, String> {
+        Err("no".to_owned())
+    }
+}
+impl TryFrom<Job> for Secret {
+    type Error = String;
+    fn try_from(_: Job) -> Result<Self, String> {
+        Err("no".to_owned())
+    }
+}
+
+#[test]
+fn a_spoke_must_be_of_the_same_kind() {
+    let mut routes = Routes::default();
+    Webhook::<Job>::new().spoke::<Secret>().add_to(&mut routes);
+    assert_eq!(
+        routes.first_error(),
+        Some("`Secret` of `v1` is not a version of `Job` of `batch.example.com/v1`")
+    );
+}
