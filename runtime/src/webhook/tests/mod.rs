@@ -1,3 +1,5 @@
+//! Admission through a server: what is asked, what is answered, what is counted.
+
 use std::net::SocketAddr;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
