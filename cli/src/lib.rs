@@ -8,6 +8,7 @@ mod cluster;
 pub mod commands;
 mod disk;
 pub mod edit;
+#[cfg(feature = "control-plane")]
 mod envtest;
 pub mod flags;
 mod hash;

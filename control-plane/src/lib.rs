@@ -5,35 +5,28 @@
 //! for the occasion. The functions block, so an async caller runs them on a thread for that purpose. The crate knows
 //! neither kube nor k8s-openapi: a command that only starts the servers need not compile them.
 //!
+//! Without the feature `servers`, which is on by default, there are only the [`Store`] of the binaries and the
+//! [`Workspace`], and no TLS is compiled.
+//!
 //! # Cleanup after a crash
 //! On Unix, the servers end with this process, however it ends: a watchdog process waits on a pipe that only this
 //! process holds open. What a killed watchdog leaves behind is removed by the next start. Elsewhere they end when the
 //! [`ControlPlane`] is dropped.
 
-mod address;
-mod assets;
-mod cancel;
-mod certificates;
-mod control_plane;
-mod controllers;
 mod error;
-mod port;
-mod probe;
-mod process;
 mod release;
-mod settings;
+#[cfg(feature = "servers")]
+mod servers;
 mod store;
 mod watchdog;
 mod workspace;
 
-pub use address::WebhookAddress;
-pub use assets::Assets;
-pub use cancel::Cancel;
-pub use certificates::{ServingCertificate, issue_serving_certificate};
-pub use control_plane::{ControlPlane, Server};
 pub use error::Error;
-pub use port::ReservedPort;
 pub use release::{Platform, Release, Version, is_word, parse_number};
-pub use settings::Settings;
+#[cfg(feature = "servers")]
+pub use servers::{
+    Assets, Cancel, ControlPlane, ReservedPort, Server, ServingCertificate, Settings, WebhookAddress,
+    issue_serving_certificate,
+};
 pub use store::{Installed, PROGRAMS, Store, has_program, has_programs};
 pub use workspace::Workspace;

@@ -54,6 +54,7 @@ impl Kubectl {
     }
 
     /// Returns the same kubectl for the cluster of a kubeconfig.
+    #[cfg(feature = "control-plane")]
     pub(crate) fn for_kubeconfig(&self, kubeconfig: &Path) -> Kubectl {
         Kubectl {
             target: vec!["--kubeconfig".into(), kubeconfig.into()],

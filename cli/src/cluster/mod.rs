@@ -6,7 +6,9 @@ mod process;
 
 pub(crate) use image::set_image;
 pub(crate) use kubectl::Kubectl;
-pub(crate) use process::{Interrupt, POLL_INTERVAL, Reach, run_in_foreground, terminate, wait_for};
+pub(crate) use process::{Interrupt, run_in_foreground};
+#[cfg(feature = "control-plane")]
+pub(crate) use process::{POLL_INTERVAL, Reach, terminate, wait_for};
 
 use anyhow::{Result, anyhow};
 use serde_json::Value;

@@ -85,6 +85,10 @@ pub(crate) enum Reach {
     /// The child.
     Process,
     /// The group that the child leads.
+    #[cfg_attr(
+        not(feature = "control-plane"),
+        expect(dead_code, reason = "only `rbuilder dev` starts groups")
+    )]
     Group,
 }
 

@@ -4,7 +4,9 @@ mod completion;
 mod create_api;
 mod create_webhook;
 mod deploy;
+#[cfg(feature = "control-plane")]
 mod dev;
+#[cfg(feature = "control-plane")]
 mod envtest;
 mod init;
 mod install;
@@ -18,6 +20,8 @@ mod run;
 mod scaffold;
 mod version;
 mod webhooks;
+#[cfg(not(feature = "control-plane"))]
+mod without_control_plane;
 
 use std::path::Path;
 
@@ -30,6 +34,9 @@ use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recov
 use crate::plan::{Moment, Plan, render_diff, render_json, render_summary};
 use crate::shell::Shell;
 use crate::tree::{Changed, Tree};
+
+#[cfg(not(feature = "control-plane"))]
+use without_control_plane::{dev, envtest};
 
 pub use create_api::plan_create_api;
 pub use create_webhook::plan_create_webhook;

@@ -23,6 +23,21 @@ pub enum Envtest {
 }
 
 impl Envtest {
+    /// Returns the words of the command.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Envtest::Install(_) => "envtest install",
+            Envtest::List(_) => "envtest list",
+            Envtest::Path(_) => "envtest path",
+            Envtest::Remove(_) => "envtest remove",
+        }
+    }
+
+    /// Returns the output format.
+    pub fn output(&self) -> Output {
+        self.store().output
+    }
+
     /// Returns the flags that all subcommands have.
     pub fn store(&self) -> &StoreFlags {
         match self {

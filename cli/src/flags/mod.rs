@@ -1,9 +1,12 @@
 //! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
 mod cluster;
+#[cfg(feature = "control-plane")]
 mod envtest;
 mod library;
 mod manifests;
+#[cfg(not(feature = "control-plane"))]
+mod without_control_plane;
 
 use std::path::PathBuf;
 
@@ -12,11 +15,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use cluster::{
     ClusterFlags, DeleteFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RunFlags,
 };
+#[cfg(feature = "control-plane")]
 pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
 };
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
+#[cfg(not(feature = "control-plane"))]
+pub use without_control_plane::Envtest;
 
 /// Scaffold Kubernetes operators in Rust and generate their manifests
 #[derive(Debug, Parser)]
@@ -66,7 +72,7 @@ pub enum Command {
     /// Run the manager on a local control plane, and restart it on each change of the source
     Dev(DevFlags),
     /// Manage the binaries of test environments: etcd, kube-apiserver and kubectl
-    #[command(subcommand)]
+    #[cfg_attr(feature = "control-plane", command(subcommand))]
     Envtest(Envtest),
     /// Generate a completion script for the specified shell
     Completion {
@@ -98,10 +104,7 @@ impl Command {
             Command::Undeploy(_) => "undeploy",
             Command::Run(_) => "run",
             Command::Dev(_) => "dev",
-            Command::Envtest(Envtest::Install(_)) => "envtest install",
-            Command::Envtest(Envtest::List(_)) => "envtest list",
-            Command::Envtest(Envtest::Path(_)) => "envtest path",
-            Command::Envtest(Envtest::Remove(_)) => "envtest remove",
+            Command::Envtest(envtest) => envtest.name(),
             Command::Completion { .. } => "completion",
             Command::Version => "version",
             Command::Man { .. } => "man",
@@ -125,7 +128,7 @@ impl Command {
             | Command::Completion { .. }
             | Command::Version
             | Command::Man { .. } => Output::Text,
-            Command::Envtest(envtest) => envtest.store().output,
+            Command::Envtest(envtest) => envtest.output(),
         }
     }
 }

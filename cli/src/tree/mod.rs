@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods)] // this is the module that reads
 
 mod area;
+#[cfg(feature = "control-plane")]
 mod snapshot;
 mod sources;
 
@@ -21,6 +22,7 @@ use fs_err as fs;
 use crate::disk::{Folder, Sort, cannot_message, check_length, is_link, open_without_links, read_bounded};
 use crate::hash::mixed_64;
 
+#[cfg(feature = "control-plane")]
 pub(crate) use snapshot::{Snapshot, watched_folders};
 use sources::SourceTexts;
 pub use sources::TreeSources;

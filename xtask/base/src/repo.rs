@@ -23,13 +23,14 @@ pub fn build_rbuilder() -> Result<PathBuf> {
     build("cargo build --quiet --profile dev")
 }
 
-/// Builds the same and shows cargo's progress.
+/// Builds the command without `rbuilder dev` and `rbuilder envtest`, whose dependencies are a quarter of a build, and
+/// shows cargo's progress.
 ///
 /// # Errors
 ///
 /// As [`build_rbuilder`].
-pub fn build_rbuilder_in_view() -> Result<PathBuf> {
-    build("cargo build --profile dev")
+pub fn build_small_rbuilder_in_view() -> Result<PathBuf> {
+    build("cargo build --profile dev --no-default-features")
 }
 
 /// Builds the same as the binaries of a release are built.

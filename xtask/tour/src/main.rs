@@ -58,8 +58,8 @@ A tour of rbuilder, from an empty directory to an operator that reconciles. On t
   3. build the operator with kube and reconcile a sample on a fake API server: about two minutes"
     );
     heading(1, "Build the command");
-    println!("$ cargo build --package rbuilder-cli");
-    let bin = repo::build_rbuilder_in_view()?;
+    println!("$ cargo build --package rbuilder-cli --no-default-features");
+    let bin = repo::build_small_rbuilder_in_view()?;
     let folder = make_folder(folder)?;
     heading(2, "Scaffold an operator and generate its manifests");
     scaffold(&bin, &folder)?;

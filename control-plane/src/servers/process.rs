@@ -8,13 +8,14 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use super::settings::Settings;
+use crate::Error;
 use crate::workspace::Workspace;
-use crate::{Error, Settings};
 
 /// Number of log lines that an error quotes.
 const TAIL: usize = 20;
 
-/// A running server. Dropping it does not kill it: [`crate::control_plane`] knows the order.
+/// A running server. Dropping it does not kill it: [`super::control_plane`] knows the order.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: &'static str,

@@ -10,14 +10,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use crate::assets::Assets;
-use crate::certificates::Certificates;
-use crate::controllers;
-use crate::port::ReservedPort;
-use crate::probe::Probe;
-use crate::process::Process;
+use super::assets::Assets;
+use super::cancel::Cancel;
+use super::certificates::Certificates;
+use super::controllers;
+use super::port::ReservedPort;
+use super::probe::Probe;
+use super::process::Process;
+use super::settings::Settings;
+use crate::Error;
 use crate::workspace::Workspace;
-use crate::{Cancel, Error, Settings};
 
 /// Number of starts attempted when another process takes a port that could not be reserved.
 const ATTEMPTS: usize = 5;

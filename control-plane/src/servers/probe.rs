@@ -9,8 +9,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use super::certificates::Certificates;
 use crate::Error;
-use crate::certificates::Certificates;
 
 /// Timeout of each step of a request; long, because the first TLS handshake of a busy server is slow.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,0 +1,41 @@
+//! Stand-ins for the commands that a build without the feature `control-plane` lacks.
+
+use anyhow::{Error, anyhow};
+
+fn lack(command: &str) -> Error {
+    anyhow!(
+        "this build of rbuilder has no `rbuilder {command}`: it was compiled without the feature `control-plane`, \
+         which is on by default"
+    )
+}
+
+pub(super) mod dev {
+    use std::path::Path;
+
+    use anyhow::Result;
+
+    use crate::flags::DevFlags;
+    use crate::shell::Shell;
+
+    pub(crate) fn run(_: &Path, _: &DevFlags, _: &mut Shell) -> Result<u8> {
+        Err(super::lack("dev"))
+    }
+}
+
+pub(super) mod envtest {
+    use std::path::{Path, PathBuf};
+
+    use anyhow::Result;
+
+    use crate::flags::Envtest;
+    use crate::shell::Shell;
+
+    pub(crate) fn run(_: &Path, _: &Envtest, _: &mut Shell) -> Result<u8> {
+        Err(super::lack("envtest"))
+    }
+
+    /// Returns nothing: this build installs no test environments, of whose binaries kubectl is one.
+    pub(crate) fn find_installed(_: &Path) -> Option<PathBuf> {
+        None
+    }
+}
