@@ -141,6 +141,7 @@ mod signals;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod text;
 mod tls;
 mod token_bucket;
 pub mod trigger;

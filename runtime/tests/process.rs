@@ -9,6 +9,8 @@ mod fencing;
 mod lot;
 #[path = "process/operator.rs"]
 mod operator;
+#[path = "process/panics.rs"]
+mod panics;
 #[path = "process/program.rs"]
 mod program;
 #[allow(dead_code)] // it can do more than is needed here

@@ -1,6 +1,5 @@
 //! The worker loop: takes keys from the queue, reconciles each, and requeues it according to the outcome.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -16,6 +15,7 @@ use tracing::Instrument;
 use super::*;
 use crate::cache::UndecodableEntry;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
+use crate::text::{join_lines, panic_message};
 
 /// The number of conflicts in a row from which one is logged as an error: a cache that lags behind has caught up by
 /// then.
@@ -123,7 +123,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         match result {
             Ok(Ok(action)) => Outcome::Done(action),
             Ok(Err(error)) => Outcome::Failed(error),
-            Err(panic) => Outcome::Panicked(panic_message(&*panic)),
+            Err(panic) => Outcome::Panicked(panic_message(&*panic).to_owned()),
         }
     }
 
@@ -264,10 +264,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         match catch_unwind(AssertUnwindSafe(|| self.requeue(key, outcome))) {
             Ok(()) => Ok(()),
             Err(panic) if self.recover_panics => {
-                self.retry(key, "reconcile panicked", &panic_message(&*panic));
+                self.retry(key, "reconcile panicked", panic_message(&*panic));
                 Ok(())
             }
-            Err(panic) => Err(self.panic_error(key, &panic_message(&*panic))),
+            Err(panic) => Err(self.panic_error(key, panic_message(&*panic))),
         }
     }
 
@@ -328,19 +328,6 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         let error = join_lines(error);
         tracing::error!(?retry_in, %error, "{message}");
     }
-}
-
-/// Joins the lines of `text` with spaces: log collectors treat each line as a record.
-fn join_lines(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the message of a panic, whose payload is a `&str` or a `String`.
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no message").to_owned()
 }
 
 /// Returns an identifier of 16 hex digits for the log lines of one reconcile.
@@ -503,20 +490,5 @@ mod tests {
             log.contains("reconcile failed, another field manager owns a field"),
             "{log}"
         );
-    }
-
-    #[test]
-    fn multi_line_text_is_joined() {
-        let cases = [
-            ("not now", "not now"),
-            ("", ""),
-            (
-                "assertion `left == right` failed: size\n  left: 1\r\n right: 2\n\n",
-                "assertion `left == right` failed: size left: 1 right: 2",
-            ),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(join_lines(text), expected);
-        }
     }
 }

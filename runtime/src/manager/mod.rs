@@ -92,7 +92,8 @@ impl Manager {
     /// files in `KUBECONFIG`, of `~/.kube/config`, or of the pod.
     ///
     /// `id` names the leader election lease; it must be unique among the operators of a namespace. Installs a tracing
-    /// subscriber that logs to standard error as `args` configures, unless one is installed already.
+    /// subscriber that logs to standard error as `args` configures, unless one is installed already, and with it a panic
+    /// hook that logs panics in the same format. A hook that was installed before is called as well.
     ///
     /// # Errors
     /// When no cluster configuration is found, `--kubeconfig` or `--context` cannot be used, or `--log-level` or `RUST_LOG` is invalid.

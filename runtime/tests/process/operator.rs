@@ -1,6 +1,6 @@
 //! The operator that the tests start: it reconciles the ConfigMaps of its namespace as their data instruct it.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::Termination;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,8 @@ pub(crate) const HOLD: &str = "hold";
 pub(crate) const BLOCK: &str = "block";
 /// A reconcile fails when this key is in the data.
 pub(crate) const FAIL: &str = "fail";
-/// The first reconcile of an object panics when this key is in the data.
+/// The first reconcile of an object panics when this key is in the data: by itself, or with `thread`, in a thread of
+/// its own that is called `helper`.
 pub(crate) const PANIC: &str = "panic";
 /// Annotation that a reconcile sets first, to the id of its process.
 pub(crate) const STARTED: &str = "process.example.com/started";
@@ -37,6 +38,11 @@ pub(crate) const WRITTEN: &str = "process.example.com/written";
 
 /// Environment variable with the number of the runtime's threads; with 0, `main` is the only one.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
+/// Environment variable with what is set up before the manager: `subscriber` for a subscriber of the operator's own,
+/// `hook` for a panic hook that prints [`HOOKED`].
+pub(crate) const BEFORE: &str = "RBUILDER_TEST_BEFORE";
+/// The line that the operator's own panic hook prints.
+pub(crate) const HOOKED: &str = "the crash was reported\n";
 /// Environment variable with the operator's flags, one per line, if this program is to run as the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
 
@@ -61,6 +67,13 @@ pub(crate) async fn run() {
     end_with_parent();
     let flags = std::env::var(FLAGS).unwrap();
     let args = Args::parse_from(std::iter::once("operator").chain(flags.lines()));
+    match std::env::var(BEFORE).as_deref() {
+        Ok("subscriber") => tracing_subscriber::fmt().with_writer(std::io::stderr).init(),
+        Ok("hook") => std::panic::set_hook(Box::new(|_| {
+            std::io::stderr().write_all(HOOKED.as_bytes()).unwrap()
+        })),
+        _ => {}
+    }
     let ended = match std::env::var(THREADS) {
         Ok(threads) => {
             let threads = threads.parse().unwrap();
@@ -115,8 +128,10 @@ async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
         let cause = std::io::Error::other("no route\nto host");
         return Err(Unreachable(cause).into());
     }
-    if has(&map, PANIC) && !HAS_PANICKED.swap(true, Ordering::Relaxed) {
-        panic!("a page is missing");
+    if let Some(place) = map.data.as_ref().and_then(|data| data.get(PANIC))
+        && !HAS_PANICKED.swap(true, Ordering::Relaxed)
+    {
+        panic_in(place);
     }
     if map.annotations().contains_key(ENDED) {
         return Ok(Action::await_change());
@@ -131,6 +146,17 @@ async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
     }
     mark(&map, &ctx, ENDED).await?;
     Ok(Action::await_change())
+}
+
+fn panic_in(place: &str) {
+    let panics = || panic!("a page is missing\nbetween 3 and 5");
+    match place {
+        "thread" => {
+            let helper = std::thread::Builder::new().name("helper".to_owned());
+            helper.spawn(panics).unwrap().join().unwrap_err();
+        }
+        _ => panics(),
+    }
 }
 
 /// Blocks a thread.

@@ -53,7 +53,7 @@ impl Program {
         Self::start_with(kubeconfig, flags, [(THREADS, threads.to_string())])
     }
 
-    fn start_with(
+    pub(crate) fn start_with(
         kubeconfig: &Path,
         flags: Vec<String>,
         variables: impl IntoIterator<Item = (&'static str, String)>,
@@ -64,10 +64,10 @@ impl Program {
             .args(["--include-ignored", "--exact", ENTRY, "--nocapture"])
             .env("KUBECONFIG", kubeconfig)
             .env(FLAGS, flags.join("\n"))
-            .envs(variables)
             .env_remove("KUBERNETES_SERVICE_HOST")
             .env_remove("RUST_LOG")
             .env_remove("RUST_BACKTRACE")
+            .envs(variables)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log.reopen().unwrap())

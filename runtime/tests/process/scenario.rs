@@ -88,7 +88,7 @@ async fn a_panic_is_counted_and_tried_again_and_the_process_lives() {
     assert_eq!(value(&program, metrics, panics).await, 1.0);
     let log = program.log();
     assert!(
-        log.contains("reconcile panicked") && log.contains("error=a page is missing"),
+        log.contains("reconcile panicked") && log.contains("error=a page is missing between 3 and 5"),
         "{log}"
     );
 }

@@ -1,5 +1,7 @@
 //! Logging to standard error, unless the operator has installed a subscriber of its own.
 
+mod panics;
+
 use std::io::IsTerminal;
 
 use tracing::{Level, Metadata};
@@ -11,7 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::args::{LogFormat, ManagerArgs};
 use crate::error::ManagerError;
 
-/// Installs a log subscriber as configured by the arguments, unless one is installed already.
+/// Installs a log subscriber as configured by the arguments, and logs panics with it, unless one is installed already.
 ///
 /// `RUST_LOG` takes precedence over `--log-level` and is used unchanged. In addition to tracing's directives, the flag
 /// accepts zap's level names and numbers; such levels exclude the debug output of network libraries, and, up to `info`,
@@ -32,8 +34,7 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
         .with_writer(std::io::stderr)
         // No escape codes in the input of a log collector.
         .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset());
-    // An error means that a subscriber is installed already, which is kept.
-    let _ = match args.log_format {
+    let installed = match args.log_format {
         LogFormat::Text => lines.finish().with(body_filter()).try_init(),
         LogFormat::Json => {
             let lines = lines.json().flatten_event(true);
@@ -42,6 +43,10 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
             lines.finish().with(body_filter()).try_init()
         }
     };
+    // An error means that a subscriber is installed already. It is kept, and so is the handling of panics.
+    if installed.is_ok() {
+        panics::log_panics();
+    }
     Ok(())
 }
 
