@@ -3,7 +3,7 @@
 //! [`Error`] wraps any error, so that `?` works on everything a reconcile function calls; the cause stays accessible
 //! by type through [`Error::downcast_ref`]. It also tells a controller whether to retry: a terminal error
 //! ([`Error::terminal`]) is not retried, and a conflict is retried without being reported as a failure at first.
-//! Failures of the library itself are typed: [`ManagerError`] and [`OwnershipError`].
+//! Failures of the library itself are typed: [`ManagerError`], [`OwnershipError`] and [`FieldManagerConflict`].
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -71,23 +71,23 @@ impl Error {
     /// field (409 Conflict with causes `FieldManagerConflict`).
     ///
     /// A retry does not help until the other manager gives the field up, so a controller logs it as an error at once.
-    /// Applies with `force`, such as those of [`Ctx`](crate::Ctx), do not fail so.
+    /// Applies with `force`, such as those of a [`Ctx`](crate::Ctx) unless it is
+    /// [`without_force`](crate::Ctx::without_force), do not fail so. For the managers and fields, downcast to
+    /// [`FieldManagerConflict`].
     pub fn is_field_manager_conflict(&self) -> bool {
-        self.conflicts().any(|status| {
-            let details = status.details.iter();
-            let mut causes = details.flat_map(|details| &details.causes);
-            causes.any(|cause| cause.reason == "FieldManagerConflict")
-        })
+        self.conflicts()
+            .any(|status| field_conflicts_of(status).next().is_some())
     }
 
     fn conflicts(&self) -> impl Iterator<Item = &Status> {
-        let errors = self.causes().filter_map(|cause| cause.downcast_ref());
-        errors.filter_map(|error| match error {
-            kube::Error::Api(status) if status.is_conflict() && !status.is_already_exists() => {
-                Some(&**status)
+        let statuses = self.causes().filter_map(|cause| {
+            let conflict = cause.downcast_ref::<FieldManagerConflict>();
+            match cause.downcast_ref() {
+                Some(kube::Error::Api(status)) => Some(&**status),
+                _ => conflict.map(|conflict| &*conflict.status),
             }
-            _ => None,
-        })
+        });
+        statuses.filter(|status| status.is_conflict() && !status.is_already_exists())
     }
 
     /// Returns the cause if it is of type `T`.
@@ -333,6 +333,66 @@ pub enum OwnershipError {
     NoUid(String),
 }
 
+/// A server-side apply without `force` that was refused because other field managers own fields of the object, as in
+/// `kubectl apply --server-side` without `--force-conflicts`. The object was not changed.
+#[derive(Debug, thiserror::Error)]
+#[error("{object} was not applied, other field managers own its fields: {}", describe_fields(.fields))]
+#[non_exhaustive]
+pub struct FieldManagerConflict {
+    /// Kind, namespace and name of the object.
+    pub object: String,
+    /// The fields with their owners, in the order of the API server. A field with several owners is there for each.
+    pub fields: Vec<OwnedField>,
+    /// The response of the API server.
+    pub status: Box<Status>,
+}
+
+/// A field of an object, with a field manager that owns it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OwnedField {
+    /// Path of the field, such as `.spec.replicas` or `.spec.containers[name="web"].image`.
+    pub field: String,
+    /// Name of the field manager, such as `kubectl-client-side-apply`.
+    pub manager: String,
+}
+
+impl FieldManagerConflict {
+    /// Describes the response to an apply of `object`, if field managers are the reason for it.
+    pub(crate) fn find(object: String, status: &Status) -> Option<Self> {
+        let fields: Vec<OwnedField> = field_conflicts_of(status).collect();
+        (!fields.is_empty()).then(|| Self {
+            object,
+            fields,
+            status: Box::new(status.clone()),
+        })
+    }
+}
+
+/// Returns the fields that the API server names as the reasons for refusing an apply.
+fn field_conflicts_of(status: &Status) -> impl Iterator<Item = OwnedField> {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let causes = causes.filter(|cause| cause.reason == "FieldManagerConflict");
+    causes.map(|cause| OwnedField {
+        field: cause.field.clone(),
+        manager: parse_manager(&cause.message).unwrap_or_else(|| cause.message.clone()),
+    })
+}
+
+/// Returns the name in a message such as `conflict with "kubectl" using v1`, which is quoted as in Go.
+fn parse_manager(message: &str) -> Option<String> {
+    let quoted = message.strip_prefix("conflict with ")?;
+    let mut strings = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
+    strings.next()?.ok()
+}
+
+fn describe_fields(fields: &[OwnedField]) -> String {
+    let fields = fields
+        .iter()
+        .map(|OwnedField { field, manager }| format!("`{field}` (`{manager}`)"));
+    fields.collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -408,6 +468,36 @@ mod tests {
         assert!(error.is_field_manager_conflict() && error.is_conflict());
         assert!(!Error::from(conflict()).is_field_manager_conflict());
         assert!(!Error::new("text").is_field_manager_conflict());
+    }
+
+    #[test]
+    fn a_conflict_of_field_managers_names_fields_and_managers() {
+        let causes = [
+            (".data.text", "conflict with \"kubectl\" using v1"),
+            (
+                ".data.b",
+                "conflict with \"the \\\"other\\\" one\" with subresource \"status\" using v1 at 2026-01-02T03:04:05Z",
+            ),
+            (".data.c", "a message of another form"),
+        ];
+        let causes = causes.map(|(field, message)| {
+            serde_json::json!({ "reason": "FieldManagerConflict", "field": field, "message": message })
+        });
+        let status = serde_json::json!({
+            "status": "Failure", "code": 409, "reason": "Conflict", "message": "Apply failed",
+            "details": { "causes": causes },
+        });
+        let status: Status = serde_json::from_value(status).unwrap();
+        let error = FieldManagerConflict::find("ConfigMap a/b".to_owned(), &status).unwrap();
+        assert_eq!(
+            error.to_string(),
+            "ConfigMap a/b was not applied, other field managers own its fields: `.data.text` (`kubectl`), \
+             `.data.b` (`the \"other\" one`), `.data.c` (`a message of another form`)"
+        );
+        let error = Error::from(error);
+        assert!(error.is_field_manager_conflict() && error.is_conflict());
+        let modified = Status::failure("the object has been modified", "Conflict").with_code(409);
+        assert!(FieldManagerConflict::find(String::new(), &modified).is_none());
     }
 
     #[test]

@@ -220,7 +220,7 @@ pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};
 pub use controller::{ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watching};
 pub use ctx::{Ctx, Written, set_controller_reference, set_owner_reference};
-pub use error::{BoxError, Error, ManagerError, OwnershipError, Result};
+pub use error::{BoxError, Error, FieldManagerConflict, ManagerError, OwnedField, OwnershipError, Result};
 pub use manager::Manager;
 pub use object::{DynamicKind, Object, Scope, Undecodable, Watchable};
 pub use shutdown::Shutdown;

@@ -316,7 +316,13 @@ impl<K: Watchable> Cache<K> {
         let missing: Vec<Key> = {
             let objects = self.read();
             let undecodable = objects.undecodable.keys().filter(in_namespace).cloned();
-            let keys = objects.by_key.keys(namespace).into_iter().chain(undecodable);
+            let deleted = objects.own_deletions().filter(in_namespace).cloned();
+            let keys = objects
+                .by_key
+                .keys(namespace)
+                .into_iter()
+                .chain(undecodable)
+                .chain(deleted);
             keys.filter(|key| !listed.contains(key)).collect()
         };
         for key in missing {

@@ -33,6 +33,19 @@
 //! drops the object if a list is in progress or has begun since then. It also drops it if the object's namespace is not
 //! watched, if a selector may exclude the object and it is not in the cache already, or if the watch has delivered a
 //! newer version of *any* object: events come in the order of resource versions, so the watch has passed this write.
+//!
+//! # Example: a deletion
+//! A reconcile deletes the Job `j`, which is cached at version 5 with uid `u`. The answer says that it is gone, but has no
+//! version to compare with events.
+//!
+//! | step | what happens | readers see | subscribers receive |
+//! |---|---|---|---|
+//! | 1 | the server answers that `j` is gone | nothing | |
+//! | 2 | the watch delivers version 7, by another writer before the deletion | nothing | 5 → 7 |
+//! | 3 | the watch delivers the deletion | nothing | 7 → deleted |
+//!
+//! The uid says which events precede the deletion: an object that is created again has another one. So `deleted` holds `u`
+//! from step 1 to step 3, and an object with this uid is shown to nobody in between, unless a list contains it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,6 +67,9 @@ pub(super) struct Objects<K> {
     pub(super) indexes: Vec<Index<K>>,
     /// For each object stored ahead of the watch, the object last delivered to subscribers (`None`: they know none).
     delivered: HashMap<Key, Option<Arc<K>>>,
+    /// The uids of objects that this process has deleted and the watch has not. None is in `by_key`, and each is in
+    /// `delivered`.
+    deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
     /// Number of lists begun so far by all watches.
     lists: u64,
@@ -136,6 +152,7 @@ impl<K> Default for Objects<K> {
             undecodable: HashMap::new(),
             indexes: Vec::new(),
             delivered: HashMap::new(),
+            deleted: HashMap::new(),
             watches: Vec::new(),
             lists: 0,
         }
@@ -177,8 +194,9 @@ impl<K: Watchable> Objects<K> {
         if self.delivered.is_empty() {
             return self.insert(key, object, bytes);
         }
+        let is_outdated = !listing && (self.is_deleted(&key, object) || self.has_newer(&key, version));
         match self.delivered.remove(&key) {
-            Some(delivered) if !listing && self.has_newer(&key, version) => {
+            Some(delivered) if is_outdated => {
                 self.delivered.insert(key, Some(Arc::clone(object)));
                 delivered
             }
@@ -210,6 +228,7 @@ impl<K: Watchable> Objects<K> {
         }
         let entry = Arc::new(UndecodableEntry::after(before, object));
         let stored = self.remove(key);
+        self.deleted.remove(key);
         let old = self.delivered.remove(key).unwrap_or(stored);
         self.undecodable.insert(key.clone(), Arc::clone(&entry));
         Some((old, entry))
@@ -223,6 +242,7 @@ impl<K: Watchable> Objects<K> {
         version: Option<u64>,
     ) -> Option<Deleted<K>> {
         self.record_progress(watch, version);
+        self.deleted.remove(key);
         if let Some(undecodable) = self.undecodable.remove(key) {
             return Some(Deleted::Undecodable(undecodable));
         }
@@ -255,13 +275,12 @@ impl<K: Watchable> Objects<K> {
             return;
         };
         let key = Key::of(&object);
-        let covers = |watch: &&WatchState| {
-            watch.namespace.is_none() || watch.namespace.as_deref() == key.namespace.as_deref()
-        };
-        let will_be_delivered =
-            self.watches.iter().find(covers).is_some_and(|watch| {
-                !watch.listing && start.lists == Some(self.lists) && version > watch.newest
-            });
+        if self.is_deleted(&key, &object) {
+            return;
+        }
+        let will_be_delivered = self
+            .find_current_watch(start, &key)
+            .is_some_and(|watch| version > watch.newest);
         let stored = self
             .by_key
             .get(&key)
@@ -274,6 +293,40 @@ impl<K: Watchable> Objects<K> {
             let before = self.insert(key.clone(), &Arc::new(object), bytes);
             self.delivered.entry(key).or_insert(before);
         }
+    }
+
+    /// Hides an object that this process has deleted until the watch delivers the deletion. Nothing is hidden if the watch
+    /// has delivered it already, or a list may have shown it.
+    pub(super) fn put_own_deletion(&mut self, start: WriteStart, key: &Key, uid: &str) {
+        let is_stored = self
+            .get(key)
+            .is_some_and(|stored| stored.meta().uid.as_deref() == Some(uid));
+        if is_stored && self.find_current_watch(start, key).is_some() {
+            let before = self.remove(key);
+            self.delivered.entry(key.clone()).or_insert(before);
+            self.deleted.insert(key.clone(), uid.to_owned());
+        }
+    }
+
+    /// Returns the keys of the objects that this process has deleted and the watch has not.
+    pub(super) fn own_deletions(&self) -> impl Iterator<Item = &Key> {
+        self.deleted.keys()
+    }
+
+    /// Returns `true` if this process has deleted the object.
+    fn is_deleted(&self, key: &Key, object: &K) -> bool {
+        !self.deleted.is_empty()
+            && self.deleted.get(key) == object.meta().uid.as_ref()
+            && object.meta().uid.is_some()
+    }
+
+    /// Returns the watch that delivers the object, unless it has listed since the start of a write.
+    fn find_current_watch(&self, start: WriteStart, key: &Key) -> Option<&WatchState> {
+        let covers = |watch: &&WatchState| {
+            watch.namespace.is_none() || watch.namespace.as_deref() == key.namespace.as_deref()
+        };
+        let watch = self.watches.iter().find(covers)?;
+        (!watch.listing && start.lists == Some(self.lists)).then_some(watch)
     }
 
     /// Records the newest version that a watch has delivered. Returns `true` if the watch is listing.
@@ -301,6 +354,7 @@ impl<K: Watchable> Objects<K> {
             index.insert(&key, object);
         }
         self.undecodable.remove(&key);
+        self.deleted.remove(&key);
         let object = Arc::clone(object);
         self.bytes += u64::from(bytes);
         let before = self.by_key.insert(key, Stored { object, bytes })?;

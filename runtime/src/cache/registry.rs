@@ -307,10 +307,15 @@ impl Caches {
         &self.0.options
     }
 
-    /// Begins a request that writes an object of kind `K`.
-    pub(crate) fn begin_write<K: Object>(&self) -> PendingWrite<K> {
-        let caches: Vec<_> = self.lock().caches.values().map(Arc::clone).collect();
-        PendingWrite::begin(caches.into_iter().map(AnyCache::into_any))
+    /// Begins a request that writes an object of a kind.
+    pub(crate) fn begin_write<K: Watchable>(&self, kind: &Kind<K>) -> PendingWrite<K> {
+        let resource = CacheId::of(kind, &Selection::all()).resource;
+        let caches: Vec<_> = {
+            let state = self.lock();
+            let of_kind = state.caches.iter().filter(|(id, _)| id.resource == resource);
+            of_kind.map(|(_, cache)| Arc::clone(cache)).collect()
+        };
+        PendingWrite::begin(kind, caches.into_iter().map(AnyCache::into_any))
     }
 
     /// Checks the selections of all caches.

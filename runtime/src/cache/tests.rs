@@ -314,3 +314,108 @@ fn own_writes_that_no_watch_will_deliver_are_not_stored() {
     assert_eq!(stored(&selective, "unknown"), None);
     assert_eq!(stored(&selective, "selected").as_deref(), Some("8"));
 }
+
+fn object_with_uid(name: &str, version: &str, uid: &str) -> ConfigMap {
+    let mut object = object("a", name, version);
+    object.metadata.uid = Some(uid.to_owned());
+    object
+}
+
+/// Deletes the object `a/x`, as if the API server had answered that it is gone.
+fn delete_own(cache: &Cache<ConfigMap>, uid: &str) {
+    let start = cache.read().begin_write();
+    cache
+        .write()
+        .put_own_deletion(start, &Key::of(&object("a", "x", "")), uid);
+}
+
+/// Creates a cache that has listed `a/x` with the uid `one`.
+fn new_cache_with_uid() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>, Option<WatchId>) {
+    let (cache, log, watch) = new_watched_cache();
+    cache.apply(watch, object_with_uid("x", "6", "one"), false);
+    log.lock().unwrap().clear();
+    (cache, log, watch)
+}
+
+#[test]
+fn readers_do_not_see_what_this_process_has_deleted_and_subscribers_hear_of_it_from_the_watch() {
+    let (cache, log, watch) = new_cache_with_uid();
+    delete_own(&cache, "one");
+    assert_eq!(stored(&cache, "x"), None);
+    assert_eq!(*log.lock().unwrap(), [""; 0]);
+    // Another writer was faster.
+    cache.apply(watch, object_with_uid("x", "7", "one"), false);
+    assert_eq!(stored(&cache, "x"), None, "it does not come back");
+    // The answer to an earlier write of this process comes late.
+    let start = cache.read().begin_write();
+    cache.put_own_write(start, object_with_uid("x", "8", "one"));
+    assert_eq!(stored(&cache, "x"), None, "nor so");
+    cache.delete(watch, &Key::of(&object("a", "x", "")), Some(9));
+    assert_eq!(*log.lock().unwrap(), ["a/x 6>7", "a/x 7>-"]);
+    // Nothing is left of it.
+    assert_eq!(cache.stats().own_writes, 0);
+    cache.apply(watch, object_with_uid("x", "11", "one"), false);
+    assert_eq!(stored(&cache, "x").as_deref(), Some("11"));
+}
+
+#[test]
+fn an_object_that_takes_the_place_of_a_deleted_one_is_seen() {
+    let (cache, log, watch) = new_cache_with_uid();
+    delete_own(&cache, "one");
+    let start = cache.read().begin_write();
+    cache.put_own_write(start, object_with_uid("x", "10", "two"));
+    assert_eq!(stored(&cache, "x").as_deref(), Some("10"));
+    cache.delete(watch, &Key::of(&object("a", "x", "")), Some(9));
+    assert_eq!(stored(&cache, "x").as_deref(), Some("10"));
+    cache.apply(watch, object_with_uid("x", "10", "two"), false);
+    assert_eq!(*log.lock().unwrap(), ["a/x 6>-", "a/x ->10"]);
+
+    delete_own(&cache, "one");
+    assert_eq!(
+        stored(&cache, "x").as_deref(),
+        Some("10"),
+        "an answer about the other one"
+    );
+    delete_own(&cache, "two");
+    cache.delete(watch, &Key::of(&object("a", "x", "")), Some(12));
+    cache.apply(watch, object_with_uid("x", "13", "three"), false);
+    assert_eq!(stored(&cache, "x").as_deref(), Some("13"));
+}
+
+#[test]
+fn a_list_settles_what_this_process_has_deleted() {
+    for is_listed in [false, true] {
+        let (cache, log, watch) = new_cache_with_uid();
+        delete_own(&cache, "one");
+        cache.write().begin_list(watch.unwrap());
+        let key = Key::of(&object("a", "x", ""));
+        let listed: HashSet<Key> = is_listed.then(|| key.clone()).into_iter().collect();
+        if is_listed {
+            // The list is older than the deletion.
+            cache.apply(watch, object_with_uid("x", "7", "one"), false);
+        }
+        cache.delete_unlisted(None, &listed, HashSet::new());
+        // It may have been sent before the list, and answered after.
+        let during = cache.read().begin_write();
+        cache.write().end_list(watch.unwrap());
+        cache.write().put_own_deletion(during, &key, "one");
+        let expected = if is_listed { "a/x 6>7" } else { "a/x 6>-" };
+        assert_eq!(*log.lock().unwrap(), [expected]);
+        assert_eq!(stored(&cache, "x").is_some(), is_listed);
+        assert_eq!(cache.stats().own_writes, 0);
+    }
+}
+
+#[test]
+fn an_object_created_and_deleted_by_this_process_is_delivered_as_both() {
+    let (cache, log, watch) = new_watched_cache();
+    let start = cache.read().begin_write();
+    cache.put_own_write(start, object_with_uid("new", "8", "new"));
+    let key = Key::of(&object("a", "new", ""));
+    cache.write().put_own_deletion(start, &key, "new");
+    assert_eq!(stored(&cache, "new"), None);
+    cache.apply(watch, object_with_uid("new", "8", "new"), false);
+    assert_eq!(stored(&cache, "new"), None);
+    cache.delete(watch, &key, Some(9));
+    assert_eq!(*log.lock().unwrap(), ["a/new ->8", "a/new 8>-"]);
+}

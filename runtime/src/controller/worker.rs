@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::fmt::Debug;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
+use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -214,10 +216,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         let patch = json!({
             "metadata": { "resourceVersion": object.resource_version(), "finalizers": finalizers }
         });
-        let api = self.api(object);
-        Ok(api
-            .patch(&object.name_any(), &self.patch_params(), &Patch::Merge(patch))
-            .await?)
+        Ok(self.patch(object, &Patch::Merge(patch)).await?)
     }
 
     /// Removes the finalizer from the object, and returns what is left; `None` if it is gone.
@@ -231,31 +230,23 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             { "op": "test", "path": path, "value": name },
             { "op": "remove", "path": path },
         ]))?;
-        let api = self.api(object);
-        match api
-            .patch(
-                &object.name_any(),
-                &self.patch_params(),
-                &Patch::Json::<()>(patch),
-            )
-            .await
-        {
+        match self.patch(object, &Patch::Json::<()>(patch)).await {
             Ok(left) => Ok(Some(left)),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn patch_params(&self) -> PatchParams {
-        PatchParams {
+    /// Patches the object, and makes the result visible to readers of the caches.
+    async fn patch<P: Serialize + Debug>(&self, object: &K, patch: &Patch<P>) -> Result<K, kube::Error> {
+        let kind = self.cache.kind();
+        let api = kind.api(self.ctx.client(), object.meta().namespace.as_deref());
+        let params = PatchParams {
             field_manager: Some(self.ctx.controller().to_owned()),
             ..PatchParams::default()
-        }
-    }
-
-    fn api(&self, object: &K) -> Api<K> {
-        let kind = self.cache.kind();
-        kind.api(self.ctx.client(), object.meta().namespace.as_deref())
+        };
+        let (name, ctx) = (object.name_any(), &self.ctx);
+        ctx.send_write_of(kind, api.patch(&name, &params, patch)).await
     }
 
     /// Requeues the key according to the outcome. The text of an error is the user's code, so a panic in it is treated like

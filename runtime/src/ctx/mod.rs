@@ -3,7 +3,9 @@
 mod applied;
 mod create;
 mod create_or_update;
+mod delete;
 mod ownership;
+mod patch;
 mod watch_target;
 
 use std::borrow::Borrow;
@@ -21,10 +23,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cache::{Cache, CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
-use crate::error::Error;
+use crate::error::{Error, FieldManagerConflict};
 use crate::events::{EventSender, new_event_channel};
 use crate::metrics::Metrics;
-use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, to_apply_body};
+use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, describe_object, to_apply_body};
 
 use applied::{AppliedObjects, BodyHash};
 pub use create_or_update::Written;
@@ -38,6 +40,8 @@ pub(crate) use watch_target::{GroupKind, LateWatches, WatchTarget};
 pub struct Ctx<S> {
     shared: Arc<Shared>,
     state: Arc<S>,
+    /// `true` if applies take fields over from other managers.
+    forces: bool,
 }
 
 struct Shared {
@@ -58,6 +62,7 @@ impl<S> Clone for Ctx<S> {
         Self {
             shared: Arc::clone(&self.shared),
             state: Arc::clone(&self.state),
+            forces: self.forces,
         }
     }
 }
@@ -140,6 +145,7 @@ impl<S> Ctx<S> {
         Self {
             shared: Arc::new(shared),
             state: Arc::new(state),
+            forces: true,
         }
     }
 
@@ -228,16 +234,48 @@ impl<S> Ctx<S> {
     /// Creates or updates an object with server-side apply, and returns the result.
     ///
     /// Fields that `object` leaves out keep their values, except those set by an earlier apply of this controller, which
-    /// are removed. The field manager is the controller's name; conflicts with other managers are overridden (`force`).
+    /// are removed. The field manager is the controller's name; conflicts with other managers are overridden (`force`),
+    /// unless the context is [`without_force`](Self::without_force).
     ///
     /// No request is sent while a cache shows the object exactly as the same apply has left it, so that a resync of
     /// unchanged objects costs nothing. The result is then that of the earlier call, without `managedFields`.
     ///
     /// # Errors
-    /// The response of the API server, as [`kube::Error`].
+    /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields;
+    /// otherwise the response of the API server, as [`kube::Error`].
     pub async fn apply<K: Object + Serialize>(&self, object: K) -> Result<K, Error> {
         let api = <K::Scope as Scope>::api::<K>(self.client(), object.meta().namespace.as_deref());
-        Ok(self.send_apply_if_needed(&api, &object).await?)
+        let applied = self.send_apply_if_needed(&api, &object).await;
+        applied.map_err(|error| to_apply_error(&object, error))
+    }
+
+    /// Returns a copy of this context whose applies do not take fields over from other managers: those of
+    /// [`apply`](Self::apply), [`apply_owned`](Self::apply_owned) and [`apply_status`](Self::apply_status). It is
+    /// controller-runtime's apply without `ForceOwnership`.
+    ///
+    /// An apply fails if it would change a field that another manager owns, with a [`FieldManagerConflict`] that names
+    /// managers and fields. A controller logs it as an error and retries with back-off. A field that both set to the same
+    /// value belongs to both, without a conflict.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use rbuilder::{Ctx, FieldManagerConflict, Result};
+    /// # async fn share(ctx: Ctx<()>, settings: ConfigMap) -> Result<()> {
+    /// if let Err(error) = ctx.without_force().apply(settings).await {
+    ///     match error.downcast_ref::<FieldManagerConflict>() {
+    ///         Some(conflict) => println!("left to others: {:?}", conflict.fields),
+    ///         None => return Err(error),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "the context itself still forces its applies"]
+    pub fn without_force(&self) -> Self {
+        Self {
+            forces: false,
+            ..self.clone()
+        }
     }
 
     /// Updates the status of an object with server-side apply, and returns the result.
@@ -246,7 +284,8 @@ impl<S> Ctx<S> {
     /// request is sent and a copy of `object` is returned.
     ///
     /// # Errors
-    /// The response of the API server, as [`kube::Error`].
+    /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields;
+    /// otherwise the response of the API server, as [`kube::Error`].
     pub async fn apply_status<K>(&self, object: &K, status: impl Borrow<K::Status>) -> Result<K, Error>
     where
         K: Object + HasStatus<Status: Serialize>,
@@ -264,7 +303,8 @@ impl<S> Ctx<S> {
         });
         let api = self.api::<K>(object);
         let (name, params, body) = (object.name_any(), self.apply_params(), Patch::Apply(body));
-        Ok(self.send_write(api.patch_status(&name, &params, &body)).await?)
+        let applied = self.send_write(api.patch_status(&name, &params, &body)).await;
+        applied.map_err(|error| to_apply_error(object, error))
     }
 
     /// Records an event of type `Normal` about `object`.
@@ -372,14 +412,26 @@ impl<S> Ctx<S> {
         &self,
         request: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
-        let pending = self.shared.caches.begin_write::<K>();
+        self.send_write_of(&Kind::of_type(), request).await
+    }
+
+    /// [`send_write`](Self::send_write) for a kind that may be known only at run time.
+    pub(crate) async fn send_write_of<K: Watchable>(
+        &self,
+        kind: &Kind<K>,
+        request: impl Future<Output = Result<K, kube::Error>>,
+    ) -> Result<K, kube::Error> {
+        let pending = self.shared.caches.begin_write(kind);
         let mut object = request.await?;
         pending.finish(&mut object);
         Ok(object)
     }
 
     fn apply_params(&self) -> PatchParams {
-        PatchParams::apply(&self.shared.controller).force()
+        PatchParams {
+            force: self.forces,
+            ..PatchParams::apply(&self.shared.controller)
+        }
     }
 }
 
@@ -390,6 +442,17 @@ fn simple_event(type_: EventType, reason: &str, action: &str, note: String) -> E
         action: action.to_owned(),
         note: Some(note),
         secondary: None,
+    }
+}
+
+/// Names managers and fields if other field managers are the reason that an apply was refused.
+fn to_apply_error<K: Resource<DynamicType = ()>>(object: &K, error: kube::Error) -> Error {
+    match &error {
+        kube::Error::Api(status) => {
+            let conflict = FieldManagerConflict::find(describe_object(object), status);
+            conflict.map_or_else(|| error.into(), Error::from)
+        }
+        _ => error.into(),
     }
 }
 

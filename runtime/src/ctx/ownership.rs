@@ -27,7 +27,7 @@ use kube::ResourceExt;
 use kube::core::{ObjectMeta, PartialObjectMeta, Status};
 use serde::Serialize;
 
-use super::{Ctx, to_conflict};
+use super::{Ctx, to_apply_error, to_conflict};
 use crate::cache::Selection;
 use crate::error::{Error, OwnershipError};
 use crate::object::{Key, Kind, Object, Scope, describe_object};
@@ -48,8 +48,10 @@ impl<S> Ctx<S> {
     /// # Errors
     /// [`OwnershipError`] when the object has another controller, which may be a deleted object of the owner's name
     /// ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), or when the scopes do not allow the ownership; a conflict
-    /// when another owner creates or takes the object at the same time; otherwise the response of the API server, as
-    /// [`kube::Error`].
+    /// when another owner creates or takes the object at the same time; [`FieldManagerConflict`] as for
+    /// [`apply`](Self::apply); otherwise the response of the API server, as [`kube::Error`].
+    ///
+    /// [`FieldManagerConflict`]: crate::FieldManagerConflict
     pub async fn apply_owned<O: Object, C: Object + Serialize>(
         &self,
         owner: &O,
@@ -65,7 +67,7 @@ impl<S> Ctx<S> {
                     Err(kube::Error::Api(status)) if is_uid_mismatch(&status) => {
                         Err(to_conflict(&status).into())
                     }
-                    applied => Ok(applied?),
+                    applied => applied.map_err(|error| to_apply_error(&child, error)),
                 };
             }
             // Most likely it does not exist, and then one request is enough.
@@ -73,7 +75,7 @@ impl<S> Ctx<S> {
                 child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
                 match self.send_apply(&api, &child).await {
                     Err(kube::Error::Api(status)) if status.is_conflict() => {}
-                    created => return self.finish_create(created),
+                    created => return self.finish_create(&child, created),
                 }
             }
             CacheLookup::Found(_) | CacheLookup::NotCached => {}
@@ -87,11 +89,11 @@ impl<S> Ctx<S> {
             None => Some(DOES_NOT_EXIST.to_owned()),
         };
         let applied = self.send_apply(&api, &child).await;
-        self.finish_create(applied)
+        self.finish_create(&child, applied)
     }
 
-    fn finish_create<C: Object>(&self, applied: Result<C, kube::Error>) -> Result<C, Error> {
-        let applied = applied?;
+    fn finish_create<C: Object>(&self, child: &C, applied: Result<C, kube::Error>) -> Result<C, Error> {
+        let applied = applied.map_err(|error| to_apply_error(child, error))?;
         self.record_created(&applied);
         Ok(applied)
     }

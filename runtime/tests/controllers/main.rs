@@ -4,6 +4,7 @@
 mod cache_health;
 mod caches;
 mod extremes;
+mod own_writes;
 mod owning;
 mod reconciling;
 mod requests;
