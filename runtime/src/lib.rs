@@ -93,6 +93,7 @@
 //! | reconcile objects | [`Controller`], [`Ctx`], [`Action`]; [`Error`]; [`ObjectRef`] for deleted objects |
 //! | watch other objects | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for events from outside the cluster |
 //! | read from the cache | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
+//! | delay what has failed | [`Controller::backoff`], [`rate_limiter`] |
 //! | report status | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
 //! | validate, default and convert objects | [`Webhook`], [`Denied`]; the marker [`webhook`](macro@webhook) |
 //! | run the operator | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] |
@@ -135,6 +136,7 @@ pub mod private;
 mod probes;
 mod queue;
 mod random;
+pub mod rate_limiter;
 mod server;
 mod shutdown;
 mod signals;

@@ -36,6 +36,7 @@ use crate::object::{DynamicKind, Key, Kind, Object, Undecodable, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Workqueue};
 use crate::random::random_share;
+use crate::rate_limiter::{ByReference, RateLimiter};
 use crate::shutdown::Shutdown;
 
 pub use late_watch::Watching;
@@ -73,6 +74,7 @@ pub struct Controller<K: Watchable, S> {
     recover_panics: bool,
     resync: Option<Duration>,
     backoff: Backoff,
+    limiter: Option<Box<dyn RateLimiter<ObjectRef<K>>>>,
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
     triggers: Vec<BoxStream<'static, ObjectRef<K>>>,
@@ -173,6 +175,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             recover_panics: true,
             resync: None,
             backoff: Backoff::default(),
+            limiter: None,
             handlers: Handlers {
                 reconcile: box_reconcile(reconcile),
                 finalizers: Vec::new(),
@@ -311,9 +314,21 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Sets the delays after failed reconciles of an object: `min` after the first, then doubling up to `max`, until one
     /// succeeds. Defaults to 5 ms and 1000 s, as in controller-runtime.
     ///
-    /// No delay is shorter than 1 ms, and none is longer than `max`, even if `min` is.
+    /// No delay is shorter than 1 ms, and none is longer than `max`, even if `min` is. It is the short form of a
+    /// [`rate_limiter`](Self::rate_limiter), and replaces one that was set before.
     pub fn backoff(mut self, min: Duration, max: Duration) -> Self {
         self.backoff = Backoff { min, max };
+        self.limiter = None;
+        self
+    }
+
+    /// Sets the limiter that decides on the delays after failed reconciles, such as one for all objects together. Defaults
+    /// to exponential back-off for each object; see [`rate_limiter`](crate::rate_limiter).
+    ///
+    /// It is asked after errors, conflicts, panics and timeouts, and told to forget an object after a success or a terminal
+    /// error. Changes of an object reconcile it at once, whatever the limiter has said.
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectRef<K>>) -> Self {
+        self.limiter = Some(Box::new(limiter));
         self
     }
 
@@ -451,6 +466,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             recover_panics,
             resync,
             backoff,
+            limiter,
             handlers,
             watches,
             triggers,
@@ -467,7 +483,14 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             shared.metrics.events_dropped(&name),
             shared.stop_events.clone().requested(),
         );
-        let queue = Arc::new(Workqueue::new(shared.metrics.queue(&name)).with_backoff(backoff));
+        let queue = Workqueue::new(shared.metrics.queue(&name)).with_backoff(backoff);
+        let queue = Arc::new(match limiter {
+            Some(limiter) => queue.with_rate_limiter(Box::new(ByReference {
+                kind: kind.clone(),
+                limiter,
+            })),
+            None => queue,
+        });
         let ctx = Ctx::for_controller(
             client.clone(),
             name.clone(),

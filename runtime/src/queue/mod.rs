@@ -4,7 +4,8 @@
 //!   added while a worker processes it becomes ready once more when that worker is done.
 //! - Keys come out in the order they were added, higher [`Priority`] first, but waiting makes up for a low priority:
 //!   one second of waiting equals one point of priority.
-//! - Failures of a key back off exponentially, independently of other keys, by default from 5 ms doubling to 1000 s.
+//! - Failures of a key back off exponentially, independently of other keys, by default from 5 ms doubling to 1000 s, or as
+//!   a [`RateLimiter`] decides.
 //!
 //! The queue is independent of Kubernetes and uses tokio's clock, which tests can pause. Its parts share each key, and
 //! after a burst it gives the memory back.
@@ -32,6 +33,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,9 +43,14 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::deadline::deadline_after;
 use crate::metrics::QueueMetrics;
+use crate::rate_limiter::RateLimiter;
 
 /// The capacity below which a map is not shrunk.
 const MIN_CAPACITY: usize = 1024;
+
+/// The bounds of a delay that a rate limiter returns. Below, what fails would be repeated without a pause; above, it might
+/// as well not be repeated at all.
+const LIMITER_DELAYS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(24 * 60 * 60));
 
 /// The priority of a key; higher comes first.
 pub(crate) type Priority = i32;
@@ -62,6 +69,8 @@ pub(crate) struct Workqueue<T> {
     /// The time at which ranks start.
     epoch: Instant,
     backoff: Backoff,
+    /// Decides on delays after failures in place of `backoff`.
+    limiter: Option<Box<dyn RateLimiter<T>>>,
 }
 
 struct State<T> {
@@ -135,7 +144,7 @@ impl AddRequest {
     }
 }
 
-impl<T: Clone + Eq + Hash> Workqueue<T> {
+impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     pub(crate) fn new(metrics: QueueMetrics) -> Self {
         Self {
             state: Mutex::new(State {
@@ -151,12 +160,21 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
             closing: Notify::new(),
             epoch: Instant::now(),
             backoff: Backoff::default(),
+            limiter: None,
         }
     }
 
     /// Uses these delays after failures.
     pub(crate) fn with_backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
+    }
+
+    /// Lets this limiter decide on the delays after failures.
+    pub(crate) fn with_rate_limiter(self, limiter: Box<dyn RateLimiter<T>>) -> Self {
+        Self {
+            limiter: Some(limiter),
+            ..self
+        }
     }
 
     /// Adds `key`, ready now.
@@ -175,22 +193,39 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         self.schedule(key, request);
     }
 
-    /// Counts a failure of `key` and adds it after the resulting back-off, which is returned.
+    /// Counts a failure of `key` and adds it after the resulting delay, which is returned.
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
-        let delay = {
-            let mut state = self.lock();
-            let shared = state.share(&key);
-            let failures = state.failures.entry(shared).or_default();
-            let delay = self.backoff.delay_after(*failures);
-            *failures = failures.saturating_add(1);
-            delay
-        };
+        let (least, most) = LIMITER_DELAYS;
+        let limited = self.ask_limiter(|limiter| limiter.when(&key));
+        let delay = limited.map_or_else(|| self.count_failure(&key), |delay| delay.clamp(least, most));
         self.add_after(key, delay, priority);
         delay
     }
 
+    /// Counts a failure of `key`, and returns the back-off.
+    fn count_failure(&self, key: &T) -> Duration {
+        let mut state = self.lock();
+        let shared = state.share(key);
+        let failures = state.failures.entry(shared).or_default();
+        let delay = self.backoff.delay_after(*failures);
+        *failures = failures.saturating_add(1);
+        delay
+    }
+
+    /// Calls the rate limiter, which is the operator's code, outside of the lock.
+    ///
+    /// Returns `None` if there is none, or it has panicked: a key must come back all the same.
+    fn ask_limiter<A>(&self, ask: impl FnOnce(&dyn RateLimiter<T>) -> A) -> Option<A> {
+        let limiter = self.limiter.as_deref()?;
+        let answer = catch_unwind(AssertUnwindSafe(|| ask(limiter)));
+        answer
+            .inspect_err(|_| tracing::error!("rate limiter panicked, using the default back-off"))
+            .ok()
+    }
+
     /// Resets the back-off of `key`.
     pub(crate) fn forget(&self, key: &T) {
+        self.ask_limiter(|limiter| limiter.forget(key));
         let mut state = self.lock();
         state.failures.remove(key);
         shrink(&mut state.failures);

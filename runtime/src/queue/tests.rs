@@ -138,6 +138,60 @@ async fn a_back_off_doubles_from_min_to_max() {
     check(Duration::MAX, Duration::MAX, [Duration::MAX; 4]);
 }
 
+/// A limiter that answers with a fixed delay, or panics without one, and counts what is forgotten.
+#[derive(Clone, Default)]
+struct Fixed(Option<Duration>, Arc<Mutex<u32>>);
+
+impl RateLimiter<&'static str> for Fixed {
+    fn when(&self, _: &&'static str) -> Duration {
+        self.0.expect("no delay")
+    }
+
+    fn forget(&self, _: &&'static str) {
+        *self.1.lock().unwrap() += 1;
+        assert!(self.0.is_some(), "nor to be forgotten");
+    }
+
+    fn num_requeues(&self, _: &&'static str) -> u32 {
+        0
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limiter_decides_on_the_delay_within_bounds() {
+    let day = Duration::from_secs(24 * 60 * 60);
+    for (asked, expected) in [
+        (Duration::from_secs(7), Duration::from_secs(7)),
+        (Duration::ZERO, Duration::from_millis(1)),
+        (day, day),
+        (Duration::MAX, day),
+    ] {
+        let limiter = Fixed(Some(asked), Arc::default());
+        let queue = queue().with_rate_limiter(Box::new(limiter.clone()));
+        assert_eq!(
+            [(); 2].map(|()| queue.add_failed("a", NORMAL)),
+            [expected; 2],
+            "{asked:?}"
+        );
+        assert_eq!(poll(&queue).await, None, "{asked:?}");
+        tokio::time::advance(expected).await;
+        assert_eq!(poll(&queue).await, Some("a"), "{asked:?}");
+        queue.forget(&"a");
+        assert_eq!(*limiter.1.lock().unwrap(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limiter_that_panics_is_replaced_by_the_back_off() {
+    let limiter = Fixed::default();
+    let queue = queue().with_rate_limiter(Box::new(limiter.clone()));
+    let ms = Duration::from_millis;
+    assert_eq!([(); 2].map(|()| queue.add_failed("a", NORMAL)), [ms(5), ms(10)]);
+    queue.forget(&"a");
+    assert_eq!(*limiter.1.lock().unwrap(), 1);
+    assert_eq!(queue.add_failed("a", NORMAL), ms(5));
+}
+
 #[test]
 fn a_back_off_reaches_the_longest_duration() {
     let (min, max) = (Duration::ZERO, Duration::MAX);

@@ -8,8 +8,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use rbuilder::fake::ApiServer;
+use rbuilder::rate_limiter::RateLimiter;
 use rbuilder::testing::eventually;
-use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result};
+use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, ObjectRef, Result};
 
 use serde_json::json;
 
@@ -27,6 +28,51 @@ const EXTREMES: [Duration; 7] = [
 ];
 
 type Reconciled = Controller<ConfigMap, Seen>;
+
+/// A limiter with one delay for all failures; without, it panics.
+struct Fixed(Option<Duration>);
+
+impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
+    fn when(&self, map: &ObjectRef<ConfigMap>) -> Duration {
+        assert_eq!(map.namespace.as_deref(), Some("default"));
+        self.0.expect("no delay")
+    }
+
+    fn forget(&self, _: &ObjectRef<ConfigMap>) {
+        self.0.expect("no delay");
+    }
+
+    fn num_requeues(&self, _: &ObjectRef<ConfigMap>) -> u32 {
+        0
+    }
+}
+
+/// An object whose first reconciles fail is reconciled until it succeeds, whatever a rate limiter says.
+#[tokio::test(start_paused = true)]
+async fn no_rate_limiter_keeps_an_object_from_being_reconciled() {
+    async fn fail_twice(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&map.name_any());
+        match ctx.count(&map.name_any()) {
+            ..=2 => Err(Error::new("not yet")),
+            _ => Ok(Action::await_change()),
+        }
+    }
+    for delay in EXTREMES.map(Some).into_iter().chain([None]) {
+        let seen = Seen::default();
+        let mut map = config_map("map", "");
+        map.metadata.namespace = Some("default".to_owned());
+        let server = ApiServer::new().object(&map);
+        let controller = Controller::new(fail_twice, seen.clone()).rate_limiter(Fixed(delay));
+        let manager = Manager::with_client("limited.example.com", server.client(), ManagerArgs::for_tests());
+        // A delay is a day at most. Short waits would be a great many.
+        let done = async {
+            while seen.count("map") < 3 {
+                tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+            }
+        };
+        manager.controller(controller).start_until(done).await.unwrap();
+    }
+}
 
 /// Runs a manager on one object until it was reconciled.
 ///
