@@ -101,6 +101,14 @@
 //! | expose metrics | [`metrics`]: built-in metrics, and metrics of the operator's own |
 //! | test the operator | behind features of the same names: `testing` for running a manager in a test and for checks without a cluster; `fake` for an API server in the test process; `envtest` for etcd and kube-apiserver |
 //!
+//! # Features
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `args` | yes | clap's `Args` for [`ManagerArgs`]; without it, set its fields in code |
+//! | `logging` | yes | the log that [`Manager::new`] sets up, with tracing-subscriber; without it, install a subscriber of your own |
+//! | `http2` | no | HTTP/2 on the webhook and metrics servers |
+//! | `testing`, `fake`, `envtest` | no | the test kit, for `[dev-dependencies]` |
+//!
 //! # Failures and shutdown
 //! - When a reconcile fails or panics, the failure is logged in one line and counted, and the object is requeued after
 //!   5 ms, then 10 ms, doubling up to 1000 s, until it succeeds. Other objects are not delayed.
@@ -123,6 +131,7 @@ mod deadline;
 mod error;
 mod events;
 mod leader_election;
+#[cfg(feature = "logging")]
 mod logging;
 mod manager;
 pub mod metrics;

@@ -20,6 +20,7 @@ use crate::client::{ClientSettings, new_manager_client};
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
 use crate::leader_election::{Fence, LeaseTimes, fence_client};
+#[cfg(feature = "logging")]
 use crate::logging::init_logging;
 use crate::metrics::Metrics;
 use crate::metrics_server::Handlers;
@@ -91,13 +92,15 @@ impl Manager {
     /// With `--kubeconfig` or `--context`, only that kubeconfig or context will do. Without, the cluster is that of the
     /// files in `KUBECONFIG`, of `~/.kube/config`, or of the pod.
     ///
-    /// `id` names the leader election lease; it must be unique among the operators of a namespace. Installs a tracing
+    /// `id` names the leader election lease; it must be unique among the operators of a namespace. With the feature
+    /// `logging`, which is on by default, it installs a tracing
     /// subscriber that logs to standard error as `args` configures, unless one is installed already, and with it a panic
     /// hook that logs panics in the same format. A hook that was installed before is called as well.
     ///
     /// # Errors
     /// When no cluster configuration is found, `--kubeconfig` or `--context` cannot be used, or `--log-level` or `RUST_LOG` is invalid.
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
+        #[cfg(feature = "logging")]
         init_logging(&args)?;
         let config = load_config(&args).await?;
         Self::with_config(id, config, args)

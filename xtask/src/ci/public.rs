@@ -41,7 +41,8 @@ pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Each feature of each library compiles without the others.
+/// Each feature of each library compiles without the others, and the links of the library's documentation hold without
+/// any.
 pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     for package in published_packages()? {
         let name = name_of(&package)?;
@@ -63,7 +64,9 @@ pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
             context.run_command(command)?;
         }
     }
-    Ok(())
+    let document =
+        context.command("cargo doc --quiet --no-deps --no-default-features --package rbuilder-runtime");
+    context.run_command(document.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 /// No dependency asks for a newer Rust than the workspace, and with that Rust, where rustup has it, all compiles.

@@ -1,7 +1,7 @@
 //! Command-line flags of the manager, named as in kubebuilder so that its manifests and patches apply.
 //!
-//! Each flag can also be set by the environment variable named in its help. Flatten [`ManagerArgs`] into the
-//! operator's own arguments:
+//! Without the feature `args`, they are settings of the code that starts the manager. With it, each flag can
+//! also be set by the environment variable named in its help. Flatten [`ManagerArgs`] into the operator's own arguments:
 //!
 //! ```
 //! #[derive(clap::Parser)]
@@ -11,206 +11,214 @@
 //! }
 //! ```
 
-use std::ffi::OsStr;
+#[cfg(feature = "args")]
+mod port;
+
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, Args, Command, ValueEnum, value_parser};
+#[cfg(feature = "args")]
+use clap::{ArgAction, Args, ValueEnum};
 
 use crate::error::ManagerError;
 
 /// Configuration of the manager: bind addresses, certificates, leader election, namespaces, logging.
 ///
+/// With the feature `args`, which is on by default, it implements clap's `Args`. Without, set its fields; the settings of
+/// the log need the feature `logging`.
+///
 /// `Default` equals parsing an empty command line in an empty environment.
-#[derive(Args, Clone, Debug, PartialEq, Eq)]
-#[command(next_help_heading = "Manager")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "args", derive(Args))]
+#[cfg_attr(feature = "args", command(next_help_heading = "Manager"))]
 pub struct ManagerArgs {
     /// Path of the kubeconfig; defaults to the files in KUBECONFIG, then `~/.kube/config`, then the pod's service account.
     // The variable holds a list of paths, so it is not the environment variable of the flag.
-    #[arg(long, value_name = "PATH")]
+    #[cfg_attr(feature = "args", arg(long, value_name = "PATH"))]
     pub kubeconfig: Option<PathBuf>,
 
     /// Context of the kubeconfig; defaults to its current context.
-    #[arg(long, env = "KUBE_CONTEXT", value_name = "NAME")]
+    #[cfg_attr(feature = "args", arg(long, env = "KUBE_CONTEXT", value_name = "NAME"))]
     pub context: Option<String>,
 
     /// Enable leader election; only the process that holds the lease runs controllers.
-    #[arg(long, env, default_value = "false", default_missing_value = "true", num_args = 0..=1,
-          require_equals = true, action = ArgAction::Set)]
+    #[cfg_attr(feature = "args", arg(long, env, default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set))]
     pub leader_elect: bool,
 
     /// Namespace of the leader election lease; defaults to the namespace the process runs in.
-    #[arg(long, env, value_name = "NAMESPACE")]
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "NAMESPACE"))]
     pub leader_election_namespace: Option<String>,
 
     /// Namespaces to watch, separated by commas; all namespaces when empty.
-    #[arg(
-        long,
-        env = "WATCH_NAMESPACE",
-        value_name = "NAMESPACES",
-        default_value = "",
-        hide_default_value = true
+    #[cfg_attr(
+        feature = "args",
+        arg(
+            long,
+            env = "WATCH_NAMESPACE",
+            value_name = "NAMESPACES",
+            default_value = "",
+            hide_default_value = true
+        )
     )]
     pub watch_namespace: String,
 
     /// Address the metrics endpoint binds to, such as `:8443`; `0` disables it.
-    #[arg(long, env, value_name = "ADDRESS", default_value = "0")]
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "ADDRESS", default_value = "0"))]
     pub metrics_bind_address: String,
 
     /// Serve metrics over HTTPS, with authentication and authorization by the API server.
-    #[arg(long, env, default_value = "true", default_missing_value = "true", num_args = 0..=1,
-          require_equals = true, action = ArgAction::Set)]
+    #[cfg_attr(feature = "args", arg(long, env, default_value = "true", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set))]
     pub metrics_secure: bool,
 
     /// Directory of the metrics server certificate; a self-signed one is generated when unset.
-    #[arg(long, env, value_name = "FOLDER")]
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "FOLDER"))]
     pub metrics_cert_path: Option<PathBuf>,
 
     /// File name of the metrics server certificate.
-    #[arg(long, env, value_name = "FILE", default_value = "tls.crt")]
+    #[cfg_attr(
+        feature = "args",
+        arg(long, env, value_name = "FILE", default_value = "tls.crt")
+    )]
     pub metrics_cert_name: String,
 
     /// File name of the metrics server key.
-    #[arg(long, env, value_name = "FILE", default_value = "tls.key")]
+    #[cfg_attr(
+        feature = "args",
+        arg(long, env, value_name = "FILE", default_value = "tls.key")
+    )]
     pub metrics_cert_key: String,
 
     /// Address the health probe endpoint binds to, such as `:8081`; `0` disables it.
-    #[arg(long, env, value_name = "ADDRESS", default_value = ":8081")]
+    #[cfg_attr(
+        feature = "args",
+        arg(long, env, value_name = "ADDRESS", default_value = ":8081")
+    )]
     pub health_probe_bind_address: String,
 
     /// Serve the operator's webhooks; set to false where the API server cannot reach the process, such as in development.
-    #[arg(long, env = "ENABLE_WEBHOOKS", default_value = "true", default_missing_value = "true", num_args = 0..=1,
-          require_equals = true, action = ArgAction::Set)]
+    #[cfg_attr(feature = "args", arg(long, env = "ENABLE_WEBHOOKS", default_value = "true", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set))]
     pub enable_webhooks: bool,
 
     /// Directory of the webhook server certificate.
-    #[arg(long, env, value_name = "FOLDER")]
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "FOLDER"))]
     pub webhook_cert_path: Option<PathBuf>,
 
     /// File name of the webhook server certificate.
-    #[arg(long, env, value_name = "FILE", default_value = "tls.crt")]
+    #[cfg_attr(
+        feature = "args",
+        arg(long, env, value_name = "FILE", default_value = "tls.crt")
+    )]
     pub webhook_cert_name: String,
 
     /// File name of the webhook server key.
-    #[arg(long, env, value_name = "FILE", default_value = "tls.key")]
+    #[cfg_attr(
+        feature = "args",
+        arg(long, env, value_name = "FILE", default_value = "tls.key")
+    )]
     pub webhook_cert_key: String,
 
     /// Service in front of the webhooks; when set, the manager issues and rotates their certificate itself.
-    #[arg(long, env, value_name = "SERVICE")]
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "SERVICE"))]
     pub webhook_cert_service: Option<String>,
 
     /// Secret that stores the certificate issued by the manager.
-    #[arg(long, env, value_name = "SECRET", default_value = "webhook-server-cert")]
+    #[cfg_attr(
+        feature = "args",
+        arg(long, env, value_name = "SECRET", default_value = "webhook-server-cert")
+    )]
     pub webhook_cert_secret: String,
 
     /// MutatingWebhookConfiguration that the manager injects its CA bundle into; all that refer to the Service when unset.
-    #[arg(long, env, value_name = "NAME")]
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "NAME"))]
     pub mutating_webhook_configuration: Option<String>,
 
     /// ValidatingWebhookConfiguration that the manager injects its CA bundle into; all that refer to the Service when
     /// unset.
-    #[arg(long, env, value_name = "NAME")]
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "NAME"))]
     pub validating_webhook_configuration: Option<String>,
 
     /// Port the webhook server binds to.
-    #[arg(long, env, value_name = "PORT", default_value_t = WEBHOOK_PORT, value_parser = PortParser)]
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "PORT", default_value_t = WEBHOOK_PORT, value_parser = port::PortParser))]
     pub webhook_port: u16,
 
     /// Enable HTTP/2 on the metrics and webhook servers; requires rbuilder's feature `http2`.
-    #[arg(long, env = "ENABLE_HTTP2", default_value = "false", default_missing_value = "true", num_args = 0..=1,
-          require_equals = true, action = ArgAction::Set)]
+    #[cfg_attr(feature = "args", arg(long, env = "ENABLE_HTTP2", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set))]
     pub enable_http2: bool,
 
     /// Requests per second to the API server; unlimited when 0 or negative.
-    #[arg(
-        long,
-        env,
-        value_name = "NUMBER",
-        default_value_t = 0,
-        allow_negative_numbers = true
+    #[cfg_attr(
+        feature = "args",
+        arg(
+            long,
+            env,
+            value_name = "NUMBER",
+            default_value_t = 0,
+            allow_negative_numbers = true
+        )
     )]
     pub kube_api_qps: i32,
 
     /// Largest burst of requests to the API server, with --kube-api-qps; twice that rate when 0.
-    #[arg(
-        long,
-        env,
-        value_name = "NUMBER",
-        default_value_t = 0,
-        allow_negative_numbers = true
+    #[cfg_attr(
+        feature = "args",
+        arg(
+            long,
+            env,
+            value_name = "NUMBER",
+            default_value_t = 0,
+            allow_negative_numbers = true
+        )
     )]
     pub kube_api_burst: i32,
 
     /// Log level, or a filter such as `info,kube=debug`; defaults to `info`. `RUST_LOG` takes precedence.
-    #[arg(long, alias = "zap-log-level", env, value_name = "LEVEL")]
+    #[cfg_attr(
+        feature = "args",
+        arg(long, alias = "zap-log-level", env, value_name = "LEVEL")
+    )]
     pub log_level: Option<String>,
 
     /// Log format.
-    #[arg(
-        long,
-        alias = "zap-encoder",
-        env,
-        value_name = "FORMAT",
-        value_enum,
-        default_value_t
+    #[cfg_attr(
+        feature = "args",
+        arg(
+            long,
+            alias = "zap-encoder",
+            env,
+            value_name = "FORMAT",
+            value_enum,
+            default_value_t
+        )
     )]
     pub log_format: LogFormat,
 
     /// Defaults the log level to `debug`. Accepted for compatibility with zap's flags.
-    #[arg(long, hide = true, default_value = "false", default_missing_value = "true", num_args = 0..=1,
-          require_equals = true, action = ArgAction::Set)]
+    #[cfg_attr(feature = "args", arg(long, hide = true, default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set))]
     pub zap_devel: bool,
 
     /// Has no effect: errors are logged with their causes. Accepted for compatibility with zap's flags.
-    #[arg(long, hide = true, value_name = "LEVEL")]
+    #[cfg_attr(feature = "args", arg(long, hide = true, value_name = "LEVEL"))]
     pub zap_stacktrace_level: Option<String>,
 
     /// Has no effect: timestamps are RFC 3339. Accepted for compatibility with zap's flags.
-    #[arg(long, hide = true, value_name = "FORMAT")]
+    #[cfg_attr(feature = "args", arg(long, hide = true, value_name = "FORMAT"))]
     pub zap_time_encoding: Option<String>,
 }
 
 /// Default port of the webhook server, as in controller-runtime.
 const WEBHOOK_PORT: u16 = 9443;
 
-/// Parses a port. In the environment, the address of a Service stands for the default: in a Pod with service links, a
-/// Service called `webhook` sets `WEBHOOK_PORT=tcp://10.0.0.1:443`, and nobody meant the flag.
-#[derive(Clone)]
-struct PortParser;
-
-impl TypedValueParser for PortParser {
-    type Value = u16;
-
-    fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<u16, clap::Error> {
-        value_parser!(u16).parse_ref(cmd, arg, value)
-    }
-
-    fn parse_ref_(
-        &self,
-        cmd: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-        source: ValueSource,
-    ) -> Result<u16, clap::Error> {
-        let is_link = |value: &str| {
-            ["tcp://", "udp://", "sctp://"]
-                .iter()
-                .any(|start| value.starts_with(start))
-        };
-        if source == ValueSource::EnvVariable && value.to_str().is_some_and(is_link) {
-            return Ok(WEBHOOK_PORT);
-        }
-        self.parse_ref(cmd, arg, value)
-    }
-}
-
 /// The format of log lines.
-#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "args", derive(ValueEnum))]
 pub enum LogFormat {
     /// Human-readable lines.
     #[default]
-    #[value(alias = "console")]
+    #[cfg_attr(feature = "args", value(alias = "console"))]
     Text,
     /// One JSON object per line.
     Json,
@@ -310,10 +318,16 @@ impl crate::envtest::WebhookArgs for ManagerArgs {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "args"))]
 mod tests {
-    use super::*;
+    use std::ffi::OsStr;
+
+    use clap::builder::TypedValueParser;
+    use clap::parser::ValueSource;
     use clap::{CommandFactory, Parser};
+
+    use super::port::PortParser;
+    use super::*;
 
     #[derive(Parser)]
     struct Operator {

@@ -1,0 +1,40 @@
+//! The parser of `--webhook-port`.
+
+use std::ffi::OsStr;
+
+use clap::builder::TypedValueParser;
+use clap::parser::ValueSource;
+use clap::{Arg, Command, value_parser};
+
+use super::WEBHOOK_PORT;
+
+/// Parses a port. In the environment, the address of a Service stands for the default: in a Pod with service links, a
+/// Service called `webhook` sets `WEBHOOK_PORT=tcp://10.0.0.1:443`, and nobody meant the flag.
+#[derive(Clone)]
+pub(super) struct PortParser;
+
+impl TypedValueParser for PortParser {
+    type Value = u16;
+
+    fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<u16, clap::Error> {
+        value_parser!(u16).parse_ref(cmd, arg, value)
+    }
+
+    fn parse_ref_(
+        &self,
+        cmd: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+        source: ValueSource,
+    ) -> Result<u16, clap::Error> {
+        let is_link = |value: &str| {
+            ["tcp://", "udp://", "sctp://"]
+                .iter()
+                .any(|start| value.starts_with(start))
+        };
+        if source == ValueSource::EnvVariable && value.to_str().is_some_and(is_link) {
+            return Ok(WEBHOOK_PORT);
+        }
+        self.parse_ref(cmd, arg, value)
+    }
+}
