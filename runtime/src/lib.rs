@@ -107,6 +107,7 @@
 //! | `args` | yes | clap's `Args` for [`ManagerArgs`]; without it, set its fields in code |
 //! | `logging` | yes | the log that [`Manager::new`] sets up, with tracing-subscriber; without it, install a subscriber of your own |
 //! | `http2` | no | HTTP/2 on the webhook and metrics servers |
+//! | `opentelemetry` | no | traces of reconciles, their requests and webhooks, for the tracer provider that the operator installs |
 //! | `testing`, `fake`, `envtest` | no | the test kit, for `[dev-dependencies]` |
 //!
 //! # Failures and shutdown
@@ -155,6 +156,7 @@ pub mod testing;
 mod text;
 mod tls;
 mod token_bucket;
+mod traces;
 pub mod trigger;
 pub mod webhook;
 

@@ -18,6 +18,7 @@ use super::*;
 use crate::cache::UndecodableEntry;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
 use crate::text::{join_lines, panic_message};
+use crate::traces::{self, Trace};
 
 /// The number of conflicts in a row from which one is logged as an error: a cache that lags behind has caught up by
 /// then.
@@ -61,6 +62,31 @@ impl Outcome {
             Self::TimedOut(_) => ReconcileResult::Timeout,
         }
     }
+
+    /// The result in a trace.
+    fn describe_result(&self) -> &'static str {
+        match self.result() {
+            ReconcileResult::Success => "success",
+            ReconcileResult::RequeueAfter => "requeue_after",
+            ReconcileResult::Error => "error",
+            ReconcileResult::TerminalError => "terminal_error",
+            ReconcileResult::Panic => "panic",
+            ReconcileResult::Timeout => "timeout",
+        }
+    }
+
+    /// The failure in a trace; `None` for a success. The text of an error is the user's code, which may panic.
+    fn describe_failure(&self) -> Option<String> {
+        match self {
+            Self::Done(_) => None,
+            Self::Failed(error) => {
+                let text = catch_unwind(AssertUnwindSafe(|| format!("{error:#}")));
+                Some(text.unwrap_or_else(|panic| panic_message(&*panic).to_owned()))
+            }
+            Self::Panicked(message) => Some(format!("panicked: {message}")),
+            Self::TimedOut(limit) => Some(format!("no result within {limit:?}")),
+        }
+    }
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
@@ -77,20 +103,30 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 self.queue.closed().await;
                 break;
             }
+            let (kind, reconcile_id) = (self.cache.kind().name(), new_reconcile_id());
+            let trace = Trace::of_reconcile(&traces::Reconcile {
+                controller: self.ctx.controller(),
+                kind: &kind,
+                namespace: key.namespace.as_deref(),
+                name: &key.name,
+                id: &reconcile_id,
+            });
             let span = tracing::info_span!(
                 "reconcile",
                 controller = self.ctx.controller(),
-                kind = %self.cache.kind().name(),
+                kind = %kind,
                 namespace = key.namespace.as_deref(),
                 // Not `name`, which in JSON output is the name of the span.
                 object_name = &*key.name,
-                reconcile_id = %new_reconcile_id(),
+                reconcile_id = %reconcile_id,
+                trace_id = trace.id(),
             );
             async {
                 let active = self.metrics.active();
                 let started = Instant::now();
-                let outcome = self.run(&key).await;
+                let outcome = trace.follow(self.run(&key)).await;
                 self.metrics.reconciled(outcome.result(), started.elapsed());
+                trace.end_reconcile(outcome.describe_result(), || outcome.describe_failure());
                 drop(active);
                 if let (Outcome::Panicked(message), false) = (&outcome, self.recover_panics) {
                     return Err(self.panic_error(&key, message));

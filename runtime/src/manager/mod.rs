@@ -30,6 +30,7 @@ use crate::server::MAX_CONNECTIONS;
 use crate::shutdown::new_shutdown;
 use crate::signals::Signals;
 use crate::task::Task;
+use crate::traces::trace_requests;
 use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Routes, Webhook};
 
 use kubeconfig::load_config;
@@ -121,11 +122,12 @@ impl Manager {
             .flow_control
             .set(args.kube_api_qps, args.kube_api_burst);
         let client = new_manager_client(config.clone(), &metrics, &client_settings)?;
+        let client = trace_requests(client, Some(&config.cluster_url));
         Ok(Self {
             config: Some(config),
             client_settings,
             metrics,
-            ..Self::with_client(id, client, args)
+            ..Self::assemble(id.into(), client, args)
         })
     }
 
@@ -137,8 +139,14 @@ impl Manager {
     ///
     /// Requests are counted only if the client was built with
     /// [`Metrics::count_requests`](Metrics::count_requests).
+    ///
+    /// # Panics
+    /// With the feature `opentelemetry`, outside of a tokio runtime, as for [`Client::new`].
     pub fn with_client(id: impl Into<String>, client: Client, args: ManagerArgs) -> Self {
-        let id = id.into();
+        Self::assemble(id.into(), trace_requests(client, None), args)
+    }
+
+    fn assemble(id: String, client: Client, args: ManagerArgs) -> Self {
         Self {
             fence: args.leader_elect.then(|| Fence::new(&id)),
             id,

@@ -13,12 +13,14 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
+use tracing::{Instrument, Span};
 
 use super::conversion::{self, AnyConverter, Converter};
 use super::managed::{ConfigurationKind, Targets};
 use crate::metrics::{Metrics, WebhookMetrics};
 use crate::object::Object;
 use crate::server::{Reply, text_reply};
+use crate::traces::Trace;
 
 /// The largest AdmissionReview accepted, as in controller-runtime. The API server accepts objects of up to 3 MiB, and an
 /// update contains two of them.
@@ -184,10 +186,16 @@ impl Route {
         let _in_flight = self.metrics.in_flight();
         let started = Instant::now();
         let path = request.uri().path().to_owned();
-        let result =
+        let trace = Trace::of_review(request.headers(), &path);
+        let answering =
             AssertUnwindSafe(async { (self.endpoint)(read_body(request, self.max_body).await?).await })
-                .catch_unwind()
-                .await;
+                .catch_unwind();
+        let span = match trace.id() {
+            Some(trace_id) => tracing::info_span!("webhook", path, trace_id),
+            None => Span::none(),
+        };
+        let result = trace.follow(answering).instrument(span.clone()).await;
+        let _entered = span.enter();
         let result = result.unwrap_or_else(|_| {
             self.metrics.panicked(path == CONVERT);
             tracing::error!(path, "webhook panicked");
@@ -207,6 +215,7 @@ impl Route {
             }
         };
         self.metrics.answered(reply.status(), started.elapsed());
+        trace.end_review(reply.status());
         reply
     }
 }

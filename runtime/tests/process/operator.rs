@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use kube::core::admission::AdmissionResponse;
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use rbuilder::webhook::AdmissionRequest;
 use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 use serde_json::json;
@@ -39,7 +40,7 @@ pub(crate) const WRITTEN: &str = "process.example.com/written";
 /// Environment variable with the number of the runtime's threads; with 0, `main` is the only one.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
 /// Environment variable with what is set up before the manager: `subscriber` for a subscriber of the operator's own,
-/// `hook` for a panic hook that prints [`HOOKED`].
+/// `hook` for a panic hook that prints [`HOOKED`], `traces` for a tracer provider.
 pub(crate) const BEFORE: &str = "RBUILDER_TEST_BEFORE";
 /// The line that the operator's own panic hook prints.
 pub(crate) const HOOKED: &str = "the crash was reported\n";
@@ -72,6 +73,7 @@ pub(crate) async fn run() {
         Ok("hook") => std::panic::set_hook(Box::new(|_| {
             std::io::stderr().write_all(HOOKED.as_bytes()).unwrap()
         })),
+        Ok("traces") => opentelemetry::global::set_tracer_provider(SdkTracerProvider::builder().build()),
         _ => {}
     }
     let ended = match std::env::var(THREADS) {
