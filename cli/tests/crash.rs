@@ -4,6 +4,8 @@
 //! This target has no test harness: it starts itself as the process that dies.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // a test program prints and looks at the disk
 
+#[path = "support/older.rs"]
+mod older;
 #[path = "support/mod.rs"]
 mod support;
 
@@ -12,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap::Parser;
-use rbuilder_cli::commands::plan_create_api;
+use rbuilder_cli::commands::{plan_create_api, plan_update};
 use rbuilder_cli::flags::{Cli, Command as Typed, Create};
 use rbuilder_cli::plan::apply::{Faults, JOURNAL, apply, recover, recover_with};
 use rbuilder_cli::tree::Tree;
@@ -29,6 +31,7 @@ fn main() {
         };
         let _ = match word.as_str() {
             "die" => create_api(Path::new(folder), faults),
+            "update" => update(Path::new(folder), faults),
             "recover" => recover_with(Path::new(folder), faults).map(|(_, steps)| steps),
             word => unreachable!("{word}"),
         };
@@ -52,6 +55,7 @@ fn main() {
     );
     edits_are_kept(&before, &done, steps);
     recoveries_die_too(&before, &done, steps);
+    updates_die_too(&done);
     println!("test create_api_at_each_of_{steps}_steps ... ok ({new} deaths left the new tree)");
 }
 
@@ -271,4 +275,41 @@ fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
         }
     }
     assert!(deaths > 50, "{deaths} deaths of recoveries");
+}
+
+/// Brings a project of the invented older version up to date.
+fn update(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
+    let tree = Tree::new(folder);
+    let outcome = plan_update(&tree, &older::update_flags("update"), &older::ARCHIVE)?;
+    apply(&tree, &outcome.plan, faults)
+}
+
+/// An update that is killed leaves the old tree or the new one, of which PROJECT has the version, and goes on where it is
+/// run again.
+fn updates_die_too(project: &Folder) {
+    let before = project.copy();
+    older::age(&before);
+    let mut makefile = before.tree()["Makefile"].clone();
+    makefile.push_str("\nmine:\n\ttrue\n");
+    before.write("Makefile", &makefile);
+    let done = before.copy();
+    let steps = update(done.path(), Faults::default()).expect("it works without faults");
+    let (old, new) = (before.tree(), done.tree());
+    assert!(new["Makefile"].ends_with("\nmine:\n\ttrue\n") && old["PROJECT"] != new["PROJECT"]);
+    let mut updated = 0;
+    for at in 0..steps {
+        let folder = before.copy();
+        kill(&folder, "update", at);
+        recover(folder.path()).expect("it can be settled");
+        let tree = folder.tree();
+        assert!(
+            tree == old || tree == new,
+            "an update that died at {at} left {:?}",
+            tree.keys()
+        );
+        updated += usize::from(tree == new);
+        update(folder.path(), Faults::default()).expect("it works afterwards");
+        assert!(folder.tree() == new, "after step {at}");
+    }
+    assert!(updated > 0 && updated < steps, "{updated} of {steps}");
 }

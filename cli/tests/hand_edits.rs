@@ -1,144 +1,17 @@
 //! Files edited at random as people do, and a command on top of them: what comes out has one of everything that was
 //! asked for and every byte that was there, or the command stops and nothing changes.
 
+#[path = "support/hand_edit.rs"]
+mod hand_edit;
 #[path = "support/mod.rs"]
 mod support;
 
 use std::sync::LazyLock;
 
+use hand_edit::{HandEdit, apply, hand_edit};
 use proc_macro2::{TokenStream, TokenTree};
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
 use support::Folder;
-
-/// Something that a person does to a file.
-#[derive(Clone, Debug)]
-enum HandEdit {
-    /// Saves with a byte order mark.
-    Mark,
-    /// Puts a `#!` line first.
-    Shell,
-    /// Saves with Windows line ends.
-    Windows,
-    /// Leaves one line with a Windows line end.
-    WindowsLine(Index),
-    /// Removes the last line end.
-    Open,
-    /// Writes a line between two others.
-    Line(Index, &'static str),
-    /// Writes at the end of a line.
-    Trailing(Index, &'static str),
-    /// Joins a line with the one after it.
-    Join(Index),
-    /// Moves a line to another place.
-    Move(Index, Index),
-    /// Replaces what stands there.
-    Replace(&'static str, &'static str),
-}
-
-/// Lines that look like code which commands write or look for.
-const LINES: &[&str] = &[
-    "// pub mod mug;",
-    "// manager.controller(mug::controller())",
-    "/* pub mod mug;",
-    "*/",
-    "/* pub mod mug;\n   .controller(mug::controller())\n*/",
-    "/// let manager = webhook::register(manager);",
-    "//! pub use mug::*;",
-    "const A: &str = \"\npub mod mug;\n.controller(mug::controller()) webhook::register(manager)\n\";",
-    "const B: &str = r#\"manager\"/*\"#;",
-    "#[cfg(unix)]",
-    "#[cfg(test)]",
-    "#[cfg(test)]\nmod tests {\n    pub mod mug {}\n}",
-    "pub(crate) mod apple {} mod zebra {}",
-    "macro_rules! m { () => { mod mug; } }",
-    "use std::fmt as mug_format;",
-    "fn helper(manager: Manager) -> Manager { manager }",
-    "let manager = helper(manager);",
-    "let note = \".controller(mug::controller())\"; // .validator(validate)",
-    "#[webhook(validating)]",
-    "drop(1);",
-    "}",
-    "",
-];
-
-const TRAILS: &[&str] = &[
-    " // .controller(mug::controller())",
-    " /* pub mod mug; */",
-    " /* one\n   pub mod mug;\n   two */",
-    " /* manager",
-    " // \u{e4}\u{1f600}",
-    "\t",
-];
-
-const REPLACEMENTS: &[(&str, &str)] = &[
-    ("manager", "m"),
-    ("    ", "\t"),
-    (".", "\n        ."),
-    (".", "."),
-    ("pub mod", "mod"),
-    ("pub fn", "#[inline]\npub fn"),
-    ("controller::", "self::controller::"),
-    ("use shop::controller;", "use shop::{api as _, controller};"),
-    ("{\n", "{ "),
-    ("::", " :: "),
-    ("default)", "default) // more\n        "),
-];
-
-fn hand_edit() -> impl Strategy<Value = HandEdit> {
-    let line = || any::<Index>();
-    prop_oneof![
-        1 => Just(HandEdit::Mark),
-        1 => Just(HandEdit::Shell),
-        1 => Just(HandEdit::Windows),
-        1 => line().prop_map(HandEdit::WindowsLine),
-        1 => Just(HandEdit::Open),
-        6 => (line(), select(LINES)).prop_map(|(at, text)| HandEdit::Line(at, text)),
-        3 => (line(), select(TRAILS)).prop_map(|(at, text)| HandEdit::Trailing(at, text)),
-        1 => line().prop_map(HandEdit::Join),
-        1 => (line(), line()).prop_map(|(from, to)| HandEdit::Move(from, to)),
-        2 => select(REPLACEMENTS).prop_map(|(from, to)| HandEdit::Replace(from, to)),
-    ]
-}
-
-fn apply(text: &str, edit: &HandEdit) -> String {
-    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-    let place = |at: &Index| at.index(lines.len().max(1));
-    match edit {
-        HandEdit::Mark => return format!("\u{feff}{}", text.trim_start_matches('\u{feff}')),
-        HandEdit::Shell => return format!("#!/usr/bin/env rust\n{text}"),
-        HandEdit::Windows => return text.replace("\r\n", "\n").replace('\n', "\r\n"),
-        HandEdit::Open => return text.trim_end().to_owned(),
-        HandEdit::Replace(from, to) => return text.replace(from, to),
-        HandEdit::WindowsLine(at) => {
-            let at = place(at);
-            if let Some(line) = lines.get_mut(at) {
-                *line = line.replace("\r\n", "\n").replace('\n', "\r\n");
-            }
-        }
-        HandEdit::Line(at, new) => lines.insert(place(at), format!("{new}\n")),
-        HandEdit::Trailing(at, new) => {
-            let at = place(at);
-            if let Some(line) = lines.get_mut(at) {
-                *line = line.replacen('\n', &format!("{new}\n"), 1);
-            }
-        }
-        HandEdit::Join(at) => {
-            let at = place(at);
-            if let Some(line) = lines.get_mut(at) {
-                *line = line.trim_end().to_owned();
-            }
-        }
-        HandEdit::Move(from, to) => {
-            let (from, to) = (place(from), place(to));
-            if from < lines.len() {
-                let line = lines.remove(from);
-                lines.insert(to.min(lines.len()), line);
-            }
-        }
-    }
-    lines.concat()
-}
 
 /// The code of a file in one line, without comments and with `_` for literals.
 fn code(text: &str) -> String {

@@ -3,12 +3,19 @@
 //! Every template has `project`; templates of `create api` also have `api`, those of `create webhook` also `webhook`,
 //! and the one of a conversion `spoke`. Any other name is an error when the template is rendered. Values are computed
 //! by the command: a template makes no decisions about Cargo names, paths or labels.
+//!
+//! The templates of older releases are rendered with these contexts too, so no field is ever removed or renamed.
 
 use serde::Serialize;
+
+use crate::TemplateSet;
 
 /// `project` in templates: the settings of the project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProjectContext {
+    /// The templates to render: those of this version, or of an older release.
+    #[serde(skip)]
+    pub templates: &'static TemplateSet,
     /// Name of the project, a DNS label: namespace `<name>-system`, name prefix `<name>-`, labels.
     pub name: String,
     /// The name as a YAML value: quoted if a parser would read it as a boolean or null (`on`).

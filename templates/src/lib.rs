@@ -4,16 +4,18 @@
 //! file in this repository. The syntax is tera's (`{{ }}`, `{% %}`); a workflow that needs `${{ }}` has it in a
 //! `{% raw %}` block. This crate has no Kubernetes logic and does no I/O: it renders computed contexts to text.
 
+mod archive;
 mod context;
 mod names;
+mod set;
 mod table;
 
-use std::sync::LazyLock;
+use tera::Context;
 
-use tera::{Context, Tera};
-
+pub use archive::{Archive, ArchiveError, Release, Versions};
 pub use context::{ApiContext, ProjectContext, SpokeContext, WebhookContext};
 pub use names::USED_NAMES;
+pub use set::{TemplateError, TemplateSet};
 pub use table::{Command, OnExists, TEMPLATES, Template, When};
 
 /// A rendered file.
@@ -25,15 +27,6 @@ pub struct Rendered {
     pub text: String,
     /// Handling of an existing file.
     pub on_exists: OnExists,
-}
-
-/// The error of a template with invalid syntax, or with a name that its context does not have.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot render the template `{template}`")]
-pub struct TemplateError {
-    template: &'static str,
-    #[source]
-    source: tera::Error,
 }
 
 /// Renders the files of `init`, in the order of the table.
@@ -82,50 +75,13 @@ pub fn webhook_files(
 fn render(
     command: Command,
     project: &ProjectContext,
-    (api, webhook): (Option<&ApiContext>, Option<&WebhookContext>),
+    requested: (Option<&ApiContext>, Option<&WebhookContext>),
     context: &Context,
 ) -> Result<Vec<Rendered>, TemplateError> {
-    let engine = ENGINE.as_ref().map_err(|(template, source)| TemplateError {
-        template,
-        source: tera::Error::message(source.to_string()),
-    })?;
-    TEMPLATES
-        .iter()
-        .filter(|template| template.command == command && template.when.holds(project, api, webhook))
-        .map(|template| {
-            let rendered = |name: &str| {
-                engine.render(name, context).map_err(|source| TemplateError {
-                    template: template.name,
-                    source,
-                })
-            };
-            Ok(Rendered {
-                path: rendered(&destination_name(template))?,
-                text: rendered(template.name)?,
-                on_exists: template.on_exists,
-            })
-        })
-        .collect()
-}
-
-/// The templates, parsed once. An error is a bug in this crate and makes every test of a command fail.
-static ENGINE: LazyLock<Result<Tera, (&'static str, tera::Error)>> = LazyLock::new(|| {
-    let mut engine = Tera::new();
-    engine.autoescape_on(Vec::<&str>::new());
-    for template in TEMPLATES {
-        engine
-            .add_raw_template(template.name, template.text)
-            .map_err(|error| (template.name, error))?;
-        engine
-            .add_raw_template(&destination_name(template), template.destination)
-            .map_err(|error| (template.name, error))?;
-    }
-    Ok(engine)
-});
-
-/// Returns the template name of a destination, which is a template as well; no file has such a name.
-fn destination_name(template: &Template) -> String {
-    format!("destination of {}", template.name)
+    let (api, webhook) = requested;
+    let holds =
+        |template: &Template| template.command == command && template.when.holds(project, api, webhook);
+    project.templates.render(holds, context)
 }
 
 #[cfg(test)]
@@ -159,7 +115,7 @@ mod tests {
         );
         let rows: BTreeSet<String> = TEMPLATES
             .iter()
-            .map(|template| template.name.to_owned())
+            .map(|template| template.name.to_string())
             .collect();
         assert_eq!(rows.len(), TEMPLATES.len(), "a template has two rows");
         assert_eq!(rows, files);
@@ -167,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_an_error_that_lists_the_known_ones() {
-        let mut engine = Tera::new();
+        let mut engine = tera::Tera::new();
         engine
             .add_raw_template("x", "{{ project.nmae }}")
             .expect("it is well formed");
@@ -199,6 +155,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_templates_of_every_release_render_with_todays_contexts() {
+        for release in Archive::embedded().releases() {
+            for flag in [false, true] {
+                let (mut project, api) = contexts(flag);
+                project.templates = &release.templates;
+                let version = &release.versions.rbuilder;
+                let files = [
+                    init_files(&project),
+                    api_files(&project, &api),
+                    webhook_files(&project, &api, &webhooks(flag)),
+                ];
+                for file in files {
+                    assert!(!file.expect(version).is_empty(), "{version}");
+                }
+            }
+        }
+    }
+
     fn webhooks(flag: bool) -> WebhookContext {
         let spoke = SpokeContext {
             version: "v2".into(),
@@ -226,6 +201,7 @@ mod tests {
 
     fn contexts(flag: bool) -> (ProjectContext, ApiContext) {
         let project = ProjectContext {
+            templates: TemplateSet::current(),
             name: "shop".into(),
             name_yaml: "shop".into(),
             package: "shop".into(),

@@ -1,14 +1,18 @@
 //! The table of templates with their destinations. The directory in `files/` is that of the command.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use crate::{ApiContext, ProjectContext, WebhookContext};
 
 /// A template, a row of the table.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// Path in `files/`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Path in the project, itself a template.
-    pub destination: &'static str,
+    pub destination: Cow<'static, str>,
     /// The command that scaffolds it.
     pub command: Command,
     /// The condition under which it is scaffolded.
@@ -16,11 +20,11 @@ pub struct Template {
     /// Handling of an existing file.
     pub on_exists: OnExists,
     /// Source of the template.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
 }
 
-/// A command that scaffolds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A command that scaffolds. The names are in the archive of releases and stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// `rbuilder init`
     Init,
@@ -32,8 +36,8 @@ pub enum Command {
     CreateSpoke,
 }
 
-/// The condition under which a template is rendered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The condition under which a template is rendered. The names are in the archive of releases and stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum When {
     /// Always.
     Always,
@@ -72,8 +76,8 @@ impl When {
     }
 }
 
-/// Handling of an existing file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Handling of an existing file. The names are in the archive of releases and stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnExists {
     /// The file belongs to the command: a different one is a conflict, which `--force` overwrites.
     Owned,
@@ -85,12 +89,12 @@ macro_rules! templates {
     ($($command:ident $when:ident $on_exists:ident $name:literal => $destination:literal,)*) => {
         /// Every template, in the order of their names.
         pub static TEMPLATES: &[Template] = &[$(Template {
-            name: $name,
-            destination: $destination,
+            name: Cow::Borrowed($name),
+            destination: Cow::Borrowed($destination),
             command: Command::$command,
             when: When::$when,
             on_exists: OnExists::$on_exists,
-            text: include_str!(concat!("../files/", $name)),
+            text: Cow::Borrowed(include_str!(concat!("../files/", $name))),
         }),*];
     };
 }

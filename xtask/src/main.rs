@@ -28,6 +28,7 @@ mod patterns;
 mod project;
 mod release;
 mod scaffold;
+mod templates;
 mod tidy;
 mod tools;
 mod tutorials;
@@ -87,6 +88,8 @@ enum Task {
     Release(release::Args),
     /// Scaffold projects outside the tree and build, lint and test them as their users would
     Scaffold(scaffold::Args),
+    /// Record the templates of a released version in the archive that `rbuilder update` uses
+    Templates(templates::Args),
     /// Check conventions that no compiler checks
     Tidy,
     /// Follow the tutorials from top to bottom and compare what they say is seen
@@ -128,6 +131,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Patterns(args) => patterns::record_verdicts(args),
         Task::Release(args) => release::check_release(args),
         Task::Scaffold(args) => scaffold::walk_journeys(args),
+        Task::Templates(args) => templates::record_templates(args),
         Task::Tidy => tidy::check_conventions(),
         Task::Tutorials(args) => tutorials::follow_pages(args),
         Task::Versions(args) => versions::write_versions(args),

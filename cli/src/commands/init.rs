@@ -40,19 +40,11 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
 pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let mut project = request(tree, flags)?;
     let warnings = settle_library(&mut project, tree, flags)?;
-    let mut plan = Plan::default();
-    let mut context = scaffold::project_context(&project);
     let enclosing = find_enclosing_workspace(tree);
-    context.workspace = enclosing.is_some();
-    let files = rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)?;
     if tree.read(FILE)?.is_none() {
-        // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
-        for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {
-            plan.put_owned(tree, &file.path, &file.text, flags.force)?;
-        }
+        project.known.rbuilder.workspace = enclosing.is_some();
     }
-    scaffold::add_files(&mut plan, tree, &mut project, &files, flags.force)?;
-    plan.check_conflicts()?;
+    let mut plan = plan_files(tree, &mut project, flags.force)?;
     let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
     project.write(&mut plan, tree)?;
     let mut outcome = found.into_outcome(plan);
@@ -68,6 +60,25 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
         );
     }
     Ok(outcome)
+}
+
+/// Returns the files of a project without APIs, which it records as scaffolded.
+///
+/// # Errors
+/// Fails if files conflict.
+pub(super) fn plan_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let context = scaffold::project_context(project);
+    let files = rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)?;
+    if tree.read(FILE)?.is_none() {
+        // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
+        for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {
+            plan.put_owned(tree, &file.path, &file.text, force)?;
+        }
+    }
+    scaffold::add_files(&mut plan, tree, project, &files, force)?;
+    plan.check_conflicts()?;
+    Ok(plan)
 }
 
 /// Sets the source of the library: the recorded one, or for a new project the one that the flags ask for. Returns

@@ -18,6 +18,7 @@ mod manifests;
 mod owners;
 mod run;
 mod scaffold;
+mod update;
 mod version;
 mod webhooks;
 #[cfg(not(feature = "control-plane"))]
@@ -26,6 +27,7 @@ mod without_control_plane;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use rbuilder_templates::Archive;
 use serde_json::{Value, json};
 
 use crate::cluster::Kubectl;
@@ -43,6 +45,7 @@ pub use create_webhook::plan_create_webhook;
 pub use init::plan_init;
 pub use library::plan_library;
 pub(crate) use manifests::SourceErrors;
+pub use update::{plan_update, rebuild_files, run_update};
 
 /// Runs a command and returns its exit code.
 ///
@@ -55,6 +58,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &flags, shell),
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
         Command::Library(flags) => library::run(&dir, &flags, shell),
+        Command::Update(flags) => run_update(&dir, &flags, Archive::embedded(), shell),
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
         Command::Install(flags) => install::install(&dir, &flags, shell),
         Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),
@@ -88,6 +92,8 @@ pub struct Outcome {
     pub diagnostics: Vec<Value>,
     /// The next steps to print after the plan has been applied.
     pub next: String,
+    /// Exit code of the command: 1 if its changes leave something to be resolved.
+    pub exit_code: u8,
 }
 
 impl Outcome {
@@ -209,7 +215,7 @@ fn execute(
         decide_and_apply(dir, shell, make)?
     };
     show_outcome(command, &outcome, flags, shell);
-    Ok(0)
+    Ok(outcome.exit_code)
 }
 
 /// Prints the changes that were made, or that would be made with `--dry-run`.
@@ -219,6 +225,7 @@ fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut 
         warnings,
         diagnostics,
         next,
+        ..
     } = outcome;
     if flags.output == Output::Json {
         let mut answer = render_json(plan, command, !flags.dry_run);

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use rbuilder_generator::versions;
-use rbuilder_templates::{OnExists, ProjectContext, Rendered};
+use rbuilder_templates::{OnExists, ProjectContext, Rendered, TemplateSet, Versions};
 
 use super::manifests;
 use crate::edit::library::read_dependencies;
@@ -87,6 +87,18 @@ pub(super) fn check_names(
     bail!("{}", errors.join("\nerror: "))
 }
 
+/// Returns the versions that this version of the command scaffolds with.
+pub(super) fn current_versions() -> Versions {
+    Versions {
+        rbuilder: env!("CARGO_PKG_VERSION").into(),
+        rust: versions::RUST.into(),
+        kube: versions::KUBE.into(),
+        k8s_openapi: versions::K8S_OPENAPI.into(),
+        kubernetes: versions::KUBERNETES.to_string(),
+        k8s_openapi_feature: versions::k8s_openapi_feature(versions::KUBERNETES),
+    }
+}
+
 /// Returns the template context of a project.
 pub(super) fn project_context(project: &Project) -> ProjectContext {
     let known = &project.known;
@@ -97,7 +109,10 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         "mit" => "MIT",
         _ => "",
     };
+    let release = project.release();
+    let versions = release.map_or_else(current_versions, |release| release.versions.clone());
     ProjectContext {
+        templates: release.map_or(TemplateSet::current(), |release| &release.templates),
         name: known.project_name.clone(),
         name_yaml: yaml_value(&known.project_name),
         crate_ident: package.replace('-', "_"),
@@ -107,17 +122,17 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         license: known.rbuilder.license.clone(),
         license_spdx: license_spdx.into(),
         rust_header: rust_header(&known.rbuilder.owner, license_spdx),
-        workspace: false,
+        workspace: known.rbuilder.workspace,
         namespaced: known.namespaced,
         multigroup: known.multigroup,
         leader_election_id: format!("{}.{}", fnv1a_32(known.project_name.as_bytes()), known.domain),
         rbuilder_source: library.map(Library::dependency).unwrap_or_default(),
-        rbuilder_version: env!("CARGO_PKG_VERSION").into(),
-        rust_version: versions::RUST.into(),
-        kube_version: versions::KUBE.into(),
-        k8s_openapi_version: versions::K8S_OPENAPI.into(),
-        kubernetes_version: versions::KUBERNETES.to_string(),
-        k8s_openapi_feature: versions::k8s_openapi_feature(versions::KUBERNETES),
+        rbuilder_version: versions.rbuilder,
+        rust_version: versions.rust,
+        kube_version: versions.kube,
+        k8s_openapi_version: versions.k8s_openapi,
+        kubernetes_version: versions.kubernetes,
+        k8s_openapi_feature: versions.k8s_openapi_feature,
     }
 }
 

@@ -8,7 +8,8 @@ use crate::plan::Plan;
 use crate::project::FILE;
 use crate::tree::Tree;
 
-const MANIFESTS: &str = "manifests.yaml";
+/// File of the generated configurations.
+pub(super) const MANIFESTS: &str = "manifests.yaml";
 
 /// Adds the webhook manifests to the kustomization in the same directory, if there is one. Removes the file and its
 /// entry if no marker defines a webhook any more, unless there is no PROJECT: the file may belong to somebody else

@@ -2,6 +2,7 @@
 
 pub mod kustomization;
 pub mod library;
+pub mod merge;
 pub mod rust;
 pub mod version;
 

@@ -5,6 +5,7 @@ mod cluster;
 mod envtest;
 mod library;
 mod manifests;
+mod update;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;
 
@@ -21,6 +22,7 @@ pub use envtest::{
 };
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
+pub use update::UpdateFlags;
 #[cfg(not(feature = "control-plane"))]
 pub use without_control_plane::Envtest;
 
@@ -57,6 +59,8 @@ pub enum Command {
     Create(Create),
     /// Show or change where the project gets the rbuilder library from: a version, a git repository or a path
     Library(LibraryFlags),
+    /// Bring the scaffold of the project up to date with this version of rbuilder, keeping what you have changed
+    Update(UpdateFlags),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
     /// Install the CRDs into a cluster
@@ -97,6 +101,7 @@ impl Command {
             Command::Create(Create::Api(_)) => "create api",
             Command::Create(Create::Webhook(_)) => "create webhook",
             Command::Library(_) => "library",
+            Command::Update(_) => "update",
             Command::Manifests(_) => "manifests",
             Command::Install(_) => "install",
             Command::Uninstall(_) => "uninstall",
@@ -118,6 +123,7 @@ impl Command {
             Command::Create(Create::Api(flags)) => flags.plan.output,
             Command::Create(Create::Webhook(flags)) => flags.plan.output,
             Command::Library(flags) => flags.plan.output,
+            Command::Update(flags) => flags.plan.output,
             Command::Manifests(flags) => flags.plan.output,
             Command::Install(_)
             | Command::Uninstall(_)

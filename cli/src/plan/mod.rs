@@ -159,6 +159,15 @@ impl Plan {
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 
+    /// Sets the merged text of a file that belongs to the user. Unlike [`Plan::edit`], it may lack something that the file
+    /// had, and have markers of conflicts.
+    ///
+    /// # Errors
+    /// Fails as [`Tree::read`] does.
+    pub fn merge(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
+        self.set(tree, path, text, |before, after| Change::Edit { before, after })
+    }
+
     /// Records that a file is kept as it is.
     pub fn keep(&mut self, path: &str) {
         self.unchanged.insert(path.to_owned());

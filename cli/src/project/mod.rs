@@ -9,6 +9,7 @@ mod scaffolded;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail};
+use rbuilder_templates::Release;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,9 @@ pub const FILE: &str = "PROJECT";
 /// Value of `layout`: the tool that created the project.
 const LAYOUT: &str = "rust.rbuilder.dev/v1";
 
+/// Key of the version of the command.
+const CLI_VERSION: &str = "cliVersion";
+
 /// A project.
 #[derive(Clone, Debug)]
 pub struct Project {
@@ -33,6 +37,8 @@ pub struct Project {
     scaffolded: ScaffoldedFiles,
     /// All keys of the file, known or not.
     all: Map<String, Value>,
+    /// The release whose templates the project is scaffolded with; `None` for those of this version.
+    release: Option<&'static Release>,
 }
 
 /// The keys that rbuilder reads.
@@ -73,6 +79,9 @@ pub struct Own {
     /// Source of the library; projects of older commands record none.
     #[serde(default)]
     pub library: Option<Library>,
+    /// True if `init` found a workspace above the project that does not list it, and so made it a workspace of its own.
+    #[serde(default)]
+    pub workspace: bool,
     /// Hash of each scaffolded file by path, as early versions wrote it here; moved to [`RECORD`].
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -177,12 +186,13 @@ impl Project {
             ..Known::default()
         };
         let mut all = Map::new();
-        all.insert("cliVersion".into(), json!(env!("CARGO_PKG_VERSION")));
+        all.insert(CLI_VERSION.into(), json!(env!("CARGO_PKG_VERSION")));
         all.insert("layout".into(), json!([LAYOUT]));
         Project {
             known,
             scaffolded: ScaffoldedFiles::default(),
             all,
+            release: None,
         }
     }
 
@@ -199,6 +209,7 @@ impl Project {
         for (path, hash) in std::mem::take(&mut project.known.rbuilder.files) {
             project.scaffolded.add_hash(&path, &hash);
         }
+        project.release = tree.release();
         Ok(Some(project))
     }
 
@@ -227,6 +238,7 @@ impl Project {
             known,
             scaffolded: ScaffoldedFiles::default(),
             all,
+            release: None,
         };
         // Other tools have other rules for names.
         if project.foreign_layout().is_none() {
@@ -293,6 +305,39 @@ impl Project {
         self.scaffolded.contains(path, text)
     }
 
+    /// Returns the project before the first API was created.
+    #[must_use]
+    pub(crate) fn without_resources(&self) -> Project {
+        let mut project = self.clone();
+        project.known.resources.clear();
+        project
+    }
+
+    /// Returns the version of the command that scaffolded the project, or brought its scaffold up to date.
+    pub fn cli_version(&self) -> Option<&str> {
+        self.all.get(CLI_VERSION)?.as_str()
+    }
+
+    /// Sets the version that [`cli_version`](Project::cli_version) returns.
+    pub fn set_cli_version(&mut self, version: &str) {
+        self.all.insert(CLI_VERSION.into(), json!(version));
+    }
+
+    /// Returns the release whose templates the project is scaffolded with; `None` for those of this version.
+    pub(crate) fn release(&self) -> Option<&'static Release> {
+        self.release
+    }
+
+    /// Returns the record of scaffolded files.
+    pub(crate) fn scaffolded_files(&self) -> &ScaffoldedFiles {
+        &self.scaffolded
+    }
+
+    /// Removes a file from the record of scaffolded files.
+    pub(crate) fn forget(&mut self, path: &str) {
+        self.scaffolded.forget(path);
+    }
+
     /// Records a scaffolded file.
     pub fn record(&mut self, path: &str, text: &str) {
         self.scaffolded.record(path, text);
@@ -327,6 +372,7 @@ impl Project {
             .unwrap_or_default();
         set(&mut own, "owner", json!(known.rbuilder.owner));
         set(&mut own, "license", json!(known.rbuilder.license));
+        set(&mut own, "workspace", json!(known.rbuilder.workspace));
         if let Some(library) = &known.rbuilder.library {
             let keys = library.keys().into_iter();
             let source: Map<String, Value> =

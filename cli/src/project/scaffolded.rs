@@ -55,6 +55,21 @@ impl ScaffoldedFiles {
         self.0.insert(path.to_owned(), hashes);
     }
 
+    /// Removes a file.
+    pub fn forget(&mut self, path: &str) {
+        self.0.remove(path);
+    }
+
+    /// Returns whether a file is recorded, with any text.
+    pub fn has(&self, path: &str) -> bool {
+        self.0.contains_key(path)
+    }
+
+    /// Returns whether no file is recorded.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the text of the record.
     pub fn print(&self) -> String {
         let mut text = HEADING.to_owned();

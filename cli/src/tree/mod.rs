@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
+use rbuilder_templates::Release;
 
 use crate::disk::{Folder, Sort, cannot_message, check_length, is_link, open_without_links, read_bounded};
 use crate::hash::mixed_64;
@@ -40,6 +41,15 @@ pub struct Tree {
     seen: RefCell<BTreeMap<String, Option<Held>>>,
     /// Texts that were read as source.
     sources: RefCell<Vec<Arc<SourceTexts>>>,
+    /// The files, if the tree is not on disk.
+    memory: Option<MemoryFiles>,
+}
+
+/// The files of a tree that is not on disk, and the release whose templates commands use in it.
+#[derive(Debug)]
+struct MemoryFiles {
+    files: BTreeMap<String, String>,
+    release: Option<&'static Release>,
 }
 
 /// The error if a file that a plan is based on has changed. No file was written then.
@@ -82,7 +92,27 @@ impl Tree {
             folder: OnceCell::new(),
             seen: RefCell::default(),
             sources: RefCell::default(),
+            memory: None,
         }
+    }
+
+    /// Creates a tree that is not on disk, in which commands scaffold with the templates of a release; `None` means those
+    /// of this version. It has no source: manifests cannot be generated in it.
+    pub(crate) fn in_memory(files: BTreeMap<String, String>, release: Option<&'static Release>) -> Tree {
+        Tree {
+            memory: Some(MemoryFiles { files, release }),
+            ..Tree::new(".")
+        }
+    }
+
+    /// Returns the release whose templates are used in this tree; `None` for those of this version.
+    pub(crate) fn release(&self) -> Option<&'static Release> {
+        self.memory.as_ref()?.release
+    }
+
+    /// Returns the files of a tree that is not on disk.
+    pub(crate) fn into_files(self) -> BTreeMap<String, String> {
+        self.memory.map(|memory| memory.files).unwrap_or_default()
     }
 
     /// Returns the path of the directory.
@@ -150,6 +180,9 @@ impl Tree {
 
     fn list_sort(&self, folder: &str, asked: Sort) -> Result<Vec<String>> {
         check_relative(folder)?;
+        if let Some(memory) = &self.memory {
+            return Ok(memory.list(folder, asked));
+        }
         let Some(root) = self.folder()? else {
             return Ok(Vec::new());
         };
@@ -186,6 +219,9 @@ impl Tree {
     /// Reads the current content of a path.
     fn look(&self, path: &str) -> Result<Option<Vec<u8>>> {
         check_relative(path)?;
+        if let Some(memory) = &self.memory {
+            return Ok(memory.files.get(path).map(|text| text.clone().into_bytes()));
+        }
         let Some(root) = self.folder()? else {
             return Ok(None);
         };
@@ -199,6 +235,25 @@ impl Tree {
             Some((folder, name)) => folder.read(name, LARGEST, path),
             None => Ok(None),
         }
+    }
+}
+
+impl MemoryFiles {
+    /// Returns the files or directories in a directory, sorted.
+    fn list(&self, folder: &str, asked: Sort) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for path in self.files.keys() {
+            let below = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+            let entry = match (below, asked) {
+                (Some(below), Sort::Folder) => below.split_once('/').map(|(name, _)| name),
+                (Some(below), _) => Some(below).filter(|below| !below.contains('/')),
+                (None, _) => None,
+            };
+            found.extend(entry.map(|name| format!("{folder}/{name}")));
+        }
+        found.sort();
+        found.dedup();
+        found
     }
 }
 
@@ -282,6 +337,17 @@ pub(crate) fn check_relative(path: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_in_memory_lists_what_it_holds() {
+        let files = ["a/b/c", "a/d", "a/e", "ab/f"].map(|path| (path.to_owned(), String::new()));
+        let tree = Tree::in_memory(BTreeMap::from(files), None);
+        assert_eq!(tree.list("a").expect("a folder"), ["a/d", "a/e"]);
+        assert_eq!(tree.list_folders("a").expect("a folder"), ["a/b"]);
+        assert_eq!(tree.list("none").expect("no folder"), [""; 0]);
+        assert_eq!(tree.read("ab/f").expect("a file").as_deref(), Some(""));
+        assert_eq!(tree.read("ab/g").expect("no file"), None);
+    }
 
     #[test]
     fn a_file_that_changes_between_two_looks_has_changed() {

@@ -108,6 +108,7 @@ const STEPS: &[Step] = &[
     step("public-api", "the public API breaks nobody within a version", Cargo, Call(public::check_public_api)),
     step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
     step("reference", "the reference pages are what the tables hold", Cargo, Lines(&["xtask docs --check"])),
+    step("templates", "the templates of each release are recorded", Cargo, Lines(&["xtask templates --check"])),
     step("examples-made", "the examples are what the commands make", Cargo, Lines(&["xtask examples --check"])),
     step("patterns", "patterns are judged as Go judges them", Go, Lines(&["xtask patterns --check"])),
     step("oracle", "controller-gen makes what is recorded", Go, Lines(&["xtask oracle --check"])),

@@ -13,6 +13,7 @@ use crate::library::{Project, remove_downloads_after};
 use crate::packages::{name_of, published_packages};
 use crate::repo;
 use crate::sh::Cmd;
+use crate::templates::{self, record_templates};
 
 /// Name of the registry in the scaffold that is built against the packages.
 const REGISTRY: &str = "packaged";
@@ -30,6 +31,8 @@ pub(crate) fn check_release(args: &Args) -> Result<()> {
     let version = check_versions(&packages)?;
     let changelog = fs_err::read_to_string(repo::root().join("CHANGELOG.md"))?;
     check_changelog(&changelog, &version, args.dry_run)?;
+    // With the date in the changelog, the archive must have the version.
+    record_templates(&templates::Args { check: true })?;
     check_tag(&version)?;
     check_names(&packages)?;
     let names: Vec<&str> = packages.iter().map(name_of).collect::<Result<_>>()?;

@@ -257,7 +257,7 @@ impl RenderedDiagnostics {
             plan,
             warnings: self.text,
             diagnostics: self.data,
-            next: String::new(),
+            ..Outcome::default()
         }
     }
 }

@@ -1,0 +1,165 @@
+//! The scaffold of a project, rebuilt from PROJECT alone: the commands that made it, run again on a tree in memory.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use rbuilder_templates::Release;
+
+use crate::commands::create_api::{ApiPlaces, edit_file};
+use crate::commands::scaffold::require_project;
+use crate::commands::{init, plan_create_api, plan_create_webhook, webhooks};
+use crate::edit::kustomization;
+use crate::flags::{ApiFlags, Output, PlanFlags, WebhookFlags};
+use crate::plan::Plan;
+use crate::project::{ATTRIBUTES, FILE, Project, RECORD, Resource, ScaffoldedFiles};
+use crate::tree::Tree;
+
+/// The files of a scaffold as the commands write them, without generated manifests.
+#[derive(Debug)]
+pub(super) struct Scaffold {
+    /// Texts by path.
+    pub(super) files: BTreeMap<String, String>,
+    /// The files among them that belong to one command.
+    pub(super) record: ScaffoldedFiles,
+}
+
+/// Rebuilds the scaffold of a project with the templates of a release, or with those of this version.
+///
+/// All kinds come first and all webhooks after them, whatever the order was: files that several commands add to may then
+/// have lines in another order than the user's. That is the same in every scaffold of the project, so no merge sees it.
+///
+/// # Errors
+/// Fails if PROJECT asks for something that the commands refuse.
+pub(super) fn rebuild_scaffold(project: &Project, release: Option<&'static Release>) -> Result<Scaffold> {
+    let text = project.without_resources().print();
+    let mut tree = Tree::in_memory(BTreeMap::from([(FILE.to_owned(), text)]), release);
+    tree = apply_step(tree, plan_init_again)?;
+    let resources = &project.known.resources;
+    for resource in resources {
+        if let Some(flags) = api_flags(resource) {
+            tree = apply_step(tree, |tree| Ok(plan_create_api(tree, &flags)?.plan))
+                .and_then(|tree| apply_step(tree, list_manifests))
+                .with_context(|| cannot_rebuild(resource))?;
+        }
+    }
+    for resource in resources {
+        if let Some(flags) = webhook_flags(resource) {
+            tree = apply_step(tree, |tree| Ok(plan_create_webhook(tree, &flags)?.plan))
+                .and_then(|tree| apply_step(tree, list_manifests))
+                .with_context(|| cannot_rebuild(resource))?;
+        }
+    }
+    let mut files = tree.into_files();
+    let record = ScaffoldedFiles::parse(files.get(RECORD).map_or("", String::as_str));
+    files.retain(|path, _| ![FILE, RECORD, ATTRIBUTES].contains(&path.as_str()));
+    Ok(Scaffold { files, record })
+}
+
+/// Returns the files of a project as a release scaffolds them, or as this version does, without generated manifests and
+/// PROJECT.
+///
+/// # Errors
+/// Fails if the directory has no project, or if PROJECT asks for something that the commands refuse.
+pub fn rebuild_files(tree: &Tree, release: Option<&'static Release>) -> Result<BTreeMap<String, String>> {
+    let Scaffold { mut files, record } = rebuild_scaffold(&require_project(tree)?, release)?;
+    files.insert(RECORD.to_owned(), record.print());
+    Ok(files)
+}
+
+/// Runs a command on a tree in memory.
+fn apply_step(tree: Tree, make: impl Fn(&Tree) -> Result<Plan>) -> Result<Tree> {
+    let plan = make(&tree)?;
+    plan.check_conflicts()?;
+    let release = tree.release();
+    let mut files = tree.into_files();
+    for (path, change) in plan.changes() {
+        match change.after() {
+            Some(text) => files.insert(path.clone(), text.to_owned()),
+            None => files.remove(path),
+        };
+    }
+    Ok(Tree::in_memory(files, release))
+}
+
+/// Returns the files of `init` for the settings in PROJECT.
+fn plan_init_again(tree: &Tree) -> Result<Plan> {
+    let mut project = require_project(tree)?;
+    let mut plan = init::plan_files(tree, &mut project, false)?;
+    project.write(&mut plan, tree)?;
+    Ok(plan)
+}
+
+/// Returns the entries of generated manifests in the files that list them, as `rbuilder manifests` adds them after
+/// each command.
+fn list_manifests(tree: &Tree) -> Result<Plan> {
+    let project = require_project(tree)?;
+    let mut entries = Vec::new();
+    for resource in &project.known.resources {
+        let crd = ApiPlaces::of(&project, resource).context().crd_file;
+        if let (Some(_), Some(entry)) = (&resource.api, crd.strip_prefix("config/crd/")) {
+            entries.push(("config/crd/kustomization.yaml", entry.to_owned()));
+        }
+        let webhooks = resource.webhooks.as_ref();
+        if webhooks.is_some_and(|webhooks| webhooks.defaulting || webhooks.validation) {
+            entries.push((
+                "config/webhook/kustomization.yaml",
+                webhooks::MANIFESTS.to_owned(),
+            ));
+        }
+    }
+    let mut plan = Plan::default();
+    for (list, entry) in entries {
+        let lines = format!("resources:\n- {entry}");
+        edit_file(&mut plan, tree, list, &lines, |text| {
+            kustomization::add_resource(text, &entry)
+        })?;
+    }
+    Ok(plan)
+}
+
+fn cannot_rebuild(resource: &Resource) -> String {
+    format!(
+        "cannot rebuild the scaffold of kind `{}` of {}/{} in {FILE}",
+        resource.kind, resource.group, resource.version
+    )
+}
+
+const PLAN_FLAGS: PlanFlags = PlanFlags {
+    dry_run: false,
+    output: Output::Text,
+};
+
+/// Returns the flags of the `create api` that made a resource; `None` if it has neither types nor a controller.
+fn api_flags(resource: &Resource) -> Option<ApiFlags> {
+    let has_types = resource.api.is_some();
+    (has_types || resource.controller).then(|| ApiFlags {
+        group: resource.group.clone(),
+        version: resource.version.clone(),
+        kind: resource.kind.clone(),
+        plural: Some(resource.plural.clone()).filter(|plural| !plural.is_empty()),
+        namespaced: resource.api.as_ref().map(|api| api.namespaced),
+        resource: Some(has_types),
+        controller: Some(resource.controller),
+        manifests: false,
+        force: false,
+        plan: PLAN_FLAGS,
+    })
+}
+
+/// Returns the flags of the `create webhook` that made the webhooks of a resource; `None` if it has none.
+fn webhook_flags(resource: &Resource) -> Option<WebhookFlags> {
+    let webhooks = resource.webhooks.as_ref()?;
+    let has_any = webhooks.defaulting || webhooks.validation || webhooks.conversion;
+    has_any.then(|| WebhookFlags {
+        group: resource.group.clone(),
+        version: resource.version.clone(),
+        kind: resource.kind.clone(),
+        defaulting: webhooks.defaulting,
+        validation: webhooks.validation,
+        conversion: webhooks.conversion,
+        spoke: webhooks.spoke.clone(),
+        manifests: false,
+        force: false,
+        plan: PLAN_FLAGS,
+    })
+}

@@ -1,0 +1,360 @@
+//! Three-way merge of a scaffolded file: the text that it was scaffolded with, the user's, and the new scaffold's.
+//!
+//! Changes of both sides are taken where they do not touch; where they do, both stand between markers. The user's line
+//! ends and byte order mark are kept. A merge without conflicts whose result cannot be parsed, although the user's text
+//! can, counts as a conflict of the whole file: two changes that do not touch can still close one bracket twice.
+
+use std::ops::Range;
+
+use similar::{MergeRegion, MergeResolution, TextMerge};
+
+use super::rust;
+
+/// Names of the sides on the lines of markers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// The scaffold that the file was made with: `rbuilder 0.1.0`.
+    pub base: String,
+    /// The new scaffold: `rbuilder 0.2.0`.
+    pub theirs: String,
+}
+
+/// Label of the user's side.
+const OURS: &str = "this project";
+/// Beginnings of the lines that only markers have.
+const MARKERS: [&str; 3] = ["<<<<<<< this project", "||||||| rbuilder ", ">>>>>>> rbuilder "];
+
+/// A merged text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// The text, with markers around conflicts.
+    pub text: String,
+    /// The lines at which conflicts begin, counted from 1.
+    pub conflicts: Vec<usize>,
+}
+
+impl Merged {
+    fn clean(text: impl Into<String>) -> Merged {
+        Merged {
+            text: text.into(),
+            conflicts: Vec::new(),
+        }
+    }
+}
+
+/// Merges the changes from `base` to `theirs` into `ours`. The path decides how the result is parsed; `base` is empty for
+/// a file that both sides added.
+pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labels: &Labels) -> Merged {
+    let form = Form::of(ours);
+    let (base, theirs) = (form.apply(base), form.apply(theirs));
+    let terminated = form.terminate(ours);
+    if base == theirs || terminated == theirs {
+        return Merged::clean(ours);
+    }
+    let merge = TextMerge::from_lines(base.as_str(), terminated.as_str(), theirs.as_str());
+    // Its own lines: it also divides at carriage returns that stand alone.
+    let sides = Sides {
+        base: (0..merge.base_len())
+            .filter_map(|line| merge.base_line(line))
+            .collect(),
+        ours: (0..merge.ours_len())
+            .filter_map(|line| merge.ours_line(line))
+            .collect(),
+        theirs: (0..merge.theirs_len())
+            .filter_map(|line| merge.theirs_line(line))
+            .collect(),
+    };
+    let merged = sides.render(merge.regions(), &form, labels);
+    if !merged.conflicts.is_empty() {
+        return merged;
+    }
+    let text = form.restore_end(merged.text);
+    if parses(path, ours) && !parses(path, &text) {
+        return sides.render(&[sides.whole()], &form, labels);
+    }
+    Merged::clean(text)
+}
+
+/// Returns the lines with markers of conflicts that [`merge_scaffold`] left, counted from 1.
+pub fn find_markers(text: &str) -> Vec<usize> {
+    let lines = text.lines().enumerate();
+    let marked = lines.filter(|(_, line)| MARKERS.iter().any(|marker| line.starts_with(marker)));
+    marked.map(|(index, _)| index + 1).collect()
+}
+
+/// The form of the user's text, in which all sides are compared.
+struct Form {
+    has_mark: bool,
+    is_windows: bool,
+    /// True if the last line has no line end.
+    is_open: bool,
+}
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+impl Form {
+    fn of(text: &str) -> Form {
+        let windows = text.matches("\r\n").count();
+        Form {
+            has_mark: text.starts_with(BYTE_ORDER_MARK),
+            is_windows: windows * 2 > text.matches('\n').count(),
+            is_open: !text.is_empty() && !text.ends_with('\n'),
+        }
+    }
+
+    fn end(&self) -> &'static str {
+        if self.is_windows { "\r\n" } else { "\n" }
+    }
+
+    /// Returns a scaffolded text, whose line ends are `\n`, in this form.
+    fn apply(&self, text: &str) -> String {
+        let mark = if self.has_mark && !text.is_empty() {
+            BYTE_ORDER_MARK.to_string()
+        } else {
+            String::new()
+        };
+        mark + &text.replace('\n', self.end())
+    }
+
+    /// Returns the user's text with a line end after its last line.
+    fn terminate(&self, text: &str) -> String {
+        let end = if self.is_open { self.end() } else { "" };
+        format!("{text}{end}")
+    }
+
+    /// Removes the line end that [`terminate`](Self::terminate) added.
+    fn restore_end(&self, text: String) -> String {
+        match text.strip_suffix(self.end()) {
+            Some(open) if self.is_open => open.to_owned(),
+            _ => text,
+        }
+    }
+}
+
+/// The lines of the three sides.
+struct Sides<'a> {
+    base: Vec<&'a str>,
+    ours: Vec<&'a str>,
+    theirs: Vec<&'a str>,
+}
+
+/// Ranges of lines in conflict.
+struct Conflict {
+    base: Range<usize>,
+    ours: Range<usize>,
+    theirs: Range<usize>,
+}
+
+/// A part of the result.
+enum Part {
+    Ours(Range<usize>),
+    Theirs(Range<usize>),
+    Conflict(Conflict),
+}
+
+impl From<&MergeRegion> for Part {
+    fn from(region: &MergeRegion) -> Part {
+        match region.resolution() {
+            MergeResolution::Theirs => Part::Theirs(region.theirs_range()),
+            MergeResolution::Conflict => Part::Conflict(Conflict {
+                base: region.base_range(),
+                ours: region.ours_range(),
+                theirs: region.theirs_range(),
+            }),
+            _ => Part::Ours(region.ours_range()),
+        }
+    }
+}
+
+impl From<&Conflict> for Part {
+    fn from(conflict: &Conflict) -> Part {
+        Part::Conflict(Conflict {
+            base: conflict.base.clone(),
+            ours: conflict.ours.clone(),
+            theirs: conflict.theirs.clone(),
+        })
+    }
+}
+
+impl Sides<'_> {
+    /// Returns all lines as one conflict.
+    fn whole(&self) -> Conflict {
+        Conflict {
+            base: 0..self.base.len(),
+            ours: 0..self.ours.len(),
+            theirs: 0..self.theirs.len(),
+        }
+    }
+
+    fn render<'p, P>(&self, parts: &'p [P], form: &Form, labels: &Labels) -> Merged
+    where
+        Part: From<&'p P>,
+    {
+        let mut text = String::new();
+        let mut conflicts = Vec::new();
+        for part in parts {
+            match Part::from(part) {
+                Part::Ours(range) => text.push_str(&self.ours[range].concat()),
+                Part::Theirs(range) => text.push_str(&self.theirs[range].concat()),
+                Part::Conflict(conflict) => {
+                    let (before, after) = self.common_lines(&conflict);
+                    let Range { start, end } = conflict.ours;
+                    text.push_str(&self.ours[start..start + before].concat());
+                    conflicts.push(text.matches('\n').count() + 1);
+                    let marked = [
+                        (format!("<<<<<<< {OURS}"), &self.ours[start + before..end - after]),
+                        (format!("||||||| {}", labels.base), &self.base[conflict.base]),
+                        (
+                            "=======".to_owned(),
+                            &self.theirs[conflict.theirs.start + before..conflict.theirs.end - after],
+                        ),
+                        (format!(">>>>>>> {}", labels.theirs), &[]),
+                    ];
+                    for (marker, lines) in marked {
+                        text.push_str(&marker);
+                        text.push_str(form.end());
+                        text.push_str(&lines.concat());
+                    }
+                    text.push_str(&self.ours[end - after..end].concat());
+                }
+            }
+        }
+        Merged { text, conflicts }
+    }
+
+    /// Returns how many lines both sides of a conflict have in common at its beginning and at its end: they need no
+    /// markers.
+    fn common_lines(&self, conflict: &Conflict) -> (usize, usize) {
+        let ours = &self.ours[conflict.ours.clone()];
+        let theirs = &self.theirs[conflict.theirs.clone()];
+        let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
+        let before = ours.iter().zip(theirs).take_while(same).count();
+        let rest = (ours[before..].iter().rev()).zip(theirs[before..].iter().rev());
+        (before, rest.take_while(same).count())
+    }
+}
+
+/// Returns whether a file can be parsed, as far as its format is known.
+fn parses(path: &str, text: &str) -> bool {
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension {
+        "rs" => rust::parse_file(text).is_ok(),
+        "toml" => text.parse::<toml_edit::DocumentMut>().is_ok(),
+        "yaml" | "yml" => serde_saphyr::from_multiple::<serde_json::Value>(text).is_ok(),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels() -> Labels {
+        Labels {
+            base: "rbuilder 0.1.0".into(),
+            theirs: "rbuilder 0.2.0".into(),
+        }
+    }
+
+    #[track_caller]
+    fn check(path: &str, sides: (&str, &str, &str), expected: &str, conflicts: &[usize]) {
+        let merged = merge_scaffold(path, sides, &labels());
+        assert_eq!(merged.text, expected, "{sides:?}");
+        assert_eq!(merged.conflicts, conflicts, "{sides:?}");
+        assert_eq!(find_markers(expected).is_empty(), conflicts.is_empty());
+    }
+
+    #[test]
+    fn changes_that_do_not_touch_are_merged() {
+        let base = "a\nb\nc\nd\ne\n";
+        for (ours, theirs, expected) in [
+            (base, base, base),
+            (base, "A\nb\nc\nd\ne\n", "A\nb\nc\nd\ne\n"),
+            ("A\nb\nc\nd\ne\n", base, "A\nb\nc\nd\ne\n"),
+            ("A\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "A\nb\nc\nd\nE\n"),
+            ("A\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "A\nb\nc\nd\nE\n"),
+            ("b\nc\nd\ne\n", "a\nb\nc\nd\ne\nf\n", "b\nc\nd\ne\nf\n"),
+            // No line end at the end of the user's text.
+            ("A\nb\nc\nd\ne", "a\nb\nC\nd\ne\n", "A\nb\nC\nd\ne"),
+            ("a\nb\nc\nd\ne", "a\nb\nc\nd\nE\n", "a\nb\nc\nd\nE"),
+            // Windows line ends, a byte order mark, and one stray line end of the other sort.
+            (
+                "A\r\nb\r\nc\r\nd\r\ne\r\n",
+                "a\nb\nc\nd\nE\n",
+                "A\r\nb\r\nc\r\nd\r\nE\r\n",
+            ),
+            (
+                "\u{feff}a\nb\nc\nd\ne\n",
+                "A\nb\nc\nd\ne\n",
+                "\u{feff}A\nb\nc\nd\ne\n",
+            ),
+            ("a\nb\r\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "a\nb\r\nc\nd\nE\n"),
+            // The same in both, and more in one of them.
+            (
+                "a\nx\nb\nc\nd\ne\nf\n",
+                "a\nx\nb\nc\nD\ne\n",
+                "a\nx\nb\nc\nD\ne\nf\n",
+            ),
+        ] {
+            check("Makefile", (base, ours, theirs), expected, &[]);
+        }
+    }
+
+    #[test]
+    fn changes_that_touch_are_conflicts() {
+        check(
+            "Makefile",
+            ("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc\n"),
+            "a\n<<<<<<< this project\nours\n||||||| rbuilder 0.1.0\nb\n=======\ntheirs\n>>>>>>> rbuilder 0.2.0\nc\n",
+            &[2],
+        );
+        // Adjacent lines, and line ends of Windows.
+        check(
+            "Makefile",
+            ("a\nb\n", "A\r\nb\r\n", "a\nB\n"),
+            "<<<<<<< this project\r\nA\r\nb\r\n||||||| rbuilder 0.1.0\r\na\r\nb\r\n=======\r\na\r\nB\r\n>>>>>>> rbuilder 0.2.0\r\n",
+            &[1],
+        );
+        // Both added the file: equal lines at both ends need no markers.
+        check(
+            "Makefile",
+            ("", "x\n1\ny", "x\n2\ny\n"),
+            "x\n<<<<<<< this project\n1\n||||||| rbuilder 0.1.0\n=======\n2\n>>>>>>> rbuilder 0.2.0\ny\n",
+            &[2],
+        );
+        check("Makefile", ("", "same\n", "same\n"), "same\n", &[]);
+        // Removed by one side, changed by the other; twice in one file.
+        check(
+            "Makefile",
+            ("a\nb\nc\nd\ne\n", "b\nc\nd\nE\n", "A\nb\nc\nd\n"),
+            "<<<<<<< this project\n||||||| rbuilder 0.1.0\na\n=======\nA\n>>>>>>> rbuilder 0.2.0\nb\nc\nd\n\
+             <<<<<<< this project\nE\n||||||| rbuilder 0.1.0\ne\n=======\n>>>>>>> rbuilder 0.2.0\n",
+            &[1, 10],
+        );
+    }
+
+    #[test]
+    fn repeated_lines_are_told_apart() {
+        let base = "fn a() {\n    1;\n}\n\nfn b() {\n    2;\n}\n\nfn c() {\n    3;\n}\n";
+        let ours = base.replace("fn b() {\n    2;\n}\n\n", "");
+        let theirs = base.replace("    3;\n}\n", "    3;\n}\n\nfn d() {\n    4;\n}\n");
+        let expected = "fn a() {\n    1;\n}\n\nfn c() {\n    3;\n}\n\nfn d() {\n    4;\n}\n";
+        check("src/a.rs", (base, &ours, &theirs), expected, &[]);
+    }
+
+    #[test]
+    fn a_merge_that_cannot_be_parsed_is_a_conflict() {
+        let base = "[a]\nx = 1\n\n[b]\ny = 1\n";
+        let ours = "[a]\nx = 1\nz = 2\n\n[b]\ny = 1\n";
+        let theirs = "z = 1\n[a]\nx = 1\n\n[b]\ny = 1\n\n[a.z]\n";
+        let merged = merge_scaffold("Cargo.toml", (base, ours, theirs), &labels());
+        assert_eq!(merged.conflicts.len(), 1, "{}", merged.text);
+        for line in ours.lines().chain(theirs.lines()) {
+            assert!(merged.text.contains(line), "{}", merged.text);
+        }
+        // What could not be parsed before is merged all the same.
+        let broken = format!("{ours}]\n");
+        let merged = merge_scaffold("Cargo.toml", (base, &broken, theirs), &labels());
+        assert!(merged.conflicts.len() <= 1 && merged.text.contains("z = 2"));
+    }
+}

@@ -1,0 +1,19 @@
+//! The flags of `update`.
+
+use clap::Args;
+
+use super::PlanFlags;
+
+/// Flags of `update`.
+#[derive(Clone, Debug, Args)]
+pub struct UpdateFlags {
+    /// Fail without writing any file if a change of the scaffold conflicts with one of yours
+    #[arg(long)]
+    pub no_conflicts: bool,
+    /// Generate manifests after a merge without conflicts
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub manifests: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub plan: PlanFlags,
+}

@@ -1,0 +1,151 @@
+//! An older version of rbuilder, invented: today's templates with an earlier form of some.
+#![allow(dead_code)]
+
+use std::sync::LazyLock;
+
+use clap::Parser;
+use rbuilder_cli::commands::{rebuild_files, run_update};
+use rbuilder_cli::flags::{Cli, Command};
+use rbuilder_cli::shell::Shell;
+use rbuilder_cli::tree::Tree;
+use rbuilder_templates::{Archive, OnExists, Release, Template, TemplateSet, Versions};
+
+use crate::support::{Folder, Ran, Sink};
+
+/// The invented version.
+pub(crate) const OLDER: &str = "0.0.8";
+/// A version between it and today's, whose Makefile differs from both.
+pub(crate) const BETWEEN: &str = "0.0.9";
+
+/// Parts of templates and what they were before.
+const CHANGES: &[(&str, &str, &str)] = &[
+    (
+        "init/Makefile.tera",
+        "# Container tool: docker or podman.\n",
+        "# Container tool.\n",
+    ),
+    ("init/Makefile.tera", "KIND ?= kind\n", "KIND ?= kind\nOLD ?= 1\n"),
+    ("init/Cargo.toml.tera", "lto = \"thin\"\n", ""),
+    (
+        "init/src/main.rs.tera",
+        "/// Name of the Lease for leader election.\n",
+        "/// Name of the Lease.\n",
+    ),
+    (
+        "init/src/controller/mod.rs.tera",
+        "/// Registers all controllers. The manager itself needs to create events.\n",
+        "/// Registers all controllers.\n",
+    ),
+    (
+        "init/config/default/kustomization.yaml.tera",
+        "# Optional components. Comment or uncomment a line to turn a component off or on.\n",
+        "# Optional components.\n",
+    ),
+    (
+        "api/types.rs.tera",
+        "    // Add the fields of the desired state here, then run `make manifests` to update the CRD.\n",
+        "    // Add fields here.\n",
+    ),
+    (
+        "webhook/src/webhook.rs.tera",
+        "/// Returns the webhooks for the manager.\n",
+        "/// Returns the webhooks.\n",
+    ),
+];
+
+/// Templates that it did not have.
+pub(crate) const ADDED: &str = ".github/workflows/lint.yml";
+/// A file that it had, and today's version has not.
+pub(crate) const REMOVED: &str = "config/manager/obsolete.yaml";
+
+/// The archive of both versions.
+pub(crate) static ARCHIVE: LazyLock<Archive> = LazyLock::new(|| {
+    let (name, today, _) = CHANGES[0];
+    let between = change_row(current(), &(name, today, "# Container tool: docker.\n"));
+    Archive::new(vec![release(OLDER, older_rows()), release(BETWEEN, between)])
+});
+
+fn release(version: &str, rows: Vec<Template>) -> Release {
+    Release {
+        versions: Versions {
+            rbuilder: version.into(),
+            rust: "1.85".into(),
+            kube: "4.0".into(),
+            k8s_openapi: "0.28".into(),
+            kubernetes: "1.35".into(),
+            k8s_openapi_feature: "v1_35".into(),
+        },
+        templates: TemplateSet::new(rows),
+    }
+}
+
+fn current() -> Vec<Template> {
+    TemplateSet::current().rows().to_vec()
+}
+
+fn change_row(mut rows: Vec<Template>, (name, today, before): &(&str, &str, &str)) -> Vec<Template> {
+    let row = rows.iter_mut().find(|row| row.name == *name);
+    let row = row.unwrap_or_else(|| panic!("{name} is gone: change another template"));
+    assert!(
+        row.text.contains(today),
+        "{name} has changed: change another part"
+    );
+    row.text = row.text.replacen(today, before, 1).into();
+    rows
+}
+
+fn older_rows() -> Vec<Template> {
+    let mut rows = CHANGES.iter().fold(current(), change_row);
+    rows.retain(|row| row.destination != ADDED);
+    let obsolete = rows.iter().find(|row| row.destination == "Dockerfile");
+    rows.push(Template {
+        name: "init/obsolete.yaml.tera".into(),
+        destination: REMOVED.into(),
+        text: "# Of {{ project.name }}.\nkind: Obsolete\n".into(),
+        on_exists: OnExists::Owned,
+        ..obsolete.expect("a template of `init`").clone()
+    });
+    rows
+}
+
+/// Makes a project what the older version would have made of it.
+pub(crate) fn age(folder: &Folder) {
+    let tree = Tree::new(folder.path());
+    let new = rebuild_files(&tree, None).expect("it can be rebuilt");
+    let release = ARCHIVE.find(OLDER).expect("it is in the archive");
+    let old = rebuild_files(&tree, Some(release)).expect("it can be rebuilt");
+    for path in new.keys().filter(|path| !old.contains_key(*path)) {
+        folder.remove(path);
+    }
+    for (path, text) in old {
+        folder.write(&path, &text);
+    }
+    let today = format!("cliVersion: {}\n", env!("CARGO_PKG_VERSION"));
+    let project = folder.tree()["PROJECT"].replace(&today, &format!("cliVersion: {OLDER}\n"));
+    folder.write("PROJECT", &project);
+}
+
+/// Returns the typed flags of an `update`.
+pub(crate) fn update_flags(line: &str) -> rbuilder_cli::flags::UpdateFlags {
+    let words = ["rbuilder"].into_iter().chain(line.split_whitespace());
+    match Cli::parse_from(words).command {
+        Command::Update(flags) => flags,
+        command => unreachable!("{}", command.name()),
+    }
+}
+
+/// Runs `update` with the invented archive.
+pub(crate) fn update(folder: &Folder, line: &str) -> Ran {
+    let (out, err) = (Sink::default(), Sink::default());
+    let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));
+    let code = run_update(folder.path(), &update_flags(line), &ARCHIVE, &mut shell);
+    let code = code.unwrap_or_else(|error| {
+        shell.error(&error);
+        1
+    });
+    Ran {
+        code,
+        out: out.text(),
+        err: err.text(),
+    }
+}

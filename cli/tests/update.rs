@@ -1,0 +1,439 @@
+//! `rbuilder update` on projects of an invented older version: what it changes, keeps, merges, refuses and says.
+
+#[path = "support/hand_edit.rs"]
+mod hand_edit;
+#[path = "support/older.rs"]
+mod older;
+#[path = "support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use hand_edit::{HandEdit, apply, hand_edit};
+use older::{ADDED, OLDER, REMOVED, age, update};
+use proptest::prelude::*;
+use rbuilder_cli::edit::merge::find_markers;
+use rbuilder_templates::{Archive, Release, Template, TemplateSet};
+use support::Folder;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const RECORD: &str = ".rbuilder/files.sum";
+
+fn project(commands: &[&str]) -> Folder {
+    let folder = Folder::in_memory();
+    for command in commands {
+        folder.run(command).ok();
+    }
+    folder
+}
+
+const PLAIN: &[&str] = &[
+    concat!(
+        "init --domain example.com --project-name shop --owner Shopkeepers --library version --library-version ",
+        env!("CARGO_PKG_VERSION")
+    ),
+    "create api --group cache --version v1 --kind Cup",
+];
+
+const WEBHOOKS: &[&str] = &[
+    "init --domain example.com --project-name shop --license none",
+    "create api --group cache --version v1 --kind Cup",
+    "create webhook --group cache --version v1 --kind Cup --defaulting",
+    "create api --group cache --version v2 --kind Cup",
+    "create webhook --group cache --version v2 --kind Cup --conversion --spoke v1 --validation",
+    "create api --group cache --version v1 --kind Mug --namespaced=false --controller=false --plural mugs",
+];
+
+const MULTIGROUP: &[&str] = &[
+    "init --domain example.com --project-name shop --multigroup --namespaced",
+    "create api --group cache --version v1 --kind Cup",
+    "create api --group tea-time --version v1alpha1 --kind Pot",
+    "create webhook --group tea-time --version v1alpha1 --kind Pot --validation",
+];
+
+/// The plain project as the older version made it.
+static OLD: LazyLock<Folder> = LazyLock::new(|| {
+    let folder = project(PLAIN);
+    age(&folder);
+    folder
+});
+
+#[test]
+fn a_project_that_nobody_changed_becomes_the_new_scaffold() {
+    for commands in [PLAIN, WEBHOOKS, MULTIGROUP] {
+        let folder = project(commands);
+        let today = folder.tree();
+        let ran = update(&folder, "update").ok();
+        assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+        assert_eq!(folder.tree(), today);
+
+        age(&folder);
+        assert!(folder.tree()["Makefile"].contains("OLD ?= 1"));
+        let aged = folder.tree();
+        let dry = update(&folder, "update --dry-run").ok();
+        assert!(dry.out.contains("-OLD ?= 1\n"), "{}", dry.out);
+        assert_eq!(folder.tree(), aged);
+        let ran = update(&folder, "update").ok();
+        assert!(ran.out.contains("  replace Makefile\n"), "{}", ran.out);
+        let tree = folder.tree();
+        for (path, text) in today.iter().filter(|(path, _)| *path != RECORD) {
+            assert_eq!(Some(text), tree.get(path), "{path}");
+        }
+        assert!(tree.keys().eq(today.keys()));
+        let again = update(&folder, "update").ok();
+        assert!(again.out.starts_with("unchanged"), "{}", again.out);
+    }
+}
+
+#[test]
+fn the_scaffold_can_be_rebuilt_from_project_alone() {
+    // The order of the commands leaves its mark only in files that people order as they like.
+    for commands in [PLAIN, MULTIGROUP] {
+        let folder = project(commands);
+        let tree = rbuilder_cli::tree::Tree::new(folder.path());
+        let rebuilt = rbuilder_cli::commands::rebuild_files(&tree, None).expect("it can be rebuilt");
+        let there = folder.tree();
+        for (path, text) in &rebuilt {
+            assert_eq!(there.get(path), Some(text), "{path}");
+        }
+        let generated = |path: &&String| !rebuilt.contains_key(*path);
+        let generated: Vec<&String> = there.keys().filter(generated).collect();
+        for path in &generated {
+            assert!(
+                path.contains("config/crd/bases/")
+                    || path.ends_with("role.yaml")
+                    || path.ends_with("manifests.yaml")
+                    || ["PROJECT", ".rbuilder/.gitattributes"].contains(&path.as_str()),
+                "{path} is made by no command that `update` runs again"
+            );
+        }
+    }
+}
+
+#[test]
+fn changes_of_both_sides_are_merged() {
+    let folder = OLD.copy();
+    let edit = |path: &str, from: &str, to: &str| {
+        let text = folder.tree()[path].clone();
+        assert!(text.contains(from), "{path}: {text}");
+        folder.write(path, &text.replacen(from, to, 1));
+    };
+    edit(
+        "Makefile",
+        "ENVTEST_K8S_VERSION ?=\n",
+        "ENVTEST_K8S_VERSION ?= 1.36\n",
+    );
+    edit(
+        "Cargo.toml",
+        "serde_json = \"1\"\n",
+        "serde_json = \"1\"\nurl = \"2\"\n",
+    );
+    edit(
+        "src/main.rs",
+        "let args = Args::parse();",
+        "let args = Args::parse();\n    drop(1);",
+    );
+    edit(
+        "src/api/v1/cup.rs",
+        "pub foo: Option<String>",
+        "pub size: Option<String>",
+    );
+    folder.remove("config/prometheus/monitor.yaml");
+    let ran = update(&folder, "update").ok();
+    let tree = folder.tree();
+    for (path, kept, new) in [
+        ("Makefile", "ENVTEST_K8S_VERSION ?= 1.36\n", "docker or podman"),
+        ("Cargo.toml", "url = \"2\"\n", "lto = \"thin\"\n"),
+        ("Cargo.toml", "url = \"2\"\n", "rust-version = \"1."),
+        ("src/main.rs", "    drop(1);\n", "for leader election.\n"),
+        (
+            "src/api/v1/cup.rs",
+            "pub size:",
+            "Add the fields of the desired state",
+        ),
+        (
+            "src/controller/mod.rs",
+            "cup::controller()",
+            "needs to create events",
+        ),
+    ] {
+        assert!(
+            tree[path].contains(kept) && tree[path].contains(new),
+            "{path}: {}",
+            tree[path]
+        );
+    }
+    assert!(!tree["Cargo.toml"].contains("kube = { version = \"4.0\""));
+    assert!(tree["config/crd/bases/cache.example.com_cups.yaml"].contains("size:"));
+    assert!(tree.contains_key(ADDED) && !tree.contains_key(REMOVED));
+    assert!(!tree.contains_key("config/prometheus/monitor.yaml"));
+    assert!(tree["PROJECT"].contains(&format!("cliVersion: {VERSION}\n")));
+    assert!(ran.err.contains("make manifests test"), "{}", ran.err);
+    // Commands that scaffold the same files again still find nothing to do.
+    for command in PLAIN {
+        let ran = folder.run(command).ok();
+        assert!(!ran.out.contains("replace Makefile"), "{}", ran.out);
+    }
+}
+
+/// A project with everything that an update has to say something about.
+fn troubled() -> Folder {
+    let folder = OLD.copy();
+    let text = folder.tree()["Makefile"].replace("# Container tool.", "# Our container tool.");
+    folder.write("Makefile", &text.replace("OLD ?= 1\n", "OLD ?= 2\n"));
+    folder.write(ADDED, "name: ours\n");
+    folder.write(REMOVED, "kind: Obsolete\nours: true\n");
+    folder.remove("src/main.rs");
+    folder
+}
+
+#[test]
+fn conflicts_are_shown_and_listed() {
+    let folder = troubled();
+    let before = folder.tree();
+    let refused = update(&folder, "update --no-conflicts");
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""));
+    assert_eq!(folder.tree(), before);
+
+    let dry = update(&folder, "update --dry-run --output json");
+    let json: serde_json::Value = serde_json::from_str(&dry.out).expect("JSON");
+    assert_eq!(dry.code, 1);
+    assert_eq!(json["applied"], false);
+    let errors = json["diagnostics"].as_array().into_iter().flatten();
+    let errors: Vec<String> = errors
+        .filter(|diagnostic| diagnostic["severity"] == "error")
+        .map(|diagnostic| {
+            format!(
+                "{}:{}",
+                diagnostic["path"].as_str().unwrap_or_default(),
+                diagnostic["start"]["line"]
+            )
+        })
+        .collect();
+    assert_eq!(folder.tree(), before);
+
+    let ran = update(&folder, "update");
+    assert_eq!(ran.code, 1);
+    for place in &errors {
+        assert!(
+            ran.err.contains(&format!("\n  {place}\n")),
+            "{place}: {}",
+            ran.err
+        );
+    }
+    let tree = folder.tree();
+    let shown: String = ["Makefile", ADDED]
+        .iter()
+        .map(|path| format!("--- {path}\n{}", excerpt(&tree[*path])))
+        .collect();
+    let shown = format!("{}{}{}{shown}", refused.err, ran.out, ran.err);
+    support::golden("update.txt", &shown.replace(VERSION, "VERSION"));
+    assert!(!tree.contains_key("src/main.rs"));
+    assert_eq!(tree[REMOVED], before[REMOVED]);
+
+    // Until they are resolved there is no other update, whatever it would do.
+    let again = update(&folder, "update");
+    assert_eq!(again.code, 1);
+    assert!(again.err.contains("  Makefile:5\n"), "{}", again.err);
+    assert!(again.err.contains(&format!("  {ADDED}:1\n")), "{}", again.err);
+    assert_eq!(folder.tree(), tree);
+    for path in ["Makefile", ADDED] {
+        folder.write(path, &before[path]);
+    }
+    update(&folder, "update").ok();
+}
+
+/// The conflicts of a file with a line around them.
+fn excerpt(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let markers = find_markers(text);
+    let (Some(first), Some(last)) = (markers.first(), markers.last()) else {
+        return String::new();
+    };
+    let lines = &lines[first.saturating_sub(2)..lines.len().min(last + 1)];
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_file_of_another_release_is_replaced() {
+    // Its first lines are those of the version between, and touch a change of today's.
+    let folder = OLD.copy();
+    let tree = rbuilder_cli::tree::Tree::new(folder.path());
+    let between = older::ARCHIVE.find(older::BETWEEN);
+    let files = rbuilder_cli::commands::rebuild_files(&tree, between).expect("it can be rebuilt");
+    folder.write("Makefile", &files["Makefile"]);
+    update(&folder, "update").ok();
+    let today = project(PLAIN);
+    assert_eq!(folder.tree()["Makefile"], today.tree()["Makefile"]);
+}
+
+#[test]
+fn what_a_repository_had_before_is_left_alone() {
+    let folder = OLD.copy();
+    let record = folder.tree()[RECORD].clone();
+    let record: String = record
+        .lines()
+        .filter(|line| !line.ends_with("  Makefile"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    folder.write(RECORD, &record);
+    folder.write("Makefile", "all:\n\ttrue\n");
+    update(&folder, "update").ok();
+    assert_eq!(folder.tree()["Makefile"], "all:\n\ttrue\n");
+    assert!(!folder.tree()[RECORD].contains("  Makefile"));
+}
+
+#[test]
+fn the_library_follows_the_command() {
+    let folder =
+        project(&["init --domain example.com --project-name shop --library version --library-version 0.0.8"]);
+    age(&folder);
+    update(&folder, "update").ok();
+    let tree = folder.tree();
+    assert!(tree["Cargo.toml"].contains(&format!(
+        "package = \"rbuilder-runtime\", version = \"{VERSION}\""
+    )));
+    assert!(
+        tree["PROJECT"].contains(&format!("    version: {VERSION}\n")),
+        "{}",
+        tree["PROJECT"]
+    );
+    // One that was chosen stays.
+    let folder =
+        project(&["init --domain example.com --project-name shop --library version --library-version 0.0.7"]);
+    age(&folder);
+    let ran = update(&folder, "update").ok();
+    assert!(folder.tree()["Cargo.toml"].contains("version = \"0.0.7\""));
+    assert!(
+        ran.err
+            .contains("still gets the library from a registry, version 0.0.7"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn versions_that_cannot_be_updated_are_refused() {
+    for (version, expected) in [
+        ("99.0.0", "cargo install rbuilder-cli --version 99.0.0"),
+        ("0.0.1", "only those of 0.0.8, 0.0.9: set `cliVersion`"),
+        ("(devel)", "found `(devel)`"),
+    ] {
+        let folder = OLD.copy();
+        let text = folder.tree()["PROJECT"].replace(OLDER, version);
+        folder.write("PROJECT", &text);
+        let before = folder.tree();
+        let ran = update(&folder, "update");
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains(expected), "{}", ran.err);
+        assert_eq!(folder.tree(), before);
+    }
+    let folder = OLD.copy();
+    let text = folder.tree()["PROJECT"].replace("rust.rbuilder.dev/v1", "go.kubebuilder.io/v4");
+    folder.write("PROJECT", &text);
+    let ran = update(&folder, "update");
+    assert!(ran.err.contains("unsupported layout"), "{}", ran.err);
+    let ran = update(&Folder::new(), "update");
+    assert!(ran.err.contains("rbuilder init"), "{}", ran.err);
+}
+
+#[test]
+fn a_later_build_of_a_released_version_updates_from_the_release() {
+    static RELEASED: LazyLock<Archive> = LazyLock::new(|| {
+        let older = older::ARCHIVE.find(OLDER).expect("it is in the archive").clone();
+        let mut versions = older.versions;
+        versions.rbuilder = VERSION.into();
+        let rows: Vec<Template> = older.templates.rows().to_vec();
+        Archive::new(vec![Release {
+            versions,
+            templates: TemplateSet::new(rows),
+        }])
+    });
+    let folder = project(PLAIN);
+    let today = folder.tree();
+    age(&folder);
+    folder.write("PROJECT", &today["PROJECT"]);
+    let mut shell = rbuilder_cli::shell::Shell::to(Box::new(std::io::sink()), Box::new(std::io::sink()));
+    let flags = older::update_flags("update");
+    let code = rbuilder_cli::commands::run_update(folder.path(), &flags, &RELEASED, &mut shell);
+    assert_eq!(code.expect("it works"), 0);
+    assert_eq!(folder.tree(), today);
+}
+
+/// Edits a file by hand and updates: each line that the user wrote is still there, in its place or in a conflict.
+fn check_edit(path: &str, edits: &[HandEdit]) -> Result<bool, TestCaseError> {
+    let folder = OLD.copy();
+    let scaffolded = folder.tree()[path].clone();
+    let mut text = scaffolded.clone();
+    for edit in edits {
+        text = apply(&text, edit);
+    }
+    folder.write(path, &text);
+    let before = folder.tree();
+    let ran = update(&folder, "update --manifests=false");
+    let after = folder.tree();
+    let made = &after[path];
+    let has_markers = !find_markers(made).is_empty();
+    prop_assert_eq!(ran.code == 1, has_markers, "{}", ran.err);
+    prop_assert!(after["PROJECT"] != before["PROJECT"], "{}", ran.err);
+    let known = count_lines(&scaffolded);
+    let left = count_lines(made);
+    for (line, count) in count_lines(&text) {
+        let written = count.saturating_sub(known.get(&line).copied().unwrap_or(0));
+        prop_assert!(
+            left.get(&line).copied().unwrap_or(0) >= written,
+            "{:?} is lost of\n{}\nwhich became\n{}",
+            line,
+            text,
+            made
+        );
+    }
+    let mixed = |text: &str| text.replace("\r\n", "").contains('\n') && text.contains("\r\n");
+    prop_assert!(mixed(&text) || !mixed(made), "{:?} became {:?}", text, made);
+    if has_markers {
+        let again = update(&folder, "update");
+        prop_assert!(again.code == 1 && folder.tree() == after);
+    }
+    Ok(!has_markers)
+}
+
+fn count_lines(text: &str) -> BTreeMap<String, usize> {
+    let mut lines = BTreeMap::new();
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        *lines.entry(line.trim_end_matches('\r').to_owned()).or_default() += 1;
+    }
+    lines
+}
+
+#[test]
+fn no_line_of_a_user_is_lost() {
+    for path in [
+        "src/controller/mod.rs",
+        "src/main.rs",
+        "src/api/v1/cup.rs",
+        "Makefile",
+        "Cargo.toml",
+    ] {
+        let cases = std::env::var("HAND_EDITS").ok();
+        let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(32);
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+            cases,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        });
+        let clean = std::cell::Cell::new(0);
+        let ran = runner.run(&proptest::collection::vec(hand_edit(), 1..4), |edits| {
+            clean.set(clean.get() + u32::from(check_edit(path, &edits)?));
+            Ok(())
+        });
+        if let Err(error) = ran {
+            panic!("{path}: {error}");
+        }
+        assert!(
+            clean.get() > cases / 8,
+            "{path}: {} of {cases} merges had no conflict",
+            clean.get()
+        );
+    }
+}

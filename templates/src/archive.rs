@@ -1,0 +1,271 @@
+//! The archive of released templates, from which `rbuilder update` rebuilds the scaffold that a project was made with.
+//!
+//! It is a JSON document, deflated: the releases with their tables, and each distinct text once. A text that did not
+//! change between releases therefore costs nothing. `cargo xtask templates` writes it.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::table::{Command, OnExists, When};
+use crate::{Template, TemplateSet};
+
+/// The archive as it is in the package.
+static DATA: &[u8] = include_bytes!("../data/releases.bin");
+
+/// The archive, decoded once. A broken one is a bug in this crate and makes its tests fail.
+static EMBEDDED: LazyLock<Archive> = LazyLock::new(|| Archive::decode(DATA).unwrap_or_default());
+
+/// Limit on the inflated archive in bytes.
+const LARGEST: usize = 64 << 20;
+
+/// Compression level, the highest.
+const LEVEL: u8 = 10;
+
+/// The released versions of the templates, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Archive {
+    releases: Vec<Release>,
+}
+
+/// The templates of a released version, and the versions of other projects that its scaffolds name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The versions in its scaffolds.
+    pub versions: Versions,
+    /// The templates.
+    pub templates: TemplateSet,
+}
+
+/// The versions that a scaffold names, as in [`ProjectContext`](crate::ProjectContext).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// Version of the rbuilder command: `0.1.0`.
+    pub rbuilder: String,
+    /// Minimum Rust version.
+    pub rust: String,
+    /// Version requirement on kube.
+    pub kube: String,
+    /// Version requirement on k8s-openapi.
+    pub k8s_openapi: String,
+    /// Kubernetes minor version: `1.35`.
+    pub kubernetes: String,
+    /// Feature of k8s-openapi for that version: `v1_35`.
+    pub k8s_openapi_feature: String,
+}
+
+/// The error of an archive that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The bytes are not deflated data of a plausible size.
+    #[error("the archive of templates is not compressed data")]
+    NotCompressed,
+    /// The document has another structure.
+    #[error("the archive of templates has an unknown structure")]
+    UnknownStructure(#[from] serde_json::Error),
+    /// A row refers to a text that is not there.
+    #[error("template `{0}` of the archive has no text")]
+    NoText(String),
+}
+
+impl Archive {
+    /// Creates an archive of these releases, oldest first.
+    pub fn new(releases: Vec<Release>) -> Archive {
+        Archive { releases }
+    }
+
+    /// Returns the archive of this package.
+    pub fn embedded() -> &'static Archive {
+        &EMBEDDED
+    }
+
+    /// Returns the releases, oldest first.
+    pub fn releases(&self) -> &[Release] {
+        &self.releases
+    }
+
+    /// Returns the release of a version: `0.1.0`.
+    pub fn find(&self, version: &str) -> Option<&Release> {
+        self.releases
+            .iter()
+            .find(|release| release.versions.rbuilder == version)
+    }
+
+    /// Adds a release as the newest, in place of an earlier record of the same version.
+    pub fn record(&mut self, release: Release) {
+        self.remove(&release.versions.rbuilder);
+        self.releases.push(release);
+    }
+
+    /// Removes the release of a version, if there is one.
+    pub fn remove(&mut self, version: &str) {
+        self.releases
+            .retain(|release| release.versions.rbuilder != version);
+    }
+
+    /// Reads an archive.
+    ///
+    /// # Errors
+    /// Fails if the bytes are not what [`encode`](Archive::encode) returns.
+    pub fn decode(bytes: &[u8]) -> Result<Archive, ArchiveError> {
+        let text = miniz_oxide::inflate::decompress_to_vec_with_limit(bytes, LARGEST)
+            .map_err(|_| ArchiveError::NotCompressed)?;
+        let document: Document = serde_json::from_slice(&text)?;
+        let texts = &document.texts;
+        let releases = document.releases.into_iter().map(|entry| {
+            let rows: Result<Vec<Template>, ArchiveError> = entry
+                .templates
+                .into_iter()
+                .map(|row| row.resolve(texts))
+                .collect();
+            Ok(Release {
+                versions: entry.versions,
+                templates: TemplateSet::new(rows?),
+            })
+        });
+        Ok(Archive {
+            releases: releases.collect::<Result<_, ArchiveError>>()?,
+        })
+    }
+
+    /// Returns the bytes of the archive, the same for the same releases.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut document = Document::default();
+        for release in &self.releases {
+            let rows = release.templates.rows().iter();
+            let templates = rows.map(|row| Row::new(row, &mut document.texts)).collect();
+            document.releases.push(Entry {
+                versions: release.versions.clone(),
+                templates,
+            });
+        }
+        let text = serde_json::to_vec(&document).unwrap_or_default();
+        miniz_oxide::deflate::compress_to_vec(&text, LEVEL)
+    }
+}
+
+/// The archive as a document.
+#[derive(Default, Serialize, Deserialize)]
+struct Document {
+    releases: Vec<Entry>,
+    texts: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    versions: Versions,
+    templates: Vec<Row>,
+}
+
+/// A template whose text is an index in [`Document::texts`].
+#[derive(Serialize, Deserialize)]
+struct Row {
+    name: String,
+    destination: String,
+    command: Command,
+    when: When,
+    on_exists: OnExists,
+    text: usize,
+}
+
+impl Row {
+    fn new(template: &Template, texts: &mut Vec<String>) -> Row {
+        let known = texts.iter().position(|text| *text == template.text);
+        let text = known.unwrap_or_else(|| {
+            texts.push(template.text.to_string());
+            texts.len() - 1
+        });
+        Row {
+            name: template.name.to_string(),
+            destination: template.destination.to_string(),
+            command: template.command,
+            when: template.when,
+            on_exists: template.on_exists,
+            text,
+        }
+    }
+
+    fn resolve(self, texts: &[String]) -> Result<Template, ArchiveError> {
+        let Some(text) = texts.get(self.text) else {
+            return Err(ArchiveError::NoText(self.name));
+        };
+        Ok(Template {
+            name: Cow::Owned(self.name),
+            destination: Cow::Owned(self.destination),
+            command: self.command,
+            when: self.when,
+            on_exists: self.on_exists,
+            text: Cow::Owned(text.clone()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(version: &str, templates: TemplateSet) -> Release {
+        Release {
+            versions: Versions {
+                rbuilder: version.into(),
+                rust: "1.89".into(),
+                kube: "5.0".into(),
+                k8s_openapi: "0.29".into(),
+                kubernetes: "1.36".into(),
+                k8s_openapi_feature: "v1_36".into(),
+            },
+            templates,
+        }
+    }
+
+    #[test]
+    fn the_embedded_archive_is_readable() {
+        let archive = Archive::decode(DATA).expect("it is what `cargo xtask templates` wrote");
+        assert_eq!(archive.encode(), DATA);
+    }
+
+    #[test]
+    fn an_archive_reads_the_same_and_holds_each_text_once() {
+        let current = TemplateSet::current();
+        let mut archive = Archive::new(vec![release("0.1.0", current.clone())]);
+        let one = archive.encode();
+        let mut rows = current.rows().to_vec();
+        rows[0].text = "another\n".into();
+        archive.record(release("0.2.0", TemplateSet::new(rows)));
+        let two = archive.encode();
+        assert_eq!(Archive::decode(&two).expect("its own bytes"), archive);
+        assert!(
+            two.len() - one.len() < one.len() / 4,
+            "{} after {}",
+            two.len(),
+            one.len()
+        );
+        assert_eq!(
+            archive.find("0.1.0").map(|release| &release.templates),
+            Some(current)
+        );
+        archive.remove("0.2.0");
+        assert_eq!(archive.encode(), one);
+    }
+
+    #[test]
+    fn broken_archives_are_refused() {
+        let pack = |text: &str| miniz_oxide::deflate::compress_to_vec(text.as_bytes(), LEVEL);
+        let row =
+            r#"{"name":"a","destination":"a","command":"Init","when":"Always","on_exists":"Owned","text":7}"#;
+        let versions = serde_json::to_string(&release("0.1.0", TemplateSet::new(vec![])).versions);
+        let entry = format!(
+            r#"{{"versions":{},"templates":[{row}]}}"#,
+            versions.expect("plain strings")
+        );
+        for (bytes, expected) in [
+            (b"no archive".to_vec(), "not compressed"),
+            (pack("{}"), "unknown structure"),
+            (pack(&format!(r#"{{"releases":[{entry}],"texts":[]}}"#)), "`a` of"),
+        ] {
+            let error = Archive::decode(&bytes).expect_err(expected).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
