@@ -1,7 +1,9 @@
-//! The memory of a cached object and the allocations of a reconcile. Neither depends on the machine, so an increase fails
-//! here. `cargo xtask bench-operator` measures the rest.
+//! The memory of a cached object and of a queued key, and the allocations of a reconcile. None depends on the machine, so
+//! an increase fails here. `cargo xtask bench-operator` measures the rest.
 //!
 //! The file has a single test, because all tests of a program share the counting allocator.
+
+#![allow(clippy::disallowed_macros)] // the figures, for whoever changes a limit
 
 use std::alloc::System;
 use std::convert::Infallible;
@@ -12,13 +14,16 @@ use std::time::Duration;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::client::Body;
 use rbuilder::envtest::eventually;
 use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, ObjectRef, Result, trigger};
-use serde_json::json;
+use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -26,19 +31,28 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Maximum size in bytes of a cached ConfigMap with 200 bytes of data, two labels and an annotation. The maps take two
 /// thirds of it: a node of a `BTreeMap<String, String>` has 544 bytes, whatever its contents.
 const BYTES_PER_OBJECT: usize = 2800;
+/// Maximum size in bytes of the cached metadata of a Deployment with three labels, an annotation and an owner, of which
+/// a controller keeps nothing else.
+const BYTES_PER_METADATA: usize = 220;
 /// Maximum number of allocations of a reconcile that does nothing, from the queue and back.
 const ALLOCATIONS_PER_RECONCILE: usize = 12;
+/// Maximum size in bytes of a key that waits in the queue.
+const BYTES_PER_KEY: usize = 260;
+/// Number of keys in a burst.
+const BURST: usize = 100_000;
+/// Maximum of bytes in use for a burst that is over.
+const BYTES_AFTER_BURST: usize = 1 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// A list as the API server sends it, of which an operator does not need more than half.
-fn list(objects: usize) -> String {
+/// Returns a list as the API server sends it, of which an operator does not need more than half.
+fn config_maps(count: usize) -> Bytes {
     let object = |number: usize| {
         let fields =
             json!({ "f:data": { "f:text": {} }, "f:metadata": { "f:labels": { "f:a": {}, "f:b": {} } } });
         json!({
             "metadata": {
-                "name": format!("object-{number:06}"),
+                "name": name_of(number),
                 "namespace": "default",
                 "uid": format!("00000000-0000-0000-0000-{number:012}"),
                 "resourceVersion": (number + 1).to_string(),
@@ -54,82 +68,235 @@ fn list(objects: usize) -> String {
             "data": { "text": "x".repeat(200) },
         })
     };
-    let items: Vec<_> = (0..objects).map(object).collect();
-    json!({ "kind": "ConfigMapList", "apiVersion": "v1", "metadata": { "resourceVersion": "1000000" }, "items": items })
-        .to_string()
+    list("v1", "ConfigMap", (0..count).map(object).collect())
+}
+
+/// Returns a list of the metadata of Deployments, each owned by the ConfigMap of its name.
+fn deployments(count: usize) -> Bytes {
+    let object = |number: usize| {
+        json!({
+            "apiVersion": "meta.k8s.io/v1",
+            "kind": "PartialObjectMetadata",
+            "metadata": {
+                "name": name_of(number),
+                "namespace": "default",
+                "uid": format!("00000000-0000-0000-0001-{number:012}"),
+                "resourceVersion": (number + 1).to_string(),
+                "generation": 1,
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+                "labels": {
+                    "app.kubernetes.io/instance": name_of(number),
+                    "app.kubernetes.io/managed-by": "bench",
+                    "app.kubernetes.io/name": "sample",
+                },
+                "annotations": { "bench.example.com/generation": "1" },
+                "ownerReferences": [{ "apiVersion": "v1", "kind": "ConfigMap", "name": name_of(number),
+                    "uid": format!("00000000-0000-0000-0000-{number:012}"), "controller": true,
+                    "blockOwnerDeletion": true }],
+            },
+        })
+    };
+    list(
+        "meta.k8s.io/v1",
+        "PartialObjectMetadata",
+        (0..count).map(object).collect(),
+    )
+}
+
+fn name_of(number: usize) -> String {
+    format!("object-{number:06}")
+}
+
+fn list(version: &str, kind: &str, items: Vec<Value>) -> Bytes {
+    let metadata = json!({ "resourceVersion": "1000000" });
+    let list =
+        json!({ "kind": format!("{kind}List"), "apiVersion": version, "metadata": metadata, "items": items });
+    list.to_string().into()
 }
 
 /// An API server with these objects, which never change.
-fn server(objects: usize) -> Client {
-    let list = Bytes::from(list(objects));
-    let answer = move |request: Request<Body>| {
-        let is_watch = request
-            .uri()
-            .query()
-            .is_some_and(|query| query.contains("watch=true"));
-        let body = if is_watch {
-            let silence = futures::stream::pending::<std::result::Result<Frame<Bytes>, Infallible>>();
-            StreamBody::new(silence).boxed()
-        } else {
-            Full::new(list.clone()).boxed()
-        };
-        std::future::ready(Ok::<_, Infallible>(Response::new(body)))
-    };
-    Client::new(tower::service_fn(answer), "default")
+#[derive(Clone, Copy, Debug)]
+struct Contents {
+    config_maps: usize,
+    deployments: usize,
 }
 
-async fn count(_object: Arc<ConfigMap>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
-    ctx.fetch_add(1, Ordering::Relaxed);
+impl Contents {
+    fn client(self) -> Client {
+        let lists = [config_maps(self.config_maps), deployments(self.deployments)];
+        let answer = move |request: Request<Body>| {
+            let uri = request.uri();
+            let is_watch = uri.query().is_some_and(|query| query.contains("watch=true"));
+            let body = if is_watch {
+                let silence = futures::stream::pending::<std::result::Result<Frame<Bytes>, Infallible>>();
+                StreamBody::new(silence).boxed()
+            } else {
+                Full::new(lists[usize::from(uri.path().ends_with("/deployments"))].clone()).boxed()
+            };
+            std::future::ready(Ok::<_, Infallible>(Response::new(body)))
+        };
+        Client::new(tower::service_fn(answer), "default")
+    }
+}
+
+/// The state of the reconciler.
+struct State {
+    reconciled: AtomicUsize,
+    /// A reconcile waits for a permit, and gives it back.
+    gate: Semaphore,
+}
+
+async fn count(_object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
+    let _permit = ctx.gate.acquire().await;
+    ctx.reconciled.fetch_add(1, Ordering::Relaxed);
     Ok(Action::await_change())
 }
 
-async fn reach(reconciled: &AtomicUsize, expected: usize) {
-    eventually(SOON, || async { reconciled.load(Ordering::Relaxed) >= expected }).await;
+/// An operator of these objects, all of which it has reconciled once.
+struct Operator {
+    state: Arc<State>,
+    triggers: trigger::Trigger<ConfigMap>,
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<Result<()>>,
+}
+
+impl Operator {
+    /// Starts an operator. Returns it with the bytes that it has in use once all is reconciled.
+    async fn start(contents: Contents, owns: bool) -> (Self, usize) {
+        let client = contents.client();
+        let state = Arc::new(State {
+            reconciled: AtomicUsize::new(0),
+            gate: Semaphore::new(Semaphore::MAX_PERMITS),
+        });
+        let (sender, triggers) = trigger::channel();
+        let mut controller = Controller::new(count, Arc::clone(&state)).triggers(triggers);
+        if owns {
+            controller = controller.owns::<Deployment>();
+        }
+        let before = Region::new(ALLOCATOR);
+        let manager =
+            Manager::with_client("cost.example.com", client, ManagerArgs::for_tests()).controller(controller);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(manager.start_until(async {
+            let _ = stopped.await;
+        }));
+        let operator = Self {
+            state,
+            triggers: sender,
+            stop,
+            running,
+        };
+        operator.reach(contents.config_maps).await;
+        (operator, in_use(&before))
+    }
+
+    /// Waits until there have been as many reconciles.
+    async fn reach(&self, expected: usize) {
+        eventually(SOON, || async {
+            self.state.reconciled.load(Ordering::Relaxed) >= expected
+        })
+        .await;
+    }
+
+    async fn trigger(&self, name: &str) {
+        let reference = ObjectRef::<ConfigMap>::new(name).within("default");
+        self.triggers.send(reference).await;
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.running.await.unwrap().unwrap();
+    }
+}
+
+/// Returns the bytes allocated since `before` and not freed.
+fn in_use(before: &Region<System>) -> usize {
+    let change = before.change();
+    change.bytes_allocated.saturating_sub(change.bytes_deallocated)
 }
 
 /// Returns the bytes in use after reconciling this many objects, and the allocations of reconciling them again.
-async fn cost(objects: usize) -> (usize, usize) {
-    let client = server(objects);
-    let reconciled = Arc::new(AtomicUsize::new(0));
-    let (again, triggers) = trigger::channel();
-    let controller = Controller::new(count, Arc::clone(&reconciled)).triggers(triggers);
-    let before = Region::new(ALLOCATOR);
-    let manager =
-        Manager::with_client("cost.example.com", client, ManagerArgs::for_tests()).controller(controller);
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let running = tokio::spawn(manager.start_until(async {
-        let _ = stopped.await;
-    }));
-    reach(&reconciled, objects).await;
-    let change = before.change();
-    let kept = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
-
-    let references: Vec<_> = (0..objects)
-        .map(|number| ObjectRef::<ConfigMap>::new(&format!("object-{number:06}")).within("default"))
-        .collect();
+async fn cost_of_objects(objects: usize) -> (usize, usize) {
+    let contents = Contents {
+        config_maps: objects,
+        deployments: 0,
+    };
+    let (operator, kept) = Operator::start(contents, false).await;
+    let references: Vec<_> = (0..objects).map(name_of).collect();
     let before = Region::new(ALLOCATOR);
     for reference in references {
-        again.send(reference).await;
+        operator.trigger(&reference).await;
     }
-    reach(&reconciled, 2 * objects).await;
+    operator.reach(2 * objects).await;
     let change = before.change();
-    stop.send(()).unwrap();
-    running.await.unwrap().unwrap();
+    operator.stop().await;
     (kept, change.allocations + change.reallocations)
 }
 
+/// Returns the bytes in use with this many owned objects.
+async fn cost_of_metadata(deployments: usize) -> usize {
+    let contents = Contents {
+        config_maps: 1,
+        deployments,
+    };
+    // A manager reconciles nothing until all its caches are filled.
+    let (operator, kept) = Operator::start(contents, true).await;
+    operator.stop().await;
+    kept
+}
+
+/// Returns the bytes in use while a burst of keys waits, and once it is over.
+async fn cost_of_a_burst() -> (usize, usize) {
+    let contents = Contents {
+        config_maps: 10,
+        deployments: 0,
+    };
+    let (operator, _) = Operator::start(contents, false).await;
+    let taken = operator.state.gate.forget_permits(Semaphore::MAX_PERMITS);
+    for number in 0..9 {
+        operator.trigger(&name_of(number)).await;
+    }
+    let before = Region::new(ALLOCATOR);
+    for number in 0..BURST {
+        operator.trigger(&format!("absent-{number:06}")).await;
+    }
+    let during = in_use(&before);
+    operator.trigger(&name_of(9)).await;
+    operator.state.gate.add_permits(taken);
+    operator.reach(20).await;
+    let after = in_use(&before);
+    operator.stop().await;
+    (during, after)
+}
+
 #[tokio::test]
-async fn an_object_and_a_reconcile_cost_what_they_did() {
-    let (few, few_allocations) = cost(200).await;
-    let (many, many_allocations) = cost(2200).await;
+async fn objects_keys_and_reconciles_cost_what_they_did() {
+    let (few, few_allocations) = cost_of_objects(200).await;
+    let (many, many_allocations) = cost_of_objects(2200).await;
     let per_object = many.saturating_sub(few) / 2000;
     let per_reconcile = many_allocations.saturating_sub(few_allocations) / 2000;
+    let per_metadata = (cost_of_metadata(2200).await).saturating_sub(cost_of_metadata(200).await) / 2000;
+    let (during, after) = cost_of_a_burst().await;
+    let per_key = during / BURST;
+    println!(
+        "bytes: {per_object} per object, {per_metadata} per metadata, {per_key} per key, {after} after a burst; \
+         {per_reconcile} allocations per reconcile"
+    );
     assert!(
         per_object <= BYTES_PER_OBJECT,
         "{per_object} bytes kept per object"
     );
     assert!(
+        per_metadata <= BYTES_PER_METADATA,
+        "{per_metadata} bytes kept for the metadata of an object"
+    );
+    assert!(
         per_reconcile <= ALLOCATIONS_PER_RECONCILE,
         "{per_reconcile} allocations per reconcile"
+    );
+    assert!(per_key <= BYTES_PER_KEY, "{per_key} bytes per key");
+    assert!(
+        after <= BYTES_AFTER_BURST,
+        "{after} bytes in use after a burst of {during} bytes"
     );
 }

@@ -26,6 +26,10 @@ impl<V> ByNamespace<V> {
         self.namespaces.get(&key.namespace)?.get(&key.name)
     }
 
+    pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut V> {
+        self.namespaces.get_mut(&key.namespace)?.get_mut(&key.name)
+    }
+
     /// Returns the value that was there before.
     pub(super) fn insert(&mut self, key: Key, value: V) -> Option<V> {
         let names = self.namespaces.entry(key.namespace).or_default();
@@ -66,18 +70,23 @@ impl<V> ByNamespace<V> {
 
     /// Returns the keys of a namespace, or all if it is `None`.
     pub(super) fn keys(&self, namespace: Option<&str>) -> Vec<Key> {
+        self.keys_where(namespace, |_| true)
+    }
+
+    /// Returns the keys of a namespace, or all if it is `None`, whose values are wanted.
+    pub(super) fn keys_where(&self, namespace: Option<&str>, is_wanted: impl Fn(&V) -> bool) -> Vec<Key> {
         let key = |namespace: Option<&str>, name: &str| Key {
             namespace: namespace.map(Into::into),
             name: name.into(),
         };
         match namespace {
             Some(only) => {
-                let names = self.in_namespace(only);
-                names.map(|(name, _)| key(namespace, name)).collect()
+                let wanted = self.in_namespace(only).filter(|(_, value)| is_wanted(value));
+                wanted.map(|(name, _)| key(namespace, name)).collect()
             }
             None => {
-                let entries = self.iter();
-                entries.map(|(namespace, name, _)| key(namespace, name)).collect()
+                let wanted = self.iter().filter(|(_, _, value)| is_wanted(value));
+                wanted.map(|(namespace, name, _)| key(namespace, name)).collect()
             }
         }
     }
@@ -112,6 +121,11 @@ mod tests {
         assert_eq!(names, ["x", "y"]);
         assert_eq!(map.keys(Some("b")), [key(Some("b"), "x")]);
         assert_eq!(map.keys(None).len(), 4);
+        assert_eq!(map.keys_where(None, |value| *value == 9), [key(Some("b"), "x")]);
+        assert_eq!(
+            map.keys_where(Some("a"), |value| *value == 1),
+            [key(Some("a"), "y")]
+        );
         assert_eq!(map.remove(&key(None, "x")), Some(3));
         assert_eq!(map.remove(&key(None, "x")), None);
         assert_eq!((map.len(), map.namespaces.len()), (3, 2));

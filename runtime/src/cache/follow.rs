@@ -96,12 +96,14 @@ impl<K: Watchable> Cache<K> {
                 }
             }
             watcher::Event::InitApply(object) => {
-                list.listed.insert(Key::of(&object));
+                if let Decoded::Undecodable(object) = &object {
+                    list.undecodable.insert(Key::of_meta(object.metadata()));
+                }
                 self.apply_decoded(watch, object, !*synced);
             }
             watcher::Event::InitDone => {
-                let PartialList { listed, expected, .. } = std::mem::replace(list, PartialList::new(watch));
-                self.delete_unlisted(namespace, &listed, expected);
+                let ended = std::mem::replace(list, PartialList::new(watch));
+                self.delete_unlisted(watch, namespace, &ended.undecodable, ended.expected);
                 self.write().end_list(watch);
                 if !std::mem::replace(synced, true) {
                     self.mark_watch_synced();
@@ -149,8 +151,8 @@ fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Eve
 /// A list in progress.
 struct PartialList {
     watch: WatchId,
-    /// The keys received so far.
-    listed: HashSet<Key>,
+    /// The keys of the objects so far that cannot be decoded.
+    undecodable: HashSet<Key>,
     /// The keys of the unseen objects when the list was requested.
     expected: HashSet<Key>,
 }
@@ -159,7 +161,7 @@ impl PartialList {
     fn new(watch: WatchId) -> Self {
         Self {
             watch,
-            listed: HashSet::new(),
+            undecodable: HashSet::new(),
             expected: HashSet::new(),
         }
     }

@@ -11,9 +11,11 @@ mod follow;
 mod index;
 mod objects;
 mod own_writes;
+mod packed;
 mod registry;
 mod selection;
 mod stats;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod unseen;
@@ -171,7 +173,7 @@ impl<K: Watchable> Cache<K> {
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.read().get(key).cloned()
+        self.read().get(key)
     }
 
     /// Returns the object with this key if it is stored and cannot be decoded.
@@ -188,18 +190,15 @@ impl<K: Watchable> Cache<K> {
     pub(crate) fn subscribe(&self, handler: Handler<K>) -> HandlerId {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         // No change is dispatched while the lock is held, so the handler misses none. A change that is in the cache but
-        // not dispatched yet is delivered twice: here as an initial event, then as a change.
+        // not dispatched yet is delivered twice: here as an initial event, then as a change. A deletion that is not
+        // dispatched yet is delivered without an initial event before it.
         let (existing, undecodable) = {
             let objects = self.read();
-            let existing: Vec<Arc<K>> = objects
-                .by_key
-                .iter()
-                .map(|(_, _, stored)| Arc::clone(&stored.object))
-                .collect();
             let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
-            (existing, undecodable)
+            (objects.by_key.keys(None), undecodable)
         };
-        for new in existing {
+        // One by one, because those that are packed take several times their memory while a handler has them.
+        for new in existing.iter().filter_map(|key| self.get(key)) {
             handler(&CacheEvent::Change(Change::Applied {
                 old: None,
                 new,
@@ -234,8 +233,10 @@ impl<K: Watchable> Cache<K> {
         {
             return;
         }
-        for (_, _, stored) in objects.by_key.iter() {
-            index.insert(&Key::of(&*stored.object), &stored.object);
+        for key in objects.by_key.keys(None) {
+            if let Some(object) = objects.get(&key) {
+                index.insert(&key, &object);
+            }
         }
         objects.indexes.push(index);
     }
@@ -262,6 +263,11 @@ impl<K: Watchable> Cache<K> {
     /// `bytes` is the size of the object as received.
     fn apply_received(&self, watch: Option<WatchId>, mut object: K, bytes: usize, initial: bool) {
         self.trim().apply(object.meta_mut());
+        if !K::metadata_api() {
+            // serde's vectors have capacity for four entries, of which mostly one is used; those of a copy have none
+            // to spare. What is packed takes the same either way.
+            object = object.clone();
+        }
         let (key, new) = (Key::of(&object), Arc::new(object));
         self.unseen.mark_seen(&key);
         let old = self.write().put(watch, key, &new, bytes);
@@ -309,21 +315,25 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Deletes the objects missing from a new list of `namespace` (`None`: all namespaces). `expected` are the keys of
-    /// the unseen objects when the list was requested.
-    fn delete_unlisted(&self, namespace: Option<&str>, listed: &HashSet<Key>, expected: HashSet<Key>) {
+    /// Deletes the objects missing from the last list of a watch of `namespace` (`None`: all namespaces). `undecodable` are
+    /// the keys of the listed objects that cannot be decoded, `expected` those of the unseen objects when the list was
+    /// requested.
+    fn delete_unlisted(
+        &self,
+        watch: WatchId,
+        namespace: Option<&str>,
+        undecodable: &HashSet<Key>,
+        expected: HashSet<Key>,
+    ) {
         let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let missing: Vec<Key> = {
             let objects = self.read();
-            let undecodable = objects.undecodable.keys().filter(in_namespace).cloned();
-            let deleted = objects.own_deletions().filter(in_namespace).cloned();
-            let keys = objects
-                .by_key
-                .keys(namespace)
-                .into_iter()
-                .chain(undecodable)
-                .chain(deleted);
-            keys.filter(|key| !listed.contains(key)).collect()
+            let known = objects.undecodable.keys().chain(objects.own_deletions());
+            let gone = known
+                .filter(in_namespace)
+                .filter(|key| !undecodable.contains(key));
+            let unlisted = objects.unlisted(watch, namespace);
+            unlisted.into_iter().chain(gone.cloned()).collect()
         };
         for key in missing {
             self.delete(None, &key, None);

@@ -47,7 +47,8 @@
 //! The uid says which events precede the deletion: an object that is created again has another one. So `deleted` holds `u`
 //! from step 1 to step 3, and an object with this uid is shown to nobody in between, unless a list contains it.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -55,11 +56,13 @@ use kube::core::ObjectMeta;
 
 use super::Index;
 use super::by_namespace::ByNamespace;
+use super::stored::{Packing, Stored};
 use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects and their indexes, which are updated together.
 pub(super) struct Objects<K> {
     pub(super) by_key: ByNamespace<Stored<K>>,
+    packing: Packing<K>,
     /// Sum of the sizes in `by_key`.
     bytes: u64,
     /// The stored objects that cannot be decoded; none of them is in `by_key`.
@@ -73,13 +76,6 @@ pub(super) struct Objects<K> {
     watches: Vec<WatchState>,
     /// Number of lists begun so far by all watches.
     lists: u64,
-}
-
-/// An object in a cache.
-pub(super) struct Stored<K> {
-    pub(super) object: Arc<K>,
-    /// Size of the object as received, in JSON; an own write has that of the version before.
-    bytes: u32,
 }
 
 /// An object that cannot be decoded, as a cache keeps it.
@@ -129,6 +125,8 @@ pub(super) enum Deleted<K> {
 struct WatchState {
     namespace: Option<String>,
     listing: bool,
+    /// Number of its last list, among those of all watches.
+    list: u32,
     /// The newest resource version delivered since the last list began.
     newest: u64,
 }
@@ -148,6 +146,7 @@ impl<K> Default for Objects<K> {
     fn default() -> Self {
         Self {
             by_key: ByNamespace::default(),
+            packing: Packing::default(),
             bytes: 0,
             undecodable: HashMap::new(),
             indexes: Vec::new(),
@@ -165,6 +164,7 @@ impl<K: Watchable> Objects<K> {
         self.watches.push(WatchState {
             namespace,
             listing: true,
+            list: 0,
             newest: 0,
         });
         WatchId(self.watches.len() - 1)
@@ -172,12 +172,23 @@ impl<K: Watchable> Objects<K> {
 
     pub(super) fn begin_list(&mut self, watch: WatchId) {
         self.lists += 1;
-        self.watches[watch.0].listing = true;
-        self.watches[watch.0].newest = 0;
+        let state = &mut self.watches[watch.0];
+        state.listing = true;
+        state.list = u32::try_from(self.lists).unwrap_or(u32::MAX);
+        state.newest = 0;
     }
 
     pub(super) fn end_list(&mut self, watch: WatchId) {
         self.watches[watch.0].listing = false;
+    }
+
+    /// Returns the keys of the objects of a namespace, or of all, that the list of this watch did not have.
+    ///
+    /// Each object has the number of its list: a set of the listed keys would take as much again as the objects' own keys,
+    /// and leave holes in the memory between them.
+    pub(super) fn unlisted(&self, watch: WatchId, namespace: Option<&str>) -> Vec<Key> {
+        let list = self.watches[watch.0].list;
+        self.by_key.keys_where(namespace, |stored| stored.list < list)
     }
 
     /// Stores an object delivered by a watch. Returns the object that subscribers know.
@@ -191,8 +202,10 @@ impl<K: Watchable> Objects<K> {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let version = resource_version(object.meta());
         let listing = self.record_progress(watch, version);
+        let list = watch.and_then(|watch| self.watches.get(watch.0));
+        let list = list.map_or(0, |state| state.list);
         if self.delivered.is_empty() {
-            return self.insert(key, object, bytes);
+            return self.insert(key, object, bytes, list);
         }
         let is_outdated = !listing && (self.is_deleted(&key, object) || self.has_newer(&key, version));
         match self.delivered.remove(&key) {
@@ -201,10 +214,10 @@ impl<K: Watchable> Objects<K> {
                 delivered
             }
             Some(delivered) => {
-                self.insert(key, object, bytes);
+                self.insert(key, object, bytes, list);
                 delivered
             }
-            None => self.insert(key, object, bytes),
+            None => self.insert(key, object, bytes, list),
         }
     }
 
@@ -281,16 +294,13 @@ impl<K: Watchable> Objects<K> {
         let will_be_delivered = self
             .find_current_watch(start, &key)
             .is_some_and(|watch| version > watch.newest);
-        let stored = self
-            .by_key
-            .get(&key)
-            .map(|stored| resource_version(stored.object.meta()));
+        let stored = self.by_key.get(&key).map(|_| self.version(&key));
         let undecodable = self.undecodable.get(&key).map(|stored| stored.version());
         let stored = stored.or(undecodable);
         let is_newer = stored.is_none_or(|stored| stored.is_some_and(|stored| stored < version));
         if will_be_delivered && is_newer && (is_selected || stored.is_some()) {
             let bytes = self.by_key.get(&key).map_or(0, |stored| stored.bytes);
-            let before = self.insert(key.clone(), &Arc::new(object), bytes);
+            let before = self.insert(key.clone(), &Arc::new(object), bytes, 0);
             self.delivered.entry(key).or_insert(before);
         }
     }
@@ -340,26 +350,26 @@ impl<K: Watchable> Objects<K> {
 
     /// Returns `true` if the stored object is newer than `version`.
     fn has_newer(&self, key: &Key, version: Option<u64>) -> bool {
-        let stored = self
-            .by_key
-            .get(key)
-            .and_then(|stored| resource_version(stored.object.meta()));
-        stored
+        self.version(key)
             .zip(version)
             .is_some_and(|(stored, version)| stored > version)
     }
 
-    fn insert(&mut self, key: Key, object: &Arc<K>, bytes: u32) -> Option<Arc<K>> {
+    fn insert(&mut self, key: Key, object: &Arc<K>, bytes: u32, list: u32) -> Option<Arc<K>> {
         for index in &mut self.indexes {
             index.insert(&key, object);
         }
         self.undecodable.remove(&key);
         self.deleted.remove(&key);
-        let object = Arc::clone(object);
         self.bytes += u64::from(bytes);
-        let before = self.by_key.insert(key, Stored { object, bytes })?;
+        let stored = self.packing.store(object, bytes, list);
+        let Some(slot) = self.by_key.get_mut(&key) else {
+            self.by_key.insert(key, stored);
+            return None;
+        };
+        let before = std::mem::replace(slot, stored);
         self.bytes -= u64::from(before.bytes);
-        Some(before.object)
+        self.packing.open(key.namespace.as_deref(), &key.name, &before)
     }
 
     fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
@@ -368,11 +378,31 @@ impl<K: Watchable> Objects<K> {
         }
         let removed = self.by_key.remove(key)?;
         self.bytes -= u64::from(removed.bytes);
-        Some(removed.object)
+        self.packing.open(key.namespace.as_deref(), &key.name, &removed)
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<&Arc<K>> {
-        self.by_key.get(key).map(|stored| &stored.object)
+    pub(super) fn get(&self, key: &Key) -> Option<Arc<K>> {
+        let stored = self.by_key.get(key)?;
+        self.open(key.namespace.as_deref(), &key.name, stored)
+    }
+
+    /// Returns the object of an entry of `by_key`.
+    pub(super) fn open(&self, namespace: Option<&str>, name: &str, stored: &Stored<K>) -> Option<Arc<K>> {
+        self.packing.open(namespace, name, stored)
+    }
+
+    /// Returns the labels of an entry of `by_key`.
+    pub(super) fn labels<'a>(&self, name: &str, stored: &'a Stored<K>) -> Cow<'a, BTreeMap<String, String>> {
+        self.packing.labels(name, stored)
+    }
+
+    /// Returns the resource version of the object with this key.
+    pub(super) fn version_of<'a>(&'a self, key: &'a Key) -> Option<&'a str> {
+        self.packing.resource_version(&key.name, self.by_key.get(key)?)
+    }
+
+    fn version(&self, key: &Key) -> Option<u64> {
+        self.version_of(key)?.parse().ok()
     }
 
     /// Returns the size of all objects as received, in bytes of JSON.

@@ -99,7 +99,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
     }
 
     fn version_of(&self, key: &Key) -> Option<String> {
-        self.get(key)?.meta().resource_version.clone()
+        self.read().version_of(key).map(str::to_owned)
     }
 
     fn stop_watches(&self) {

@@ -83,6 +83,13 @@ fn subscribers_receive_old_and_new_objects_without_repetition() {
     assert_eq!(*log.lock().unwrap(), ["a/x ->1 initial", "a/x 1>2", "a/x 2>-"]);
 }
 
+/// Adds a watch that begins to list.
+fn begin_list(cache: &Cache<ConfigMap>) -> WatchId {
+    let watch = cache.write().add_watch(None);
+    cache.write().begin_list(watch);
+    watch
+}
+
 #[test]
 fn a_relist_deletes_missing_objects_of_its_own_namespace_only() {
     let (cache, log) = new_recorded_cache();
@@ -90,10 +97,12 @@ fn a_relist_deletes_missing_objects_of_its_own_namespace_only() {
         cache.apply(None, object(namespace, name, "1"), true);
     }
     log.lock().unwrap().clear();
-    let listed = HashSet::from([Key::of(&object("a", "y", "1"))]);
-    cache.delete_unlisted(Some("a"), &listed, HashSet::new());
+    let watch = begin_list(&cache);
+    cache.apply(Some(watch), object("a", "y", "1"), false);
+    cache.delete_unlisted(watch, Some("a"), &HashSet::new(), HashSet::new());
     assert_eq!(*log.lock().unwrap(), ["a/x 1>-"]);
-    cache.delete_unlisted(None, &HashSet::new(), HashSet::new());
+    cache.write().begin_list(watch);
+    cache.delete_unlisted(watch, None, &HashSet::new(), HashSet::new());
     assert!(cache.keys().is_empty());
 }
 
@@ -109,13 +118,13 @@ fn an_object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     let expected = cache.unseen.keys();
     // It may be missing from the list in progress.
     cache.record_created(object("a", "late", "1"));
-    cache.apply(None, object("a", "listed", "1"), false);
+    let watch = begin_list(&cache);
+    cache.apply(Some(watch), object("a", "listed", "1"), false);
     log.lock().unwrap().clear();
 
-    let listed = HashSet::from([Key::of(&object("a", "listed", "1"))]);
-    cache.delete_unlisted(Some("a"), &listed, expected);
+    cache.delete_unlisted(watch, Some("a"), &HashSet::new(), expected);
     assert_eq!(*log.lock().unwrap(), ["a/gone 1>-"]);
-    cache.delete_unlisted(Some("a"), &listed, cache.unseen.keys());
+    cache.delete_unlisted(watch, Some("a"), &HashSet::new(), cache.unseen.keys());
     assert_eq!(*log.lock().unwrap(), ["a/gone 1>-", "a/late 1>-"]);
 }
 
@@ -160,7 +169,8 @@ fn the_deletion_of_an_undecodable_object_is_delivered() {
     log.lock().unwrap().clear();
     cache.delete(None, &Key::of(&object("a", "watched", "2")), Some(2));
     let listed = HashSet::from([Key::of(&object("a", "listed", "1"))]);
-    cache.delete_unlisted(None, &listed, HashSet::new());
+    let watch = begin_list(&cache);
+    cache.delete_unlisted(watch, None, &listed, HashSet::new());
     let expected = ["a/watched undecodable 1>-", "a/unlisted undecodable 1>-"];
     assert_eq!(*log.lock().unwrap(), expected);
 }
@@ -283,8 +293,7 @@ fn a_list_overrides_own_writes_and_those_in_progress() {
     cache.put_own_write(before_list, object("a", "late", "10"));
     let during_list = cache.read().begin_write();
     cache.apply(watch, object("a", "x", "6"), false);
-    let listed = HashSet::from([Key::of(&object("a", "x", ""))]);
-    cache.delete_unlisted(None, &listed, HashSet::new());
+    cache.delete_unlisted(watch.unwrap(), None, &HashSet::new(), HashSet::new());
     cache.write().end_list(watch.unwrap());
     cache.put_own_write(before_list, object("a", "late", "10"));
     // It may have been deleted before the list was made, and the watch delivers only what comes after the list.
@@ -389,12 +398,11 @@ fn a_list_settles_what_this_process_has_deleted() {
         delete_own(&cache, "one");
         cache.write().begin_list(watch.unwrap());
         let key = Key::of(&object("a", "x", ""));
-        let listed: HashSet<Key> = is_listed.then(|| key.clone()).into_iter().collect();
         if is_listed {
             // The list is older than the deletion.
             cache.apply(watch, object_with_uid("x", "7", "one"), false);
         }
-        cache.delete_unlisted(None, &listed, HashSet::new());
+        cache.delete_unlisted(watch.unwrap(), None, &HashSet::new(), HashSet::new());
         // It may have been sent before the list, and answered after.
         let during = cache.read().begin_write();
         cache.write().end_list(watch.unwrap());

@@ -15,21 +15,25 @@
 //! | the process restarts | any version | is sent, because nothing is remembered |
 //!
 //! The answer is needed as the result. It is in the cache if that keeps whole objects; otherwise, as for kinds that a
-//! controller [owns](crate::Controller::owns), its JSON is kept, up to a limit for all.
+//! controller [owns](crate::Controller::owns), its JSON is kept, as the difference to the first answer of its kind, up to a
+//! limit for all.
 
 use std::any::TypeId;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use serde_json::Value;
 
+use super::similar::Base;
 use crate::object::{Key, Object};
 
 /// Size in bytes of an entry without its answer, roughly.
-const ENTRY_BYTES: usize = 200;
+const ENTRY_BYTES: usize = 320;
+/// Maximum size in bytes of the answer of a kind with which the others are compared.
+const MAX_BASE: usize = 64 << 10;
 
 /// The answers to the applies of one controller, as many as fit into the limit.
 pub(super) struct AppliedObjects {
@@ -45,9 +49,11 @@ type ObjectId = (TypeId, Key);
 
 #[derive(Default)]
 struct Answers {
-    by_object: HashMap<ObjectId, Answer>,
+    by_object: HashMap<Arc<ObjectId>, Answer>,
     /// The objects in the order of their answers. An entry counts only if its number is that of the answer.
-    order: VecDeque<(u64, ObjectId)>,
+    order: VecDeque<(u64, Arc<ObjectId>)>,
+    /// By kind, the answer with which the others are compared: the first one, or nothing if that is too long.
+    bases: HashMap<TypeId, Base>,
     last: u64,
     bytes: usize,
 }
@@ -56,7 +62,7 @@ struct Answer {
     number: u64,
     body: BodyHash,
     version: String,
-    /// The JSON of the object; `None` if a cache has it.
+    /// The JSON of the object, as its difference to the base of the kind; `None` if a cache has it.
     object: Option<Box<[u8]>>,
 }
 
@@ -103,7 +109,9 @@ impl AppliedObjects {
     pub(super) fn object_of<K: Object>(&self, key: &Key) -> Option<K> {
         let answers = self.lock();
         let answer = answers.by_object.get(&(TypeId::of::<K>(), key.clone()))?;
-        serde_json::from_slice(answer.object.as_deref()?).ok()
+        let base = answers.bases.get(&TypeId::of::<K>())?;
+        let json = base.decode(answer.object.as_deref()?)?;
+        serde_json::from_slice(&json).ok()
     }
 
     /// Remembers the answer to an apply. `keeps` is `false` if a cache has the object.
@@ -128,14 +136,9 @@ impl AppliedObjects {
 }
 
 impl Answers {
-    fn insert(
-        &mut self,
-        id: ObjectId,
-        body: BodyHash,
-        version: String,
-        object: Option<Box<[u8]>>,
-        limit: usize,
-    ) {
+    fn insert(&mut self, id: ObjectId, body: BodyHash, version: String, json: Option<Vec<u8>>, limit: usize) {
+        let object = json.map(|json| self.base_of(id.0, &json).encode(&json));
+        let id = Arc::new(id);
         self.last += 1;
         let answer = Answer {
             number: self.last,
@@ -143,7 +146,7 @@ impl Answers {
             version,
             object,
         };
-        self.order.push_back((self.last, id.clone()));
+        self.order.push_back((self.last, Arc::clone(&id)));
         self.bytes += answer.bytes();
         if let Some(before) = self.by_object.insert(id, answer) {
             self.bytes -= before.bytes();
@@ -158,6 +161,14 @@ impl Answers {
             self.order
                 .retain(|(number, id)| by_object.get(id).is_some_and(|answer| answer.number == *number));
         }
+    }
+
+    /// Returns the base for answers of a kind, of which `first` is one.
+    fn base_of(&mut self, kind: TypeId, first: &[u8]) -> &Base {
+        self.bases.entry(kind).or_insert_with(|| {
+            let fits = first.len() <= MAX_BASE;
+            Base::new(if fits { first } else { &[] })
+        })
     }
 
     /// Removes an answer, unless there has been another since.
@@ -178,10 +189,10 @@ fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
 
-fn to_json_without_managed_fields<K: Object + Serialize>(object: &K) -> Option<Box<[u8]>> {
+fn to_json_without_managed_fields<K: Object + Serialize>(object: &K) -> Option<Vec<u8>> {
     let mut json = serde_json::to_value(object).ok()?;
     take_metadata(&mut json, "managedFields");
-    serde_json::to_vec(&json).ok().map(Vec::into_boxed_slice)
+    serde_json::to_vec(&json).ok()
 }
 
 #[cfg(test)]
@@ -250,6 +261,38 @@ mod tests {
         let answers = applied.lock();
         assert!(answers.order.len() < 100, "{}", answers.order.len());
         assert_eq!(answers.bytes, answers.by_object.len() * ENTRY_BYTES);
+    }
+
+    #[test]
+    fn answers_that_are_alike_take_what_is_new_in_them() {
+        let applied = AppliedObjects::new(1 << 20);
+        let body = applied.hash(&mut json!({}));
+        let named = |name: &str| {
+            let mut object = map(name, 1);
+            object.data = Some([("text".to_owned(), "x".repeat(2000))].into());
+            object
+        };
+        for number in 0..100 {
+            applied.remember(body, &named(&number.to_string()), true);
+        }
+        let bytes = applied.lock().bytes;
+        assert!(bytes < 100 * (ENTRY_BYTES + 50), "{bytes}");
+        let object: ConfigMap = applied.object_of(&key("99")).unwrap();
+        assert_eq!(object.data, named("99").data);
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_is_no_base() {
+        let applied = AppliedObjects::new(1 << 20);
+        let body = applied.hash(&mut json!({}));
+        let mut long = map("long", 1);
+        long.data = Some([("text".to_owned(), "x".repeat(MAX_BASE))].into());
+        for object in [&long, &map("a", 2)] {
+            applied.remember(body, object, true);
+        }
+        let found: ConfigMap = applied.object_of(&key("long")).unwrap();
+        assert_eq!(found.data, long.data);
+        assert!(applied.object_of::<ConfigMap>(&key("a")).is_some());
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod create_or_update;
 mod delete;
 mod ownership;
 mod patch;
+mod similar;
 mod watch_target;
 
 use std::borrow::Borrow;

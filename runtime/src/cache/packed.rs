@@ -1,0 +1,573 @@
+//! Metadata in one block of bytes.
+//!
+//! The metadata of a Deployment takes some 2 kB as an [`ObjectMeta`]: each of its maps has a node of 544 bytes, and each
+//! of its twenty strings an allocation. A cache that keeps nothing else packs it into a block of some 100 bytes, and
+//! makes an `ObjectMeta` of that for each reader.
+//!
+//! # Layout
+//! A number with a bit for each field that is set, then these fields in a fixed order; the first ones are those that are
+//! read alone. Numbers are in LEB128. A string has its length plus one in front, or is a zero if it is the name of the
+//! object, as many labels and the names of owners are. A UID is 16 bytes. Keys of labels and annotations, finalizers, and
+//! the types of owners are the same in most objects of a kind, so they are [`Words`], with a single byte each. The name and
+//! the namespace are left out: they are the object's key.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
+use k8s_openapi::jiff::Timestamp;
+use kube::core::ObjectMeta;
+
+/// The longest string in bytes that becomes a word.
+const MAX_WORD: usize = 320;
+
+/// The strings that objects of one cache have in common, as many as a byte can number.
+///
+/// None is removed, and the first ones stay: they come from the first objects of a list. However many different strings
+/// the objects have, the memory is bounded by 80 kB.
+#[derive(Default)]
+pub(super) struct Words {
+    /// The word with code 1 is the first.
+    by_code: Vec<Arc<str>>,
+    codes: HashMap<Arc<str>, u8>,
+    /// The block that is being written, kept for the next one.
+    scratch: Vec<u8>,
+}
+
+impl Words {
+    /// Returns the code of a word, adding it if there is a code left; 0 if there is none.
+    fn code(&mut self, word: &str) -> u8 {
+        if let Some(code) = self.codes.get(word) {
+            return *code;
+        }
+        match u8::try_from(self.by_code.len() + 1) {
+            Ok(code) if word.len() <= MAX_WORD => {
+                let word: Arc<str> = word.into();
+                self.by_code.push(Arc::clone(&word));
+                self.codes.insert(word, code);
+                code
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// The bit of each field, in the order of the layout.
+mod bit {
+    pub(super) const RESOURCE_VERSION: u64 = 1;
+    pub(super) const LABELS: u64 = 1 << 1;
+    pub(super) const UID: u64 = 1 << 2;
+    pub(super) const ANNOTATIONS: u64 = 1 << 3;
+    pub(super) const CREATION_TIMESTAMP: u64 = 1 << 4;
+    pub(super) const DELETION_GRACE_PERIOD: u64 = 1 << 5;
+    pub(super) const DELETION_TIMESTAMP: u64 = 1 << 6;
+    pub(super) const FINALIZERS: u64 = 1 << 7;
+    pub(super) const GENERATE_NAME: u64 = 1 << 8;
+    pub(super) const GENERATION: u64 = 1 << 9;
+    pub(super) const MANAGED_FIELDS: u64 = 1 << 10;
+    pub(super) const NAME: u64 = 1 << 11;
+    pub(super) const NAMESPACE: u64 = 1 << 12;
+    pub(super) const OWNER_REFERENCES: u64 = 1 << 13;
+    pub(super) const SELF_LINK: u64 = 1 << 14;
+}
+
+/// The metadata of an object, without its name and namespace.
+#[derive(Clone)]
+pub(super) struct PackedMeta(Box<[u8]>);
+
+impl PackedMeta {
+    pub(super) fn pack(meta: &ObjectMeta, words: &mut Words) -> Self {
+        // All fields are named, so that one of a newer Kubernetes does not compile until it is packed.
+        let ObjectMeta {
+            annotations,
+            creation_timestamp,
+            deletion_grace_period_seconds,
+            deletion_timestamp,
+            finalizers,
+            generate_name,
+            generation,
+            labels,
+            managed_fields,
+            name,
+            namespace,
+            owner_references,
+            resource_version,
+            self_link,
+            uid,
+        } = meta;
+        let mut bits = 0;
+        let mut set = |is_set: bool, bit: u64| bits |= u64::from(is_set) * bit;
+        set(resource_version.is_some(), bit::RESOURCE_VERSION);
+        set(labels.is_some(), bit::LABELS);
+        set(uid.is_some(), bit::UID);
+        set(annotations.is_some(), bit::ANNOTATIONS);
+        set(creation_timestamp.is_some(), bit::CREATION_TIMESTAMP);
+        set(
+            deletion_grace_period_seconds.is_some(),
+            bit::DELETION_GRACE_PERIOD,
+        );
+        set(deletion_timestamp.is_some(), bit::DELETION_TIMESTAMP);
+        set(finalizers.is_some(), bit::FINALIZERS);
+        set(generate_name.is_some(), bit::GENERATE_NAME);
+        set(generation.is_some(), bit::GENERATION);
+        set(managed_fields.is_some(), bit::MANAGED_FIELDS);
+        set(name.is_some(), bit::NAME);
+        set(namespace.is_some(), bit::NAMESPACE);
+        set(owner_references.is_some(), bit::OWNER_REFERENCES);
+        set(self_link.is_some(), bit::SELF_LINK);
+
+        let bytes = std::mem::take(&mut words.scratch);
+        let name = name.as_deref().unwrap_or_default();
+        let mut writer = Writer { bytes, words, name };
+        writer.number(bits);
+        resource_version.iter().for_each(|version| writer.string(version));
+        labels.iter().for_each(|labels| writer.map(labels));
+        uid.iter().for_each(|uid| writer.uid(uid));
+        annotations.iter().for_each(|annotations| writer.map(annotations));
+        creation_timestamp.iter().for_each(|time| writer.time(time));
+        deletion_grace_period_seconds
+            .iter()
+            .for_each(|seconds| writer.signed(*seconds));
+        deletion_timestamp.iter().for_each(|time| writer.time(time));
+        if let Some(finalizers) = finalizers {
+            writer.number(finalizers.len() as u64);
+            finalizers.iter().for_each(|finalizer| writer.word(finalizer));
+        }
+        generate_name.iter().for_each(|prefix| writer.string(prefix));
+        generation
+            .iter()
+            .for_each(|generation| writer.signed(*generation));
+        if let Some(fields) = managed_fields {
+            // They are rarely kept, and rarely read.
+            writer.string(&serde_json::to_string(fields).unwrap_or_default());
+        }
+        if let Some(owners) = owner_references {
+            writer.number(owners.len() as u64);
+            owners.iter().for_each(|owner| writer.owner(owner));
+        }
+        self_link.iter().for_each(|link| writer.string(link));
+
+        let mut bytes = writer.bytes;
+        let packed = Self(bytes.as_slice().into());
+        bytes.clear();
+        words.scratch = bytes;
+        packed
+    }
+
+    /// Returns the metadata of the object with this key.
+    pub(super) fn unpack(&self, namespace: Option<&str>, name: &str, words: &Words) -> ObjectMeta {
+        let (mut reader, bits) = Reader::new(self, words, name);
+        let has = |bit: u64| bits & bit != 0;
+        // The fields are read in this order.
+        ObjectMeta {
+            resource_version: has(bit::RESOURCE_VERSION).then(|| reader.string()),
+            labels: has(bit::LABELS).then(|| reader.map()),
+            uid: has(bit::UID).then(|| reader.uid()),
+            annotations: has(bit::ANNOTATIONS).then(|| reader.map()),
+            creation_timestamp: has(bit::CREATION_TIMESTAMP).then(|| reader.time()),
+            deletion_grace_period_seconds: has(bit::DELETION_GRACE_PERIOD).then(|| reader.signed()),
+            deletion_timestamp: has(bit::DELETION_TIMESTAMP).then(|| reader.time()),
+            finalizers: has(bit::FINALIZERS).then(|| {
+                let count = reader.number();
+                (0..count).map(|_| reader.word().to_owned()).collect()
+            }),
+            generate_name: has(bit::GENERATE_NAME).then(|| reader.string()),
+            generation: has(bit::GENERATION).then(|| reader.signed()),
+            managed_fields: has(bit::MANAGED_FIELDS)
+                .then(|| serde_json::from_str(reader.str()).unwrap_or_default()),
+            owner_references: has(bit::OWNER_REFERENCES).then(|| {
+                let count = reader.number();
+                (0..count).map(|_| reader.owner()).collect()
+            }),
+            self_link: has(bit::SELF_LINK).then(|| reader.string()),
+            name: has(bit::NAME).then(|| name.to_owned()),
+            namespace: namespace.filter(|_| has(bit::NAMESPACE)).map(str::to_owned),
+        }
+    }
+
+    /// Returns the resource version of the object with this name, without unpacking the rest.
+    pub(super) fn resource_version<'a>(&'a self, name: &'a str, words: &'a Words) -> Option<&'a str> {
+        let (mut reader, bits) = Reader::new(self, words, name);
+        (bits & bit::RESOURCE_VERSION != 0).then(|| reader.str())
+    }
+
+    /// Returns the labels of the object with this name, without unpacking the rest; none if the field is absent.
+    pub(super) fn labels(&self, name: &str, words: &Words) -> BTreeMap<String, String> {
+        let (mut reader, bits) = Reader::new(self, words, name);
+        if bits & bit::RESOURCE_VERSION != 0 {
+            reader.str();
+        }
+        let labels = (bits & bit::LABELS != 0).then(|| reader.map());
+        labels.unwrap_or_default()
+    }
+}
+
+struct Writer<'a> {
+    bytes: Vec<u8>,
+    words: &'a mut Words,
+    /// The name of the object.
+    name: &'a str,
+}
+
+impl Writer<'_> {
+    fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    fn signed(&mut self, number: i64) {
+        self.number(number.cast_unsigned());
+    }
+
+    fn string(&mut self, string: &str) {
+        if string == self.name {
+            return self.number(0);
+        }
+        self.number(string.len() as u64 + 1);
+        self.bytes.extend_from_slice(string.as_bytes());
+    }
+
+    fn uid(&mut self, uid: &str) {
+        let bytes = parse_uid(uid);
+        self.bytes.push(u8::from(bytes.is_some()));
+        match bytes {
+            Some(bytes) => self.bytes.extend_from_slice(&bytes),
+            None => self.string(uid),
+        }
+    }
+
+    fn word(&mut self, word: &str) {
+        let code = self.words.code(word);
+        self.bytes.push(code);
+        if code == 0 {
+            self.string(word);
+        }
+    }
+
+    fn map(&mut self, map: &BTreeMap<String, String>) {
+        self.number(map.len() as u64);
+        for (key, value) in map {
+            self.word(key);
+            self.string(value);
+        }
+    }
+
+    fn time(&mut self, Time(time): &Time) {
+        self.signed(time.as_second());
+        self.signed(time.subsec_nanosecond().into());
+    }
+
+    fn owner(&mut self, owner: &OwnerReference) {
+        let OwnerReference {
+            api_version,
+            block_owner_deletion,
+            controller,
+            kind,
+            name,
+            uid,
+        } = owner;
+        self.word(api_version);
+        self.word(kind);
+        self.bytes
+            .push(option_code(*block_owner_deletion) * 3 + option_code(*controller));
+        self.string(name);
+        self.uid(uid);
+    }
+}
+
+/// Returns the bytes of a UID in the form in which Kubernetes writes them: lower case, with four hyphens.
+fn parse_uid(uid: &str) -> Option<[u8; 16]> {
+    let mut digits = uid.bytes();
+    let mut bytes = [0; 16];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        if is_after_hyphen(index) && digits.next() != Some(b'-') {
+            return None;
+        }
+        *byte = parse_digit(digits.next()?)? << 4 | parse_digit(digits.next()?)?;
+    }
+    digits.next().is_none().then_some(bytes)
+}
+
+fn parse_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+fn format_uid(bytes: &[u8]) -> String {
+    let mut uid = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if is_after_hyphen(index) {
+            uid.push('-');
+        }
+        for digit in [byte >> 4, byte & 15] {
+            uid.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+        }
+    }
+    uid
+}
+
+/// Returns `true` for a byte of a UID that follows a hyphen.
+fn is_after_hyphen(index: usize) -> bool {
+    matches!(index, 4 | 6 | 8 | 10)
+}
+
+fn option_code(option: Option<bool>) -> u8 {
+    option.map_or(0, |value| 1 + u8::from(value))
+}
+
+fn coded_option(code: u8) -> Option<bool> {
+    (code > 0).then_some(code == 2)
+}
+
+/// Reads a block. One that is cut off, which none is, reads as zeros and empty strings.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    words: &'a Words,
+    /// The name of the object.
+    name: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    /// Returns a reader of the fields, and the bits of those that are set.
+    fn new(packed: &'a PackedMeta, words: &'a Words, name: &'a str) -> (Self, u64) {
+        let mut reader = Self {
+            bytes: &packed.0,
+            words,
+            name,
+        };
+        let bits = reader.number();
+        (reader, bits)
+    }
+
+    fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.bytes.split_first() else {
+            return 0;
+        };
+        self.bytes = rest;
+        *first
+    }
+
+    fn number(&mut self) -> u64 {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte();
+            number |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 || shift >= 64 {
+                return number;
+            }
+        }
+    }
+
+    fn signed(&mut self) -> i64 {
+        self.number().cast_signed()
+    }
+
+    fn str(&mut self) -> &'a str {
+        let Some(length) = self.number().checked_sub(1) else {
+            return self.name;
+        };
+        str::from_utf8(self.take(length)).unwrap_or_default()
+    }
+
+    fn take(&mut self, length: u64) -> &'a [u8] {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let (taken, rest) = self.bytes.split_at_checked(length).unwrap_or_default();
+        self.bytes = rest;
+        taken
+    }
+
+    fn uid(&mut self) -> String {
+        match self.byte() {
+            0 => self.string(),
+            _ => format_uid(self.take(16)),
+        }
+    }
+
+    fn string(&mut self) -> String {
+        self.str().to_owned()
+    }
+
+    fn word(&mut self) -> &'a str {
+        match usize::from(self.byte()).checked_sub(1) {
+            Some(index) => self.words.by_code.get(index).map_or("", |word| word),
+            None => self.str(),
+        }
+    }
+
+    fn map(&mut self) -> BTreeMap<String, String> {
+        let count = self.number();
+        (0..count)
+            .map(|_| (self.word().to_owned(), self.string()))
+            .collect()
+    }
+
+    fn time(&mut self) -> Time {
+        let (seconds, nanoseconds) = (self.signed(), self.signed());
+        let nanoseconds = i32::try_from(nanoseconds).unwrap_or_default();
+        Time(Timestamp::new(seconds, nanoseconds).unwrap_or_default())
+    }
+
+    fn owner(&mut self) -> OwnerReference {
+        let (api_version, kind) = (self.word().to_owned(), self.word().to_owned());
+        let options = self.byte();
+        OwnerReference {
+            api_version,
+            kind,
+            block_owner_deletion: coded_option(options / 3),
+            controller: coded_option(options % 3),
+            name: self.string(),
+            uid: self.uid(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+    use proptest::collection::{btree_map, vec};
+    use proptest::option::of;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn time() -> impl Strategy<Value = Time> {
+        (-62_135_596_800..253_402_207_199_i64, 0..1_000_000_000)
+            .prop_map(|(seconds, nanoseconds)| Time(Timestamp::new(seconds, nanoseconds).unwrap()))
+    }
+
+    fn map() -> impl Strategy<Value = BTreeMap<String, String>> {
+        btree_map("[a-z]{0,2}", ".{0,9}", 0..14)
+    }
+
+    fn owner() -> impl Strategy<Value = OwnerReference> {
+        let options = (of(any::<bool>()), of(any::<bool>()));
+        ("[a-z]{0,3}", "[a-z]{0,3}", ".{0,9}", ".{0,9}", options).prop_map(
+            |(api_version, kind, name, uid, (block_owner_deletion, controller))| OwnerReference {
+                api_version,
+                block_owner_deletion,
+                controller,
+                kind,
+                name,
+                uid,
+            },
+        )
+    }
+
+    fn managed_fields() -> impl Strategy<Value = Vec<ManagedFieldsEntry>> {
+        let entry = of(".{0,9}").prop_map(|manager| ManagedFieldsEntry {
+            manager,
+            ..ManagedFieldsEntry::default()
+        });
+        vec(entry, 0..3)
+    }
+
+    prop_compose! {
+        fn metadata()(
+            (annotations, labels, managed_fields) in (of(map()), of(map()), of(managed_fields())),
+            (creation_timestamp, deletion_timestamp) in (of(time()), of(time())),
+            (deletion_grace_period_seconds, generation) in (of(any::<i64>()), of(any::<i64>())),
+            (finalizers, owner_references) in (of(vec(".{0,9}", 0..3)), of(vec(owner(), 0..3))),
+            (generate_name, name, namespace) in (of(".{0,9}"), of(".{0,9}"), of(".{0,9}")),
+            (resource_version, self_link, uid) in (of(".{0,9}"), of(".{0,9}"), of(".{0,9}")),
+        ) -> ObjectMeta {
+            ObjectMeta {
+                annotations,
+                creation_timestamp,
+                deletion_grace_period_seconds,
+                deletion_timestamp,
+                finalizers,
+                generate_name,
+                generation,
+                labels,
+                managed_fields,
+                name,
+                namespace,
+                owner_references,
+                resource_version,
+                self_link,
+                uid,
+            }
+        }
+    }
+
+    #[test]
+    fn uids_of_every_form_are_kept() {
+        let mut words = Words::default();
+        for uid in [
+            "0123abcd-4567-89ef-0000-ffffffffffff",
+            "0123ABCD-4567-89ef-0000-ffffffffffff",
+            "0123abcd-4567-89ef-0000-fffffffffff",
+            "0123abcd-4567-89ef-0000-ffffffffffff0",
+            "0123abcd+4567-89ef-0000-ffffffffffff",
+            "0123abcd456789ef0000ffffffffffff",
+            "",
+            "web",
+        ] {
+            let meta = ObjectMeta {
+                name: Some("web".to_owned()),
+                uid: Some(uid.to_owned()),
+                ..ObjectMeta::default()
+            };
+            let packed = PackedMeta::pack(&meta, &mut words);
+            assert_eq!(packed.unpack(None, "web", &words), meta);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn metadata_is_unpacked_as_it_was_packed(all in vec(metadata(), 1..4)) {
+            let mut words = Words::default();
+            let packed: Vec<PackedMeta> =
+                all.iter().map(|meta| PackedMeta::pack(meta, &mut words)).collect();
+            for (meta, packed) in all.iter().zip(packed) {
+                let name = meta.name.as_deref().unwrap_or_default();
+                prop_assert_eq!(&packed.unpack(meta.namespace.as_deref(), name, &words), meta);
+                prop_assert_eq!(packed.resource_version(name, &words), meta.resource_version.as_deref());
+                prop_assert_eq!(packed.labels(name, &words), meta.labels.clone().unwrap_or_default());
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_bounded_and_the_first_ones_stay() {
+        let mut words = Words::default();
+        assert_eq!(words.code(&"x".repeat(MAX_WORD + 1)), 0);
+        let codes: Vec<u8> = (0..300).map(|number| words.code(&number.to_string())).collect();
+        assert_eq!((codes[0], codes[254], codes[255]), (1, 255, 0));
+        assert_eq!(
+            (words.code("0"), words.code("299"), words.by_code.len()),
+            (1, 0, 255)
+        );
+        // Those without a code are written in full.
+        let label = |number: u32| (number.to_string(), "x".to_owned());
+        let meta = ObjectMeta {
+            labels: Some((0..300).map(label).collect()),
+            ..ObjectMeta::default()
+        };
+        let packed = PackedMeta::pack(&meta, &mut words);
+        assert_eq!(packed.unpack(None, "", &words), meta);
+    }
+
+    #[test]
+    fn a_block_is_small() {
+        let mut words = Words::default();
+        let mut meta = ObjectMeta {
+            resource_version: Some("123456".to_owned()),
+            uid: Some("00000000-0000-0000-0000-000000000000".to_owned()),
+            ..ObjectMeta::default()
+        };
+        meta.name = Some("sample".to_owned());
+        let label = |name: &str, value: &str| (format!("app.kubernetes.io/{name}"), value.to_owned());
+        meta.labels = Some([label("instance", "sample"), label("name", "abc")].into());
+        // Bits, version, the number of labels, the two of them, and UID.
+        let expected = 2 + 7 + 1 + 2 + 5 + 17;
+        assert_eq!(PackedMeta::pack(&meta, &mut words).0.len(), expected);
+    }
+}

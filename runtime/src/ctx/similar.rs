@@ -1,0 +1,181 @@
+//! Texts stored as what they do not have in common with a similar one.
+//!
+//! The answers to the applies of one kind differ in names, identifiers and versions, some 200 of 2000 bytes. So the first
+//! of them is kept in full, and of each other one the bytes that are new and the ranges that it shares with the first:
+//!
+//! | text | stored with `{"name":"web-1","replicas":3}` as the base |
+//! |---|---|
+//! | `{"name":"web-1","replicas":3}` | copy 29 bytes from 0 |
+//! | `{"name":"web-27","replicas":3}` | copy 13 from 0, write `27`, copy 15 from 14 |
+//!
+//! A compressor would find what repeats within a text, but has no view of the one before.
+
+use std::collections::HashMap;
+
+/// Length in bytes of the shortest range that is looked for in the base.
+const WINDOW: usize = 8;
+/// Distance in bytes between the ranges of the base that are found. A shorter one takes more memory and finds little more.
+const STRIDE: usize = 4;
+
+/// A text that others are compared with.
+pub(super) struct Base {
+    text: Box<[u8]>,
+    /// The first place of each indexed range.
+    places: HashMap<[u8; WINDOW], usize>,
+}
+
+impl Base {
+    pub(super) fn new(text: &[u8]) -> Self {
+        let mut places = HashMap::with_capacity(text.len() / STRIDE);
+        for (index, window) in text.windows(WINDOW).enumerate().step_by(STRIDE) {
+            if let Ok(window) = window.try_into() {
+                places.entry(window).or_insert(index);
+            }
+        }
+        Self {
+            text: text.into(),
+            places,
+        }
+    }
+
+    /// Returns the text as its difference to the base.
+    pub(super) fn encode(&self, text: &[u8]) -> Box<[u8]> {
+        let mut encoded = Vec::with_capacity(text.len() / 4 + 2 * WINDOW);
+        // What was written up to here, and the place of the base that is next if nothing but values changed.
+        let (mut written, mut expected) = (0, 0);
+        let mut at = 0;
+        while at < text.len() {
+            // After a value of the same length, the texts go on side by side.
+            let beside = expected + (at - written);
+            let Some((from, length)) = self.find(&text[at..], beside) else {
+                at += 1;
+                continue;
+            };
+            let before = common_suffix(&text[written..at], &self.text[..from]);
+            write_new(&mut encoded, &text[written..at - before]);
+            write_number(&mut encoded, from - before);
+            write_number(&mut encoded, before + length);
+            at += length;
+            (written, expected) = (at, from + length);
+        }
+        if written < text.len() {
+            write_new(&mut encoded, &text[written..]);
+        }
+        encoded.into_boxed_slice()
+    }
+
+    /// Returns the place and length of a range of the base with which the text begins; `beside` is the most likely place.
+    fn find(&self, text: &[u8], beside: usize) -> Option<(usize, usize)> {
+        let window = text.first_chunk::<WINDOW>()?;
+        let is_beside = self
+            .text
+            .get(beside..)
+            .is_some_and(|rest| rest.starts_with(window));
+        let from = match is_beside {
+            true => beside,
+            false => *self.places.get(window)?,
+        };
+        Some((from, common_prefix(text, &self.text[from..])))
+    }
+
+    /// Returns the text of a difference to this base; `None` if it is not one.
+    pub(super) fn decode(&self, mut encoded: &[u8]) -> Option<Vec<u8>> {
+        let mut text = Vec::with_capacity(self.text.len());
+        while !encoded.is_empty() {
+            let count = read_number(&mut encoded)?;
+            let (new, rest) = encoded.split_at_checked(count)?;
+            text.extend_from_slice(new);
+            encoded = rest;
+            if !encoded.is_empty() {
+                let (from, length) = (read_number(&mut encoded)?, read_number(&mut encoded)?);
+                text.extend_from_slice(self.text.get(from..from.checked_add(length)?)?);
+            }
+        }
+        Some(text)
+    }
+}
+
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    a.iter()
+        .rev()
+        .zip(b.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count()
+}
+
+/// Writes bytes that the base does not have at this place; there may be none.
+fn write_new(encoded: &mut Vec<u8>, new: &[u8]) {
+    write_number(encoded, new.len());
+    encoded.extend_from_slice(new);
+}
+
+/// Writes a number in LEB128.
+fn write_number(encoded: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        encoded.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    encoded.push(number as u8);
+}
+
+fn read_number(encoded: &mut &[u8]) -> Option<usize> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (byte, rest) = encoded.split_first()?;
+        *encoded = rest;
+        number |= usize::from(byte & 0x7f).checked_shl(shift)?;
+        shift += 7;
+        if *byte < 0x80 {
+            return Some(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn similar_texts_take_what_is_new_in_them() {
+        let first = r#"{"name":"web-1","replicas":3,"image":"registry.example.com/web:1.2.3"}"#;
+        let base = Base::new(first.as_bytes());
+        let check = |text: &str, most: usize| {
+            let encoded = base.encode(text.as_bytes());
+            assert!(encoded.len() <= most, "{text}: {encoded:?}");
+            assert_eq!(base.decode(&encoded).unwrap(), text.as_bytes());
+        };
+        check(first, 3);
+        check("", 0);
+        check(&first.replace("web-1", "web-27"), 3 + 2 + 3);
+        check(&first.replace("web-1", "web-2"), 3 + 2 + 2);
+        check("unlike", 7);
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_decoded_as_it_was_encoded(
+            base in "[a-c]{0,60}",
+            text in "[a-d]{0,60}",
+            cut in 0..60_usize,
+        ) {
+            for text in [format!("{text}{base}"), format!("{base}{text}{base}"), text] {
+                let base = Base::new(base.as_bytes());
+                let encoded = base.encode(text.as_bytes());
+                prop_assert_eq!(base.decode(&encoded).unwrap(), text.as_bytes());
+                // Nothing that can be read panics.
+                base.decode(&encoded[cut.min(encoded.len())..]);
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(base in "[a-c]{0,60}", encoded in prop::collection::vec(any::<u8>(), 0..40)) {
+            Base::new(base.as_bytes()).decode(&encoded);
+        }
+    }
+}
