@@ -47,6 +47,10 @@ pub(crate) struct Args {
     #[arg(long)]
     no_go: bool,
 
+    /// Operators to measure, of `rust`, `rust-tuned`, `go` and `go-tuned`; all by default
+    #[arg(long, value_delimiter = ',')]
+    operators: Vec<String>,
+
     /// Use the etcd of `cargo xtask assets` in place of a present one built with Go
     #[arg(long)]
     packaged_etcd: bool,
@@ -86,13 +90,29 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
         .args(["--cold", &args.cold.to_string(), "--warm", &args.warm.to_string()])
         .args(["--seconds", &args.seconds.to_string()])
         .args(["--settle", &args.settle.to_string()]);
-    for operator in &operators {
-        driver = driver.args(["--operator", operator]);
+    for operator in select_operators(operators, &args.operators)? {
+        driver = driver.args(["--operator", &operator]);
     }
     if let Some(json) = &args.json {
         driver = driver.arg("--json").arg(std::path::absolute(json)?);
     }
     driver.run()
+}
+
+/// Returns the operators, in the form `<name>=<command line>`, with these names; all if there is no name.
+///
+/// # Errors
+///
+/// A name that no operator has.
+fn select_operators(mut operators: Vec<String>, names: &[String]) -> Result<Vec<String>> {
+    let is_named = |operator: &str, name: &str| operator.split_once('=').is_some_and(|(its, _)| its == name);
+    for name in names {
+        if !operators.iter().any(|operator| is_named(operator, name)) {
+            bail!("no operator `{name}` is measured: write `rust`, `rust-tuned`, `go` or `go-tuned`");
+        }
+    }
+    operators.retain(|operator| names.is_empty() || names.iter().any(|name| is_named(operator, name)));
+    Ok(operators)
 }
 
 fn folder() -> PathBuf {
@@ -136,4 +156,22 @@ fn go_build(target: &Path) -> Result<PathBuf> {
         .echo()
         .run()?;
     Ok(binary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_selected_by_name() {
+        let all = || ["rust=a", "rust-tuned=b c", "go=d"].map(str::to_owned).to_vec();
+        let select = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            select_operators(all(), &names)
+        };
+        assert_eq!(select(&[]).unwrap(), all());
+        assert_eq!(select(&["go", "rust"]).unwrap(), ["rust=a", "go=d"]);
+        let error = select(&["go-tuned"]).unwrap_err().to_string();
+        assert!(error.starts_with("no operator `go-tuned` is measured"), "{error}");
+    }
 }

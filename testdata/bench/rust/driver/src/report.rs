@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What was measured, as a table and as lines of JSON.
+//! What was measured, as rows, as a table of the best of each, and as lines of JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 
 /// The figures of one run.
@@ -38,15 +38,24 @@ pub struct Sample {
 pub struct Report {
     samples: Vec<Sample>,
     json: Option<PathBuf>,
+    failures: Vec<String>,
 }
 
 impl Report {
     pub fn new(json: Option<PathBuf>) -> Self {
-        let samples = Vec::new();
-        Self { samples, json }
+        Self {
+            samples: Vec::new(),
+            json,
+            failures: Vec::new(),
+        }
     }
 
+    /// Prints a run as a row of its own, at once: the next one may take minutes.
     pub fn add(&mut self, sample: Sample) -> Result<()> {
+        if self.samples.is_empty() {
+            print_head();
+        }
+        print_row(sample.objects, &sample.phase, &sample.operator, &[&sample]);
         if let Some(path) = &self.json {
             let mut file = std::fs::OpenOptions::new()
                 .create(true)
@@ -58,23 +67,25 @@ impl Report {
         Ok(())
     }
 
+    /// Notes a run that failed, and goes on.
+    pub fn add_failure(&mut self, run: &str, error: &anyhow::Error) {
+        eprintln!("{run} failed: {error:#}");
+        self.failures.push(format!("{run}: {error:#}"));
+    }
+
+    /// # Errors
+    /// The runs that failed.
+    pub fn finish(self) -> Result<()> {
+        match self.failures.len() {
+            0 => Ok(()),
+            count => bail!("{count} runs failed:\n{}", self.failures.join("\n")),
+        }
+    }
+
     /// The least of each figure, by phase and operator, in the order in which they were first seen.
-    pub fn print(&self, objects: usize) {
-        println!(
-            "{:>7} {:>7} {:<12} {:>8} {:>8} {:>8} {:>9} {:>9} {:>7} {:>9} {:>9} {:>8}",
-            "objects",
-            "phase",
-            "operator",
-            "time",
-            "CPU",
-            "idle CPU",
-            "RSS",
-            "peak",
-            "threads",
-            "p50",
-            "p99",
-            "calls"
-        );
+    pub fn print_best(&self, objects: usize) {
+        println!("the least of each figure:");
+        print_head();
         let mut phases: Vec<(&str, &str)> = Vec::new();
         let of_size = || {
             self.samples
@@ -101,6 +112,24 @@ impl Report {
             print_row(objects, phase, operator, &runs);
         }
     }
+}
+
+fn print_head() {
+    println!(
+        "{:>7} {:>7} {:<12} {:>8} {:>8} {:>8} {:>9} {:>9} {:>7} {:>9} {:>9} {:>8}",
+        "objects",
+        "phase",
+        "operator",
+        "time",
+        "CPU",
+        "idle CPU",
+        "RSS",
+        "peak",
+        "threads",
+        "p50",
+        "p99",
+        "calls"
+    );
 }
 
 fn print_row(objects: usize, phase: &str, operator: &str, runs: &[&Sample]) {
@@ -155,6 +184,16 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_run_is_reported_at_the_end() {
+        let mut report = Report::new(None);
+        report.add_failure("go, cold run 1", &anyhow::anyhow!("it ended"));
+        report.add(Sample::default()).unwrap();
+        let error = report.finish().unwrap_err().to_string();
+        assert_eq!(error, "1 runs failed:\ngo, cold run 1: it ended");
+        assert!(Report::new(None).finish().is_ok());
+    }
 
     #[test]
     fn percentiles_are_of_sorted_figures() {

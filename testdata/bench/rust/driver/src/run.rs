@@ -39,8 +39,13 @@ pub async fn cold(cluster: &Cluster, operator: &Operator, args: &Args) -> Result
     Ok(sample)
 }
 
-/// A start where there is nothing to do, and then changes at fixed rates.
-pub async fn warm(cluster: &Cluster, operator: &Operator, args: &Args) -> Result<Vec<Sample>> {
+/// A start where there is nothing to do, and then changes at fixed rates. `samples` gets what was measured before a failure.
+pub async fn warm(
+    cluster: &Cluster,
+    operator: &Operator,
+    args: &Args,
+    samples: &mut Vec<Sample>,
+) -> Result<()> {
     let latencies = latencies_path();
     let running = operator.start(cluster.environment.kubeconfig_path(), &latencies)?;
     let steady = all_reconciled(cluster, &running).await?;
@@ -55,7 +60,7 @@ pub async fn warm(cluster: &Cluster, operator: &Operator, args: &Args) -> Result
         settled(&running, args).await?,
     );
     started.own_requests = metrics::own_requests(&metrics::scrape(&running.metrics).await?);
-    let mut samples = vec![started];
+    samples.push(started);
     let mut spans = Vec::new();
     for &rate in &args.rates {
         let before = running.usage()?;
@@ -92,7 +97,7 @@ pub async fn warm(cluster: &Cluster, operator: &Operator, args: &Args) -> Result
         }
         samples.push(touched);
     }
-    Ok(samples)
+    Ok(())
 }
 
 /// A cluster where an operator has been already.
