@@ -168,7 +168,7 @@ impl ControlPlane {
         for index in nodes.clone() {
             let node = controllers::node(index).to_string();
             self.api_server
-                .create("/api/v1/nodes", &node)
+                .post("/api/v1/nodes", &node)
                 .map_err(|err| Error::new(format!("cannot create a node: {err}")))?;
         }
         for index in nodes {
@@ -237,6 +237,27 @@ impl ControlPlane {
             process.restart(workspace, &self.settings)
         })?;
         self.wait_until_ready(server, limit)
+    }
+
+    /// Drops the history of all objects from etcd, as kube-apiserver does every five minutes: only their present versions
+    /// stay.
+    ///
+    /// # Errors
+    /// When etcd does not answer.
+    pub fn compact(&self) -> Result<(), Error> {
+        let ask = |path: &str, request: Value| {
+            let answer = self.etcd.post(path, &request.to_string());
+            answer.map_err(|err| Error::new(format!("etcd cannot be compacted: {err}")))
+        };
+        // Any key: each answer has the present revision, as a string.
+        let answer = ask("/v3/kv/range", json!({ "key": BASE64.encode("/") }))?;
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let revision = &answer["header"]["revision"];
+        ask(
+            "/v3/kv/compaction",
+            json!({ "revision": revision, "physical": true }),
+        )?;
+        Ok(())
     }
 
     fn with_server<T>(

@@ -1,4 +1,4 @@
-//! HTTP requests that only ask whether a server is ready: one GET per connection, of which the status counts.
+//! HTTP requests to the servers: whether one is ready, and the few that change something. One per connection.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -51,14 +51,13 @@ impl Probe {
             .unwrap_or_else(|err| Err(err.to_string()))
     }
 
-    /// Creates the object of a JSON text at the path of its collection.
-    pub(crate) fn create(&self, path: &str, object: &str) -> Result<(), String> {
-        let length = object.len();
+    /// Posts a JSON text to a path, such as an object to that of its collection, and returns the body of the response.
+    pub(crate) fn post(&self, path: &str, json: &str) -> Result<String, String> {
+        let length = json.len();
         let request = format!(
-            "POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{object}"
+            "POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{json}"
         );
-        let created = self.request(&request).unwrap_or_else(|err| Err(err.to_string()));
-        created.map(drop)
+        self.request(&request).unwrap_or_else(|err| Err(err.to_string()))
     }
 
     fn request(&self, request: &str) -> io::Result<Result<String, String>> {

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_macros)] // seeds and figures, for whoever looks at a failure
 
 mod chaos;
+mod expiry;
 mod leadership;
 mod lot;
 mod network;

@@ -90,6 +90,7 @@ struct Shared {
     requests: AtomicUsize,
     writes: Mutex<Vec<Write>>,
     injected: AtomicUsize,
+    expired: AtomicUsize,
 }
 
 /// A request that may have changed an object.
@@ -137,6 +138,7 @@ impl Proxy {
             requests: AtomicUsize::new(0),
             writes: Mutex::default(),
             injected: AtomicUsize::new(0),
+            expired: AtomicUsize::new(0),
         });
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, Arc::clone(&shared)));
@@ -247,6 +249,11 @@ impl Proxy {
     /// Returns the number of faults so far.
     pub(crate) fn injected(&self) -> usize {
         self.shared.injected.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of answers 410 by the API server itself, as a status or in a watch.
+    pub(crate) fn expired(&self) -> usize {
+        self.shared.expired.load(Ordering::Relaxed)
     }
 
     fn connections(&self) -> Vec<Arc<Connection>> {
@@ -419,6 +426,9 @@ async fn answer(
     let Ok(answered) = answered else {
         return reset(&connection).await;
     };
+    if answered.status() == StatusCode::GONE {
+        shared.expired.fetch_add(1, Ordering::Relaxed);
+    }
     let (mut head, body) = answered.into_parts();
     for hop in [header::CONNECTION, header::TRANSFER_ENCODING] {
         head.headers.remove(hop);
@@ -429,7 +439,11 @@ async fn answer(
         Some(Fault::CutAnswer) => cut(body.boxed(), shared.up_to(2000)).boxed(),
         Some(Fault::EndWatch) => ended(body.boxed(), shared.up_to(4), "").boxed(),
         Some(Fault::ExpireWatch) => ended(body.boxed(), shared.up_to(4), EXPIRED).boxed(),
-        _ if is_watch => expiring(body.boxed(), shared.expiries.subscribe()).boxed(),
+        _ if is_watch => {
+            let expiries = shared.expiries.subscribe();
+            let counted = counting_expiries(body.boxed(), Arc::clone(&shared));
+            expiring(counted.boxed(), expiries).boxed()
+        }
         _ => body.boxed(),
     };
     let body = body.then(move |part| {
@@ -504,6 +518,24 @@ fn ended(
             None => Some((Ok(Bytes::from_static(last.as_bytes())), (lines, None))),
         }
     })
+}
+
+/// A watch of which the events that end it because its version has expired are counted.
+fn counting_expiries(
+    body: Parts,
+    shared: Arc<Shared>,
+) -> impl futures::Stream<Item = io::Result<Bytes>> + Send {
+    lines(body).inspect(move |line| {
+        let is_expiry =
+            |line: &Bytes| line.starts_with(b"{\"type\":\"ERROR\"") && contains(line, b"\"code\":410");
+        if line.as_ref().is_ok_and(is_expiry) {
+            shared.expired.fetch_add(1, Ordering::Relaxed);
+        }
+    })
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
 }
 
 /// A watch that can be ended.

@@ -53,6 +53,19 @@ impl Environment {
         self.own_servers()?.restart(server).await
     }
 
+    /// Drops the history of all objects from etcd, as kube-apiserver does every five minutes: only their present versions
+    /// stay.
+    ///
+    /// A watch that resumes at an older version, or a list that continues, is answered with 410 (Expired) from now on, if
+    /// it has to be read from etcd. kube-apiserver answers most watches from its memory; start it with
+    /// `apiserver_arg("--watch-cache=false")` to see what happens in a cluster where that is too short.
+    ///
+    /// # Errors
+    /// When etcd does not answer, and as [`Environment::kill`].
+    pub async fn compact(&self) -> Result<(), Error> {
+        self.own_servers()?.compact().await
+    }
+
     fn signal(&self, server: Server, signal: &str) -> Result<(), Error> {
         self.own_servers()?.signal(server, signal)
     }

@@ -78,6 +78,11 @@ impl OwnCluster {
         run_blocking(move || plane.restart(server)).await
     }
 
+    pub(super) async fn compact(&self) -> Result<(), Error> {
+        let plane = self.plane.clone();
+        run_blocking(move || plane.compact()).await
+    }
+
     pub(super) async fn stop(&self) -> Result<(), Error> {
         let plane = self.plane.clone();
         run_blocking(move || plane.stop()).await
