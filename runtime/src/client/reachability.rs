@@ -68,11 +68,26 @@ impl StdError for NoResponse {
     }
 }
 
-/// Returns the messages of an error and of all its causes, with an explanation of rustls' name for the most common one.
+/// rustls' names for the most common causes, with explanations.
+const EXPLANATIONS: [(&str, &str); 3] = [
+    (
+        "UnknownIssuer",
+        "the certificate is signed by an unknown authority",
+    ),
+    // After the authority of a cluster was replaced: its name stays.
+    (
+        "BadSignature",
+        "the certificate is signed by an unknown authority, which has the name of a trusted one",
+    ),
+    ("InvalidContentType", "the server does not speak TLS on this port"),
+];
+
+/// Returns the messages of an error and of all its causes, with an explanation of the most common ones.
 fn explain_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = describe_causes(error);
-    if text.contains("UnknownIssuer") {
-        text.push_str(" (the certificate is signed by an unknown authority)");
+    let explained = EXPLANATIONS.iter().find(|(name, _)| text.contains(name));
+    if let Some((_, explanation)) = explained {
+        text.push_str(&format!(" ({explanation})"));
     }
     text
 }

@@ -1,6 +1,6 @@
 //! The cluster that the flags `--kubeconfig` and `--context` choose.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -19,7 +19,14 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     let path = args.kubeconfig.as_deref().filter(|path| *path != Path::new(""));
     let context = args.context.as_deref().filter(|name| !name.is_empty());
     if path.is_none() && context.is_none() {
-        return Ok(Config::infer().await?);
+        let mut config = Config::infer().await?;
+        // In a pod, kube has set the file.
+        if config.root_cert_file.is_none()
+            && let Ok(kubeconfig) = Kubeconfig::read()
+        {
+            config.root_cert_file = find_authority_file(&kubeconfig, None);
+        }
+        return Ok(config);
     }
     let kubeconfig = match path {
         Some(path) => Kubeconfig::read_from(path),
@@ -33,12 +40,31 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
         context: context.map(str::to_owned),
         ..KubeConfigOptions::default()
     };
+    let authority_file = find_authority_file(&kubeconfig, context);
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .map_err(|error| new_flag_error(path, context, explain(&error)))?;
     // As `Config::infer` does.
     config.apply_debug_overrides();
+    config.root_cert_file = authority_file;
     Ok(config)
+}
+
+/// Returns the file with the certificate authorities of a cluster, if the kubeconfig names one. kube reads it once, unless
+/// the configuration names it as that of a pod does: then it reads the file again once a minute, for new connections.
+/// Recent versions of client-go do so every five minutes, for pods and kubeconfigs alike.
+fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<PathBuf> {
+    let name = context.or(kubeconfig.current_context.as_deref())?;
+    let mut contexts = kubeconfig.contexts.iter();
+    let context = contexts.find(|context| context.name == name)?.context.as_ref()?;
+    let mut clusters = kubeconfig.clusters.iter();
+    let cluster = clusters.find(|cluster| cluster.name == context.cluster)?;
+    let cluster = cluster.cluster.as_ref()?;
+    // The data takes precedence.
+    match &cluster.certificate_authority_data {
+        Some(_) => None,
+        None => cluster.certificate_authority.as_ref().map(PathBuf::from),
+    }
 }
 
 fn check_context(kubeconfig: &Kubeconfig, context: &str) -> Result<(), ManagerError> {
@@ -119,6 +145,24 @@ mod tests {
         assert_eq!(blue.default_namespace, "north");
         let green = load(&path, "green").await.unwrap();
         assert_eq!(green.cluster_url, "https://green.example.com");
+    }
+
+    #[test]
+    fn the_file_of_an_authority_is_read_again_unless_its_data_is_given() {
+        let (folder, path) = new_kubeconfig("blue");
+        let text = fs::read_to_string(&path).unwrap();
+        let with = |fields: &str| {
+            let server = r#""server":"https://blue.example.com""#;
+            fs::write(&path, text.replace(server, &format!("{server},{fields}"))).unwrap();
+            Kubeconfig::read_from(&path).unwrap()
+        };
+        let file = r#""certificate-authority":"ca.crt""#;
+        let found = find_authority_file(&with(file), None);
+        assert_eq!(found, Some(folder.path().join("ca.crt")));
+        assert_eq!(find_authority_file(&with(file), Some("green")), None);
+        assert_eq!(find_authority_file(&with(file), Some("broken")), None);
+        let both = with(&format!(r#"{file},"certificate-authority-data":"""#));
+        assert_eq!(find_authority_file(&both, None), None);
     }
 
     #[tokio::test]

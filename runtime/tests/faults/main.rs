@@ -13,3 +13,4 @@ mod operator;
 mod proxy;
 mod scene;
 mod servers;
+mod tls;

@@ -1,0 +1,370 @@
+//! Faults of TLS between an operator and the API server. Each is logged once, with its cause; the operator does not knock
+//! more often because of it, and works again when it is over.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, PostParams};
+use kube::{Config, ResourceExt};
+use rbuilder::envtest::{Environment, eventually};
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::sleep;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use super::proxy::Proxy;
+
+/// Longer than kube's timeout of 30 s for a connection, or the longest back-off of a watch.
+const SOON: Duration = Duration::from_secs(120);
+/// Duration of a fault after it has been noticed.
+const WHILE: Duration = Duration::from_secs(10);
+/// The most connections that an operator with one watch tries in that time: its back-off begins with 0.8 s.
+const MOST_CONNECTIONS: usize = 15;
+
+/// The name of the authority of a cluster.
+const NAME: &str = "kubernetes";
+
+/// An authority that signs the certificates of the server.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    fn certificate(&self) -> &Certificate {
+        self.0.as_ref()
+    }
+
+    /// Returns the TLS side of a server with a new certificate.
+    fn acceptor(&self) -> TlsAcceptor {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(
+            tokio_rustls::rustls::crypto::ring::default_provider(),
+        ));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let config = config.with_no_client_auth();
+        let config = config
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .unwrap();
+        TlsAcceptor::from(Arc::new(config))
+    }
+}
+
+/// The treatment of new connections.
+#[derive(Clone)]
+enum Handshake {
+    Complete(TlsAcceptor),
+    /// The server answers the first message with an alert.
+    Refuse,
+    /// The server answers nothing.
+    Stall,
+    /// The server closes the connection within its first message.
+    Cut,
+    /// The server answers in HTTP without TLS.
+    PlainHttp,
+}
+
+/// A server with TLS in front of a proxy, stopped when dropped.
+struct Front {
+    port: u16,
+    handshake: watch::Sender<Handshake>,
+    accepted: Arc<AtomicUsize>,
+    _accepting: JoinSet<()>,
+}
+
+impl Front {
+    async fn start(upstream: &Proxy, handshake: Handshake) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let upstream = upstream.config().cluster_url.authority().unwrap().to_string();
+        let (handshake, changes) = watch::channel(handshake);
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&accepted);
+        let mut accepting = JoinSet::new();
+        accepting.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                connections.spawn(serve(stream, upstream.clone(), changes.clone()));
+            }
+        });
+        Self {
+            port,
+            handshake,
+            accepted,
+            _accepting: accepting,
+        }
+    }
+
+    /// Treats new connections in this way, and closes the others.
+    fn change(&self, handshake: Handshake) {
+        self.handshake.send_replace(handshake);
+    }
+
+    fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::Relaxed)
+    }
+}
+
+/// Serves a connection until the treatment changes.
+async fn serve(stream: TcpStream, upstream: String, mut changes: watch::Receiver<Handshake>) {
+    let handshake = changes.borrow_and_update().clone();
+    tokio::select! {
+        _ = shake(stream, &upstream, handshake) => {}
+        _ = changes.changed() => {}
+    }
+}
+
+async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> io::Result<()> {
+    let answer: &[u8] = match handshake {
+        Handshake::Complete(acceptor) => {
+            let mut stream = acceptor.accept(stream).await?;
+            let mut upstream = TcpStream::connect(upstream).await?;
+            return copy_bidirectional(&mut stream, &mut upstream).await.map(drop);
+        }
+        Handshake::Stall => std::future::pending().await,
+        // A fatal alert: handshake_failure.
+        Handshake::Refuse => &[21, 3, 3, 0, 2, 2, 40],
+        // The head of a handshake message of 100 bytes, of which 4 follow.
+        Handshake::Cut => &[22, 3, 3, 0, 100, 2, 0, 0, 96],
+        Handshake::PlainHttp => b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+    };
+    if stream.read(&mut [0; 4096]).await? == 0 {
+        return Ok(());
+    }
+    stream.write_all(answer).await?;
+    stream.shutdown().await?;
+    // Until the operator has closed its side: an unread byte would reset the connection before the answer is read.
+    while stream.read(&mut [0; 4096]).await? > 0 {}
+    Ok(())
+}
+
+/// What all operators of this program log, from warnings on.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn shared() -> &'static Self {
+        static LOG: OnceLock<Log> = OnceLock::new();
+        LOG.get_or_init(|| {
+            let log = Self::default();
+            let writer = log.clone();
+            tracing_subscriber::fmt()
+                .with_max_level(tracing::Level::WARN)
+                .with_ansi(false)
+                .with_writer(move || writer.clone())
+                .init();
+            log
+        })
+    }
+
+    /// Returns the lines about a server that cannot be reached. An open watch that the fault ends has another.
+    fn about(&self, url: &str) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let start = format!("cannot reach the API server at {url}: ");
+        text.lines()
+            .filter(|line| line.contains(&start))
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The names of the objects that were reconciled.
+type Reconciled = Arc<Mutex<Vec<String>>>;
+
+async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
+    ctx.lock().unwrap().push(map.name_any());
+    Ok(Action::await_change())
+}
+
+/// An operator of the ConfigMaps of a namespace, behind a server with TLS.
+struct Stage {
+    env: Environment,
+    namespace: String,
+    authority: Authority,
+    /// The folder with `ca.crt`, the bundle that the operator trusts.
+    trusted: TempDir,
+    front: Front,
+    _proxy: Proxy,
+    reconciled: Reconciled,
+}
+
+impl Stage {
+    async fn new(env: Environment, seed: u64) -> Self {
+        let namespace = env.namespace("tls").await.unwrap();
+        let authority = Authority::new(NAME);
+        let proxy = Proxy::start(env.client(), seed).await;
+        let front = Front::start(&proxy, Handshake::Complete(authority.acceptor())).await;
+        let trusted = tempfile::tempdir().unwrap();
+        std::fs::write(trusted.path().join("ca.crt"), authority.certificate().pem()).unwrap();
+        Self {
+            env,
+            namespace,
+            authority,
+            trusted,
+            front,
+            _proxy: proxy,
+            reconciled: Reconciled::default(),
+        }
+    }
+
+    fn bundle(&self) -> PathBuf {
+        self.trusted.path().join("ca.crt")
+    }
+
+    /// A configuration as kube has it in a pod, and rbuilder of a kubeconfig that names the file of its authority.
+    fn config(&self) -> Config {
+        let mut config = Config::new(self.front.url().parse().unwrap());
+        config.root_cert = Some(vec![self.authority.certificate().der().to_vec()]);
+        config.root_cert_file = Some(self.bundle());
+        config
+    }
+
+    fn manager(&self) -> Manager {
+        let args = ManagerArgs {
+            watch_namespace: self.namespace.clone(),
+            ..ManagerArgs::for_tests()
+        };
+        Manager::with_config("tls.example.com", self.config(), args)
+            .unwrap()
+            .controller(Controller::new(note, Arc::clone(&self.reconciled)))
+    }
+
+    fn start(&self) -> (oneshot::Sender<()>, JoinHandle<Result<()>>) {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(self.manager().start_until(async {
+            let _ = stopped.await;
+        }));
+        (stop, running)
+    }
+
+    /// Creates an object and waits until it was reconciled.
+    async fn is_reconciled(&self, name: &str) {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(name.to_owned());
+        let maps = Api::<ConfigMap>::namespaced(self.env.client(), &self.namespace);
+        maps.create(&PostParams::default(), &map).await.unwrap();
+        eventually(SOON, || async {
+            self.reconciled.lock().unwrap().iter().any(|found| found == name)
+        })
+        .await;
+    }
+
+    /// Waits until the fault is logged, and checks that it is logged once, with its cause, while it lasts, and that the
+    /// operator connects at its usual pace.
+    async fn reports(&self, what: &str, cause: &str) {
+        let url = self.front.url();
+        eventually(SOON, || async { !Log::shared().about(&url).is_empty() }).await;
+        let before = self.front.accepted();
+        sleep(WHILE).await;
+        let tried = self.front.accepted() - before;
+        let lines = Log::shared().about(&url);
+        println!("{what}: {tried} connections in {WHILE:?}; {}", lines.join("\n"));
+        assert_eq!(lines.len(), 1, "{what}: {lines:#?}");
+        let line = &lines[0];
+        assert_eq!(line.matches(cause).count(), 1, "{what}: {line}");
+        assert!(
+            tried <= MOST_CONNECTIONS,
+            "{what}: {tried} connections in {WHILE:?}"
+        );
+    }
+}
+
+/// The server changes the treatment of its connections for a while.
+async fn bears(env: Environment, what: &str, fault: Handshake, cause: &str) {
+    let stage = Stage::new(env, 50).await;
+    let (stop, running) = stage.start();
+    stage.is_reconciled("before").await;
+    stage.front.change(fault.clone());
+    stage.reports(what, cause).await;
+    assert!(!running.is_finished(), "{what}");
+
+    // An operator that starts now ends with the cause, as it would in a terminal.
+    if !matches!(fault, Handshake::Stall) {
+        let started = stage.manager().start_until(std::future::pending());
+        let error = format!("{:#}", started.await.unwrap_err());
+        assert_eq!(error.matches(cause).count(), 1, "{what}: {error}");
+        assert_eq!(error.matches(&stage.front.url()).count(), 1, "{what}: {error}");
+    }
+
+    stage
+        .front
+        .change(Handshake::Complete(stage.authority.acceptor()));
+    stage.is_reconciled("after").await;
+    stop.send(()).unwrap();
+    running.await.unwrap().unwrap();
+}
+
+/// The server gets a certificate of a new authority, and the operator's bundle is replaced a while later, as
+/// certificates and bundles are distributed by different parts of a cluster.
+async fn bears_a_rotation(env: Environment) {
+    let stage = Stage::new(env, 51).await;
+    let (stop, running) = stage.start();
+    stage.is_reconciled("before").await;
+    // As in a cluster, its name is that of the old one.
+    let next = Authority::new(NAME);
+    stage.front.change(Handshake::Complete(next.acceptor()));
+    stage
+        .reports("a rotation", "signed by an unknown authority")
+        .await;
+    std::fs::write(stage.bundle(), next.certificate().pem()).unwrap();
+    stage.is_reconciled("after").await;
+    stop.send(()).unwrap();
+    running.await.unwrap().unwrap();
+}
+
+/// Runs the scenarios concurrently, because they mostly wait.
+#[rbuilder::envtest::test]
+async fn faults_of_tls_are_named_once_and_end(env: Environment) {
+    Log::shared();
+    let other = Handshake::Complete(Authority::new("another").acceptor());
+    let mut scenarios = JoinSet::new();
+    for (what, fault, cause) in [
+        ("a refusal", Handshake::Refuse, "received fatal alert"),
+        ("a stall", Handshake::Stall, "deadline has elapsed"),
+        ("a cut", Handshake::Cut, "tls handshake eof"),
+        ("another certificate", other, "signed by an unknown authority"),
+        ("plain HTTP", Handshake::PlainHttp, "does not speak TLS"),
+    ] {
+        scenarios.spawn(bears(env.clone(), what, fault, cause));
+    }
+    scenarios.spawn(bears_a_rotation(env));
+    let mut failures = Vec::new();
+    while let Some(ended) = scenarios.join_next().await {
+        failures.extend(ended.err());
+    }
+    assert!(failures.is_empty(), "{failures:?}");
+}
