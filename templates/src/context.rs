@@ -122,6 +122,21 @@ pub struct ApiContext {
     pub kube_arguments: Vec<String>,
     /// True if the group belongs to the Kubernetes project, whose CRDs need an approval annotation.
     pub needs_approval: bool,
+    /// The image that the controller runs, if it runs one.
+    pub image: Option<ImageContext>,
+}
+
+/// `api.image` in templates: the image that a controller runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImageContext {
+    /// `memcached:1.6.26`, which needs no escapes in a literal.
+    pub name: String,
+    /// Command and arguments, escaped for a literal of Rust. Empty for those of the image.
+    pub command: Vec<String>,
+    /// Port that a container listens on.
+    pub port: Option<u16>,
+    /// User that a container runs as; never 0.
+    pub run_as_user: Option<u32>,
 }
 
 /// `webhook` in templates: the webhooks of a kind.

@@ -13,7 +13,7 @@ mod table;
 use tera::Context;
 
 pub use archive::{Archive, ArchiveError, Release, Versions};
-pub use context::{ApiContext, ProjectContext, SpokeContext, WebhookContext};
+pub use context::{ApiContext, ImageContext, ProjectContext, SpokeContext, WebhookContext};
 pub use names::USED_NAMES;
 pub use set::{TemplateError, TemplateSet};
 pub use table::{Command, OnExists, TEMPLATES, Template, When};
@@ -139,7 +139,12 @@ mod tests {
             let init = init_files(&project).expect("init renders");
             let create = api_files(&project, &api).expect("create api renders");
             let webhooks = webhook_files(&project, &api, &webhooks(flag)).expect("create webhook renders");
-            for file in init.iter().chain(&create).chain(&webhooks) {
+            let image = ApiContext {
+                image: Some(image(flag)),
+                ..api
+            };
+            let image = api_files(&project, &image).expect("create api --image renders");
+            for file in init.iter().chain(&create).chain(&webhooks).chain(&image) {
                 assert!(!file.path.contains("{{"), "{}", file.path);
                 assert!(
                     file.text.ends_with('\n') && !file.text.ends_with("\n\n"),
@@ -199,6 +204,19 @@ mod tests {
         }
     }
 
+    fn image(flag: bool) -> ImageContext {
+        ImageContext {
+            name: "registry:5000/app".into(),
+            command: if flag {
+                vec!["app".into(), "-v".into()]
+            } else {
+                Vec::new()
+            },
+            port: flag.then_some(8080),
+            run_as_user: flag.then_some(1001),
+        }
+    }
+
     fn contexts(flag: bool) -> (ProjectContext, ApiContext) {
         let project = ProjectContext {
             templates: TemplateSet::current(),
@@ -255,6 +273,7 @@ mod tests {
             sample_name: "cronjob-sample".into(),
             kube_arguments: Vec::new(),
             needs_approval: flag,
+            image: None,
         };
         (project, api)
     }

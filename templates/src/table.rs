@@ -45,8 +45,14 @@ pub enum When {
     Resource,
     /// API types are requested in a project with several groups.
     ResourceInGroup,
-    /// A controller is requested.
-    Controller,
+    /// API types are requested that are the author's to design.
+    PlainTypes,
+    /// API types of an image are requested.
+    ImageTypes,
+    /// A controller is requested that is the author's to write.
+    PlainController,
+    /// A controller that runs an image is requested.
+    ImageController,
     /// A controller is requested in a project with several groups.
     ControllerInGroup,
     /// The project has several groups.
@@ -64,11 +70,15 @@ impl When {
     ) -> bool {
         let resource = api.is_some_and(|api| api.resource);
         let controller = api.is_some_and(|api| api.controller);
+        let image = api.is_some_and(|api| api.image.is_some());
         match self {
             When::Always => true,
             When::Resource => resource,
             When::ResourceInGroup => resource && project.multigroup,
-            When::Controller => controller,
+            When::PlainTypes => resource && !image,
+            When::ImageTypes => resource && image,
+            When::PlainController => controller && !image,
+            When::ImageController => controller && image,
             When::ControllerInGroup => controller && project.multigroup,
             When::InGroup => project.multigroup,
             When::Conversion => webhook.is_some_and(|webhook| !webhook.spokes.is_empty()),
@@ -101,15 +111,19 @@ macro_rules! templates {
 
 templates! {
     CreateApi Resource Owned "api/admin_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_admin_role.yaml",
-    CreateApi Controller Owned "api/controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
+    CreateApi PlainController Owned "api/controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
     CreateApi ControllerInGroup Shared "api/controller_group_mod.rs.tera" => "src/controller/{{ api.controller_path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
     CreateApi Resource Owned "api/editor_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_editor_role.yaml",
     CreateApi ResourceInGroup Shared "api/group_mod.rs.tera" => "src/api/{{ api.api_path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
-    CreateApi Resource Owned "api/sample.yaml.tera" => "{{ api.sample_file }}",
-    CreateApi Resource Owned "api/test.rs.tera" => "tests/{{ api.test_module }}.rs",
-    CreateApi Resource Owned "api/types.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}.rs",
+    CreateApi PlainTypes Owned "api/sample.yaml.tera" => "{{ api.sample_file }}",
+    CreateApi PlainTypes Owned "api/test.rs.tera" => "tests/{{ api.test_module }}.rs",
+    CreateApi PlainTypes Owned "api/types.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}.rs",
     CreateApi Resource Shared "api/version_mod.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/mod.rs",
     CreateApi Resource Owned "api/viewer_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_viewer_role.yaml",
+    CreateApi ImageController Owned "image/controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
+    CreateApi ImageTypes Owned "image/sample.yaml.tera" => "{{ api.sample_file }}",
+    CreateApi ImageTypes Owned "image/test.rs.tera" => "tests/{{ api.test_module }}.rs",
+    CreateApi ImageTypes Owned "image/types.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}.rs",
     Init Always Owned "init/Cargo.toml.tera" => "Cargo.toml",
     Init Always Owned "init/Dockerfile.tera" => "Dockerfile",
     Init Always Owned "init/Makefile.tera" => "Makefile",

@@ -42,14 +42,13 @@ const PROJECTS: &[Project] = &[
         name: "deploy-image-operator",
         recipe: Recipe::Commands(&[
             "init --domain example.com",
-            "create api --group cache --version v1alpha1 --kind Memcached",
+            "create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6.26-alpine3.19 \
+             --image-container-command memcached,--memory-limit=64,-o,modern,-v --image-container-port 11211 \
+             --run-as-user 1001",
             "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting",
         ]),
         kept: &[
             "Cargo.lock",
-            "src/api/v1alpha1/memcached.rs",
-            "src/controller/deployment.rs",
-            "src/controller/memcached.rs",
             "src/webhook/v1alpha1/memcached.rs",
             "tests/deploy_image/main.rs",
             "tests/deploy_image/support.rs",

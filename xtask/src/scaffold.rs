@@ -9,7 +9,7 @@ use std::io::{Read as _, Seek as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use rbuilder_templates::{Command, TEMPLATES, USED_NAMES};
+use rbuilder_templates::{Command, TEMPLATES, Template, USED_NAMES};
 use serde_json::Value;
 
 use crate::project::share_lockfile;
@@ -58,6 +58,16 @@ const JOURNEYS: &[Journey] = &[
             "create api --group crew --version v1 --kind Sailor",
         ],
     },
+    Journey {
+        name: "image-operator",
+        commands: &[
+            "init --domain example.com --namespaced",
+            "create api --group cache --version v1 --kind Memcached --image memcached:1.6.26-alpine3.19 \
+             --image-container-command memcached,--memory-limit=64,-v --image-container-port 11211 --run-as-user 1001",
+            // Called like something in its controller.
+            "create api --group cache --version v1 --kind Container --image registry:5000/app@sha256:0123",
+        ],
+    },
 ];
 
 /// The project of kinds that are called like something else in their files.
@@ -73,17 +83,24 @@ const REFUSED_NAMES: &[&str] = &["Default", "Option", "Self", "String", "Vec"];
 /// Names that conversions use, beside those in their template. Kinds with these names have a second version.
 const CONVERSION_NAMES: &[&str] = &["Hub", "Ok", "Spoke"];
 
+/// Returns the words of templates.
+fn words(chosen: impl Fn(&Template) -> bool) -> impl Iterator<Item = &'static str> {
+    TEMPLATES
+        .iter()
+        .filter(move |template| chosen(template))
+        .flat_map(|template| template.text.split(|c: char| !c.is_alphanumeric()))
+}
+
 /// Returns the kinds of the project, and whether each of them has a second version.
 fn named_kinds() -> impl Iterator<Item = (&'static str, bool)> {
-    let conversions: BTreeSet<&str> = TEMPLATES
-        .iter()
-        .filter(|template| template.command == Command::CreateSpoke)
-        .flat_map(|template| template.text.split(|c: char| !c.is_alphanumeric()))
+    let conversions: BTreeSet<&str> = words(|template| template.command == Command::CreateSpoke)
         .chain(CONVERSION_NAMES.iter().copied())
         .collect();
+    // The journey `image-operator` has one for the names that only controllers of images use.
+    let plain: BTreeSet<&str> = words(|template| !template.name.starts_with("image/")).collect();
     USED_NAMES
         .iter()
-        .filter(|name| !REFUSED_NAMES.contains(name))
+        .filter(move |name| plain.contains(*name) && !REFUSED_NAMES.contains(name))
         .chain(OTHER_NAMES)
         .map(move |name| (*name, conversions.contains(name)))
 }

@@ -9,6 +9,7 @@ mod update;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;
 
+use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -225,6 +226,29 @@ impl License {
     }
 }
 
+/// Flags of `create api` for a controller that runs an image.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ImageFlags {
+    /// Scaffold a controller that runs this image in a Deployment for each object
+    #[arg(long = "image", value_name = "IMAGE")]
+    pub name: Option<String>,
+    /// Command and arguments of its containers, separated by commas [default: those of the image]
+    #[arg(
+        long = "image-container-command",
+        value_name = "WORDS",
+        requires = "name",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<String>,
+    /// Port that its containers listen on
+    #[arg(long = "image-container-port", value_name = "PORT", requires = "name")]
+    pub port: Option<NonZeroU16>,
+    /// User ID that its containers run as, which is not 0 [default: that of the image]
+    #[arg(long, value_name = "UID", requires = "name")]
+    pub run_as_user: Option<NonZeroU32>,
+}
+
 /// Flags of `create api`.
 #[derive(Clone, Debug, Args)]
 pub struct ApiFlags {
@@ -249,6 +273,9 @@ pub struct ApiFlags {
     /// Generate a controller [default: true, unless the kind already has one]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub controller: Option<bool>,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub image: ImageFlags,
     /// Generate manifests after scaffolding
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,

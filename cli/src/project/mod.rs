@@ -3,6 +3,7 @@
 //! The format is version 3 of kubebuilder's with additional keys, so that tools for kubebuilder's format keep working.
 //! Unknown keys are kept; commands change only the keys that they know.
 
+mod image;
 pub mod names;
 mod scaffolded;
 
@@ -17,6 +18,7 @@ use crate::library::Library;
 use crate::plan::Plan;
 use crate::tree::Tree;
 
+pub use image::Image;
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
 /// Name of the file.
@@ -113,6 +115,9 @@ pub struct Resource {
     /// Set if the project has webhooks for the kind.
     #[serde(default)]
     pub webhooks: Option<Webhooks>,
+    /// Set if the scaffolded controller runs an image.
+    #[serde(default)]
+    pub image: Option<Image>,
 }
 
 /// The webhooks of a kind.
@@ -295,6 +300,7 @@ impl Project {
                 }
                 known.api = resource.api.or(known.api.take());
                 known.plural = resource.plural;
+                known.image = resource.image.or(known.image.take());
             }
             None => self.known.resources.push(resource),
         }
@@ -419,6 +425,9 @@ fn print_resource(resource: &Resource, written: Option<&Value>) -> Value {
         set(&mut inner, "conversion", json!(webhooks.conversion));
         set(&mut inner, "spoke", json!(webhooks.spoke));
         all.insert("webhooks".into(), Value::Object(inner));
+    }
+    if let Some(image) = &resource.image {
+        all.insert("image".into(), image.print());
     }
     Value::Object(all)
 }

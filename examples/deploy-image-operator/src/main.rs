@@ -16,10 +16,6 @@ const LEADER_ELECTION_ID: &str = "96cd7c61.example.com";
 struct Args {
     #[command(flatten)]
     manager: ManagerArgs,
-
-    /// Image that every memcached instance runs, such as `memcached:1.6.26-alpine3.19`
-    #[arg(long, env, value_name = "IMAGE")]
-    memcached_image: Option<String>,
 }
 
 #[tokio::main]
@@ -29,8 +25,7 @@ async fn main() -> Result<()> {
         .await?
         .user_agent(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let manager = webhook::register(manager);
-    let manager = controller::register(manager, args.memcached_image);
-    manager.start().await
+    controller::register(manager).start().await
 }
 
 #[cfg(test)]

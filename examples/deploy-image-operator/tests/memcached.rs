@@ -2,15 +2,23 @@
 
 //! Tests of the Memcached API and its controller.
 
+use std::time::Duration;
+
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::{Api, Client, ResourceExt, api::PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
-use rbuilder::testing::{assert_generated_crd_matches, run, sample, until_observed};
-use rbuilder::{Manager, ManagerArgs};
+use rbuilder::testing::{assert_generated_crd_matches, eventually, run, sample, until_observed};
+use rbuilder::{Manager, ManagerArgs, conditions};
+use serde_json::json;
 
 use deploy_image_operator::api::v1alpha1::Memcached;
 use deploy_image_operator::controller;
+use deploy_image_operator::controller::memcached::IMAGE;
+
+/// Longer than anything here takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(30);
 
 #[test]
 fn the_crd_matches_the_types() {
@@ -31,25 +39,68 @@ async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     reconcile_sample(env.client(), &namespace).await;
 }
 
-/// Creates the sample while the manager runs, and waits until its status has been updated.
+/// Creates the sample while the manager runs, follows its Deployment until it is available, and deletes it.
 async fn reconcile_sample(client: Client, namespace: &str) {
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.to_owned();
     let manager = Manager::with_client("test", client.clone(), args);
-    let image = Some("memcached:1.6".to_owned());
-    let running = run(controller::register(manager, image));
+    let running = run(controller::register(manager));
 
     let objects: Api<Memcached> = Api::namespaced(client.clone(), namespace);
+    let deployments: Api<Deployment> = Api::namespaced(client, namespace);
     let sample: Memcached = sample();
+    let name = sample.name_any();
     objects
         .create(&PostParams::default(), &sample)
         .await
         .unwrap();
-    until_observed(&objects, &sample.name_any()).await;
+    until_observed(&objects, &name).await;
+    assert!(!is_available(&objects, &name).await);
 
-    let deployments: Api<Deployment> = Api::namespaced(client, namespace);
-    let deployment = deployments.get(&sample.name_any()).await.unwrap();
-    assert_eq!(deployment.spec.unwrap().replicas, Some(3));
+    let deployment = deployments.get(&name).await.unwrap();
+    let spec = deployment.spec.unwrap();
+    assert_eq!(spec.replicas, Some(sample.spec.size));
+    let container = &spec.template.spec.unwrap().containers[0];
+    assert_eq!(container.image.as_deref(), Some(IMAGE));
+
+    // No controller of Deployments runs here, so the test reports ready replicas in its place.
+    let status = json!({ "status": {
+        "observedGeneration": deployment.metadata.generation,
+        "replicas": sample.spec.size,
+        "readyReplicas": sample.spec.size,
+    }});
+    let params = PatchParams::default();
+    deployments
+        .patch_status(&name, &params, &Patch::Merge(status))
+        .await
+        .unwrap();
+    eventually(LIMIT, async || is_available(&objects, &name).await).await;
+
+    // A change by somebody else is reverted.
+    let scaled = json!({ "spec": { "replicas": sample.spec.size + 1 } });
+    deployments
+        .patch(&name, &params, &Patch::Merge(scaled))
+        .await
+        .unwrap();
+    eventually(LIMIT, async || {
+        let spec = deployments.get(&name).await.unwrap().spec.unwrap();
+        spec.replicas == Some(sample.spec.size)
+    })
+    .await;
+
+    objects
+        .delete(&name, &DeleteParams::default())
+        .await
+        .unwrap();
+    eventually(LIMIT, async || {
+        objects.get_opt(&name).await.unwrap().is_none()
+    })
+    .await;
 
     running.stop().await;
+}
+
+async fn is_available(objects: &Api<Memcached>, name: &str) -> bool {
+    let status = objects.get(name).await.unwrap().status.unwrap_or_default();
+    conditions::is_true(&status.conditions, "Available")
 }

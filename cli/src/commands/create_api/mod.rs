@@ -13,9 +13,9 @@ use self::further::{CopiedParts, types_path};
 use super::kubernetes_kind::BuiltinKind;
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
-use crate::flags::{ApiFlags, Output};
+use crate::flags::{ApiFlags, ImageFlags, Output};
 use crate::plan::Plan;
-use crate::project::{Api, Project, Resource, names};
+use crate::project::{Api, Image, Project, Resource, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -31,10 +31,21 @@ pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8>
     })
 }
 
+/// Returns the image that the flags ask for.
+fn requested_image(flags: &ImageFlags) -> Option<Image> {
+    Some(Image {
+        name: flags.name.clone()?,
+        command: flags.command.clone(),
+        port: flags.port,
+        run_as_user: flags.run_as_user,
+    })
+}
+
 /// Asks for the flags that were not passed, if the terminal is interactive. "Yes" leaves the flag unset, so that the
 /// default depends on the project.
 fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
-    if flags.plan.output == Output::Json {
+    // A controller for an image is scaffolded as a whole.
+    if flags.plan.output == Output::Json || flags.image.name.is_some() {
         return;
     }
     let questions = [
@@ -137,7 +148,16 @@ fn check_flags(flags: &ApiFlags) -> Result<()> {
         names::check_version(&flags.version),
         names::check_kind(&flags.kind),
         plural,
-    ])
+        requested_image(&flags.image).map_or(Ok(()), |image| image.check()),
+    ])?;
+    let is_whole = flags.resource != Some(false) && flags.controller != Some(false);
+    if flags.image.name.is_some() && !(is_whole && flags.namespaced != Some(false)) {
+        bail!(
+            "`--image` scaffolds the types and the controller of a namespaced kind: omit `--resource=false`, \
+             `--controller=false` and `--namespaced=false`"
+        );
+    }
+    Ok(())
 }
 
 /// A requested kind with all defaults applied.
@@ -244,6 +264,7 @@ impl Request {
             });
         }
         resource.controller = controller;
+        resource.image = settle_image(requested_image(&flags.image), own, &others, &flags.kind)?;
         // The first version is the storage version; requesting it again does not change that.
         let first = family.iter().find(|other| other.api.is_some());
         let further = first.is_some_and(|first| first.version != resource.version);
@@ -341,6 +362,24 @@ impl Request {
             namespaced: self.namespaced,
         }
         .context()
+    }
+}
+
+/// Returns the image of a version: the recorded one, or for a new kind the requested one.
+fn settle_image(
+    asked: Option<Image>,
+    own: Option<&&Resource>,
+    others: &[&&Resource],
+    kind: &str,
+) -> Result<Option<Image>> {
+    let recorded = own.and_then(|own| own.image.clone());
+    match (asked, own) {
+        (Some(asked), _) if recorded.as_ref() == Some(&asked) => Ok(recorded),
+        (None, _) => Ok(recorded),
+        (Some(asked), None) if others.is_empty() => Ok(Some(asked)),
+        (Some(_), _) => bail!(
+            "kind `{kind}` is already scaffolded, and `--image` is for a new kind: change the image in its controller"
+        ),
     }
 }
 
@@ -446,6 +485,7 @@ impl<'a> ApiPlaces<'a> {
                 format!("{singular}-sample")
             },
             kube_arguments: Vec::new(),
+            image: self.resource.image.as_ref().map(Image::context),
             needs_approval: names::needs_approval(&qualified_group),
             group: group.clone(),
             qualified_group_yaml: scaffold::yaml_value(&qualified_group),

@@ -1,80 +1,236 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Memcached: keeps one Deployment for each object, and announces the end of an object.
+//! The Memcached controller: runs an image in a Deployment for each object.
 
+use std::collections::BTreeMap;
+use std::env;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, ContainerPort, PodSecurityContext, PodSpec, PodTemplateSpec,
+    SeccompProfile, SecurityContext,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::ResourceExt;
-use rbuilder::{Action, Controller, Ctx, Error, Result, conditions, rbac};
+use rbuilder::{Action, Controller, Ctx, Result, conditions, rbac};
+use tracing::info;
 
-use super::deployment::{desired_deployment, ready_replicas};
-use crate::api::v1alpha1::{Memcached, MemcachedStatus};
+use crate::api::v1alpha1::Memcached;
 
-/// Keeps a Memcached until [`cleanup`] has succeeded.
+/// Keeps an object until [`cleanup`] has succeeded.
 pub const FINALIZER: &str = "cache.example.com/finalizer";
 
-/// State shared by all reconciles.
-#[derive(Clone, Debug, Default)]
+/// Name of the container, and the label `app.kubernetes.io/name` of the pods.
+const NAME: &str = "memcached";
+
+/// The label `app.kubernetes.io/managed-by` of what the controller creates.
+const MANAGED_BY: &str = "deploy-image-operator";
+
+/// The image of the instances.
+pub const IMAGE: &str = "memcached:1.6.26-alpine3.19";
+
+/// Environment variable of the manager that replaces [`IMAGE`].
+const IMAGE_VARIABLE: &str = "MEMCACHED_IMAGE";
+
+/// The command of an instance and its arguments, one in each line.
+const COMMAND: &str = "\
+memcached
+--memory-limit=64
+-o
+modern
+-v";
+
+/// State shared by all reconciles, such as settings and clients of other services.
+#[derive(Debug)]
 pub struct State {
-    /// The image that every instance runs.
-    pub image: Option<String>,
+    /// The image of the instances.
+    pub image: String,
 }
 
-/// Returns the controller that the manager runs.
-pub fn controller(image: Option<String>) -> Controller<Memcached, State> {
-    Controller::new(reconcile, State { image })
+impl Default for State {
+    fn default() -> Self {
+        State {
+            image: env::var(IMAGE_VARIABLE).unwrap_or_else(|_| IMAGE.to_owned()),
+        }
+    }
+}
+
+/// Returns the controller for the manager. Add the resources that it owns or watches here.
+pub fn controller() -> Controller<Memcached, State> {
+    Controller::new(reconcile, State::default())
         .finalizer(FINALIZER, cleanup)
         .owns::<Deployment>()
 }
 
-/// Brings the Deployment of a Memcached to its desired state and reports the observed state, errors included.
+/// Moves the cluster toward the desired state of one object. Runs after the object or a resource that it owns has
+/// changed; must be idempotent, because it may run at any time.
 #[rbac(
     groups = "cache.example.com",
     resources = "memcacheds",
     verbs = ["get", "list", "watch", "patch"]
 )]
-#[rbac(groups = "cache.example.com", resources = "memcacheds/status", verbs = ["get", "patch"])]
-#[rbac(groups = "cache.example.com", resources = "memcacheds/finalizers", verbs = ["update"])]
+#[rbac(
+    groups = "cache.example.com",
+    resources = "memcacheds/status",
+    verbs = ["patch"]
+)]
+// Owner references need it on clusters with the admission plugin OwnerReferencesPermissionEnforcement.
+#[rbac(
+    groups = "cache.example.com",
+    resources = "memcacheds/finalizers",
+    verbs = ["update"]
+)]
 #[rbac(
     groups = "apps",
     resources = "deployments",
     verbs = ["get", "list", "watch", "create", "patch"]
 )]
-pub async fn reconcile(memcached: Arc<Memcached>, ctx: Ctx<State>) -> Result {
-    let applied = apply_deployment(&memcached, &ctx).await;
-    let status = observed_status(&memcached, &applied);
-    ctx.apply_status(&*memcached, status).await?;
-    applied?;
-    Ok(Action::await_change())
-}
+pub async fn reconcile(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
+    info!(name = object.name_any(), "reconciling");
+    let applied = ctx
+        .apply_owned(&*object, desired_deployment(&object, &ctx.image))
+        .await;
 
-/// Announces the end of a Memcached. The finalizer is removed after success; the Deployment goes with its owner.
-pub async fn cleanup(memcached: Arc<Memcached>, ctx: Ctx<State>) -> Result {
-    let name = memcached.name_any();
-    let namespace = memcached.namespace().unwrap_or_default();
-    let note = format!("Memcached {name} is being deleted from the namespace {namespace}");
-    ctx.warning(&*memcached, "Deleting", "Delete", note);
-    Ok(Action::await_change())
-}
-
-async fn apply_deployment(memcached: &Memcached, ctx: &Ctx<State>) -> Result<Deployment> {
-    // A retry would not help: the image is an argument of this process.
-    let no_image = || Error::terminal("the manager has no image to run: set MEMCACHED_IMAGE");
-    let image = ctx.image.as_deref().ok_or_else(no_image)?;
-    ctx.apply_owned(memcached, desired_deployment(memcached, image))
-        .await
-}
-
-/// Returns the status of a Memcached: it is available once all of its replicas are ready.
-fn observed_status(memcached: &Memcached, applied: &Result<Deployment>) -> MemcachedStatus {
-    let size = memcached.spec.size;
+    // Failures are part of the status, so that whoever created the object sees them.
+    let size = object.spec.size;
     let available = match applied.as_ref().map(ready_replicas) {
         Ok(ready) => conditions::new("Available", ready >= size, "Reconciled")
             .message(format!("{ready} of {size} replicas are ready")),
         Err(error) => conditions::new("Available", false, "ApplyFailed").message(error.to_string()),
     };
-    let mut status = memcached.status.clone().unwrap_or_default();
-    conditions::set(&mut status.conditions, available.observed(memcached));
-    status
+    let mut status = object.status.clone().unwrap_or_default();
+    conditions::set(&mut status.conditions, available.observed(&*object));
+    ctx.apply_status(&*object, status).await?;
+    applied?;
+    Ok(Action::await_change())
+}
+
+/// Runs once an object is being deleted, before it goes: release here what it holds outside of the cluster. The
+/// Deployment goes with its owner.
+pub async fn cleanup(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
+    let note = format!("{} is being deleted", object.name_any());
+    ctx.warning(&*object, "Deleting", "Delete", note);
+    Ok(Action::await_change())
+}
+
+/// Returns the desired Deployment of an object.
+fn desired_deployment(object: &Memcached, image: &str) -> Deployment {
+    let name = object.name_any();
+    let selector = selector_labels(&name);
+    let mut labels = selector.clone();
+    // The version is not part of the selector, because a selector cannot change.
+    if let Some(tag) = image_tag(image) {
+        labels.insert("app.kubernetes.io/version".to_owned(), tag.to_owned());
+    }
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: object.namespace(),
+            labels: Some(labels.clone()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(DeploymentSpec {
+            replicas: Some(object.spec.size),
+            selector: LabelSelector {
+                match_labels: Some(selector),
+                ..LabelSelector::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(pod_spec(object, image)),
+            },
+            ..DeploymentSpec::default()
+        }),
+        ..Deployment::default()
+    }
+}
+
+/// Returns the pod of one instance, which conforms to the Pod Security Standard "restricted".
+fn pod_spec(object: &Memcached, image: &str) -> PodSpec {
+    PodSpec {
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                ..SeccompProfile::default()
+            }),
+            ..PodSecurityContext::default()
+        }),
+        containers: vec![Container {
+            name: NAME.to_owned(),
+            image: Some(image.to_owned()),
+            image_pull_policy: Some("IfNotPresent".to_owned()),
+            command: Some(COMMAND.lines().map(str::to_owned).collect()),
+            ports: Some(vec![ContainerPort {
+                container_port: object.spec.container_port,
+                ..ContainerPort::default()
+            }]),
+            security_context: Some(SecurityContext {
+                run_as_user: Some(1001),
+                run_as_non_root: Some(true),
+                allow_privilege_escalation: Some(false),
+                capabilities: Some(Capabilities {
+                    drop: Some(vec!["ALL".to_owned()]),
+                    ..Capabilities::default()
+                }),
+                ..SecurityContext::default()
+            }),
+            ..Container::default()
+        }],
+        ..PodSpec::default()
+    }
+}
+
+/// Returns the labels that the Deployment of an object selects its pods by.
+fn selector_labels(name: &str) -> BTreeMap<String, String> {
+    [
+        ("app.kubernetes.io/name", NAME),
+        ("app.kubernetes.io/instance", name),
+        ("app.kubernetes.io/managed-by", MANAGED_BY),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into()
+}
+
+/// Returns the number of ready replicas, or 0 while the status describes an earlier spec.
+fn ready_replicas(deployment: &Deployment) -> i32 {
+    let generation = deployment.metadata.generation;
+    match &deployment.status {
+        Some(status) if status.observed_generation >= generation => {
+            status.ready_replicas.unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Returns the tag of an image, if it is valid as a label: the part after the last colon, unless that is a port or a
+/// digest.
+fn image_tag(image: &str) -> Option<&str> {
+    let (image, _digest) = image.split_once('@').unwrap_or((image, ""));
+    let (_, tag) = image.rsplit_once(':')?;
+    (!tag.contains('/') && tag.len() <= 63 && tag.ends_with(char::is_alphanumeric)).then_some(tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::image_tag;
+
+    #[test]
+    fn the_tag_of_an_image_is_neither_a_port_nor_a_digest() {
+        for (image, tag) in [
+            ("app:1.6.26-alpine", Some("1.6.26-alpine")),
+            ("app", None),
+            ("registry:5000/app", None),
+            ("registry:5000/app:1.6", Some("1.6")),
+            ("app@sha256:0123", None),
+            ("app:1.6@sha256:0123", Some("1.6")),
+            ("app:ends-with-", None),
+        ] {
+            assert_eq!(image_tag(image), tag, "{image}");
+        }
+    }
 }

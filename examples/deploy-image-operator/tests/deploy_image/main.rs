@@ -7,8 +7,7 @@
 //! | A size outside of 1 to 5 is refused | `a_size_outside_its_bounds_is_refused` |
 //! | The finalizer is there before the Deployment | `the_finalizer_is_there_before_the_deployment` |
 //! | The Deployment: image, port, labels, security, owner | `the_deployment_is_what_object_and_environment_say` |
-//! | The image is that of `MEMCACHED_IMAGE` | `the_program_takes_the_image_from_its_environment` |
-//! | Without it: a terminal error, and a condition that says so | `without_an_image_the_object_is_not_available` |
+//! | The image is that of `MEMCACHED_IMAGE`, if it is set | `the_program_takes_the_image_from_its_environment` |
 //! | Available means that all replicas are ready | `the_object_becomes_available_with_its_replicas` |
 //! | The Deployment follows the size, and drift is repaired | `the_deployment_follows_the_size_and_drift_is_repaired` |
 //! | A refused change is an error in the status, and is retried | `a_refused_change_is_reported_and_retried` |
@@ -19,19 +18,16 @@
 mod support;
 mod webhook;
 
-use std::sync::Arc;
-
-use deploy_image_operator::controller::memcached::{FINALIZER, State, reconcile};
+use deploy_image_operator::controller::memcached::{FINALIZER, IMAGE};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, PatchParams, PostParams};
 use kube::{Api, Error, ResourceExt};
-use rbuilder::Ctx;
 use rbuilder::envtest::{Environment, eventually};
 use serde_json::json;
 
 use support::{
-    AVAILABLE, Fixture, IMAGE, LONG, Program, REFUSAL, UNAVAILABLE, await_refusal, deployment,
-    dry_run, merge,
+    AVAILABLE, Fixture, LONG, Program, REFUSAL, UNAVAILABLE, await_refusal, deployment, dry_run,
+    merge,
 };
 
 #[rbuilder::envtest::test]
@@ -69,7 +65,7 @@ async fn the_finalizer_is_there_before_the_deployment(env: Environment) {
     .await;
     fixture.create("early", 1).await;
 
-    let operator = fixture.operator(Some(IMAGE));
+    let operator = fixture.operator();
     let wanted = ("False", "ApplyFailed");
     let condition = fixture.await_condition("early", wanted).await;
     assert!(condition.message.contains(REFUSAL), "{condition:?}");
@@ -87,7 +83,7 @@ async fn the_finalizer_is_there_before_the_deployment(env: Environment) {
 async fn the_deployment_is_what_object_and_environment_say(env: Environment) {
     let fixture = Fixture::new(env).await;
     let memcached = fixture.create("three", 3).await;
-    let operator = fixture.operator(Some(IMAGE));
+    let operator = fixture.operator();
     let deployment = fixture.await_replicas("three", 3).await;
 
     let owners = deployment.owner_references();
@@ -99,15 +95,15 @@ async fn the_deployment_is_what_object_and_environment_say(env: Environment) {
     let labels = json!({
         "app.kubernetes.io/name": "memcached",
         "app.kubernetes.io/instance": "three",
-        "app.kubernetes.io/version": "1.4.36-alpine",
-        "app.kubernetes.io/managed-by": "MemcachedController",
+        "app.kubernetes.io/version": "1.6.26-alpine3.19",
+        "app.kubernetes.io/managed-by": "deploy-image-operator",
     });
     assert_eq!(json!(deployment.labels()), labels);
     let template = json!(deployment.spec.unwrap().template);
     let containers = template.pointer("/spec/containers").unwrap();
     assert_eq!(containers.as_array().map(Vec::len), Some(1));
     let command = json!(["memcached", "--memory-limit=64", "-o", "modern", "-v"]);
-    let port = json!([{"containerPort": 12345, "name": "memcached", "protocol": "TCP"}]);
+    let port = json!([{"containerPort": 12345, "protocol": "TCP"}]);
     let security = json!({
         "runAsNonRoot": true, "runAsUser": 1001, "allowPrivilegeEscalation": false,
         "capabilities": {"drop": ["ALL"]},
@@ -143,33 +139,10 @@ async fn the_program_takes_the_image_from_its_environment(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn without_an_image_the_object_is_not_available(env: Environment) {
-    let fixture = Fixture::new(env).await;
-    fixture.create("plain", 1).await;
-    let operator = fixture.operator(None);
-    let wanted = ("False", "ApplyFailed");
-    let condition = fixture.await_condition("plain", wanted).await;
-    let cause = "the manager has no image to run: set MEMCACHED_IMAGE";
-    assert_eq!(condition.message, cause);
-    operator.stop().await;
-
-    let memcached = fixture.memcacheds().get("plain").await.unwrap();
-    let ctx = Ctx::new(fixture.client.clone(), "memcached", State::default());
-    let error = reconcile(Arc::new(memcached), ctx).await.unwrap_err();
-    assert_eq!(error.to_string(), cause);
-    assert!(
-        error.is_terminal(),
-        "the environment of a process does not change"
-    );
-    let found = fixture.deployments().get_opt("plain").await.unwrap();
-    assert_eq!(found, None);
-}
-
-#[rbuilder::envtest::test]
 async fn the_object_becomes_available_with_its_replicas(env: Environment) {
     let fixture = Fixture::new(env).await;
     let created = fixture.create("ready", 3).await;
-    let operator = fixture.operator(Some(IMAGE));
+    let operator = fixture.operator();
     let condition = fixture.await_condition("ready", UNAVAILABLE).await;
     assert_eq!(condition.message, "0 of 3 replicas are ready");
     fixture.report_ready("ready", 3).await;
@@ -183,7 +156,7 @@ async fn the_object_becomes_available_with_its_replicas(env: Environment) {
 async fn the_deployment_follows_the_size_and_drift_is_repaired(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("sized", 3).await;
-    let operator = fixture.operator(Some(IMAGE));
+    let operator = fixture.operator();
     fixture.await_condition("sized", UNAVAILABLE).await;
     let params = PatchParams::default();
 
@@ -214,7 +187,7 @@ async fn the_deployment_follows_the_size_and_drift_is_repaired(env: Environment)
 async fn a_refused_change_is_reported_and_retried(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("stuck", 3).await;
-    let operator = fixture.operator(Some(IMAGE));
+    let operator = fixture.operator();
     fixture.await_condition("stuck", UNAVAILABLE).await;
     fixture
         .refuse(("apps", "deployments"), "UPDATE", "false")
@@ -247,7 +220,7 @@ async fn a_refused_change_is_reported_and_retried(env: Environment) {
 async fn a_deletion_is_announced(env: Environment) {
     let fixture = Fixture::new(env).await;
     let created = fixture.create("leaving", 1).await;
-    let operator = fixture.operator(Some(IMAGE));
+    let operator = fixture.operator();
     fixture.await_condition("leaving", UNAVAILABLE).await;
     let background = DeleteParams::background();
     let memcacheds = fixture.memcacheds();
@@ -261,9 +234,7 @@ async fn a_deletion_is_announced(env: Environment) {
     })
     .await;
     assert_eq!(event.type_.as_deref(), Some("Warning"));
-    let namespace = &fixture.namespace;
-    let note = format!("Memcached leaving is being deleted from the namespace {namespace}");
-    assert_eq!(event.note, Some(note));
+    assert_eq!(event.note.as_deref(), Some("leaving is being deleted"));
     assert_eq!(event.regarding.unwrap().uid, created.metadata.uid);
     eventually(LONG, || async {
         let found = memcacheds.get_opt("leaving").await.unwrap();

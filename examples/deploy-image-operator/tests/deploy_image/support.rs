@@ -25,8 +25,6 @@ use serde_json::{Value, json};
 /// Longer than anything here should take on a busy machine.
 pub const LONG: Duration = Duration::from_secs(30);
 
-pub const IMAGE: &str = "memcached:1.4.36-alpine";
-
 /// Status and reason of the condition Available, before and after all replicas are ready.
 pub const UNAVAILABLE: (&str, &str) = ("False", "Reconciled");
 pub const AVAILABLE: (&str, &str) = ("True", "Reconciled");
@@ -61,9 +59,9 @@ impl Fixture {
     }
 
     /// The controller, in this process.
-    pub fn operator(&self, image: Option<&str>) -> Running {
+    pub fn operator(&self) -> Running {
         let manager = Manager::with_client("deploy-image", self.client.clone(), self.args());
-        testing::run(controller::register(manager, image.map(str::to_owned)))
+        testing::run(controller::register(manager))
     }
 
     /// The webhook, in this process, and the API server asking it.

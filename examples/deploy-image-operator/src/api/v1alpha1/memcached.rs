@@ -8,7 +8,7 @@ use rbuilder::CrdSchema;
 use serde::{Deserialize, Serialize};
 
 /// MemcachedSpec defines the desired state of Memcached.
-#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(CustomResource, CrdSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "cache.example.com",
     version = "v1alpha1",
@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
     doc = "Memcached is the schema for the memcacheds API.",
     namespaced,
     status = "MemcachedStatus",
-    derive = "PartialEq",
     printcolumn(name = "Size", type_ = "integer", json_path = ".spec.size"),
     printcolumn(
         name = "Available",
@@ -32,27 +31,28 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MemcachedSpec {
-    /// size is the number of memcached instances to run. Defaults to 3.
-    #[kube(validation(minimum = 1, maximum = 5))]
+    // Add further fields of the desired state here, then run `make manifests` to update the CRD.
+    /// size is the number of instances to run. Defaults to 3.
+    #[crd(validation(minimum = 1, maximum = 5))]
     #[serde(default)]
     pub size: i32,
 
-    /// containerPort is the port of an instance.
-    #[kube(validation(minimum = 1, maximum = 65535), default = 11211)]
-    #[serde(default = "memcached_port")]
+    /// containerPort is the port that an instance listens on. Defaults to 11211.
+    #[crd(validation(minimum = 1, maximum = 65535), default = 11211)]
+    #[serde(default = "default_container_port")]
     pub container_port: i32,
 }
 
-fn memcached_port() -> i32 {
+fn default_container_port() -> i32 {
     11211
 }
 
 /// MemcachedStatus defines the observed state of Memcached.
-#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(CrdSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemcachedStatus {
     /// conditions represent the current state of the Memcached resource.
-    #[kube(list_type = "map", list_map_keys = ["type"])]
+    #[crd(list_type = "map", list_map_keys = ["type"])]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

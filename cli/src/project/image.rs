@@ -1,0 +1,129 @@
+//! The image that a kind's controller runs, as `create api --image` records it.
+
+use std::num::{NonZeroU16, NonZeroU32};
+
+use rbuilder_templates::ImageContext;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::names::FlagDiagnostic;
+
+/// Longest reference that registries and the container runtimes accept, with space for the host and the digest.
+const LONGEST_NAME: usize = 512;
+
+/// An image, and how its containers are started.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// `memcached:1.6.26-alpine3.19`
+    pub name: String,
+    /// Command and arguments of a container; those of the image if empty.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Port that a container listens on.
+    #[serde(default)]
+    pub port: Option<NonZeroU16>,
+    /// User that a container runs as; that of the image if absent. It is not root, which the Pod Security Standard
+    /// "restricted" forbids.
+    #[serde(default)]
+    pub run_as_user: Option<NonZeroU32>,
+}
+
+impl Image {
+    /// Checks what stands in the generated source.
+    ///
+    /// # Errors
+    /// Fails with the flag at fault.
+    pub fn check(&self) -> Result<(), FlagDiagnostic> {
+        let is_reference_char = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+        let starts_well = self.name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !starts_well || !self.name.chars().all(is_reference_char) || self.name.len() > LONGEST_NAME {
+            return Err(FlagDiagnostic::error(
+                "--image",
+                format!(
+                    "expected an image such as `memcached:1.6.26` or `registry:5000/team/app@sha256:…`, found `{}`",
+                    self.name.escape_debug()
+                ),
+            ));
+        }
+        let is_word = |word: &String| !word.is_empty() && !word.contains(char::is_control);
+        match self.command.iter().find(|word| !is_word(word)) {
+            Some(word) => Err(FlagDiagnostic::error(
+                "--image-container-command",
+                format!(
+                    "expected arguments separated by commas, such as `memcached,-m,64`, found `{}`",
+                    word.escape_debug()
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the template context.
+    pub fn context(&self) -> ImageContext {
+        ImageContext {
+            name: self.name.clone(),
+            command: self.command.iter().map(|word| escape(word)).collect(),
+            port: self.port.map(NonZeroU16::get),
+            run_as_user: self.run_as_user.map(NonZeroU32::get),
+        }
+    }
+
+    /// Returns the entry of PROJECT.
+    pub(super) fn print(&self) -> Value {
+        let mut all = serde_json::Map::new();
+        super::set(&mut all, "name", json!(self.name));
+        super::set(&mut all, "command", json!(self.command));
+        if let Some(port) = self.port {
+            super::set(&mut all, "port", json!(port));
+        }
+        if let Some(user) = self.run_as_user {
+            super::set(&mut all, "runAsUser", json!(user));
+        }
+        Value::Object(all)
+    }
+}
+
+/// Escapes a word for a string literal of Rust.
+fn escape(word: &str) -> String {
+    word.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(name: &str, command: &[&str]) -> Image {
+        Image {
+            name: name.into(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            port: None,
+            run_as_user: None,
+        }
+    }
+
+    #[test]
+    fn references_are_checked() {
+        for good in [
+            "memcached",
+            "memcached:1.6",
+            "registry:5000/app",
+            "ghcr.io/a/b:1@sha256:0123",
+        ] {
+            assert!(image(good, &[]).check().is_ok(), "{good}");
+        }
+        for bad in ["", "a b", "a\"b", "a\nb", "-a", "$(date)", "a{{b}}"] {
+            assert!(image(bad, &[]).check().is_err(), "{bad:?}");
+        }
+        assert!(image(&"a".repeat(513), &[]).check().is_err());
+    }
+
+    #[test]
+    fn commands_are_checked_and_escaped() {
+        assert!(image("a", &["sh", ""]).check().is_err());
+        assert!(image("a", &["sh", "a\nb"]).check().is_err());
+        let quoted = image("a", &["sh", "-c", r#"echo "\""#]);
+        assert!(quoted.check().is_ok());
+        assert_eq!(quoted.context().command[2], r#"echo \"\\\""#);
+    }
+}

@@ -1,0 +1,107 @@
+//! `create api --image`: a controller that runs an image.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::Folder;
+
+const MEMCACHED: &str = "create api --group cache --version v1 --kind Memcached";
+const FLAGS: &str = "--image memcached:1.6 --image-container-command memcached,-m,64 --image-container-port 11211 \
+                     --run-as-user 1001";
+
+fn project() -> Folder {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    folder
+}
+
+#[test]
+fn the_flags_are_in_the_source_and_in_project() {
+    let folder = project();
+    folder.run(&format!("{MEMCACHED} {FLAGS}")).ok();
+    let tree = folder.tree();
+    for (path, expected) in [
+        (
+            "PROJECT",
+            "  image:\n    command:\n    - memcached\n    - -m\n    - \"64\"\n    name: memcached:1.6\n",
+        ),
+        ("PROJECT", "    port: 11211\n    runAsUser: 1001\n"),
+        ("src/api/v1/memcached.rs", "default = 11211)]"),
+        (
+            "src/controller/memcached.rs",
+            "pub const IMAGE: &str = \"memcached:1.6\";",
+        ),
+        (
+            "src/controller/memcached.rs",
+            "const COMMAND: &str = \"\\\nmemcached\n-m\n64\";",
+        ),
+        ("src/controller/memcached.rs", "run_as_user: Some(1001),"),
+        (
+            "config/samples/cache_v1_memcached.yaml",
+            "  containerPort: 11211\n",
+        ),
+        ("config/rbac/role.yaml", "  - deployments\n"),
+    ] {
+        assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
+    }
+
+    // The record holds what the flags said.
+    for command in [MEMCACHED.to_owned(), format!("{MEMCACHED} {FLAGS}")] {
+        let ran = folder.run(&command).ok();
+        assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
+    }
+    // A further version has the same types and no second controller.
+    folder.run(&MEMCACHED.replace("v1", "v2")).ok();
+    let tree = folder.tree();
+    assert!(tree["src/api/v2/memcached.rs"].contains("pub container_port: i32"));
+    assert!(!tree["tests/memcached_v2.rs"].contains("IMAGE"));
+}
+
+#[test]
+fn what_an_image_leaves_out_is_not_in_the_source() {
+    let folder = project();
+    folder.run(&format!("{MEMCACHED} --image memcached")).ok();
+    let tree = folder.tree();
+    let controller = &tree["src/controller/memcached.rs"];
+    for word in ["COMMAND", "ContainerPort", "run_as_user"] {
+        assert!(!controller.contains(word), "{word}:\n{controller}");
+    }
+    assert!(!tree["src/api/v1/memcached.rs"].contains("container_port"));
+}
+
+#[test]
+fn flags_that_make_no_sense_are_refused() {
+    for (flags, expected) in [
+        ("--image a --resource=false", "omit `--resource=false`"),
+        ("--image a --controller=false", "omit `--resource=false`"),
+        ("--image a --namespaced=false", "omit `--resource=false`"),
+        ("--image a{{b}}", "expected an image such as"),
+        (
+            "--image a --image-container-command a,,b",
+            "arguments separated by commas",
+        ),
+        ("--image a --image-container-port 0", "--image-container-port"),
+        ("--image a --run-as-user 0", "--run-as-user"),
+        ("--image-container-port 80", "--image"),
+    ] {
+        let folder = project();
+        let before = folder.tree();
+        let ran = folder.run(&format!("{MEMCACHED} {flags}"));
+        assert!(
+            ran.code != 0 && ran.err.contains(expected),
+            "{flags}: {}",
+            ran.err
+        );
+        assert_eq!(folder.tree(), before, "{flags}");
+    }
+    let folder = project();
+    folder.run(MEMCACHED).ok();
+    for version in ["v1", "v2"] {
+        let ran = folder.run(&format!("{} --image a", MEMCACHED.replace("v1", version)));
+        assert!(
+            ran.err.contains("`--image` is for a new kind"),
+            "{version}: {}",
+            ran.err
+        );
+    }
+}
