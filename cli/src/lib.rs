@@ -22,6 +22,7 @@ pub mod tree;
 use std::ffi::OsString;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::commands::SourceErrors;
 use crate::flags::{Cli, Output};
@@ -34,7 +35,7 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let text = error.render();
@@ -60,6 +61,24 @@ where
         }
     };
     shell.finish(code)
+}
+
+/// Parses a command line. Its help has examples.
+fn parse<I, T>(arguments: I) -> Result<Cli, clap::Error>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let parsed = Cli::try_parse_from(&arguments);
+    match parsed {
+        // Only help has the examples, so that no other command pays for them.
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            let shown = flags::command().try_get_matches_from(arguments);
+            Err(shown.err().unwrap_or(error))
+        }
+        parsed => parsed,
+    }
 }
 
 /// Prints the error of a failed command in the requested format.

@@ -7,8 +7,10 @@ use rbuilder_syntax::marker::{CONSTRAINTS, Place, Subject, markers};
 use rbuilder_syntax::{CRD_KEYS, ContainerKey, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS};
 
 use crate::committed::update_file;
+use crate::repo;
 
 const MARKERS_PAGE: &str = "docs/markers.md";
+const COMMANDS_PAGE: &str = "docs/commands.md";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -19,7 +21,11 @@ pub(crate) struct Args {
 
 /// Makes the pages again; writes or compares them.
 pub(crate) fn update_pages(args: &Args) -> Result<()> {
-    update_file(MARKERS_PAGE, markers_page()?.as_bytes(), args.check, "docs")
+    update_file(MARKERS_PAGE, markers_page()?.as_bytes(), args.check, "docs")?;
+    let command = repo::rbuilder_command(&repo::build_rbuilder()?, repo::root(), "reference")?;
+    // `read` leaves out the last line's end.
+    let page = format!("{}\n", command.read()?.trim_end());
+    update_file(COMMANDS_PAGE, page.as_bytes(), args.check, "docs")
 }
 
 fn markers_page() -> Result<String> {

@@ -1,13 +1,11 @@
 //! `rbuilder man`: prints the manual page of a command, for packagers.
 
-use anyhow::{Result, bail};
-use clap::CommandFactory;
-
-use crate::flags::Cli;
+use crate::flags::command;
 use crate::shell::Shell;
+use anyhow::{Result, bail};
 
 pub(super) fn run(words: &[String], shell: &mut Shell) -> Result<u8> {
-    let mut command = Cli::command();
+    let mut command = command();
     command.build();
     let mut name = "rbuilder".to_owned();
     for word in words {

@@ -16,6 +16,7 @@ mod library;
 mod man;
 mod manifests;
 mod owners;
+mod reference;
 mod run;
 mod scaffold;
 mod update;
@@ -70,6 +71,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Completion { shell: kind } => completion::run(kind, shell),
         Command::Version => version::run(shell),
         Command::Man { command } => man::run(&command, shell),
+        Command::Reference => reference::run(shell),
     }
 }
 

@@ -3,6 +3,7 @@
 mod cluster;
 #[cfg(feature = "control-plane")]
 mod envtest;
+mod examples;
 mod library;
 mod manifests;
 mod update;
@@ -21,6 +22,7 @@ pub use cluster::{
 pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
 };
+pub use examples::{EXAMPLES, command};
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 pub use update::UpdateFlags;
@@ -92,6 +94,9 @@ pub enum Command {
         /// Command, as typed: `create api`
         command: Vec<String>,
     },
+    /// Print the reference of all commands as Markdown
+    #[command(hide = true)]
+    Reference,
 }
 
 impl Command {
@@ -114,6 +119,7 @@ impl Command {
             Command::Completion { .. } => "completion",
             Command::Version => "version",
             Command::Man { .. } => "man",
+            Command::Reference => "reference",
         }
     }
 
@@ -134,7 +140,8 @@ impl Command {
             | Command::Dev(_)
             | Command::Completion { .. }
             | Command::Version
-            | Command::Man { .. } => Output::Text,
+            | Command::Man { .. }
+            | Command::Reference => Output::Text,
             Command::Envtest(envtest) => envtest.output(),
         }
     }

@@ -1,0 +1,145 @@
+//! Examples of each command, at the end of its help, in its manual page and in docs/commands.md.
+
+use clap::{Command, CommandFactory};
+
+use super::Cli;
+
+/// Command lines by command, each with the sentence that it illustrates.
+#[rustfmt::skip]
+pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+    ("init", &[
+        ("Initialize a project in the current directory", "rbuilder init --domain example.com"),
+        ("Initialize a project whose manager watches its own namespace only", "rbuilder init --domain example.com --namespaced shop-operator"),
+    ]),
+    ("create api", &[
+        ("Scaffold a kind with a controller", "rbuilder create api --group cache --version v1alpha1 --kind Memcached"),
+        ("Scaffold a further version of a kind", "rbuilder create api --group cache --version v1beta1 --kind Memcached"),
+        ("Scaffold a controller that runs an image", "rbuilder create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 --image-container-port 11211"),
+        ("Show the changes first", "rbuilder create api --group cache --version v1alpha1 --kind Memcached --dry-run"),
+    ]),
+    ("create webhook", &[
+        ("Scaffold admission webhooks", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --validation"),
+        ("Scaffold a conversion between versions", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1beta1"),
+    ]),
+    ("library", &[
+        ("Show where the project gets the library from", "rbuilder library"),
+        ("Get the library from a git repository", "rbuilder library --set git --url https://example.com/rbuilder.git --rev 0123456789012345678901234567890123456789"),
+    ]),
+    ("manifests", &[
+        ("Generate the manifests of a project", "rbuilder manifests"),
+        ("Fail in CI if they are not up to date", "rbuilder manifests --check"),
+        ("Print the CRDs of a package of a workspace", "rbuilder manifests --package shop-api --only crd --stdout"),
+    ]),
+    ("install", &[
+        ("Install the CRDs into the cluster of a context", "rbuilder install --context kind-dev"),
+    ]),
+    ("uninstall", &[
+        ("Delete the CRDs, if they are there", "rbuilder uninstall --ignore-not-found"),
+    ]),
+    ("deploy", &[
+        ("Deploy an image of the manager", "rbuilder deploy --image registry.example.com/shop:v1"),
+    ]),
+    ("undeploy", &[
+        ("Delete what `deploy` created", "rbuilder undeploy"),
+    ]),
+    ("run", &[
+        ("Run the manager with arguments of its own", "rbuilder run -- --log-format text"),
+    ]),
+    ("dev", &[
+        ("Run the manager on a local control plane", "rbuilder dev"),
+        ("Run it against a cluster that reaches this machine for webhooks", "rbuilder dev --context kind-dev --webhook-host 172.18.0.1"),
+    ]),
+    ("envtest install", &[
+        ("Install the binaries for the project's Kubernetes version", "rbuilder envtest install"),
+        ("Install the newest version", "rbuilder envtest install latest"),
+    ]),
+    ("envtest list", &[
+        ("List what is installed", "rbuilder envtest list --installed-only"),
+    ]),
+    ("envtest path", &[
+        ("Run the tests that need an API server", "KUBEBUILDER_ASSETS=$(rbuilder envtest path) cargo test"),
+    ]),
+    ("envtest remove", &[
+        ("Remove versions before 1.35", "rbuilder envtest remove '<1.35'"),
+    ]),
+    ("completion", &[
+        ("Complete commands in bash", "rbuilder completion bash > ~/.local/share/bash-completion/completions/rbuilder"),
+    ]),
+    ("version", &[
+        ("Print the version", "rbuilder version"),
+    ]),
+];
+
+/// Returns the command line with the examples.
+pub fn command() -> Command {
+    EXAMPLES.iter().fold(Cli::command(), |command, (path, examples)| {
+        let words: Vec<&str> = path.split(' ').collect();
+        add_examples(command, &words, examples)
+    })
+}
+
+fn add_examples(command: Command, path: &[&str], examples: &[(&str, &str)]) -> Command {
+    match path {
+        [] => command.after_help(render_examples(examples)),
+        // A build may be without a command.
+        [word, ..] if command.find_subcommand(word).is_none() => command,
+        [word, rest @ ..] => command.mut_subcommand(word, |inner| add_examples(inner, rest, examples)),
+    }
+}
+
+fn render_examples(examples: &[(&str, &str)]) -> String {
+    let lines = examples
+        .iter()
+        .map(|(about, line)| format!("  # {about}\n  {line}"));
+    format!("Examples:\n{}", lines.collect::<Vec<_>>().join("\n\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Adds the paths of the commands that do something.
+    fn collect_paths(command: &Command, path: &str, paths: &mut BTreeSet<String>) {
+        let inner: Vec<&Command> = command
+            .get_subcommands()
+            .filter(|inner| !inner.is_hide_set())
+            .collect();
+        if inner.is_empty() {
+            paths.insert(path.to_owned());
+        }
+        for command in inner {
+            collect_paths(command, format!("{path} {}", command.get_name()).trim(), paths);
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        let mut paths = BTreeSet::new();
+        collect_paths(&Cli::command(), "", &mut paths);
+        let known: BTreeSet<String> = EXAMPLES.iter().map(|(path, _)| (*path).to_owned()).collect();
+        assert_eq!(known, paths);
+    }
+
+    /// Returns the words of the command line in a line of a shell.
+    fn words(line: &str) -> Vec<String> {
+        let (_, line) = line.split_once("$(").unwrap_or(("", line));
+        let line = line.split([')', '>']).next().unwrap_or(line);
+        let words = line.split_whitespace();
+        words.map(|word| word.trim_matches('\'').to_owned()).collect()
+    }
+
+    #[test]
+    fn every_example_is_a_command_line() {
+        for (path, examples) in EXAMPLES {
+            for (_, line) in *examples {
+                let words = words(line);
+                assert!(words.join(" ").starts_with(&format!("rbuilder {path}")), "{line}");
+                if let Err(error) = Cli::command().try_get_matches_from(&words) {
+                    panic!("{line}: {error}");
+                }
+            }
+        }
+    }
+}
