@@ -45,8 +45,12 @@ fn the_flags_are_in_the_source_and_in_project() {
         assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
     }
 
-    // The record holds what the flags said.
-    for command in [MEMCACHED.to_owned(), format!("{MEMCACHED} {FLAGS}")] {
+    // The record holds what the flags said, so the scaffold can be rebuilt from it.
+    for command in [
+        MEMCACHED.to_owned(),
+        format!("{MEMCACHED} {FLAGS}"),
+        "update".to_owned(),
+    ] {
         let ran = folder.run(&command).ok();
         assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
     }

@@ -21,6 +21,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Scaffold admission webhooks", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --validation"),
         ("Scaffold a conversion between versions", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1beta1"),
     ]),
+    ("update", &[
+        ("Show what a newer rbuilder scaffolds otherwise", "rbuilder update --dry-run"),
+        ("Bring the scaffold up to date, unless it conflicts with your changes", "rbuilder update --no-conflicts"),
+    ]),
     ("library", &[
         ("Show where the project gets the library from", "rbuilder library"),
         ("Get the library from a git repository", "rbuilder library --set git --url https://example.com/rbuilder.git --rev 0123456789012345678901234567890123456789"),

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::names::FlagDiagnostic;
+use crate::flags::ImageFlags;
 
 /// Longest reference that registries and the container runtimes accept, with space for the host and the digest.
 const LONGEST_NAME: usize = 512;
@@ -30,6 +31,26 @@ pub struct Image {
 }
 
 impl Image {
+    /// Returns the image that flags ask for.
+    pub fn requested(flags: &ImageFlags) -> Option<Image> {
+        Some(Image {
+            name: flags.name.clone()?,
+            command: flags.command.clone(),
+            port: flags.port,
+            run_as_user: flags.run_as_user,
+        })
+    }
+
+    /// Returns the flags that ask for the image.
+    pub fn flags(&self) -> ImageFlags {
+        ImageFlags {
+            name: Some(self.name.clone()),
+            command: self.command.clone(),
+            port: self.port,
+            run_as_user: self.run_as_user,
+        }
+    }
+
     /// Checks what stands in the generated source.
     ///
     /// # Errors

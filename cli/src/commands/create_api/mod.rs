@@ -13,7 +13,7 @@ use self::further::{CopiedParts, types_path};
 use super::kubernetes_kind::BuiltinKind;
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
-use crate::flags::{ApiFlags, ImageFlags, Output};
+use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
 use crate::project::{Api, Image, Project, Resource, names};
 use crate::shell::Shell;
@@ -28,16 +28,6 @@ pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8>
     ask(&mut flags, shell);
     execute("create api", dir, flags.plan, shell, &mut |tree| {
         plan_create_api(tree, &flags)
-    })
-}
-
-/// Returns the image that the flags ask for.
-fn requested_image(flags: &ImageFlags) -> Option<Image> {
-    Some(Image {
-        name: flags.name.clone()?,
-        command: flags.command.clone(),
-        port: flags.port,
-        run_as_user: flags.run_as_user,
     })
 }
 
@@ -148,7 +138,7 @@ fn check_flags(flags: &ApiFlags) -> Result<()> {
         names::check_version(&flags.version),
         names::check_kind(&flags.kind),
         plural,
-        requested_image(&flags.image).map_or(Ok(()), |image| image.check()),
+        Image::requested(&flags.image).map_or(Ok(()), |image| image.check()),
     ])?;
     let is_whole = flags.resource != Some(false) && flags.controller != Some(false);
     if flags.image.name.is_some() && !(is_whole && flags.namespaced != Some(false)) {
@@ -264,7 +254,7 @@ impl Request {
             });
         }
         resource.controller = controller;
-        resource.image = settle_image(requested_image(&flags.image), own, &others, &flags.kind)?;
+        resource.image = settle_image(Image::requested(&flags.image), own, &others, &flags.kind)?;
         // The first version is the storage version; requesting it again does not change that.
         let first = family.iter().find(|other| other.api.is_some());
         let further = first.is_some_and(|first| first.version != resource.version);

@@ -11,7 +11,7 @@ use crate::commands::{init, plan_create_api, plan_create_webhook, webhooks};
 use crate::edit::kustomization;
 use crate::flags::{ApiFlags, Output, PlanFlags, WebhookFlags};
 use crate::plan::Plan;
-use crate::project::{ATTRIBUTES, FILE, Project, RECORD, Resource, ScaffoldedFiles};
+use crate::project::{ATTRIBUTES, FILE, Image, Project, RECORD, Resource, ScaffoldedFiles};
 use crate::tree::Tree;
 
 /// The files of a scaffold as the commands write them, without generated manifests.
@@ -140,6 +140,7 @@ fn api_flags(resource: &Resource) -> Option<ApiFlags> {
         namespaced: resource.api.as_ref().map(|api| api.namespaced),
         resource: Some(has_types),
         controller: Some(resource.controller),
+        image: resource.image.as_ref().map(Image::flags).unwrap_or_default(),
         manifests: false,
         force: false,
         plan: PLAN_FLAGS,
