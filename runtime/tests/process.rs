@@ -18,6 +18,8 @@ mod program;
 mod proxy;
 #[path = "process/scenario.rs"]
 mod scenario;
+#[path = "process/traces.rs"]
+mod traces;
 
 use std::collections::BTreeMap;
 use std::path::Path;
