@@ -1,8 +1,10 @@
 //! The Kubernetes version that a build selects for k8s-openapi by environment variable rather than by feature.
 
 use anyhow::{Context, Result, anyhow};
-use rbuilder_generator::{Minor, Sources};
+use rbuilder_generator::{Minor, Options, Sources, find_kubernetes_minor, versions};
 use toml_edit::{Document, Item};
+
+use crate::tree::Tree;
 
 const CONFIG: &str = ".cargo/config.toml";
 const VARIABLE: &str = "K8S_OPENAPI_ENABLED_VERSION";
@@ -23,6 +25,16 @@ pub(super) fn find_configured_version(sources: &dyn Sources) -> Result<Option<Mi
         Some(text) => in_config(&text).with_context(|| format!("cannot parse `{CONFIG}` as TOML")),
         None => Ok(None),
     }
+}
+
+/// Returns the Kubernetes minor that the project's k8s-openapi is compiled for, or else that of new projects.
+pub(super) fn find_project_minor(tree: &Tree) -> Minor {
+    let sources = tree.sources([]);
+    let options = Options {
+        kubernetes: find_configured_version(&sources).unwrap_or_default(),
+        ..Options::default()
+    };
+    find_kubernetes_minor(&sources, &options).unwrap_or(versions::KUBERNETES)
 }
 
 fn in_environment(value: Option<&str>) -> Option<Minor> {

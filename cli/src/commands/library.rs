@@ -148,7 +148,7 @@ fn show(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result<u8> {
 }
 
 /// Returns the form and the keys of the source in Cargo.toml, and warns if PROJECT or another dependency differs.
-fn describe(tree: &Tree) -> Result<(Map<String, Value>, Outcome)> {
+pub(super) fn describe(tree: &Tree) -> Result<(Map<String, Value>, Outcome)> {
     let project = scaffold::require_project(tree)?;
     let text = tree
         .read(MANIFEST)?

@@ -6,6 +6,7 @@ mod create_webhook;
 mod deploy;
 #[cfg(feature = "control-plane")]
 mod dev;
+mod doctor;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod init;
@@ -60,6 +61,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
         Command::Library(flags) => library::run(&dir, &flags, shell),
         Command::Update(flags) => run_update(&dir, &flags, Archive::embedded(), shell),
+        Command::Doctor(flags) => doctor::run(&dir, &flags, shell),
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
         Command::Install(flags) => install::install(&dir, &flags, shell),
         Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),

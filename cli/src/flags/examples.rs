@@ -25,6 +25,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Show what a newer rbuilder scaffolds otherwise", "rbuilder update --dry-run"),
         ("Bring the scaffold up to date, unless it conflicts with your changes", "rbuilder update --no-conflicts"),
     ]),
+    ("doctor", &[
+        ("Examine the tools and the project", "rbuilder doctor"),
+        ("Get the findings as a document for programs", "rbuilder doctor --output json"),
+    ]),
     ("library", &[
         ("Show where the project gets the library from", "rbuilder library"),
         ("Get the library from a git repository", "rbuilder library --set git --url https://example.com/rbuilder.git --rev 0123456789012345678901234567890123456789"),

@@ -1,6 +1,7 @@
 //! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
 mod cluster;
+mod doctor;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod examples;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use cluster::{
     ClusterFlags, DeleteFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RunFlags,
 };
+pub use doctor::DoctorFlags;
 #[cfg(feature = "control-plane")]
 pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
@@ -64,6 +66,8 @@ pub enum Command {
     Library(LibraryFlags),
     /// Bring the scaffold of the project up to date with this version of rbuilder, keeping what you have changed
     Update(UpdateFlags),
+    /// Examine the tools on this machine and the state of the project
+    Doctor(DoctorFlags),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
     /// Install the CRDs into a cluster
@@ -108,6 +112,7 @@ impl Command {
             Command::Create(Create::Webhook(_)) => "create webhook",
             Command::Library(_) => "library",
             Command::Update(_) => "update",
+            Command::Doctor(_) => "doctor",
             Command::Manifests(_) => "manifests",
             Command::Install(_) => "install",
             Command::Uninstall(_) => "uninstall",
@@ -131,6 +136,7 @@ impl Command {
             Command::Create(Create::Webhook(flags)) => flags.plan.output,
             Command::Library(flags) => flags.plan.output,
             Command::Update(flags) => flags.plan.output,
+            Command::Doctor(flags) => flags.output,
             Command::Manifests(flags) => flags.plan.output,
             Command::Install(_)
             | Command::Uninstall(_)

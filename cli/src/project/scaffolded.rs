@@ -65,6 +65,11 @@ impl ScaffoldedFiles {
         self.0.contains_key(path)
     }
 
+    /// Returns the paths of the recorded files.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Returns whether no file is recorded.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -7,10 +7,9 @@ mod remove;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use rbuilder_generator::{Options, find_kubernetes_minor, versions};
 use serde_json::{Value, json};
 
-use super::kubernetes::find_configured_version;
+use super::kubernetes::find_project_minor;
 use crate::envtest::download::{Downloads, Request};
 use crate::envtest::index::{self, Index, mirrored};
 use crate::envtest::selector::Selector;
@@ -53,16 +52,9 @@ fn open_store(dir: &Path, flags: &StoreFlags) -> Result<Store> {
 
 /// Returns the selector of the command line, or that of the project's Kubernetes minor.
 fn choose_selector(dir: &Path, selector: Option<&Selector>) -> Selector {
-    selector.cloned().unwrap_or_else(|| {
-        let tree = Tree::new(dir);
-        let sources = tree.sources([]);
-        let options = Options {
-            kubernetes: find_configured_version(&sources).unwrap_or_default(),
-            ..Options::default()
-        };
-        let minor = find_kubernetes_minor(&sources, &options).unwrap_or(versions::KUBERNETES);
-        Selector::minor(minor)
-    })
+    selector
+        .cloned()
+        .unwrap_or_else(|| Selector::minor(find_project_minor(&Tree::new(dir))))
 }
 
 /// Returns the platform of a command that is about one.

@@ -18,7 +18,7 @@ use serde_json::json;
 
 pub use self::rebuild::rebuild_files;
 use self::rebuild::{Scaffold, rebuild_scaffold};
-use self::version::compare_versions;
+pub(super) use self::version::compare_versions;
 use super::{Outcome, execute, scaffold};
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::flags::UpdateFlags;

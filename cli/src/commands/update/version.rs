@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// Compares two versions as Cargo does; `None` if one of them is not a version.
-pub(super) fn compare_versions(left: &str, right: &str) -> Option<Ordering> {
+pub(in crate::commands) fn compare_versions(left: &str, right: &str) -> Option<Ordering> {
     Some(parse_version(left)?.cmp(&parse_version(right)?))
 }
 

@@ -1,0 +1,108 @@
+//! `rbuilder doctor`: examines the tools on this machine and the state of the project. It writes nothing.
+
+mod state;
+mod tools;
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::decide;
+use crate::flags::{DoctorFlags, Output};
+use crate::shell::Shell;
+
+/// The severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    /// Nothing is to be done.
+    Good,
+    /// Something that some commands need is missing, or something should be brought up to date.
+    Warning,
+    /// The project does not work like this.
+    Error,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Status::Good => "ok",
+            Status::Warning => "warning",
+            Status::Error => "error",
+        }
+    }
+}
+
+/// The result of one examination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Finding {
+    /// Name of the examination: `rust`.
+    check: &'static str,
+    status: Status,
+    message: String,
+    /// The remedy; empty if there is nothing to be done.
+    help: String,
+}
+
+impl Finding {
+    fn good(check: &'static str, message: impl Into<String>) -> Finding {
+        Finding {
+            check,
+            status: Status::Good,
+            message: message.into(),
+            help: String::new(),
+        }
+    }
+
+    fn warning(check: &'static str, message: impl Into<String>, help: impl Into<String>) -> Finding {
+        Finding {
+            status: Status::Warning,
+            help: help.into(),
+            ..Finding::good(check, message)
+        }
+    }
+
+    fn error(check: &'static str, message: impl Into<String>, help: impl Into<String>) -> Finding {
+        Finding {
+            status: Status::Error,
+            help: help.into(),
+            ..Finding::good(check, message)
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "check": self.check,
+            "status": self.status.name(),
+            "message": self.message,
+            "help": (!self.help.is_empty()).then_some(&self.help),
+        })
+    }
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{:>7} {}: {}", self.status.name(), self.check, self.message)?;
+        if !self.help.is_empty() {
+            writeln!(f, "        = help: {}", self.help)?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs the command. The exit code is 1 if there is an error among the findings.
+pub(super) fn run(dir: &Path, flags: &DoctorFlags, shell: &mut Shell) -> Result<u8> {
+    let (_, (needs, found)) = decide(dir, shell, &mut |tree| Ok(state::examine_project(tree)))?;
+    let mut findings = tools::examine_tools(dir, &needs);
+    findings.extend(found);
+    if flags.output == Output::Json {
+        let list: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+        let answer = json!({ "command": "doctor", "applied": false, "changes": [], "findings": list });
+        shell.out(&format!("{answer:#}\n"));
+    } else {
+        let lines: String = findings.iter().map(Finding::to_string).collect();
+        shell.out(&lines);
+    }
+    let is_error = findings.iter().any(|finding| finding.status == Status::Error);
+    Ok(u8::from(is_error))
+}

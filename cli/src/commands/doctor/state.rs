@@ -1,0 +1,214 @@
+//! The state of the project: versions that disagree, manifests, and files that differ from their record.
+
+use std::cmp::Ordering;
+use std::path::Path;
+
+use anyhow::Result;
+use rbuilder_generator::versions;
+use serde_json::Value;
+use toml_edit::{Document, Item};
+
+use super::Finding;
+use super::tools::Needs;
+use crate::commands::kubernetes::find_project_minor;
+use crate::commands::manifests::{self, SourceErrors};
+use crate::commands::update::compare_versions;
+use crate::commands::{library, scaffold};
+use crate::edit::merge::find_markers;
+use crate::plan::Plan;
+use crate::project::{FILE, Project};
+use crate::tree::Tree;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Most paths that a finding names.
+const MOST_PATHS: usize = 8;
+
+/// Returns what the project needs of the machine, and the findings about its files.
+pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
+    let needs = Needs {
+        rust: read_rust_version(tree).unwrap_or_else(|| versions::RUST.to_owned()),
+        kubernetes: find_project_minor(tree),
+    };
+    let project = match scaffold::require_project(tree) {
+        Ok(project) => project,
+        Err(error) => {
+            let help = "for a project without PROJECT, `rbuilder manifests --check` examines what there is";
+            return (needs, vec![Finding::error("project", format!("{error:#}"), help)]);
+        }
+    };
+    let examine = |check, findings: Result<Vec<Finding>>| {
+        findings.unwrap_or_else(|error| {
+            let help = "make the file readable, or remove what stands in its place";
+            vec![Finding::error(check, format!("{error:#}"), help)]
+        })
+    };
+    let mut findings = vec![examine_version(&project)];
+    findings.extend(examine("library", examine_library(tree)));
+    findings.extend(examine("scaffold", examine_files(tree, &project)));
+    findings.push(examine_manifests(tree));
+    (needs, findings)
+}
+
+/// Returns `rust-version` of the package, or of its workspace.
+fn read_rust_version(tree: &Tree) -> Option<String> {
+    let text = tree.read("Cargo.toml").ok()??;
+    let manifest = Document::parse(text).ok()?;
+    let key = |table: Option<&Item>| Some(table?.get("package")?.get("rust-version")?.as_str()?.to_owned());
+    key(Some(manifest.as_item())).or_else(|| key(manifest.get("workspace")))
+}
+
+fn examine_version(project: &Project) -> Finding {
+    let known = project.cli_version().unwrap_or_default();
+    match compare_versions(known, VERSION) {
+        Some(Ordering::Equal) => Finding::good(
+            "project",
+            format!("scaffolded by rbuilder {known}, as this command is"),
+        ),
+        Some(Ordering::Less) => Finding::warning(
+            "project",
+            format!("scaffolded by rbuilder {known}, and this command is {VERSION}"),
+            "run `rbuilder update` to bring the scaffold up to date",
+        ),
+        Some(Ordering::Greater) => Finding::error(
+            "project",
+            format!("scaffolded by rbuilder {known}, which is newer than this command ({VERSION})"),
+            format!("install it, for example with `cargo install rbuilder-cli --version {known}`"),
+        ),
+        None => Finding::error(
+            "project",
+            format!(
+                "`cliVersion` in {FILE} is `{}`, not a version",
+                known.escape_debug()
+            ),
+            format!("set it to the version that scaffolded the project, for example `{VERSION}`"),
+        ),
+    }
+}
+
+fn examine_library(tree: &Tree) -> Result<Vec<Finding>> {
+    let (source, outcome) = library::describe(tree)?;
+    let key = |name: &str| source.get(name).and_then(Value::as_str).unwrap_or_default();
+    let mut findings: Vec<Finding> = outcome
+        .diagnostics
+        .iter()
+        .map(|diagnostic| {
+            let part = |name: &str| diagnostic[name].as_str().unwrap_or_default();
+            Finding::warning("library", part("message"), part("help"))
+        })
+        .collect();
+    findings.push(match key("form") {
+        "path" => {
+            let path = key("path");
+            match tree.root().join(Path::new(path)).join("Cargo.toml").is_file() {
+                true => Finding::good(
+                    "library",
+                    format!("from {path}, so the project builds on this machine only"),
+                ),
+                false => Finding::error(
+                    "library",
+                    format!("{path} does not hold the library"),
+                    "choose another source with `rbuilder library --set`",
+                ),
+            }
+        }
+        "version" if key("version") != VERSION => Finding::warning(
+            "library",
+            format!(
+                "version {} of the library, and this command is {VERSION}",
+                key("version")
+            ),
+            "run `rbuilder update` or `rbuilder library --set version`",
+        ),
+        "version" => Finding::good("library", format!("version {VERSION}, as this command is")),
+        _ => Finding::good(
+            "library",
+            format!("from {} at `{}`, which was not looked up", key("git"), key("rev")),
+        ),
+    });
+    Ok(findings)
+}
+
+/// Compares the scaffolded files with their record. Changes are the user's right; conflicts are not.
+fn examine_files(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
+    let (mut changed, mut deleted, mut conflicts, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for path in project.scaffolded_files().paths() {
+        count += 1;
+        match tree.read(path)? {
+            None => deleted.push(path.to_owned()),
+            Some(text) => {
+                conflicts.extend(find_markers(&text).first().map(|line| format!("{path}:{line}")));
+                if !project.recorded(path, &text) {
+                    changed.push(path.to_owned());
+                }
+            }
+        }
+    }
+    let mut parts = vec![format!("{count} files that rbuilder wrote")];
+    for (word, paths) in [("changed", &changed), ("deleted", &deleted)] {
+        if !paths.is_empty() {
+            parts.push(format!("{} {word} since ({})", paths.len(), list_paths(paths)));
+        }
+    }
+    let mut findings = vec![Finding::good("scaffold", parts.join(", "))];
+    if !conflicts.is_empty() {
+        findings.push(Finding::error(
+            "scaffold",
+            format!(
+                "conflicts of an update are unresolved: {}",
+                list_paths(&conflicts)
+            ),
+            "edit the lines between `<<<<<<<` and `>>>>>>>`",
+        ));
+    }
+    Ok(findings)
+}
+
+fn list_paths(paths: &[String]) -> String {
+    let more = paths.len().saturating_sub(MOST_PATHS);
+    let shown = paths[..paths.len() - more].join(", ");
+    match more {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Generates the manifests and compares them, as `rbuilder manifests --check` does.
+fn examine_manifests(tree: &Tree) -> Finding {
+    let mut plan = Plan::default();
+    let request = manifests::Request::default();
+    match manifests::add_to_plan(&mut plan, tree, &request) {
+        Ok(_) if plan.is_empty() => Finding::good("manifests", "up to date"),
+        Ok(_) => {
+            let paths: Vec<String> = plan.changes().keys().cloned().collect();
+            Finding::warning(
+                "manifests",
+                format!("not up to date: {}", list_paths(&paths)),
+                "run `rbuilder manifests`",
+            )
+        }
+        Err(error) => {
+            let source = error.downcast_ref::<SourceErrors>();
+            let first = source.and_then(|source| {
+                source
+                    .diagnostics
+                    .iter()
+                    .find(|diagnostic| diagnostic["severity"] == "error")
+            });
+            let message = match first {
+                Some(first) => format!(
+                    "{}:{}: {}",
+                    first["path"].as_str().unwrap_or_default(),
+                    first["start"]["line"],
+                    first["message"].as_str().unwrap_or_default()
+                ),
+                None => format!("{error:#}"),
+            };
+            Finding::error(
+                "manifests",
+                message,
+                "run `rbuilder manifests` for all errors of the source",
+            )
+        }
+    }
+}
