@@ -564,3 +564,50 @@ fn a_project_in_a_workspace_that_does_not_list_it_is_a_workspace() {
         assert!(again.out.starts_with("unchanged"), "{}", again.out);
     }
 }
+
+#[test]
+fn commands_work_in_folders_below_the_project() {
+    let folder = project();
+    let entered = format!(
+        "entering the project directory {}, to which paths are relative\n",
+        folder.path().display()
+    );
+    let ran = folder.inside("src/api").run(API).ok();
+    assert!(ran.err.starts_with(&entered), "{}", ran.err);
+    assert!(
+        ran.out.contains("create src/api/v1alpha1/memcached.rs\n"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(folder.tree(), with_api_of(&folder));
+    let ran = folder.inside("config/crd").run("manifests --check").ok();
+    assert!(ran.err.starts_with(&entered), "{}", ran.err);
+    let ran = folder.inside("src").run("library --output json").ok();
+    assert!(!ran.err.contains("entering"), "{}", ran.err);
+
+    // A project within the project is one of its own, and so is a package for commands that need no PROJECT.
+    folder
+        .inside("src")
+        .run("init inner --domain example.com --project-name inner")
+        .ok();
+    assert!(folder.tree().contains_key("src/inner/PROJECT"));
+    folder.write(
+        "crates/a/Cargo.toml",
+        "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+    );
+    folder.write("crates/a/src/lib.rs", "");
+    let before = folder.tree();
+    let ran = folder.inside("crates/a").run("manifests").ok();
+    assert!(!ran.err.contains("entering"), "{}", ran.err);
+    assert_eq!(folder.tree(), before);
+}
+
+/// The files of a project after the same command in its own directory.
+fn with_api_of(folder: &Folder) -> std::collections::BTreeMap<String, String> {
+    let (there, mut tree) = (folder.tree(), with_api().tree());
+    // The path of the library may depend on the folder.
+    for path in ["Cargo.toml", "PROJECT"] {
+        tree.insert(path.to_owned(), there[path].clone());
+    }
+    tree
+}

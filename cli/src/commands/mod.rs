@@ -26,7 +26,7 @@ mod webhooks;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use rbuilder_templates::Archive;
@@ -37,7 +37,7 @@ use crate::flags::{Cli, ClusterFlags, Command, Create, Output, PlanFlags};
 use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recover};
 use crate::plan::{Moment, Plan, render_diff, render_json, render_summary};
 use crate::shell::Shell;
-use crate::tree::{Changed, Tree};
+use crate::tree::{Changed, Search, Tree, find_project_above};
 
 #[cfg(not(feature = "control-plane"))]
 use without_control_plane::{dev, envtest};
@@ -54,7 +54,7 @@ pub use update::{plan_update, rebuild_files, run_update};
 /// # Errors
 /// Fails with the reason and a remedy. No file has been written then.
 pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
-    let dir = cli.dir;
+    let dir = enter_project(cli.dir, &cli.command, shell);
     match cli.command {
         Command::Init(flags) => init::run(&dir, &flags, shell),
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &flags, shell),
@@ -75,6 +75,39 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Man { command } => man::run(&command, shell),
         Command::Reference => reference::run(shell),
     }
+}
+
+/// Returns the project directory that a command runs in: the given one, or the one above that has PROJECT, which is then
+/// named, because messages have paths of the project.
+fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf {
+    let search = match command {
+        Command::Create(_) | Command::Library(_) | Command::Update(_) | Command::Doctor(_) => {
+            Search::PastPackages
+        }
+        Command::Manifests(_)
+        | Command::Install(_)
+        | Command::Uninstall(_)
+        | Command::Deploy(_)
+        | Command::Undeploy(_)
+        | Command::Dev(_)
+        | Command::Run(_)
+        | Command::Envtest(_) => Search::UpToPackage,
+        Command::Init(_)
+        | Command::Completion { .. }
+        | Command::Version
+        | Command::Man { .. }
+        | Command::Reference => Search::Nowhere,
+    };
+    let Some(project) = find_project_above(&dir, search) else {
+        return dir;
+    };
+    if command.output() == Output::Text {
+        shell.note(&format!(
+            "entering the project directory {}, to which paths are relative\n",
+            project.display()
+        ));
+    }
+    project
 }
 
 /// Finds kubectl for a project.

@@ -40,7 +40,7 @@ pub use without_control_plane::Envtest;
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// Project directory
+    /// Project directory, or one below it
     #[arg(
         short = 'C',
         long = "project-dir",

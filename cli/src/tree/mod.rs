@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods)] // this is the module that reads
 
 mod area;
+mod find;
 #[cfg(feature = "control-plane")]
 mod snapshot;
 mod sources;
@@ -23,6 +24,7 @@ use rbuilder_templates::Release;
 use crate::disk::{Folder, Sort, cannot_message, check_length, is_link, open_without_links, read_bounded};
 use crate::hash::mixed_64;
 
+pub(crate) use find::{Search, find_project_above};
 #[cfg(feature = "control-plane")]
 pub(crate) use snapshot::{Snapshot, watched_folders};
 use sources::SourceTexts;

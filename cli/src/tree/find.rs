@@ -1,0 +1,111 @@
+//! The project that a directory belongs to: the nearest one above it with a PROJECT file, as git finds its repository.
+
+use std::path::{Path, PathBuf};
+
+use super::MOST_ANCESTORS;
+use crate::disk::{Folder, Sort, effective_user};
+use crate::project::FILE;
+
+/// The directories in which a command looks for PROJECT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// None: the command needs no project, or creates one.
+    Nowhere,
+    /// Those above, up to a package: without PROJECT the command works on that.
+    UpToPackage,
+    /// Those above, packages of the project included.
+    PastPackages,
+}
+
+/// Returns the project directory above a directory that is not one itself; `None` if there is none.
+///
+/// The search ends at a repository, at a directory of another user, and at one that cannot be read: a file that somebody
+/// left in /tmp must not decide which programs `rbuilder run` starts below.
+pub(crate) fn find_project_above(dir: &Path, search: Search) -> Option<PathBuf> {
+    let absolute = std::path::absolute(dir).ok()?;
+    let mut above = PathBuf::new();
+    for place in absolute.ancestors().take(MOST_ANCESTORS) {
+        let folder = Folder::open(place).ok()?;
+        let user = effective_user();
+        let is_own = folder.status().is_ok_and(|status| status.owner == user);
+        if search == Search::Nowhere || !is_own {
+            return None;
+        }
+        let find = |name: &str| folder.look(name).ok().flatten();
+        if find(FILE).is_some_and(|status| status.sort == Sort::File && status.owner == user) {
+            let is_start = above.as_os_str().is_empty();
+            let relative = dir == Path::new(".");
+            return (!is_start).then(|| if relative { above } else { place.to_owned() });
+        }
+        let is_end = find(".git").is_some() || search == Search::UpToPackage && find("Cargo.toml").is_some();
+        if is_end {
+            return None;
+        }
+        above.push("..");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods)] // the test makes the files itself
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_project_above_is_found() {
+        let top = tempfile::tempdir().expect("a temporary folder");
+        let write = |path: &str| {
+            let path = top.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, "").expect("a file");
+        };
+        for path in [
+            "p/PROJECT",
+            "p/.git",
+            "p/Cargo.toml",
+            "p/src/api/v1/cup.rs",
+            "p/inner/PROJECT",
+            "p/inner/src/lib.rs",
+            "p/crates/a/Cargo.toml",
+            "p/crates/a/src/lib.rs",
+            "p/other/.git",
+            "p/other/src/lib.rs",
+            "p/config/PROJECT/x",
+            "q/src/lib.rs",
+        ] {
+            write(path);
+        }
+        use Search::{Nowhere, PastPackages, UpToPackage};
+        for (dir, search, expected) in [
+            ("p", PastPackages, None),
+            ("p/src", PastPackages, Some("p")),
+            ("p/src/api/v1", UpToPackage, Some("p")),
+            ("p/src/api/v1", Nowhere, None),
+            ("p/inner/src", PastPackages, Some("p/inner")),
+            ("p/inner", PastPackages, None),
+            ("p/crates/a/src", PastPackages, Some("p")),
+            ("p/crates/a/src", UpToPackage, None),
+            ("p/crates/a", UpToPackage, None),
+            ("p/crates", UpToPackage, Some("p")),
+            // Another repository.
+            ("p/other/src", PastPackages, None),
+            // A directory of that name is no project.
+            ("p/config", PastPackages, Some("p")),
+            ("p/none", PastPackages, None),
+        ] {
+            let found = find_project_above(&top.path().join(dir), search);
+            assert_eq!(
+                found,
+                expected.map(|path| top.path().join(path)),
+                "{dir} {search:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_project_above_the_current_directory_is_relative() {
+        // Tests run in the folder of the package, above which there is no project, but a repository.
+        assert_eq!(find_project_above(Path::new("."), Search::PastPackages), None);
+    }
+}
