@@ -1,5 +1,6 @@
-//! `create api` failing and dying at each of its steps, and the recovery dying at each of its own: once somebody has
-//! recovered, the old tree or the new one is left, nothing between, and what a person wrote in the meantime is there.
+//! `create api` failing and dying at each of its steps, `update` dying at each of its own, and the recovery dying at each
+//! of its own: once somebody has recovered, the old tree or the new one is left, nothing between, and what a person wrote
+//! in the meantime is there.
 //!
 //! This target has no test harness: it starts itself as the process that dies.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // a test program prints and looks at the disk

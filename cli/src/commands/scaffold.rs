@@ -43,7 +43,7 @@ pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     match read_project(tree)? {
         Some(project) => Ok(project),
         None => bail!(
-            "no {FILE} file found in {}: initialize a project with `rbuilder init`",
+            "no {FILE} file found in {} or above it: initialize a project with `rbuilder init`",
             tree.shown()
         ),
     }
