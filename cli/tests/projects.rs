@@ -259,18 +259,22 @@ fn a_namespaced_project_keeps_its_role() {
 }
 
 #[test]
-fn a_cluster_scoped_kind_in_a_namespaced_project_is_warned_about() {
+fn a_cluster_scoped_kind_in_a_namespaced_project_has_its_role_bound() {
     let folder = project("--namespaced");
     let command = format!("{CUP} --namespaced=false");
-    let ran = folder.run(&format!("{command} --dry-run")).ok();
-    assert!(
-        ran.err.contains("warning: kind `Cup` is cluster-scoped"),
-        "{}",
-        ran.err
-    );
-    let ran = folder.run(&format!("{command} --output json")).ok();
-    let diagnostics = answer(&ran.out)["diagnostics"].clone();
-    assert_eq!(diagnostics[0]["severity"], "warning", "{diagnostics}");
+    folder.run(&command).ok();
+    let tree = folder.tree();
+    let binding = &tree["config/rbac/cluster_role_binding.yaml"];
+    assert!(binding.contains("kind: ClusterRoleBinding\n") && binding.contains("name: manager-role\n"));
+    assert!(tree["config/rbac/kustomization.yaml"].contains("\n- cluster_role_binding.yaml\n"));
+    settled(&folder, &[&command]);
+    // Others share it, and none other needs it.
+    folder.run(&command.replace("Cup", "Mug")).ok();
+    folder.run(API).ok();
+    assert_eq!(&folder.tree()["config/rbac/cluster_role_binding.yaml"], binding);
+    let whole = project("");
+    whole.run(&command).ok();
+    assert!(!whole.tree().contains_key("config/rbac/cluster_role_binding.yaml"));
 }
 
 #[test]
@@ -430,9 +434,41 @@ fn a_name_is_a_name_in_yaml_too() {
 }
 
 #[test]
+fn what_a_new_repository_has_is_kept() {
+    for (license, expected) in [
+        (
+            "MIT License\n\nCopyright (c) 2026\n",
+            "SPDX-License-Identifier: MIT",
+        ),
+        (
+            "  Apache License\n  Version 2.0, January 2004\n",
+            "SPDX-License-Identifier: Apache-2.0",
+        ),
+        ("All rights reserved.\n", "//! "),
+    ] {
+        let folder = Folder::new();
+        folder.write("README.md", "# Mine\n");
+        folder.write("LICENSE", license);
+        folder.write(".gitignore", "target\n.env\n");
+        folder.run(INIT).ok();
+        let tree = folder.tree();
+        assert_eq!(tree["README.md"], "# Mine\n");
+        assert_eq!(tree["LICENSE"], license);
+        assert!(tree["src/lib.rs"].contains(expected), "{}", tree["src/lib.rs"]);
+        let ignored = &tree[".gitignore"];
+        assert!(
+            ignored.starts_with("target\n.env\n\n/bin/\n/dist/\n"),
+            "{ignored}"
+        );
+        assert!(!ignored.contains("/target/") && ignored.contains(".rbuilder-journal\n"));
+        settled(&folder, &["init"]);
+    }
+}
+
+#[test]
 fn files_of_others_are_named_in_one_error() {
     let folder = Folder::new();
-    folder.write("README.md", "# Mine\n");
+    folder.write("Makefile", "all:\n");
     folder.write("src/api/mod.rs", "pub mod mine;\n");
     folder.write("notes/todo.txt", "keep\n");
     let before = folder.tree();
@@ -441,14 +477,14 @@ fn files_of_others_are_named_in_one_error() {
         assert_eq!(ran.code, 1);
         assert_eq!(
             ran.err,
-            "error: these files already exist with different content:\n  README.md\n  src/api/mod.rs\n\
+            "error: these files already exist with different content:\n  Makefile\n  src/api/mod.rs\n\
              no files were written; move them away, or overwrite them with `--force`\n"
         );
         assert_eq!(folder.tree(), before);
     }
     folder.run(&format!("{INIT} --force")).ok();
     let tree = folder.tree();
-    assert!(tree["README.md"].starts_with("# shop\n"));
+    assert!(tree["Makefile"].starts_with("# Builds, tests"));
     assert_eq!(tree["notes/todo.txt"], "keep\n");
 
     // What `init` has made once is shared with its owner: force leaves it.

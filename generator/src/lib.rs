@@ -6,6 +6,7 @@
 mod cargo;
 mod collect;
 mod crd;
+mod kubernetes_kinds;
 mod kubernetes_types;
 mod origin;
 mod orphan;
@@ -25,10 +26,10 @@ pub mod yaml;
 use std::ops::Range;
 
 pub use cargo::{Membership, find_membership};
+pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind};
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
 pub use rbuilder_syntax::MarkKind;
-pub use rbuilder_syntax::kubernetes::Kind as KubernetesKind;
 pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::ProjectKinds;
 pub use sources::{SourceSet, Sources};
@@ -156,15 +157,6 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
         files.clear();
     }
     Generated { files, diagnostics }
-}
-
-/// The path in `k8s-openapi` of a kind of Kubernetes, and its names, when the newest Kubernetes that is known has it; the
-/// group is as people write it: `apps`, `core`, `networking` or `networking.k8s.io`.
-pub fn find_kubernetes_kind(group: &str, version: &str, kind: &str) -> Option<(String, KubernetesKind)> {
-    let path = rbuilder_syntax::kubernetes::find_path(group, version, kind)?;
-    let found = rbuilder_syntax::kubernetes::find_kind(&path)?;
-    let has = rbuilder_catalogue::Catalogue::default().contains(&path);
-    has.then_some((path, found))
 }
 
 /// As [`generate`], with each manifest handed over as soon as it is made, so that a caller who does not keep them

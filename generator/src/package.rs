@@ -124,6 +124,8 @@ pub(crate) enum Skipped {
     Flag,
     /// `skip` in `Cargo.toml` names it.
     Listed,
+    /// PROJECT says that another project defines it.
+    Disowned,
     /// `only` in `Cargo.toml` does not name it.
     Unlisted,
     /// Its group belongs to another project.

@@ -89,11 +89,23 @@ pub struct ApiContext {
     /// Rust path of the version's module: `api::v1alpha1`, or `api::cache::v1alpha1` with several groups.
     /// Prefix it with `crate::` or `{{ project.crate_ident }}::`.
     pub api_path: String,
+    /// Path of the version's module in `api`, `webhook` and the like: `v1alpha1`, or `cache::v1alpha1` with several groups.
+    pub version_path: String,
     /// Path by which other modules import the kind: `api::v1::CronJob`, or `api::v1` if they use the name of the kind
     /// for something else. Prefix it like `api_path`.
     pub kind_path: String,
     /// The kind in modules that import `kind_path`: `CronJob`, or `v1::Action`.
     pub kind_type: String,
+    /// Prefix of `kind_path` in `src/`: `crate::`, or empty for a type of another crate.
+    pub src_root: String,
+    /// Prefix of `kind_path` in `tests/`: `shop::`, or empty for a type of another crate.
+    pub test_root: String,
+    /// True if the types of the kind are not this project's.
+    pub foreign: bool,
+    /// True for a kind of Kubernetes, whose type has defaults for all fields.
+    pub core: bool,
+    /// True if the fake API server of the test kit serves the version without being told.
+    pub served_by_fake: bool,
     /// Path in the re-export by the version's module: `cron_job`, or `self::redis` if a crate has the same name.
     pub reexport: String,
     /// Rust path of the controller's module: `controller::cron_job`, or `controller::cache::cron_job`.
@@ -109,6 +121,24 @@ pub struct ApiContext {
     pub resource: bool,
     /// True if the command scaffolds a controller.
     pub controller: bool,
+    /// True if the controller has no example of what it could do: that of a kind of others, and each further one.
+    pub bare: bool,
+    /// Name of the controller: `cronjob`, unless it was given another one.
+    pub controller_name: String,
+    /// Last part of `controller_path`: `cron_job`.
+    pub controller_module: String,
+    /// Expression that builds the `Controller`, formatted as by rustfmt.
+    pub controller_chain: String,
+    /// Imports of a controller without an example: its kind, and the one that it owns.
+    pub controller_imports: Vec<String>,
+    /// Imports of its test from this package: the controllers, and the kind if it is here.
+    pub test_imports: Vec<String>,
+    /// API group of the kind that the controller owns.
+    pub owned_group: String,
+    /// Plural of the kind that the controller owns; empty if it owns none.
+    pub owned_plural: String,
+    /// True if the controller needs permissions beyond the namespace that the manager is restricted to.
+    pub cluster_wide: bool,
     /// True if this is the storage version, the first version of a kind. Later versions need `storage = false` in
     /// `#[kube(…)]`.
     pub storage: bool,
@@ -158,6 +188,10 @@ pub struct WebhookContext {
     pub path: String,
     /// Directory of its file in `src/`: `webhook/v1`, or `webhook/batch/v1`.
     pub folder: String,
+    /// Marker of the defaulting webhook, formatted as by rustfmt: `#[webhook(mutating)]`.
+    pub defaulting_marker: String,
+    /// Marker of the validating webhook.
+    pub validation_marker: String,
     /// File name of the integration test without `.rs`: `cron_job_v1_webhook`.
     pub test_module: String,
 }

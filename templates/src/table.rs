@@ -53,12 +53,23 @@ pub enum When {
     PlainController,
     /// A controller that runs an image is requested.
     ImageController,
+    /// A controller without an example is requested.
+    BareController,
+    /// A controller of a kind whose types are not the project's is requested.
+    ForeignController,
+    /// A controller is requested that needs permissions in the whole cluster, in a project that has them in one
+    /// namespace.
+    ClusterWideController,
     /// A controller is requested in a project with several groups.
     ControllerInGroup,
     /// The project has several groups.
     InGroup,
     /// A conversion is requested.
     Conversion,
+    /// The types of the kind are the project's.
+    Own,
+    /// The types of the kind are not the project's.
+    Foreign,
 }
 
 impl When {
@@ -71,16 +82,23 @@ impl When {
         let resource = api.is_some_and(|api| api.resource);
         let controller = api.is_some_and(|api| api.controller);
         let image = api.is_some_and(|api| api.image.is_some());
+        let has = |flag: fn(&ApiContext) -> bool| api.is_some_and(|api| api.controller && flag(api));
+        let in_group = project.multigroup && api.is_some_and(|api| !api.group.is_empty());
         match self {
             When::Always => true,
             When::Resource => resource,
-            When::ResourceInGroup => resource && project.multigroup,
+            When::ResourceInGroup => resource && in_group,
             When::PlainTypes => resource && !image,
             When::ImageTypes => resource && image,
-            When::PlainController => controller && !image,
-            When::ImageController => controller && image,
-            When::ControllerInGroup => controller && project.multigroup,
-            When::InGroup => project.multigroup,
+            When::PlainController => !image && has(|api| !api.bare),
+            When::ImageController => image && has(|api| !api.bare),
+            When::BareController => has(|api| api.bare),
+            When::ForeignController => has(|api| api.foreign),
+            When::ClusterWideController => project.namespaced && has(|api| api.cluster_wide),
+            When::ControllerInGroup => controller && in_group,
+            When::InGroup => in_group,
+            When::Own => api.is_some_and(|api| !api.foreign),
+            When::Foreign => api.is_some_and(|api| api.foreign),
             When::Conversion => webhook.is_some_and(|webhook| !webhook.spokes.is_empty()),
         }
     }
@@ -93,6 +111,10 @@ pub enum OnExists {
     Owned,
     /// Several commands add to the file: it is kept and edited.
     Shared,
+    /// A repository may have such a file before it has a project: it is kept.
+    Kept,
+    /// The same of a list with an entry on each line: the lines that it lacks are added.
+    Merged,
 }
 
 macro_rules! templates {
@@ -111,9 +133,12 @@ macro_rules! templates {
 
 templates! {
     CreateApi Resource Owned "api/admin_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_admin_role.yaml",
+    CreateApi BareController Owned "api/bare_controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
+    CreateApi ClusterWideController Shared "api/cluster_role_binding.yaml.tera" => "config/rbac/cluster_role_binding.yaml",
     CreateApi PlainController Owned "api/controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
     CreateApi ControllerInGroup Shared "api/controller_group_mod.rs.tera" => "src/controller/{{ api.controller_path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
     CreateApi Resource Owned "api/editor_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_editor_role.yaml",
+    CreateApi ForeignController Owned "api/foreign_test.rs.tera" => "tests/{{ api.test_module }}.rs",
     CreateApi ResourceInGroup Shared "api/group_mod.rs.tera" => "src/api/{{ api.api_path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
     CreateApi PlainTypes Owned "api/sample.yaml.tera" => "{{ api.sample_file }}",
     CreateApi PlainTypes Owned "api/test.rs.tera" => "tests/{{ api.test_module }}.rs",
@@ -127,7 +152,7 @@ templates! {
     Init Always Owned "init/Cargo.toml.tera" => "Cargo.toml",
     Init Always Owned "init/Dockerfile.tera" => "Dockerfile",
     Init Always Owned "init/Makefile.tera" => "Makefile",
-    Init Always Owned "init/README.md.tera" => "README.md",
+    Init Always Kept "init/README.md.tera" => "README.md",
     Init Always Shared "init/config/crd/kustomization.yaml.tera" => "config/crd/kustomization.yaml",
     Init Always Shared "init/config/default/kustomization.yaml.tera" => "config/default/kustomization.yaml",
     Init Always Owned "init/config/manager/kustomization.yaml.tera" => "config/manager/kustomization.yaml",
@@ -153,7 +178,7 @@ templates! {
     Init Always Owned "init/github/workflows/release.yml.tera" => ".github/workflows/release.yml",
     Init Always Owned "init/github/workflows/test-e2e.yml.tera" => ".github/workflows/test-e2e.yml",
     Init Always Owned "init/github/workflows/test.yml.tera" => ".github/workflows/test.yml",
-    Init Always Owned "init/gitignore.tera" => ".gitignore",
+    Init Always Merged "init/gitignore.tera" => ".gitignore",
     Init Always Shared "init/src/api/mod.rs.tera" => "src/api/mod.rs",
     Init Always Shared "init/src/controller/mod.rs.tera" => "src/controller/mod.rs",
     Init Always Owned "init/src/lib.rs.tera" => "src/lib.rs",
@@ -176,10 +201,11 @@ templates! {
     CreateWebhook Always Owned "webhook/config/webhook/names/kustomization.yaml.tera" => "config/webhook/names/kustomization.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/names/replacements.yaml.tera" => "config/webhook/names/replacements.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/service.yaml.tera" => "config/webhook/service.yaml",
+    CreateWebhook Foreign Owned "webhook/foreign_test.rs.tera" => "tests/{{ webhook.test_module }}.rs",
     CreateSpoke Always Owned "webhook/src/conversion.rs.tera" => "src/{{ spoke.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}_conversion.rs",
     CreateWebhook InGroup Shared "webhook/src/group_mod.rs.tera" => "src/webhook/{{ webhook.path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
     CreateWebhook Always Shared "webhook/src/mod.rs.tera" => "src/webhook/mod.rs",
     CreateWebhook Always Shared "webhook/src/version_mod.rs.tera" => "src/{{ webhook.folder }}/mod.rs",
     CreateWebhook Always Owned "webhook/src/webhook.rs.tera" => "src/{{ webhook.folder }}/{{ api.module }}.rs",
-    CreateWebhook Always Owned "webhook/test.rs.tera" => "tests/{{ webhook.test_module }}.rs",
+    CreateWebhook Own Owned "webhook/test.rs.tera" => "tests/{{ webhook.test_module }}.rs",
 }

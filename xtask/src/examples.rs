@@ -71,8 +71,10 @@ const PROJECTS: &[Project] = &[
     },
     Project {
         name: "pod-count-operator",
-        // A controller over Kubernetes' own kinds is written by hand: `create api` begins with a kind of the project.
-        recipe: Recipe::Commands(&["init --domain example.com"]),
+        recipe: Recipe::Commands(&[
+            "init --domain example.com",
+            "create api --group apps --version v1 --kind ReplicaSet --controller",
+        ]),
         kept: &[
             "Cargo.lock",
             "src/controller/replica_set.rs",

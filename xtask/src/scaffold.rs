@@ -22,7 +22,26 @@ struct Journey {
     name: &'static str,
     /// The commands, without `rbuilder`.
     commands: &'static [&'static str],
+    /// Files that are written by hand after the second command, with their text.
+    files: &'static [(&'static str, &'static str)],
 }
+
+/// A binding to a kind of another project, in a module of its own.
+const BINDING: &[(&str, &str)] = &[
+    (
+        "src/lib.rs",
+        "// SPDX-License-Identifier: Apache-2.0\n\npub mod api;\npub mod controller;\npub mod stall;\n",
+    ),
+    (
+        "src/stall.rs",
+        "// SPDX-License-Identifier: Apache-2.0\n\n//! A kind of another project.\n\n\
+         use kube::CustomResource;\nuse schemars::JsonSchema;\nuse serde::{Deserialize, Serialize};\n\n\
+         /// StallSpec is what this project reads of a Stall.\n\
+         #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]\n\
+         #[kube(group = \"example.org\", version = \"v1\", kind = \"Stall\", namespaced)]\n\
+         pub struct StallSpec {\n    /// owner is required.\n    pub owner: String,\n}\n",
+    ),
+];
 
 const JOURNEYS: &[Journey] = &[
     Journey {
@@ -31,6 +50,7 @@ const JOURNEYS: &[Journey] = &[
             "init --domain example.com",
             "create api --group cache --version v1alpha1 --kind Memcached",
         ],
+        files: &[],
     },
     Journey {
         name: "webhook-operator",
@@ -41,6 +61,7 @@ const JOURNEYS: &[Journey] = &[
             "create api --group crew --version v2 --kind Mate",
             "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
         ],
+        files: &[],
     },
     Journey {
         name: "grouped-operator",
@@ -50,6 +71,7 @@ const JOURNEYS: &[Journey] = &[
             "create api --group ship --version v2beta1 --kind HTTPFrigate --controller=false",
             "create webhook --group crew --version v1 --kind Captain --validation",
         ],
+        files: &[],
     },
     Journey {
         name: "namespaced-operator",
@@ -57,6 +79,35 @@ const JOURNEYS: &[Journey] = &[
             "init --domain example.com --namespaced --owner 'The Crew'",
             "create api --group crew --version v1 --kind Sailor",
         ],
+        files: &[],
+    },
+    Journey {
+        name: "foreign-operator",
+        commands: &[
+            "init --domain example.com",
+            // The binding is a module of the project: crates with bindings follow new versions of kube late.
+            "create api --group example.org --version v1 --kind Stall --external-path crate::stall::Stall",
+            "create api --group apps --version v1 --kind ReplicaSet --controller",
+            "create webhook --group core --version v1 --kind Pod --defaulting",
+            "create api --version v1 --kind ConfigMap --resource=false",
+            "create api --group apps --version v1 --kind ReplicaSet --controller-name replica-audit",
+            "create webhook --version v1 --kind Node --validation --validation-path /check/nodes",
+            "create api --group autoscaling --version v1 --kind HorizontalPodAutoscaler --controller",
+            "create webhook --group example.org --version v1 --kind Stall --defaulting --validation",
+        ],
+        files: BINDING,
+    },
+    Journey {
+        name: "foreign-grouped-operator",
+        commands: &[
+            "init --domain example.com --multigroup --namespaced",
+            "create api --group core --version v1 --kind Node --controller",
+            "create api --group apps --version v1 --kind Deployment --controller",
+            "create api --group shop --version v1 --kind Deployment",
+            "create webhook --group apps --version v1 --kind Deployment --defaulting --validation",
+            "create api --group shop --version v1 --kind Deployment --controller-name deployment-audit",
+        ],
+        files: &[],
     },
     Journey {
         name: "image-operator",
@@ -150,6 +201,11 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
         repo::rbuilder_command(bin, &folder, command)?.echo().run()?;
         if done == 0 && !fresh {
             share_lockfile(&folder)?;
+        }
+        if done == 1 {
+            for (path, text) in journey.files {
+                fs_err::write(folder.join(path), text)?;
+            }
         }
         check(&folder, bin, done == last)?;
     }

@@ -174,9 +174,35 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
     if let Some(license) = flags.license {
         known.rbuilder.license = license.name().to_owned();
     } else if known.rbuilder.license.is_empty() {
-        known.rbuilder.license = License::Apache2.name().to_owned();
+        known.rbuilder.license = find_license(tree)?.name().to_owned();
     }
     Ok(project)
+}
+
+/// Returns the license of a repository that has a file with one; Apache-2.0 for one that has none.
+fn find_license(tree: &Tree) -> Result<License> {
+    for path in [
+        "LICENSE",
+        "LICENSE.md",
+        "LICENSE.txt",
+        "LICENSE-APACHE",
+        "COPYING",
+    ] {
+        let Some(text) = tree.read(path)? else {
+            continue;
+        };
+        let words = text.split_whitespace().take(60).collect::<Vec<_>>().join(" ");
+        return Ok(if words.contains("Apache License Version 2.0") {
+            License::Apache2
+        } else if words.contains("MIT License")
+            || words.starts_with("Permission is hereby granted, free of charge")
+        {
+            License::Mit
+        } else {
+            License::None
+        });
+    }
+    Ok(License::Apache2)
 }
 
 /// Checks the owner, which is written into comments and Cargo.toml.

@@ -9,10 +9,10 @@ mod dev;
 mod doctor;
 #[cfg(feature = "control-plane")]
 mod envtest;
+mod foreign_kind;
 mod init;
 mod install;
 mod kubernetes;
-mod kubernetes_kind;
 mod library;
 mod man;
 mod manifests;

@@ -31,11 +31,16 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
         let theirs = owned_paths(project, other)?;
         if let Some(path) = theirs.iter().find(|path| paths.contains(path.as_str())) {
             bail!(
-                "{path} belongs to kind `{}` of {}/{}, and kind `{}` would use the same path; no files were written: choose another kind or group",
+                "{path} belongs to kind `{}` of {}/{}, and kind `{}` would use the same path; no files were written: {}",
                 other.kind,
                 other.group,
                 other.version,
-                wanted.kind
+                wanted.kind,
+                if wanted.is_foreign() {
+                    "choose another name for the controller (`--controller-name`)"
+                } else {
+                    "choose another kind or group"
+                }
             );
         }
     }
@@ -45,8 +50,11 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
 /// Returns the files that belong to one version of a kind according to PROJECT.
 fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String>> {
     let context = scaffold::project_context(project);
-    let api = ApiPlaces::of(project, resource).with_all().context();
-    let mut files = rbuilder_templates::api_files(&context, &api).map_err(anyhow::Error::new)?;
+    let mut files = Vec::new();
+    for places in ApiPlaces::each(project, resource) {
+        files.extend(rbuilder_templates::api_files(&context, &places.context()).map_err(anyhow::Error::new)?);
+    }
+    let api = ApiPlaces::of(project, resource).with_types().context();
     if let Some(webhooks) = &resource.webhooks {
         let webhook = create_webhook::webhook_context(project, resource, webhooks, &api);
         let made = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
@@ -62,7 +70,7 @@ fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String
 /// # Errors
 /// Fails with the group and the directory.
 pub(super) fn check_group_directory(known: &Known, group: &str) -> Result<()> {
-    if !known.multigroup {
+    if !known.multigroup || group.is_empty() {
         return Ok(());
     }
     let folder = names::group_module(group);

@@ -1,5 +1,7 @@
 //! Code shared by `init` and `create`: template contexts, and adding rendered files to a plan.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use rbuilder_generator::versions;
 use rbuilder_templates::{OnExists, ProjectContext, Rendered, TemplateSet, Versions};
@@ -99,6 +101,11 @@ pub(super) fn current_versions() -> Versions {
     }
 }
 
+/// Returns the name of the project's library in Rust code.
+pub(super) fn crate_ident(project: &Project) -> String {
+    names::package_name(&project.known.project_name).replace('-', "_")
+}
+
 /// Returns the template context of a project.
 pub(super) fn project_context(project: &Project) -> ProjectContext {
     let known = &project.known;
@@ -115,7 +122,7 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         templates: release.map_or(TemplateSet::current(), |release| &release.templates),
         name: known.project_name.clone(),
         name_yaml: yaml_value(&known.project_name),
-        crate_ident: package.replace('-', "_"),
+        crate_ident: crate_ident(project),
         package,
         domain: known.domain.clone(),
         owner: known.rbuilder.owner.clone(),
@@ -153,21 +160,59 @@ pub(super) fn add_files(
         on_exists,
     } in files
     {
-        let there = plan.read(tree, path)?.is_some();
+        let there = plan.read(tree, path)?;
+        let is_theirs = there.as_ref().is_some_and(|there| there != text) && !project.recorded(path, text);
         let settled = match on_exists {
             OnExists::Shared => true,
             OnExists::Owned => project.recorded(path, text) && !force,
+            OnExists::Kept | OnExists::Merged => !force,
         };
-        if there && settled {
-            plan.keep(path);
-        } else {
-            plan.put_owned(tree, path, text, force)?;
+        match &there {
+            Some(there) if is_theirs && settled && *on_exists == OnExists::Merged => {
+                plan.edit(tree, path, &merge_lines(there, text))?;
+            }
+            Some(_) if settled => plan.keep(path),
+            _ => plan.put_owned(tree, path, text, force)?,
         }
-        if *on_exists == OnExists::Owned {
+        let is_ours = *on_exists == OnExists::Owned || (*on_exists != OnExists::Shared && !is_theirs);
+        if is_ours || force && *on_exists != OnExists::Shared {
             project.record(path, text);
         }
     }
     Ok(())
+}
+
+/// Adds the lines that a list lacks at its end, with the comments above them.
+fn merge_lines(there: &str, wanted: &str) -> String {
+    let entry = |line: &str| line.trim().trim_matches('/').to_owned();
+    let known: BTreeSet<String> = there.lines().map(entry).collect();
+    let end = if there.contains("\r\n") { "\r\n" } else { "\n" };
+    let (mut added, mut comments) = (String::new(), String::new());
+    for line in wanted.lines() {
+        let name = entry(line);
+        if name.is_empty() {
+            comments.clear();
+        } else if line.starts_with('#') {
+            comments = format!("{line}{end}");
+        } else if !known.contains(&name) {
+            if !comments.is_empty() && !added.is_empty() {
+                added.push_str(end);
+            }
+            added.push_str(&std::mem::take(&mut comments));
+            added.push_str(&format!("{line}{end}"));
+        }
+    }
+    if added.is_empty() {
+        return there.to_owned();
+    }
+    let mut merged = there.to_owned();
+    if !merged.is_empty() && !merged.ends_with('\n') {
+        merged.push_str(end);
+    }
+    if !merged.is_empty() {
+        merged.push_str(end);
+    }
+    merged + &added
 }
 
 fn rust_header(owner: &str, spdx: &str) -> String {
@@ -182,4 +227,27 @@ fn rust_header(owner: &str, spdx: &str) -> String {
         header.push('\n');
     }
     header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_a_list_lacks_are_added() {
+        let wanted = "/target/\n/bin/\n\n# Editors\n*.swp\n/.idea/\n";
+        for (there, expected) in [
+            ("", wanted),
+            (wanted, wanted),
+            ("target\n", "target\n\n/bin/\n\n# Editors\n*.swp\n/.idea/\n"),
+            (
+                "a\r\n*.swp\r\n/bin",
+                "a\r\n*.swp\r\n/bin\r\n\r\n/target/\r\n\r\n# Editors\r\n/.idea/\r\n",
+            ),
+        ] {
+            let merged = merge_lines(there, wanted);
+            assert_eq!(merged, expected, "{there:?}");
+            assert_eq!(merge_lines(&merged, wanted), expected);
+        }
+    }
 }

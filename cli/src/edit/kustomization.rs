@@ -97,17 +97,45 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
 /// # Errors
 /// Fails if `resources` is not a block list.
 pub fn remove_resource(text: &str, entry: &str) -> Result<String, String> {
+    remove_from(text, RESOURCES, entry)
+}
+
+/// Removes an entry from `components`, if it exists.
+///
+/// # Errors
+/// Fails if `components` is not a block list.
+pub fn remove_component(text: &str, entry: &str) -> Result<String, String> {
+    remove_from(text, "components", entry)
+}
+
+/// Removes an entry from `transformers`, if it exists, and the list when it was the last one.
+///
+/// # Errors
+/// Fails if `transformers` is not a block list.
+pub fn remove_transformer(text: &str, entry: &str) -> Result<String, String> {
+    const KEY: &str = "transformers";
+    let edited = remove_from(text, KEY, entry)?;
+    let empty = format!("{KEY}: []");
+    let is_left = edited != text && read(&edited).is_ok_and(|file| file[KEY] == Value::Array(Vec::new()));
+    let lines = edited.split_inclusive('\n');
+    Ok(match is_left {
+        true => lines.filter(|line| line.trim_end() != empty).collect(),
+        false => edited,
+    })
+}
+
+fn remove_from(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
-    let list = match find(body, RESOURCES) {
+    let list = match find(body, key) {
         Ok(list) => list,
-        Err(_) if read(body).is_ok() && !is_listed(body, RESOURCES, entry) => return Ok(text.to_owned()),
+        Err(_) if read(body).is_ok() && !is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
     let Some(known) = list.entries.iter().find(|known| known.name == entry) else {
         return Ok(text.to_owned());
     };
     let Form::Block(..) = list.form else {
-        return Err("`resources` is a flow sequence (`[…]`)".into());
+        return Err(format!("`{key}` is a flow sequence (`[…]`)"));
     };
     let mut edited = body.to_owned();
     edited.replace_range(known.line.clone(), "");
@@ -115,7 +143,7 @@ pub fn remove_resource(text: &str, entry: &str) -> Result<String, String> {
         // kustomize accepts an empty list, but not null.
         edited.insert_str(list.key_end, " []");
     }
-    check_change(body, &edited, RESOURCES, |list| {
+    check_change(body, &edited, key, |list| {
         if let Some(at) = list.iter().position(|name| is_entry(name, entry)) {
             list.remove(at);
         }

@@ -1,5 +1,6 @@
 //! Edits of files that belong to the user, from text to text. Edits change only the necessary lines and are idempotent.
 
+pub mod dependency;
 pub mod kustomization;
 pub mod library;
 pub mod merge;

@@ -118,6 +118,12 @@ impl<'a> Definition<'a> {
         Ok(copy)
     }
 
+    /// Returns whether this is the storage version.
+    pub fn is_stored(&self) -> bool {
+        self.argument("storage")
+            .is_none_or(|argument| argument.flag != Some(false))
+    }
+
     /// Returns the source with this version stored or not; `None` if it already is as asked. Only the argument `storage`
     /// changes.
     ///

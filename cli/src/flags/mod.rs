@@ -197,7 +197,7 @@ pub struct InitFlags {
     /// Owner to add to the copyright header of each source file
     #[arg(long)]
     pub owner: Option<String>,
-    /// License of the project [default: apache2]
+    /// License of the project [default: that of the file LICENSE, or apache2]
     #[arg(long, value_enum)]
     pub license: Option<License>,
     /// Restrict the manager to its own namespace: scaffold a Role, not a ClusterRole
@@ -265,8 +265,9 @@ pub struct ImageFlags {
 /// Flags of `create api`.
 #[derive(Clone, Debug, Args)]
 pub struct ApiFlags {
-    /// API group without the domain, such as `cache`
-    #[arg(long)]
+    /// API group without the domain, such as `cache`, or a group of Kubernetes, such as `apps` [default: the domain
+    /// alone, or the core group of Kubernetes]
+    #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
     /// API version, such as `v1alpha1`
     #[arg(long)]
@@ -280,7 +281,7 @@ pub struct ApiFlags {
     /// Make the resource namespaced [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub namespaced: Option<bool>,
-    /// Generate the API types [default: true]
+    /// Generate the API types [default: true, unless `--controller` is passed for a built-in kind of Kubernetes]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub resource: Option<bool>,
     /// Generate a controller [default: true, unless the kind already has one]
@@ -289,8 +290,14 @@ pub struct ApiFlags {
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub image: ImageFlags,
+    /// Name of the controller, to add several to one kind [default: the kind in lower case]
+    #[arg(long, value_name = "NAME")]
+    pub controller_name: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub external: ExternalFlags,
     /// Generate manifests after scaffolding
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    #[arg(long, alias = "make", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,
     /// Overwrite existing files of this resource
     #[arg(long)]
@@ -300,11 +307,36 @@ pub struct ApiFlags {
     pub plan: PlanFlags,
 }
 
+/// Flags of a kind of another project, whose type another crate has.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ExternalFlags {
+    /// Rust path of the type of a kind of another project, such as `gateway_api::apis::standard::gateways::Gateway`
+    #[arg(long = "external-path", alias = "external-api-path", value_name = "TYPE")]
+    pub path: Option<String>,
+    /// Crate of that type with its version, such as `gateway-api@0.22`, to add to Cargo.toml
+    #[arg(
+        long = "external-crate",
+        alias = "external-api-module",
+        value_name = "CRATE",
+        requires = "path"
+    )]
+    pub package: Option<String>,
+    /// Domain of the API group of that kind, if `--group` does not have it
+    #[arg(
+        long = "external-domain",
+        alias = "external-api-domain",
+        value_name = "DOMAIN",
+        requires = "path"
+    )]
+    pub domain: Option<String>,
+}
+
 /// Flags of `create webhook`.
 #[derive(Clone, Debug, Args)]
 pub struct WebhookFlags {
-    /// API group without the domain, such as `cache`
-    #[arg(long)]
+    /// API group without the domain, such as `cache`, or a group of Kubernetes, such as `apps` [default: the domain
+    /// alone, or the core group of Kubernetes]
+    #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
     /// API version, such as `v1alpha1`; with `--conversion`, the hub version
     #[arg(long)]
@@ -324,8 +356,20 @@ pub struct WebhookFlags {
     /// Comma-separated list of spoke versions, which are converted to and from the hub version
     #[arg(long, value_delimiter = ',', value_name = "VERSIONS", requires = "conversion")]
     pub spoke: Vec<String>,
+    /// URL path of the defaulting webhook, such as `/mutate-pods` [default: /mutate-<group>-<version>-<kind>]
+    #[arg(long, value_name = "PATH", requires = "defaulting")]
+    pub defaulting_path: Option<String>,
+    /// URL path of the validating webhook [default: /validate-<group>-<version>-<kind>]
+    #[arg(long, value_name = "PATH", requires = "validation")]
+    pub validation_path: Option<String>,
+    /// Resource name of a kind of another project: the lowercase plural of the kind [default: the English plural]
+    #[arg(long, requires = "path")]
+    pub plural: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub external: ExternalFlags,
     /// Generate manifests after scaffolding
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    #[arg(long, alias = "make", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,
     /// Overwrite existing files of these webhooks
     #[arg(long)]

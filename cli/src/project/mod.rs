@@ -112,13 +112,41 @@ pub struct Resource {
     /// True if the project has a controller for the kind.
     #[serde(default)]
     pub controller: bool,
+    /// The controllers of the kind, if one of them was named; `controller` is not set then.
+    #[serde(default)]
+    pub controllers: Vec<NamedController>,
     /// Set if the project has webhooks for the kind.
     #[serde(default)]
     pub webhooks: Option<Webhooks>,
     /// Set if the scaffolded controller runs an image.
     #[serde(default)]
     pub image: Option<Image>,
+    /// True for a kind of Kubernetes itself.
+    #[serde(default)]
+    pub core: bool,
+    /// True for a kind whose type another crate has.
+    #[serde(default)]
+    pub external: bool,
+    /// Rust path of the type of a kind that is not this project's: `k8s_openapi::api::apps::v1::Deployment`.
+    #[serde(default)]
+    pub path: String,
+    /// Crate of an external kind, with the version that was asked for: `gateway-api@0.22`.
+    #[serde(default)]
+    pub module: String,
+    /// `Cluster` for a cluster-scoped kind that is not this project's. kubebuilder has no such key.
+    #[serde(default)]
+    pub scope: String,
 }
+
+/// A controller with a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct NamedController {
+    /// Name in logs, metrics and events: `captain-backup`.
+    pub name: String,
+}
+
+/// Value of [`Resource::scope`] for a cluster-scoped kind.
+const CLUSTER: &str = "Cluster";
 
 /// The webhooks of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -139,6 +167,12 @@ pub struct Webhooks {
     /// Spoke versions, which are converted to and from the hub version.
     #[serde(default)]
     pub spoke: Vec<String>,
+    /// URL path of the defaulting webhook, if it is not the default one.
+    #[serde(default)]
+    pub defaulting_path: String,
+    /// URL path of the validating webhook, if it is not the default one.
+    #[serde(default)]
+    pub validation_path: String,
 }
 
 impl Webhooks {
@@ -149,12 +183,45 @@ impl Webhooks {
         self.defaulting |= other.defaulting;
         self.validation |= other.validation;
         self.conversion |= other.conversion;
+        for (path, new) in [
+            (&mut self.defaulting_path, other.defaulting_path),
+            (&mut self.validation_path, other.validation_path),
+        ] {
+            if !new.is_empty() {
+                *path = new;
+            }
+        }
         let new = other
             .spoke
             .into_iter()
             .filter(|version| !self.spoke.contains(version));
         self.spoke.extend(new.collect::<Vec<_>>());
         self
+    }
+}
+
+impl Webhooks {
+    /// Removes webhooks.
+    #[must_use]
+    pub fn without(mut self, defaulting: bool, validation: bool, conversion: bool) -> Webhooks {
+        if defaulting {
+            self.defaulting = false;
+            self.defaulting_path.clear();
+        }
+        if validation {
+            self.validation = false;
+            self.validation_path.clear();
+        }
+        if conversion {
+            self.conversion = false;
+            self.spoke.clear();
+        }
+        self
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        !(self.defaulting || self.validation || self.conversion)
     }
 }
 
@@ -176,8 +243,73 @@ impl Resource {
         (&self.group, &self.domain, &self.kind) == (&other.group, &other.domain, &other.kind)
     }
 
-    fn same(&self, other: &Resource) -> bool {
+    /// Returns whether both entries are of the same version of a kind.
+    pub fn same(&self, other: &Resource) -> bool {
         self.same_kind(other) && self.version == other.version
+    }
+
+    /// Returns the API group with the domain; `""` for the core group of Kubernetes.
+    pub fn qualified_group(&self) -> String {
+        if self.core && self.group == "core" {
+            return String::new();
+        }
+        let parts = [self.group.as_str(), &self.domain];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join(".")
+    }
+
+    /// Returns whether the types of the kind are not this project's.
+    pub fn is_foreign(&self) -> bool {
+        self.core || self.external
+    }
+
+    /// Returns whether objects of the kind are in namespaces.
+    pub fn is_namespaced(&self) -> bool {
+        match &self.api {
+            Some(api) => api.namespaced,
+            None => self.scope != CLUSTER,
+        }
+    }
+
+    /// Sets the scope of a kind that is not this project's.
+    pub fn set_scope(&mut self, is_namespaced: bool) {
+        self.scope = if is_namespaced {
+            String::new()
+        } else {
+            CLUSTER.to_owned()
+        };
+    }
+
+    /// Returns whether the project has a controller for the kind.
+    pub fn has_controller(&self) -> bool {
+        self.controller || !self.controllers.is_empty()
+    }
+
+    /// Returns the name of a controller that was given none: the kind in lower case.
+    pub fn default_controller(&self) -> String {
+        self.kind.to_lowercase()
+    }
+
+    /// Returns the names of all controllers of the kind.
+    pub fn controller_names(&self) -> Vec<String> {
+        let named = self.controllers.iter().map(|controller| controller.name.clone());
+        let default = self.controller.then(|| self.default_controller());
+        let default = default.filter(|_| self.controllers.is_empty());
+        default.into_iter().chain(named).collect()
+    }
+
+    /// Adds a controller. As in kubebuilder, controllers are listed by name as soon as one was named.
+    pub fn add_controller(&mut self, name: Option<&str>) {
+        let Some(name) = name else {
+            self.controller = true;
+            return;
+        };
+        let mut names = self.controller_names();
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+        self.controller = false;
+        self.controllers = names.into_iter().map(|name| NamedController { name }).collect();
     }
 }
 
@@ -260,12 +392,18 @@ impl Project {
             ..
         } = &self.known;
         let of_resources = resources.iter().flat_map(|resource| {
-            [
+            let names = [
                 ("group", resource.group.as_str()),
+                ("domain", &resource.domain),
                 ("version", &resource.version),
                 ("kind", &resource.kind),
                 ("plural", &resource.plural),
-            ]
+                ("path", &resource.path),
+            ];
+            let controllers = resource.controllers.iter();
+            names
+                .into_iter()
+                .chain(controllers.map(|controller| ("controllers", controller.name.as_str())))
         });
         for (key, name) in of_resources.chain([("projectName", project_name.as_str())]) {
             if !name.is_empty() && !names::is_recorded_name(key, name) {
@@ -294,7 +432,13 @@ impl Project {
             .find(|known| known.same(&resource))
         {
             Some(known) => {
-                known.controller |= resource.controller;
+                match resource.controllers.is_empty() {
+                    true => known.controller |= resource.controller,
+                    false => {
+                        known.controller = false;
+                        known.controllers = resource.controllers;
+                    }
+                }
                 if let Some(webhooks) = resource.webhooks {
                     known.webhooks = Some(known.webhooks.take().unwrap_or_default().with(webhooks));
                 }
@@ -303,6 +447,19 @@ impl Project {
                 known.image = resource.image.or(known.image.take());
             }
             None => self.known.resources.push(resource),
+        }
+    }
+
+    /// Removes a resource.
+    pub fn remove_resource(&mut self, resource: &Resource) {
+        self.known.resources.retain(|known| !known.same(resource));
+    }
+
+    /// Replaces the entry of a resource.
+    pub fn replace_resource(&mut self, resource: Resource) {
+        let mut entries = self.known.resources.iter_mut();
+        if let Some(known) = entries.find(|known| known.same(&resource)) {
+            *known = resource;
         }
     }
 
@@ -315,7 +472,14 @@ impl Project {
     #[must_use]
     pub(crate) fn without_resources(&self) -> Project {
         let mut project = self.clone();
-        project.known.resources.clear();
+        let resources = &mut project.known.resources;
+        // Kinds of others stay, without what was scaffolded for them: their types are in no file of the project.
+        resources.retain(Resource::is_foreign);
+        for resource in resources {
+            resource.controller = false;
+            resource.controllers.clear();
+            resource.webhooks = None;
+        }
         project
     }
 
@@ -349,6 +513,11 @@ impl Project {
         self.scaffolded.record(path, text);
     }
 
+    /// Returns whether a file was scaffolded, whatever its text is now.
+    pub fn has_scaffolded(&self, path: &str) -> bool {
+        self.scaffolded.has(path)
+    }
+
     /// Returns the text of the file.
     pub fn print(&self) -> String {
         let known = &self.known;
@@ -366,9 +535,7 @@ impl Project {
         let resources: Vec<Value> = known
             .resources
             .iter()
-            .enumerate()
-            // Resources are only ever appended, so the indices agree.
-            .map(|(place, resource)| print_resource(resource, written.get(place)))
+            .map(|resource| print_resource(resource, written.iter().find(|entry| describes(entry, resource))))
             .collect();
         set(&mut all, "resources", Value::Array(resources));
         let mut own = all
@@ -395,6 +562,25 @@ impl Project {
     }
 }
 
+/// Returns whether an entry of the file is about a version of a kind.
+fn describes(entry: &Value, resource: &Resource) -> bool {
+    let Resource {
+        group,
+        domain,
+        version,
+        kind,
+        ..
+    } = resource;
+    [
+        ("group", group),
+        ("domain", domain),
+        ("version", version),
+        ("kind", kind),
+    ]
+    .iter()
+    .all(|(key, expected)| entry[key].as_str().unwrap_or_default() == *expected)
+}
+
 fn print_resource(resource: &Resource, written: Option<&Value>) -> Value {
     let mut all = written.and_then(Value::as_object).cloned().unwrap_or_default();
     set(&mut all, "group", json!(resource.group));
@@ -413,6 +599,22 @@ fn print_resource(resource: &Resource, written: Option<&Value>) -> Value {
         all.insert("api".into(), Value::Object(inner));
     }
     set(&mut all, "controller", json!(resource.controller));
+    let names = resource
+        .controllers
+        .iter()
+        .map(|controller| json!({ "name": controller.name }));
+    set(&mut all, "controllers", Value::Array(names.collect()));
+    set(&mut all, "core", json!(resource.core));
+    set(&mut all, "external", json!(resource.external));
+    set(&mut all, "path", json!(resource.path));
+    set(&mut all, "module", json!(resource.module));
+    set(&mut all, "scope", json!(resource.scope));
+    if resource.api.is_none() {
+        all.remove("api");
+    }
+    if resource.webhooks.is_none() {
+        all.remove("webhooks");
+    }
     if let Some(webhooks) = &resource.webhooks {
         let mut inner = all
             .get("webhooks")
@@ -424,6 +626,8 @@ fn print_resource(resource: &Resource, written: Option<&Value>) -> Value {
         set(&mut inner, "validation", json!(webhooks.validation));
         set(&mut inner, "conversion", json!(webhooks.conversion));
         set(&mut inner, "spoke", json!(webhooks.spoke));
+        set(&mut inner, "defaultingPath", json!(webhooks.defaulting_path));
+        set(&mut inner, "validationPath", json!(webhooks.validation_path));
         all.insert("webhooks".into(), Value::Object(inner));
     }
     if let Some(image) = &resource.image {

@@ -39,7 +39,9 @@ pub fn check_project_name(name: &str) -> Result<(), FlagDiagnostic> {
 pub fn is_recorded_name(key: &str, name: &str) -> bool {
     match key {
         "projectName" | "plural" | "version" => is_dns_1035_label(name),
-        "group" => is_dns_1123_subdomain(name),
+        "group" | "domain" => is_dns_1123_subdomain(name),
+        "controllers" => is_dns_1035_label(name),
+        "path" => is_type_path(name),
         _ => name.chars().all(|letter| letter.is_ascii_alphanumeric()),
     }
 }
@@ -55,8 +57,78 @@ pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Checks a group, and the API group that consists of it and the domain of the project.
+/// Checks the name of a controller: a DNS-1035 label that makes a valid Rust module name.
+pub fn check_controller_name(name: &str) -> Result<(), FlagDiagnostic> {
+    let module = controller_module(name);
+    if is_dns_1035_label(name) && is_module(&module) && module != LIBRARY {
+        return Ok(());
+    }
+    Err(FlagDiagnostic::error(
+        "--controller-name",
+        format!(
+            "controller name `{name}` must be a DNS-1035 label whose Rust module `{module}` has a valid name, such as `memcached-backup`"
+        ),
+    ))
+}
+
+/// Returns the module of a controller by its name.
+pub fn controller_module(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// Checks the Rust path of a type: names separated by `::`, the last one in upper camel case.
+pub fn check_type_path(path: &str) -> Result<(), FlagDiagnostic> {
+    if is_type_path(path) {
+        return Ok(());
+    }
+    Err(FlagDiagnostic::error(
+        "--external-path",
+        format!(
+            "type path `{path}` must be the Rust path of the kind's type, such as `gateway_api::apis::standard::gateways::Gateway`"
+        ),
+    ))
+}
+
+fn is_type_path(path: &str) -> bool {
+    let parts: Vec<&str> = path.split("::").collect();
+    let is_ident = |part: &&str| *part == "crate" || syn::parse_str::<syn::Ident>(part).is_ok();
+    parts.len() > 1
+        && parts.iter().all(is_ident)
+        && parts[1..].iter().all(|part| *part != "crate")
+        && parts
+            .last()
+            .is_some_and(|last| last.starts_with(|first: char| first.is_ascii_uppercase()))
+}
+
+/// Checks a URL path of a webhook: it begins with `/` and has only characters that need no escape.
+pub fn check_webhook_path(flag: &'static str, path: &str) -> Result<(), FlagDiagnostic> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let is_valid = path.len() > 1
+        && path.starts_with('/')
+        && !path.ends_with('/')
+        && !path.contains("//")
+        && path.bytes().all(is_plain)
+        && path.split('/').all(|part| part != "." && part != "..");
+    if is_valid && path != CONVERSION_PATH {
+        return Ok(());
+    }
+    let rule = if path == CONVERSION_PATH {
+        "is the path of conversion webhooks: choose another one"
+    } else {
+        "must be a URL path of letters, digits, `-`, `.`, `_`, `~` and `/`, such as `/mutate-pods`"
+    };
+    Err(FlagDiagnostic::error(flag, format!("path `{path}` {rule}")))
+}
+
+/// URL path at which the manager converts objects.
+const CONVERSION_PATH: &str = "/convert";
+
+/// Checks a group, and the API group that consists of it and the domain of the project. An empty group stands for the
+/// domain alone.
 pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
+    if group.is_empty() {
+        return Ok(());
+    }
     if !is_dns_1123_subdomain(group) {
         return Err(FlagDiagnostic::error(
             "--group",
@@ -77,6 +149,9 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
 
 /// Returns the Rust module of a group, for projects with multiple groups.
 pub fn group_module(group: &str) -> Result<String, FlagDiagnostic> {
+    if group.is_empty() {
+        return Ok(String::new());
+    }
     let module = group.replace(['-', '.'], "_");
     if !is_module(&module) {
         return Err(FlagDiagnostic::error(
@@ -210,6 +285,20 @@ pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String
         (api_path.to_owned(), format!("{version}::{kind}"))
     } else {
         (format!("{api_path}::{kind}"), kind.to_owned())
+    }
+}
+
+/// Returns the path by which other modules import the type of a kind that is not this project's, and its name in them,
+/// as [`kind_import`] does for own kinds.
+pub fn foreign_import(path: &str) -> (String, String) {
+    let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
+    if !USED_NAMES.contains(&name) && !PRELUDE.contains(&name) {
+        return (path.to_owned(), name.to_owned());
+    }
+    match module.rsplit_once("::") {
+        Some((_, last)) => (module.to_owned(), format!("{last}::{name}")),
+        // An import of a whole crate is one that clippy calls redundant.
+        None => (format!("{path} as {name}Object"), format!("{name}Object")),
     }
 }
 
@@ -444,14 +533,60 @@ mod tests {
         );
         check(
             |name| check_group(name, "example.com"),
-            &["cache", "a.b", "x-1"],
-            &["", "Cache", "a_b", "a..b"],
+            &["cache", "a.b", "x-1", ""],
+            &["Cache", "a_b", "a..b"],
+        );
+        check(
+            check_controller_name,
+            &["captain", "captain-backup", "x1"],
+            &["", "Captain", "a_b", "1a", "mod", "rbuilder", "a-", &long],
+        );
+        check(
+            check_type_path,
+            &[
+                "a::B",
+                "crate::a::B",
+                "gateway_api::apis::standard::gateways::Gateway",
+                "a::r#type::B",
+            ],
+            &[
+                "",
+                "B",
+                "a::b",
+                "::a::B",
+                "a::crate::B",
+                "a-b::C",
+                "a::B<C>",
+                "../a::B",
+            ],
+        );
+        check(
+            |path| check_webhook_path("--validation-path", path),
+            &["/a", "/mutate-v1/pods_x.y~"],
+            &[
+                "", "/", "a", "/a/", "/a//b", "/a/../b", "/a b", "/a?b", "/ä", "/convert",
+            ],
         );
         check(
             |name| group_module(name).map(drop),
             &["cache", "a-b", "a.b", "k8s-openapi", "union"],
             &["type", "1a", "mod", "gen", "rbuilder"],
         );
+    }
+
+    #[test]
+    fn types_of_other_crates_are_imported_beside_the_names_of_templates() {
+        for (path, import, name) in [
+            ("a::b::Cup", "a::b::Cup", "Cup"),
+            (
+                "k8s_openapi::api::core::v1::ConfigMap",
+                "k8s_openapi::api::core::v1",
+                "v1::ConfigMap",
+            ),
+            ("a::Action", "a::Action as ActionObject", "ActionObject"),
+        ] {
+            assert_eq!(foreign_import(path), (import.to_owned(), name.to_owned()));
+        }
     }
 
     #[test]

@@ -20,12 +20,18 @@ pub struct ProjectKinds {
     pub domain: String,
     /// Group and kind of each API that the project defines.
     pub own: Vec<(String, String)>,
+    /// Group and kind of each API that the project uses and another one defines.
+    pub foreign: Vec<(String, String)>,
 }
 
 impl ProjectKinds {
     fn lists(&self, resource: &CustomResource) -> bool {
-        let mut own = self.own.iter();
-        own.any(|(group, kind)| (group, kind) == (&resource.group, &resource.kind))
+        is_among(&self.own, resource)
+    }
+
+    /// Returns whether PROJECT says that another project defines a kind.
+    fn disowns(&self, resource: &CustomResource) -> bool {
+        is_among(&self.foreign, resource) && !self.lists(resource)
     }
 
     fn has_group(&self, group: &str) -> bool {
@@ -34,6 +40,11 @@ impl ProjectKinds {
                 .strip_suffix(self.domain.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
+}
+
+fn is_among(kinds: &[(String, String)], resource: &CustomResource) -> bool {
+    let mut kinds = kinds.iter();
+    kinds.any(|(group, kind)| (group, kind) == (&resource.group, &resource.kind))
 }
 
 /// The need for a schema, as a kind's struct states it.
@@ -92,6 +103,9 @@ impl Selector {
             return (!lists(only)).then_some(Skipped::Unlisted);
         }
         let project = self.project.as_ref();
+        if project.is_some_and(|project| project.disowns(resource)) {
+            return Some(Skipped::Disowned);
+        }
         if project.is_some_and(|project| project.lists(resource) || project.has_group(&resource.group)) {
             return None;
         }

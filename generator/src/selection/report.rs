@@ -48,7 +48,7 @@ impl Selector {
     ) {
         let CustomResource { kind, group, .. } = resource;
         let why = match skipped {
-            Skipped::Flag | Skipped::Listed => return,
+            Skipped::Flag | Skipped::Listed | Skipped::Disowned => return,
             Skipped::Unlisted => "`only` in `[package.metadata.rbuilder]` does not list it".to_owned(),
             Skipped::Foreign(owner) => format!("the group `{group}` belongs to {owner}"),
             Skipped::NoSchema => "`schema = \"disabled\"` means that its CRD comes from elsewhere".to_owned(),

@@ -35,15 +35,69 @@ pub fn find_kind(path: &str) -> Option<Kind> {
     })
 }
 
-/// Returns the canonical path of a kind that has this group, as people write it: `apps`, `core`, `networking` or
-/// `networking.k8s.io`. Whether a minor of Kubernetes has the kind in this version is not checked.
-pub fn find_path(group: &str, version: &str, kind: &str) -> Option<String> {
-    let is_meant = |known: &&Resource| {
-        let short = known.module.rsplit("::").next();
-        known.kind == kind && (known.group == group && !group.is_empty() || short == Some(group))
-    };
-    let known = RESOURCES.iter().find(is_meant)?;
-    Some(format!("k8s_openapi::{}::{version}::{kind}", known.module))
+/// A kind that kube-apiserver serves, in any version.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltinKind {
+    resource: &'static Resource,
+}
+
+impl BuiltinKind {
+    /// Returns the kinds of a group, as people write it: `apps`, `core` or nothing for the core group, `networking` or
+    /// `networking.k8s.io`, `rbac`, `rbac.authorization` or `rbac.authorization.k8s.io`.
+    pub fn of_group(group: &str) -> impl Iterator<Item = BuiltinKind> {
+        let is_meant = move |known: &&Resource| {
+            let short = known.module.rsplit("::").next();
+            match group {
+                "" | "core" => known.group.is_empty(),
+                _ => {
+                    let within = known.group.strip_suffix(".k8s.io");
+                    known.group == group || within == Some(group) || short == Some(group)
+                }
+            }
+        };
+        RESOURCES
+            .iter()
+            .filter(is_meant)
+            .map(|resource| BuiltinKind { resource })
+    }
+
+    /// Returns every kind.
+    pub fn all() -> impl Iterator<Item = BuiltinKind> {
+        RESOURCES.iter().map(|resource| BuiltinKind { resource })
+    }
+
+    /// The API group; `""` for the core group.
+    pub fn group(&self) -> &'static str {
+        self.resource.group
+    }
+
+    /// The kind: `Deployment`.
+    pub fn kind(&self) -> &'static str {
+        self.resource.kind
+    }
+
+    /// The plural: `deployments`.
+    pub fn plural(&self) -> &'static str {
+        self.resource.plural
+    }
+
+    /// True if its objects are in namespaces.
+    pub fn is_namespaced(&self) -> bool {
+        self.resource.is_namespaced
+    }
+
+    /// True if its objects are answered and not stored, such as those of `TokenReview`: nothing can watch them.
+    pub fn is_create_only(&self) -> bool {
+        self.resource.is_create_only
+    }
+
+    /// Returns the canonical path of the type in a version. Whether a minor of Kubernetes has it is not checked.
+    pub fn path(&self, version: &str) -> String {
+        format!(
+            "k8s_openapi::{}::{version}::{}",
+            self.resource.module, self.resource.kind
+        )
+    }
 }
 
 /// Explains what is most likely wrong with a rule about this resource of these groups: a message, and its help.

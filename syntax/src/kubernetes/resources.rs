@@ -15,7 +15,7 @@ pub struct Resource {
     /// True if its objects are in namespaces.
     pub is_namespaced: bool,
     /// True if it can only be created, such as a review.
-    is_create_only: bool,
+    pub(super) is_create_only: bool,
     /// Names of subresources, with the verbs after a `:` where they are not those of `status`.
     subresources: &'static str,
 }

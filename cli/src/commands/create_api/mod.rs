@@ -10,7 +10,7 @@ use rbuilder_templates::{ApiContext, Rendered};
 use toml_edit::Item;
 
 use self::further::{CopiedParts, types_path};
-use super::kubernetes_kind::BuiltinKind;
+use super::foreign_kind::{self, KindFlags, find_foreign_kind};
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{Obstacle, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
@@ -21,6 +21,9 @@ use crate::tree::Tree;
 
 /// Module of the project's end-to-end test in `tests/`, which no test of a kind may have.
 const END_TO_END_TEST: &str = "e2e";
+
+/// The binding of the manager to the ClusterRole, in a project whose manager is restricted to a namespace.
+pub(super) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
 
 pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
     check_flags(flags)?;
@@ -56,7 +59,7 @@ fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
 pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     check_flags(flags)?;
     let mut project = scaffold::require_project(tree)?;
-    let mut request = Request::new(&project, flags)?;
+    let mut request = Request::new(&project, tree, flags)?;
     let taken = request.read_previous(&project, tree, flags)?;
     request.check_free_names(&project, tree)?;
     let context = scaffold::project_context(&project);
@@ -83,24 +86,15 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     };
     scaffold::add_files(&mut plan, tree, &mut project, &wanted, flags.force)?;
     plan.check_conflicts()?;
+    foreign_kind::add_crate(&mut plan, tree, &request.resource)?;
     add_lines(&mut plan, tree, &files, &api)?;
-    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
-    let unbound = project.known.namespaced && api.controller && !api.namespaced;
     project.add_resource(request.resource.clone());
     project.write(&mut plan, tree)?;
+    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let mut outcome = found.into_outcome(plan).with_next(&next_steps(&api));
     taken.warn(&api, &mut outcome);
     if request.types {
         further::warn_unconverted(&project, &request.resource, &mut outcome);
-    }
-    if unbound {
-        outcome.warn(
-            &format!(
-                "kind `{}` is cluster-scoped, but the manager of this project is bound to a Role only",
-                api.kind
-            ),
-            "in config/rbac/, also bind the ServiceAccount `controller-manager` to the ClusterRole `manager-role`",
-        );
     }
     Ok(outcome)
 }
@@ -134,18 +128,31 @@ pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
 /// Checks the rules that do not depend on the project.
 fn check_flags(flags: &ApiFlags) -> Result<()> {
     let plural = flags.plural.as_deref().map_or(Ok(()), names::check_plural);
+    let controller = flags.controller_name.as_deref();
     scaffold::check_names([
         names::check_version(&flags.version),
         names::check_kind(&flags.kind),
         plural,
         Image::requested(&flags.image).map_or(Ok(()), |image| image.check()),
+        controller.map_or(Ok(()), names::check_controller_name),
     ])?;
     let is_whole = flags.resource != Some(false) && flags.controller != Some(false);
+    if flags.image.name.is_some() && (controller.is_some() || flags.external.path.is_some()) {
+        bail!(
+            "`--image` scaffolds a kind of the project with one controller: omit `--controller-name` and `--external-path`"
+        );
+    }
     if flags.image.name.is_some() && !(is_whole && flags.namespaced != Some(false)) {
         bail!(
             "`--image` scaffolds the types and the controller of a namespaced kind: omit `--resource=false`, \
              `--controller=false` and `--namespaced=false`"
         );
+    }
+    if controller.is_some() && flags.controller == Some(false) {
+        bail!("`--controller-name` names a controller: omit `--controller=false`");
+    }
+    if flags.external.path.is_some() && flags.resource == Some(true) {
+        bail!("the types of another project's kind are in its crate: omit `--resource`");
     }
     Ok(())
 }
@@ -155,8 +162,8 @@ struct Request {
     resource: Resource,
     /// True if the types are scaffolded.
     types: bool,
-    /// True if a controller is scaffolded.
-    controller: bool,
+    /// Name of the controller to scaffold, if one is.
+    controller: Option<String>,
     /// True if another version of the kind came first.
     further: bool,
     /// True if PROJECT already has this version.
@@ -167,7 +174,57 @@ struct Request {
 }
 
 impl Request {
-    fn new(project: &Project, flags: &ApiFlags) -> Result<Request> {
+    fn new(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Request> {
+        match find_foreign(project, tree, flags)? {
+            Some(resource) => Request::for_foreign(project, flags, resource),
+            None => Request::for_own(project, tree, flags),
+        }
+    }
+
+    /// Returns the request of a controller for a kind whose types are not the project's.
+    fn for_foreign(project: &Project, flags: &ApiFlags, resource: Resource) -> Result<Request> {
+        let kind = &resource.kind;
+        if flags.controller == Some(false) {
+            bail!(
+                "nothing to scaffold for `{kind}`, whose types are not this project's: omit `--controller=false`"
+            );
+        }
+        if let Some(plural) = flags.plural.as_ref().filter(|plural| **plural != resource.plural) {
+            bail!(
+                "kind `{kind}` has the plural `{}`, not `{plural}`: omit `--plural`",
+                resource.plural
+            );
+        }
+        let namespaced = resource.is_namespaced();
+        if flags.namespaced.is_some_and(|asked| asked != namespaced) {
+            let scope = if namespaced {
+                "namespaced"
+            } else {
+                "cluster-scoped"
+            };
+            bail!("kind `{kind}` is {scope}: omit `--namespaced`");
+        }
+        foreign_kind::check_is_stored(&resource)?;
+        let known = &project.known;
+        if known.multigroup {
+            scaffold::check_names([names::group_module(&resource.group).map(drop)])?;
+        }
+        let family = known.resources.iter().filter(|other| other.same_kind(&resource));
+        let controller = choose_controller(flags, &resource, &family.collect::<Vec<_>>())?;
+        let mut resource = resource;
+        resource.add_controller(flags.controller_name.as_deref());
+        Ok(Request {
+            resource,
+            types: false,
+            controller: Some(controller),
+            further: false,
+            known: false,
+            before: None,
+            namespaced,
+        })
+    }
+
+    fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Request> {
         let known = &project.known;
         scaffold::check_names([names::check_domain(&known.domain)])?;
         let group = names::check_group(&flags.group, &known.domain);
@@ -196,27 +253,32 @@ impl Request {
             .filter(|other| other.version != resource.version && other.api.is_some())
             .collect();
 
-        let types = flags.resource.unwrap_or(true);
-        let controlled = others.iter().any(|other| other.controller);
-        let controller = flags.controller.unwrap_or(!controlled);
+        let is_named = flags.controller_name.is_some();
+        let is_scaffolded = own.is_some_and(|own| own.api.is_some());
+        let types = flags.resource.unwrap_or(!(is_named && is_scaffolded));
+        let controlled = others.iter().any(|other| other.has_controller());
+        let has_others = own.is_some_and(|own| {
+            let names = own.controller_names();
+            !names.is_empty() && !names.contains(&own.default_controller())
+        });
+        let controller = flags
+            .controller
+            .unwrap_or(is_named || !(controlled || has_others));
         if !types && !controller {
             bail!("nothing to scaffold: pass only one of `--resource=false` and `--controller=false`");
         }
-        if controller && controlled {
+        if controller && controlled && !is_named {
             bail!(
-                "kind `{}` already has a controller for another version: omit `--controller`",
+                "kind `{}` already has a controller for another version: omit `--controller`, or name another one with `--controller-name`",
                 flags.kind
             );
         }
-        if !types && own.is_none_or(|own| own.api.is_none()) {
-            if let Some(known) = BuiltinKind::find(&flags.group, &flags.version, &flags.kind) {
-                return Err(known.refuse_controller(project));
-            }
+        if !types && !is_scaffolded {
             bail!(
-                "kind `{}` has no API types in {}/{}: omit `--resource=false` to scaffold them",
+                "kind `{}` has no API types in {}: omit `--resource=false` to scaffold them{}",
                 flags.kind,
-                flags.group,
-                flags.version
+                shown_version(&flags.group, &flags.version),
+                foreign_kind::explain_unknown(tree, &flags.group, &flags.version, &flags.kind)?
             );
         }
 
@@ -247,26 +309,40 @@ impl Request {
             ),
             (asked, known) => asked.or(known).unwrap_or(true),
         };
-        if types || own.is_some_and(|own| own.api.is_some()) {
+        if types || is_scaffolded {
             resource.api = Some(Api {
                 crd_version: "v1".into(),
                 namespaced,
             });
         }
-        resource.controller = controller;
+        let mut name = None;
+        if controller {
+            name = Some(choose_controller(
+                flags,
+                own.map_or(&resource, |own| *own),
+                &family,
+            )?);
+            if let Some(own) = own {
+                resource.controller = own.controller;
+                resource.controllers.clone_from(&own.controllers);
+            }
+            resource.add_controller(flags.controller_name.as_deref());
+            if !resource.controllers.is_empty() {
+                resource.controller = false;
+            }
+        }
         resource.image = settle_image(Image::requested(&flags.image), own, &others, &flags.kind)?;
         // The first version is the storage version; requesting it again does not change that.
         let first = family.iter().find(|other| other.api.is_some());
         let further = first.is_some_and(|first| first.version != resource.version);
-        let known = own.is_some_and(|own| own.api.is_some());
         let before = further::find_newest_version(&family, &resource.version).filter(|_| further && types);
         Ok(Request {
             before: before.cloned(),
             resource,
             types,
-            controller,
+            controller: name,
             further,
-            known,
+            known: is_scaffolded,
             namespaced,
         })
     }
@@ -288,7 +364,8 @@ impl Request {
     fn check_free_names(&self, project: &Project, tree: &Tree) -> Result<()> {
         let wanted = &self.resource;
         let known = &project.known;
-        if let Some(other) = known.resources.iter().find(|other| other.group != wanted.group)
+        let is_of_another_group = |other: &&Resource| other.api.is_some() && other.group != wanted.group;
+        if let Some(other) = known.resources.iter().find(is_of_another_group)
             && !known.multigroup
             && self.types
         {
@@ -303,7 +380,8 @@ impl Request {
         for other in known
             .resources
             .iter()
-            .filter(|other| other.group == wanted.group && other.kind != wanted.kind)
+            .filter(|other| (&other.group, &other.domain) == (&wanted.group, &wanted.domain))
+            .filter(|other| other.kind != wanted.kind)
         {
             let (kind, taken) = (&wanted.kind, &other.kind);
             if names::module_name(taken) == module || taken.to_lowercase() == kind.to_lowercase() {
@@ -326,8 +404,8 @@ impl Request {
                 }
             }
         }
-        if self.controller {
-            let folder = self.controller_path(project).replace("::", "/");
+        if let Some(name) = &self.controller {
+            let folder = controller_path(project, wanted, name).replace("::", "/");
             if tree.read(&format!("src/{folder}/mod.rs"))?.is_some() {
                 bail!(
                     "src/{folder}/ exists, but is the path of the module for the controller of `{}`: move it away",
@@ -338,16 +416,12 @@ impl Request {
         Ok(())
     }
 
-    fn controller_path(&self, project: &Project) -> String {
-        controller_path(project, &self.resource)
-    }
-
     fn context(&self, project: &Project) -> ApiContext {
         ApiPlaces {
             project,
             resource: &self.resource,
             types: self.types,
-            controller: self.controller,
+            controller: self.controller.clone(),
             further: self.further,
             namespaced: self.namespaced,
         }
@@ -373,28 +447,128 @@ fn settle_image(
     }
 }
 
+/// Returns the entry for a kind that is not the project's, if the flags are about one: they say so, or they ask for the
+/// controller of a kind that only Kubernetes has.
+fn find_foreign(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Option<Resource>> {
+    let mut resources = project.known.resources.iter().filter(|own| own.api.is_some());
+    let is_external = flags.external.path.is_some();
+    let is_own = |own: &&Resource| own.group == flags.group && own.kind == flags.kind;
+    if flags.resource == Some(true) || (!is_external && resources.clone().any(|own| is_own(&own))) {
+        return Ok(None);
+    }
+    let asks_for_controller = flags.controller == Some(true) || flags.controller_name.is_some();
+    let asks_for_types = flags.resource.is_none() && !asks_for_controller;
+    let kind = KindFlags {
+        group: &flags.group,
+        version: &flags.version,
+        kind: &flags.kind,
+        plural: flags.plural.as_deref(),
+        namespaced: flags.namespaced,
+        external: &flags.external,
+    };
+    let Some(found) = find_foreign_kind(project, tree, kind)? else {
+        return Ok(None);
+    };
+    if found.external {
+        return Ok(Some(found));
+    }
+    let is_recorded = project.known.resources.iter().any(|known| known.same(&found));
+    if asks_for_types && !is_recorded {
+        return Ok(None);
+    }
+    let has_group = resources.any(|own| own.group == flags.group);
+    if has_group && flags.resource.is_none() && !is_recorded {
+        bail!(
+            "group `{0}` is one of this project, `{0}.{1}`, and one of Kubernetes: pass `--resource=false` for a controller of the built-in kind `{2}`, or `--resource` for a kind of your own",
+            flags.group,
+            project.known.domain,
+            flags.kind
+        );
+    }
+    Ok(Some(found))
+}
+
+/// Returns the name of the controller to scaffold.
+///
+/// # Errors
+/// Fails if a name is needed, because the kind has controllers with others, or if another version has it.
+fn choose_controller(flags: &ApiFlags, resource: &Resource, family: &[&Resource]) -> Result<String> {
+    let own = family.iter().find(|other| other.version == resource.version);
+    let names = own.map(|own| own.controller_names()).unwrap_or_default();
+    let default = resource.default_controller();
+    let Some(name) = &flags.controller_name else {
+        if !names.is_empty() && !names.contains(&default) {
+            bail!(
+                "kind `{}` already has the controller `{}`: name another one with `--controller-name`",
+                resource.kind,
+                names.join("`, `")
+            );
+        }
+        let others = family.iter().filter(|other| other.version != resource.version);
+        if let Some(other) = others
+            .into_iter()
+            .find(|other| other.controller_names().contains(&default))
+        {
+            bail!(
+                "kind `{}` already has a controller for version `{}`: name another one with `--controller-name`",
+                resource.kind,
+                other.version
+            );
+        }
+        return Ok(default);
+    };
+    let module = |name: &String| controller_module(resource, name);
+    let others = family.iter().filter(|other| other.version != resource.version);
+    let others = others.flat_map(|other| other.controller_names());
+    let clash = names.iter().filter(|known| *known != name).cloned().chain(others);
+    if let Some(taken) = clash.into_iter().find(|taken| module(taken) == module(name)) {
+        bail!(
+            "controller name `{name}` conflicts with the existing controller `{taken}` of kind `{}`: choose another name (`--controller-name`)",
+            resource.kind
+        );
+    }
+    Ok(name.clone())
+}
+
+/// Returns group and version as people write them.
+pub(super) fn shown_version(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    }
+}
+
 fn group_path(project: &Project, resource: &Resource) -> String {
-    let module = names::group_module(&resource.group);
-    match module {
-        Ok(module) if project.known.multigroup => format!("{module}::"),
+    match names::group_module(&resource.group) {
+        Ok(module) if project.known.multigroup && !module.is_empty() => format!("{module}::"),
         _ => String::new(),
     }
 }
 
-fn controller_path(project: &Project, resource: &Resource) -> String {
+/// Returns the module of a controller: that of its name, or of its kind if it was given none.
+fn controller_module(resource: &Resource, name: &str) -> String {
+    if name == resource.default_controller() {
+        names::module_name(&resource.kind)
+    } else {
+        names::controller_module(name)
+    }
+}
+
+fn controller_path(project: &Project, resource: &Resource, name: &str) -> String {
     format!(
         "controller::{}{}",
         group_path(project, resource),
-        names::module_name(&resource.kind)
+        controller_module(resource, name)
     )
 }
 
 /// A kind in one version, and the paths of everything that belongs to it.
+#[derive(Clone)]
 pub(super) struct ApiPlaces<'a> {
     project: &'a Project,
     resource: &'a Resource,
     types: bool,
-    controller: bool,
+    controller: Option<String>,
     further: bool,
     namespaced: bool,
 }
@@ -407,23 +581,53 @@ impl<'a> ApiPlaces<'a> {
             .resources
             .iter()
             .filter(|other| other.same_kind(resource) && other.api.is_some());
-        ApiPlaces {
+        let is_first = family
+            .next()
+            .is_none_or(|first| first.version == resource.version);
+        let mut places = ApiPlaces {
             project,
             resource,
             types: false,
-            controller: false,
-            further: family
-                .next()
-                .is_some_and(|first| first.version != resource.version),
-            namespaced: resource.api.as_ref().is_none_or(|api| api.namespaced),
+            controller: None,
+            further: !is_first,
+            namespaced: resource.is_namespaced(),
+        };
+        // The version that came first may be gone: the files of this one keep their names.
+        if is_first && resource.api.is_some() {
+            places.further = true;
+            let test = format!("tests/{}.rs", places.context().test_module);
+            places.further = project.has_scaffolded(&test);
+        }
+        places
+    }
+
+    /// Returns the paths of the types and of each controller that PROJECT records: one for each controller, or one
+    /// without.
+    pub(super) fn each(project: &'a Project, resource: &'a Resource) -> Vec<Self> {
+        let first = ApiPlaces {
+            types: resource.api.is_some(),
+            ..ApiPlaces::of(project, resource)
+        };
+        let names = resource.controller_names();
+        if names.is_empty() {
+            return vec![first];
+        }
+        let place = |name: String| first.clone().with_controller(&name);
+        names.into_iter().map(place).collect()
+    }
+
+    /// Includes the types.
+    pub(super) fn with_types(self) -> Self {
+        ApiPlaces {
+            types: self.resource.api.is_some(),
+            ..self
         }
     }
 
-    /// Includes the types and the controller that PROJECT records.
-    pub(super) fn with_all(self) -> Self {
+    /// Includes a controller.
+    pub(super) fn with_controller(self, name: &str) -> Self {
         ApiPlaces {
-            types: self.resource.api.is_some(),
-            controller: self.resource.controller,
+            controller: Some(name.to_owned()),
             ..self
         }
     }
@@ -432,7 +636,6 @@ impl<'a> ApiPlaces<'a> {
     pub(super) fn context(&self) -> ApiContext {
         let Resource {
             group,
-            domain,
             version,
             kind,
             plural,
@@ -442,33 +645,74 @@ impl<'a> ApiPlaces<'a> {
         let singular = kind.to_lowercase();
         let module = names::module_name(kind);
         let group_path = group_path(project, self.resource);
-        let qualified_group = format!("{group}.{domain}");
-        let multigroup = project.known.multigroup;
-        let mut test_module = format!("{}{module}", group_path.replace("::", "_"));
+        let qualified_group = self.resource.qualified_group();
+        let is_grouped = !group_path.is_empty();
+        let api_path = format!("api::{group_path}{version}");
+        let controller = self.controller_parts();
+        let is_foreign = self.resource.is_foreign();
+        let mut test_module = if is_foreign && self.controller.is_some() {
+            format!("{}{}", group_path.replace("::", "_"), controller.module)
+        } else {
+            format!("{}{module}", group_path.replace("::", "_"))
+        };
         if self.further || test_module == END_TO_END_TEST {
             test_module = format!("{test_module}_{version}");
         }
-        let api_path = format!("api::{group_path}{version}");
-        let (kind_path, kind_type) = names::kind_import(kind, version, &api_path);
+        let imported = self.import(&api_path);
+        let mut controller_imports = vec![format!("{}{}", imported.src_root, imported.path)];
+        let owned = foreign_kind::managed_kind(self.resource);
+        controller_imports.extend(owned.as_ref().map(|owned| owned.path.to_owned()));
+        controller_imports.sort_by(|left, right| rust::compare_names(left, right));
+        let mut test_imports = vec![format!("{}::controller", scaffold::crate_ident(project))];
+        if !imported.test_root.is_empty() {
+            test_imports.push(format!("{}{}", imported.test_root, imported.path));
+            test_imports.sort_by(|left, right| rust::compare_names(left, right));
+        }
+        let role_prefix = if is_grouped {
+            format!("{}-{singular}", group.replace('.', "-"))
+        } else {
+            singular.clone()
+        };
+        let group_file = if group.is_empty() {
+            String::new()
+        } else {
+            format!("{group}_")
+        };
+        let api_version = if qualified_group.is_empty() {
+            version.clone()
+        } else {
+            format!("{qualified_group}/{version}")
+        };
         ApiContext {
-            api_version: format!("{qualified_group}/{version}"),
+            api_version,
+            version_path: format!("{group_path}{version}"),
             api_path,
-            kind_path,
-            kind_type,
+            kind_path: imported.path,
+            kind_type: imported.name,
+            src_root: imported.src_root,
+            test_root: imported.test_root,
+            foreign: is_foreign,
+            core: self.resource.core,
+            served_by_fake: is_foreign && foreign_kind::is_served_by_fake(self.resource),
             reexport: module.clone(),
-            controller_path: controller_path(project, self.resource),
+            controller_path: controller_path(project, self.resource, &controller.name),
             test_module,
-            role_prefix: if multigroup {
-                format!("{}-{singular}", group.replace('.', "-"))
-            } else {
-                singular.clone()
-            },
+            role_prefix,
             namespaced: self.namespaced,
             resource: self.types,
-            controller: self.controller,
+            controller: self.controller.is_some(),
+            bare: controller.is_bare,
+            controller_chain: controller.chain,
+            controller_name: controller.shown,
+            controller_module: controller.module,
+            controller_imports,
+            test_imports,
+            owned_group: owned.as_ref().map_or("", |owned| owned.group).to_owned(),
+            owned_plural: owned.as_ref().map_or("", |owned| owned.plural).to_owned(),
+            cluster_wide: !self.namespaced,
             storage: !self.further,
             crd_file: format!("config/crd/bases/{qualified_group}_{plural}.yaml"),
-            sample_file: format!("config/samples/{group}_{version}_{singular}.yaml"),
+            sample_file: format!("config/samples/{group_file}{version}_{singular}.yaml"),
             sample_name: if self.further {
                 format!("{singular}-sample-{version}")
             } else {
@@ -489,6 +733,91 @@ impl<'a> ApiPlaces<'a> {
             module,
         }
     }
+
+    /// Returns the import of the kind's type.
+    fn import(&self, api_path: &str) -> ImportedKind {
+        let Resource {
+            kind, version, path, ..
+        } = self.resource;
+        let crate_ident = scaffold::crate_ident(self.project);
+        let own_roots = ("crate::".to_owned(), format!("{crate_ident}::"));
+        let ((path, name), (src_root, test_root)) = match path.strip_prefix("crate::") {
+            _ if !self.resource.is_foreign() => (names::kind_import(kind, version, api_path), own_roots),
+            Some(_) => {
+                let (path, name) = names::foreign_import(path);
+                let path = path.strip_prefix("crate::").unwrap_or(&path).to_owned();
+                ((path, name), own_roots)
+            }
+            None => (names::foreign_import(path), (String::new(), String::new())),
+        };
+        ImportedKind {
+            path,
+            name,
+            src_root,
+            test_root,
+        }
+    }
+
+    /// Returns the parts of the context that depend on the name of the controller.
+    fn controller_parts(&self) -> ControllerParts {
+        let resource = self.resource;
+        let default = resource.default_controller();
+        let name = self.controller.clone().unwrap_or_else(|| default.clone());
+        let names = resource.controller_names();
+        let is_first = names.first().is_none_or(|first| *first == name);
+        let is_bare = resource.is_foreign() || !is_first;
+        let mut calls = Vec::new();
+        // Kinds of the same name in several groups would have controllers of the same name.
+        let mut shown = name.clone();
+        let has_namesake = |other: &&Resource| {
+            !other.same_kind(resource) && other.has_controller() && other.kind.to_lowercase() == default
+        };
+        let mut before = self.project.known.resources.iter();
+        let mut before = before.by_ref().take_while(|other| !other.same_kind(resource));
+        if name == default && before.any(|other| has_namesake(&other)) {
+            shown = format!("{}-{name}", resource.qualified_group().replace('.', "-"));
+            shown = shown.trim_start_matches('-').to_owned();
+            if resource.qualified_group().is_empty() {
+                shown = format!("core-{name}");
+            }
+        }
+        if shown != default {
+            calls.push(format!(".named(\"{shown}\")"));
+        }
+        match foreign_kind::managed_kind(resource) {
+            Some(owned) => {
+                let (_, kind) = owned.path.rsplit_once("::").unwrap_or(("", owned.path));
+                calls.push(format!(".owns::<{kind}>()"));
+            }
+            None if !is_bare => calls.push(".owns::<ConfigMap>()".to_owned()),
+            None => {}
+        }
+        ControllerParts {
+            module: controller_module(resource, &name),
+            name,
+            shown,
+            is_bare,
+            chain: rust::format_chain("Controller::new(reconcile, State::default())", &calls),
+        }
+    }
+}
+
+/// The import of a kind's type, relative to a crate, and its name where it is imported.
+struct ImportedKind {
+    path: String,
+    name: String,
+    src_root: String,
+    test_root: String,
+}
+
+/// The parts of a context that depend on the name of the controller.
+struct ControllerParts {
+    name: String,
+    /// The name in logs and metrics.
+    shown: String,
+    module: String,
+    is_bare: bool,
+    chain: String,
 }
 
 /// Registers the new files in the files that list them.
@@ -519,6 +848,16 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
             "config/default/kustomization.yaml",
             "resources:\n- ../crd",
             |text| kustomization::add_resource(text, "../crd"),
+        )?;
+    }
+    if !api.resource && files.iter().any(|file| file.path == BINDING) {
+        let list = "config/rbac/kustomization.yaml";
+        edit_file(
+            plan,
+            tree,
+            list,
+            "resources:\n- cluster_role_binding.yaml",
+            |text| kustomization::add_resource(text, "cluster_role_binding.yaml"),
         )?;
     }
     if api.controller {

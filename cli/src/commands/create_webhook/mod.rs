@@ -7,9 +7,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
-use self::storage::StorageChange;
-use super::create_api::{ApiPlaces, add_modules, check_module_place, edit_file};
-use super::kubernetes_kind::BuiltinKind;
+pub(super) use self::storage::StorageChange;
+use super::create_api::{ApiPlaces, add_modules, check_module_place, edit_file, shown_version};
+use super::foreign_kind::{self, KindFlags, find_foreign_kind};
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
@@ -65,16 +65,17 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
         let scaffold = scaffold.map_or("", |file| file.text.as_str());
         add_handlers(&mut plan, tree, &handlers, scaffold, (&api, &webhook))?;
     }
+    foreign_kind::add_crate(&mut plan, tree, &request.resource)?;
     add_lines(&mut plan, tree, &context.crate_ident, (&api, &webhook))?;
     let storage = if flags.conversion {
         StorageChange::add_to_plan(&mut plan, tree, &project, &request.resource)?
     } else {
         StorageChange::default()
     };
-    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let next = next_steps(&api, &request.context(&project, &request.asked, &api), &handlers);
     project.add_resource(request.resource);
     project.write(&mut plan, tree)?;
+    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let mut outcome = found.into_outcome(plan).with_next(&next);
     storage.warn(&api, &mut outcome);
     Ok(outcome)
@@ -142,7 +143,16 @@ fn check_flags(flags: &WebhookFlags) -> Result<()> {
         names::check_version(&flags.version),
         names::check_kind(&flags.kind),
     ];
-    scaffold::check_names(named.into_iter().chain(spokes))?;
+    let paths = [
+        ("--defaulting-path", &flags.defaulting_path),
+        ("--validation-path", &flags.validation_path),
+    ];
+    let paths = paths.iter().filter_map(|(flag, path)| {
+        let path = path.as_deref()?;
+        Some(names::check_webhook_path(flag, path))
+    });
+    let plural = flags.plural.as_deref().map(names::check_plural);
+    scaffold::check_names(named.into_iter().chain(spokes).chain(paths).chain(plural))?;
     if !(flags.defaulting || flags.validation || flags.conversion) {
         bail!(
             "no webhook requested: pass at least one of `--defaulting`, `--validation`, and `--conversion --spoke <version>`"
@@ -182,17 +192,37 @@ impl Request {
             .iter()
             .filter(|other| other.same_kind(&wanted) && other.api.is_some())
             .collect();
+        let kind = KindFlags {
+            group: &flags.group,
+            version: &flags.version,
+            kind: &flags.kind,
+            plural: flags.plural.as_deref(),
+            namespaced: None,
+            external: &flags.external,
+        };
+        if family.is_empty()
+            && let Some(found) = find_foreign_kind(project, tree, kind)?
+        {
+            return Request::for_foreign(project, flags, found);
+        }
+        if flags.external.path.is_some() {
+            bail!(
+                "kind `{}` has its types in this project: omit `--external-path`",
+                flags.kind
+            );
+        }
         for version in std::iter::once(&flags.version).chain(&flags.spoke) {
             if !family.iter().any(|other| other.version == *version) {
-                if let Some(known) = BuiltinKind::find(&flags.group, version, &flags.kind) {
-                    return Err(known.refuse_webhook(project, tree));
-                }
+                let group = match flags.group.as_str() {
+                    "" => String::new(),
+                    group => format!("--group {group} "),
+                };
                 bail!(
-                    "kind `{}` has no API types in {}/{version}: scaffold them with `rbuilder create api --group {} --version {version} --kind {}`",
+                    "kind `{}` has no API types in {}: scaffold them with `rbuilder create api {group}--version {version} --kind {}`{}",
                     flags.kind,
-                    flags.group,
-                    flags.group,
-                    flags.kind
+                    shown_version(&flags.group, version),
+                    flags.kind,
+                    foreign_kind::explain_unknown(tree, &flags.group, version, &flags.kind)?
                 );
             }
         }
@@ -214,7 +244,25 @@ impl Request {
             );
         }
         let own = family.iter().find(|other| other.version == flags.version);
-        let mut resource = own.map(|own| Resource::clone(own)).unwrap_or(wanted);
+        let resource = own.map(|own| Resource::clone(own)).unwrap_or(wanted);
+        Ok(Request::with_webhooks(resource, flags))
+    }
+
+    /// Returns the request of webhooks for a kind whose types are not the project's.
+    fn for_foreign(project: &Project, flags: &WebhookFlags, resource: Resource) -> Result<Request> {
+        if flags.conversion {
+            bail!(
+                "kind `{}` is not this project's, and only its own project can convert it: omit `--conversion`",
+                flags.kind
+            );
+        }
+        if project.known.multigroup {
+            scaffold::check_names([names::group_module(&resource.group).map(drop)])?;
+        }
+        Ok(Request::with_webhooks(resource, flags))
+    }
+
+    fn with_webhooks(mut resource: Resource, flags: &WebhookFlags) -> Request {
         let before = resource.webhooks.take().unwrap_or_default();
         let asked = Webhooks {
             webhook_version: "v1".into(),
@@ -222,14 +270,16 @@ impl Request {
             validation: flags.validation,
             conversion: flags.conversion,
             spoke: flags.spoke.clone(),
+            defaulting_path: flags.defaulting_path.clone().unwrap_or_default(),
+            validation_path: flags.validation_path.clone().unwrap_or_default(),
         };
         let webhooks = before.with(asked.clone());
         resource.webhooks = Some(webhooks.clone());
-        Ok(Request {
+        Request {
             resource,
             webhooks,
             asked,
-        })
+        }
     }
 
     fn api(&self, project: &Project) -> ApiContext {
@@ -274,14 +324,16 @@ pub(super) fn webhook_context(
         .filter(|(is, _)| *is)
         .map(|(_, about)| *about)
         .collect();
-    let path = api.api_path.replacen("api::", "webhook::", 1);
+    let path = format!("webhook::{}", api.version_path);
     let prefix = api.test_module.strip_suffix(&format!("_{}", api.version));
     WebhookContext {
         defaulting,
         validation,
         admission: defaulting || validation,
         about: abouts.join(", "),
-        chain: chain(defaulting, validation, &spokes, &api.kind),
+        chain: chain(webhooks, &spokes, &api.kind),
+        defaulting_marker: marker(project, resource, "mutating", &webhooks.defaulting_path),
+        validation_marker: marker(project, resource, "validating", &webhooks.validation_path),
         folder: path.replace("::", "/"),
         path: format!("{path}::{}", api.module),
         test_module: format!("{}_{}_webhook", prefix.unwrap_or(&api.test_module), api.version),
@@ -310,29 +362,94 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     }
 }
 
-/// Returns the expression that builds the `Webhook`, formatted as by rustfmt.
-fn chain(defaulting: bool, validation: bool, spokes: &[SpokeContext], kind: &str) -> String {
-    let mut calls = Vec::new();
-    if defaulting {
-        calls.push(".defaulter(default)".to_owned());
+/// Returns the marker of a webhook, formatted as by rustfmt.
+///
+/// A webhook of a built-in kind stays away from the manager's own namespace and from `kube-system`: one that is called
+/// for the Pod of its own manager keeps the manager from starting. Objects that are in no namespace cannot be selected
+/// like this, so the request goes on without the webhook while the manager is down.
+fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> String {
+    let mut arguments = vec![what.to_owned()];
+    let mut path = path.to_owned();
+    let group = resource.qualified_group();
+    let (kind, version) = (resource.kind.to_lowercase(), &resource.version);
+    let is_namesake = |other: &&Resource| {
+        !other.same_kind(resource) && other.kind.to_lowercase() == kind && other.version == *version
+    };
+    let mut before = project.known.resources.iter();
+    let mut before = before.by_ref().take_while(|other| !other.same_kind(resource));
+    let unique = match group.as_str() {
+        _ if !before.any(|other| is_namesake(&other) && other.webhooks.is_some()) => String::new(),
+        "" => "core.".to_owned(),
+        group => format!("{group}."),
+    };
+    let name = format!("name = \"{}{kind}-{version}.{unique}kb.io\"", &what[..1]);
+    if resource.external {
+        let verb = if what == "mutating" { "mutate" } else { "validate" };
+        arguments.push(format!("groups = \"{group}\""));
+        arguments.push(format!("versions = \"{version}\""));
+        arguments.push(format!("resources = \"{}\"", resource.plural));
+        arguments.push(name);
+        if path.is_empty() {
+            path = format!("/{verb}-{}-{version}-{kind}", group.replace('.', "-"));
+        }
+    } else if !unique.is_empty() {
+        arguments.push(name);
     }
-    if validation {
-        calls.push(".validator(validate)".to_owned());
+    if !path.is_empty() {
+        arguments.push(format!("path = \"{path}\""));
+    }
+    if resource.core && resource.is_namespaced() {
+        let own = format!("{}-system", project.known.project_name);
+        arguments.push(format!(
+            "namespace_selector(match_expression(\n        key = \"kubernetes.io/metadata.name\",\n        operator = \"NotIn\",\n        values = [\"{own}\", \"kube-system\"]\n    ))"
+        ));
+    } else if resource.core {
+        arguments.push("failure_policy = \"ignore\"".to_owned());
+    }
+    let line = arguments.join(", ");
+    if !line.contains('\n') && line.len() <= MARKER_WIDTH {
+        return format!("#[webhook({line})]");
+    }
+    format!("#[webhook(\n    {}\n)]", arguments.join(",\n    "))
+}
+
+/// Maximum width of the arguments of an attribute that rustfmt keeps on one line.
+const MARKER_WIDTH: usize = 70;
+
+/// Returns the expression that builds the `Webhook`, formatted as by rustfmt.
+fn chain(webhooks: &Webhooks, spokes: &[SpokeContext], kind: &str) -> String {
+    let mut calls = Vec::new();
+    for (is_wanted, name, handler, path) in [
+        (
+            webhooks.defaulting,
+            "defaulter",
+            "default",
+            &webhooks.defaulting_path,
+        ),
+        (
+            webhooks.validation,
+            "validator",
+            "validate",
+            &webhooks.validation_path,
+        ),
+    ] {
+        if is_wanted {
+            calls.push(format!(".{name}({handler})"));
+            if !path.is_empty() {
+                calls.push(format!(".{name}_path(\"{path}\")"));
+            }
+        }
     }
     calls.extend(
         spokes
             .iter()
             .map(|spoke| format!(".spoke::<crate::{}::{kind}>()", spoke.api_path)),
     );
-    let line = format!("Webhook::new(){}", calls.concat());
-    if line.len() <= rust::CHAIN_WIDTH {
-        return line;
-    }
-    format!("Webhook::new()\n        {}", calls.join("\n        "))
+    rust::format_chain("Webhook::new()", &calls)
 }
 
 /// Returns the file that defines a kind: the scaffolded one, or another one in the module of its version.
-fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
+pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
     let folder = format!("src/{}", api.api_path.replace("::", "/"));
     let usual = format!("{folder}/{}.rs", api.module);
     let mut places = vec![usual.clone(), format!("{folder}/{}/mod.rs", api.module)];

@@ -14,7 +14,7 @@ use crate::tree::Tree;
 
 /// The change of the storage version to the hub.
 #[derive(Debug, Default)]
-pub(super) struct StorageChange {
+pub(in crate::commands) struct StorageChange {
     /// The types that were changed.
     changed: Vec<String>,
     /// Types that could not be changed, with the reason.
@@ -26,7 +26,7 @@ impl StorageChange {
     ///
     /// # Errors
     /// Fails as [`Plan::replace`] does.
-    pub(super) fn add_to_plan(
+    pub(in crate::commands) fn add_to_plan(
         plan: &mut Plan,
         tree: &Tree,
         project: &Project,
@@ -59,6 +59,18 @@ impl StorageChange {
         Ok(found)
     }
 
+    /// Warns about the change back to the first version, when the conversion is gone.
+    pub(in crate::commands) fn warn_of_first(&self, first: &ApiContext, outcome: &mut Outcome) {
+        let (kind, version) = (&first.kind, &first.version);
+        if !self.changed.is_empty() {
+            outcome.warn(
+                &format!("version `{version}` of `{kind}` is the storage version again"),
+                "objects in a cluster stay stored as they are; without a conversion all versions must have the same fields",
+            );
+        }
+        self.warn_of_problems(kind, version, "", outcome);
+    }
+
     /// Warns about the change, which affects stored objects, and about types that could not be changed.
     pub(super) fn warn(&self, hub: &ApiContext, outcome: &mut Outcome) {
         let (kind, version) = (&hub.kind, &hub.version);
@@ -68,9 +80,13 @@ impl StorageChange {
                 "objects in a cluster stay stored as they are until they are written again; keep all versions until then",
             );
         }
+        self.warn_of_problems(kind, version, "the hub ", outcome);
+    }
+
+    fn warn_of_problems(&self, kind: &str, version: &str, role: &str, outcome: &mut Outcome) {
         for (path, reason) in &self.problems {
             outcome.warn(
-                &format!("the storage version of `{kind}` was not changed to the hub `{version}`, because {path} has an unsupported form: {reason}"),
+                &format!("the storage version of `{kind}` was not changed to {role}`{version}`, because {path} has an unsupported form: {reason}"),
                 &format!("set `storage = false` in the `#[kube(…)]` of every version but `{version}`"),
             );
         }

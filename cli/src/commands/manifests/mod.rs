@@ -308,20 +308,20 @@ fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let text = sources.text(FILE).ok()??;
     let known = Project::parse(&text).ok()?.known;
-    let own = known.resources.iter().filter(|resource| resource.api.is_some());
+    let named = |resource: &Resource| (resource.qualified_group(), resource.kind.clone());
+    let (own, others): (Vec<&Resource>, Vec<&Resource>) = known
+        .resources
+        .iter()
+        .partition(|resource| resource.api.is_some());
     Some(ProjectKinds {
-        own: own
-            .map(|resource| (api_group(resource), resource.kind.clone()))
+        own: own.into_iter().map(named).collect(),
+        foreign: others
+            .into_iter()
+            .filter(|resource| resource.is_foreign())
+            .map(named)
             .collect(),
-        domain: known.domain,
+        domain: known.domain.clone(),
     })
-}
-
-/// Returns the API group of a resource in PROJECT, either part of which may be missing.
-fn api_group(resource: &Resource) -> String {
-    let parts = [resource.group.as_str(), resource.domain.as_str()];
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join(".")
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {

@@ -9,7 +9,7 @@ use crate::commands::create_api::{ApiPlaces, edit_file};
 use crate::commands::scaffold::require_project;
 use crate::commands::{init, plan_create_api, plan_create_webhook, webhooks};
 use crate::edit::kustomization;
-use crate::flags::{ApiFlags, Output, PlanFlags, WebhookFlags};
+use crate::flags::{ApiFlags, ExternalFlags, ImageFlags, Output, PlanFlags, WebhookFlags};
 use crate::plan::Plan;
 use crate::project::{ATTRIBUTES, FILE, Image, Project, RECORD, Resource, ScaffoldedFiles};
 use crate::tree::Tree;
@@ -36,7 +36,7 @@ pub(super) fn rebuild_scaffold(project: &Project, release: Option<&'static Relea
     tree = apply_step(tree, plan_init_again)?;
     let resources = &project.known.resources;
     for resource in resources {
-        if let Some(flags) = api_flags(resource) {
+        for flags in api_flags(resource) {
             tree = apply_step(tree, |tree| Ok(plan_create_api(tree, &flags)?.plan))
                 .and_then(|tree| apply_step(tree, list_manifests))
                 .with_context(|| cannot_rebuild(resource))?;
@@ -129,22 +129,43 @@ const PLAN_FLAGS: PlanFlags = PlanFlags {
     output: Output::Text,
 };
 
-/// Returns the flags of the `create api` that made a resource; `None` if it has neither types nor a controller.
-fn api_flags(resource: &Resource) -> Option<ApiFlags> {
-    let has_types = resource.api.is_some();
-    (has_types || resource.controller).then(|| ApiFlags {
+/// Returns the flags of each `create api` that made a resource: one for each controller, the first of which made the
+/// types as well.
+fn api_flags(resource: &Resource) -> Vec<ApiFlags> {
+    let names = resource.controller_names();
+    let first = names.first().cloned();
+    if first.is_none() && resource.api.is_none() {
+        return Vec::new();
+    }
+    let mut all = vec![api_flags_of(resource, first.as_ref(), resource.api.is_some())];
+    all.extend(
+        names
+            .iter()
+            .skip(1)
+            .map(|name| api_flags_of(resource, Some(name), false)),
+    );
+    all
+}
+
+fn api_flags_of(resource: &Resource, controller: Option<&String>, has_types: bool) -> ApiFlags {
+    ApiFlags {
         group: resource.group.clone(),
         version: resource.version.clone(),
         kind: resource.kind.clone(),
         plural: Some(resource.plural.clone()).filter(|plural| !plural.is_empty()),
         namespaced: resource.api.as_ref().map(|api| api.namespaced),
         resource: Some(has_types),
-        controller: Some(resource.controller),
-        image: resource.image.as_ref().map(Image::flags).unwrap_or_default(),
+        controller: Some(controller.is_some()),
+        controller_name: controller.filter(|_| !resource.controllers.is_empty()).cloned(),
+        external: ExternalFlags::default(),
+        image: match has_types {
+            true => resource.image.as_ref().map(Image::flags).unwrap_or_default(),
+            false => ImageFlags::default(),
+        },
         manifests: false,
         force: false,
         plan: PLAN_FLAGS,
-    })
+    }
 }
 
 /// Returns the flags of the `create webhook` that made the webhooks of a resource; `None` if it has none.
@@ -159,6 +180,10 @@ fn webhook_flags(resource: &Resource) -> Option<WebhookFlags> {
         validation: webhooks.validation,
         conversion: webhooks.conversion,
         spoke: webhooks.spoke.clone(),
+        defaulting_path: Some(webhooks.defaulting_path.clone()).filter(|path| !path.is_empty()),
+        validation_path: Some(webhooks.validation_path.clone()).filter(|path| !path.is_empty()),
+        plural: None,
+        external: ExternalFlags::default(),
         manifests: false,
         force: false,
         plan: PLAN_FLAGS,

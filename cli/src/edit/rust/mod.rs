@@ -18,6 +18,23 @@ pub use registration::add_registration;
 /// Maximum width of a method chain that rustfmt keeps on one line.
 pub const CHAIN_WIDTH: usize = 60;
 
+/// Maximum width of a line.
+const MAX_WIDTH: usize = 100;
+
+/// Returns a method chain at one level of indentation, formatted as by rustfmt.
+pub fn format_chain(root: &str, calls: &[String]) -> String {
+    let line = format!("{root}{}", calls.concat());
+    let limit = if calls.len() > 1 {
+        CHAIN_WIDTH
+    } else {
+        MAX_WIDTH - 4
+    };
+    if line.len() <= limit {
+        return line;
+    }
+    format!("{root}\n        {}", calls.join("\n        "))
+}
+
 /// Parses a file. Spans are positions in the original text, including a byte order mark and a `#!` line.
 ///
 /// # Errors

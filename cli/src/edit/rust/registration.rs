@@ -5,9 +5,9 @@ use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::{Expr, FnArg, ItemFn, Pat, PatIdent, Stmt};
 
-use super::CHAIN_WIDTH;
 use super::calls::{Imports, find_calls, find_functions, find_variables, has_ident, reachable_code};
 use super::source::{Addition, Source, byte_range, line_starts};
+use super::{CHAIN_WIDTH, MAX_WIDTH};
 use crate::edit::Obstacle;
 
 /// Adds `.controller(call)`, or a call of another method, to the result of `register`, unless `register` or a function
@@ -127,6 +127,11 @@ impl<'e> Chain<'e> {
         })
     }
 
+    /// Returns the number of calls.
+    pub(super) fn calls(&self) -> usize {
+        self.dots.len()
+    }
+
     /// Returns whether the first receiver is a parameter or a local variable of the function.
     pub(super) fn starts_with_variable_of(&self, function: &ItemFn) -> bool {
         let Expr::Path(path) = self.root else { return false };
@@ -154,7 +159,12 @@ impl<'e> Chain<'e> {
         let indent = source.indent_at(self.whole.start);
         let is_broken = current.contains('\n');
         let added = calls.concat();
-        if !is_broken && current.len() + added.len() <= CHAIN_WIDTH {
+        // rustfmt keeps a single call on the line of its receiver as long as the line fits.
+        let limit = match self.dots.len() + calls.len() {
+            1 => MAX_WIDTH.saturating_sub(indent.len()),
+            _ => CHAIN_WIDTH,
+        };
+        if !is_broken && current.len() + added.len() <= limit {
             return vec![Addition::new(self.whole.end, added)];
         }
         let step = if indent.starts_with('\t') { "\t" } else { "    " };

@@ -1,0 +1,261 @@
+//! Kinds whose types are not the project's: those of Kubernetes itself, from k8s-openapi, and those of other crates.
+//!
+//! `create` scaffolds a controller and webhooks for them, and neither types nor a CRD. PROJECT records them as
+//! kubebuilder does, `core` or `external`, with the path of the Rust type and the scope.
+
+use anyhow::{Result, bail};
+use rbuilder_generator::{
+    KubernetesKind, Minor, Options, explain_unknown_kind, find_kubernetes_kind, find_kubernetes_minor,
+};
+
+use super::scaffold;
+use crate::edit::dependency::{self, Requirement};
+use crate::flags::ExternalFlags;
+use crate::plan::Plan;
+use crate::project::{Project, Resource, names};
+use crate::tree::Tree;
+
+/// The group of Kubernetes' oldest kinds, which has no name in the API.
+const CORE_GROUP: &str = "core";
+
+/// The domain of most groups of Kubernetes.
+const KUBERNETES_DOMAIN: &str = ".k8s.io";
+
+/// A kind as the command line names it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KindFlags<'a> {
+    pub(super) group: &'a str,
+    pub(super) version: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) plural: Option<&'a str>,
+    pub(super) namespaced: Option<bool>,
+    pub(super) external: &'a ExternalFlags,
+}
+
+/// Returns the entry for a kind that is not the project's: the one in PROJECT, one of another crate if flags ask for
+/// it, or else a kind of Kubernetes; `None` if there is none.
+///
+/// # Errors
+/// Fails if the flags contradict each other, PROJECT or Cargo.toml.
+pub(super) fn find_foreign_kind(
+    project: &Project,
+    tree: &Tree,
+    flags: KindFlags<'_>,
+) -> Result<Option<Resource>> {
+    let KindFlags {
+        group, version, kind, ..
+    } = flags;
+    let domain = flags.external.domain.as_deref();
+    let mut recorded = project.known.resources.iter();
+    let recorded = recorded.find(|known| {
+        let is_meant = match (known.core, domain) {
+            (true, None) => is_same_core_group(known, group),
+            (true, Some(_)) => false,
+            (false, Some(domain)) => known.group == group && known.domain == domain,
+            (false, None) => known.group == group || known.qualified_group() == group,
+        };
+        known.is_foreign() && is_meant && known.version == version && known.kind == kind
+    });
+    if let Some(path) = &flags.external.path {
+        let asked = external_kind(tree, flags, path)?;
+        if let Some(recorded) = recorded.filter(|recorded| recorded.path != asked.path) {
+            bail!(
+                "kind `{kind}` of {group}/{version} already has the type `{}` in PROJECT: omit `--external-path`",
+                recorded.path
+            );
+        }
+        return Ok(Some(match recorded {
+            Some(recorded) => recorded.clone(),
+            None => asked,
+        }));
+    }
+    if let Some(recorded) = recorded {
+        return Ok(Some(recorded.clone()));
+    }
+    let found = find_kubernetes_kind(find_minor(tree)?, group, version, kind);
+    Ok(found.map(|found| core_kind(&found)))
+}
+
+/// Returns whether a group on the command line is that of a kind in PROJECT whose types are not the project's.
+pub(super) fn is_of_group(known: &Resource, group: &str) -> bool {
+    known.is_foreign()
+        && match known.core {
+            true => is_same_core_group(known, group),
+            false => known.group == group || known.qualified_group() == group,
+        }
+}
+
+/// Returns whether a group on the command line is that of a kind of Kubernetes in PROJECT.
+fn is_same_core_group(known: &Resource, group: &str) -> bool {
+    let qualified = known.qualified_group();
+    known.group == group || qualified == group || (known.group == CORE_GROUP && group.is_empty())
+}
+
+/// Returns the sentence that helps with a kind that neither the project nor Kubernetes has, if the name is near to one.
+pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &str) -> Result<String> {
+    let said = explain_unknown_kind(find_minor(tree)?, group, version, kind);
+    Ok(said.map(|said| format!("\n  = help: {said}")).unwrap_or_default())
+}
+
+/// Checks that objects of a kind can be watched.
+///
+/// # Errors
+/// Fails for the reviews of Kubernetes, which are answered and not stored.
+pub(super) fn check_is_stored(resource: &Resource) -> Result<()> {
+    if !resource.core {
+        return Ok(());
+    }
+    let Resource {
+        group, version, kind, ..
+    } = resource;
+    match find_kubernetes_kind(None, group, version, kind) {
+        Some(found) if !found.is_stored => bail!(
+            "objects of `{kind}` are answered and not stored, so a controller cannot watch them; webhooks can: `rbuilder create webhook --group {group} --version {version} --kind {kind} --validation`"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the Kubernetes minor that the project is compiled for.
+fn find_minor(tree: &Tree) -> Result<Option<Minor>> {
+    let sources = tree.sources([]);
+    let configured = super::kubernetes::find_configured_version(&sources)?;
+    let options = Options {
+        kubernetes: configured,
+        ..Options::default()
+    };
+    Ok(find_kubernetes_minor(&sources, &options))
+}
+
+fn core_kind(found: &KubernetesKind) -> Resource {
+    let (group, domain) = match found.group.strip_suffix(KUBERNETES_DOMAIN) {
+        _ if found.group.is_empty() => (CORE_GROUP, ""),
+        Some(group) => (group, "k8s.io"),
+        None => (found.group.as_str(), ""),
+    };
+    let mut resource = Resource {
+        group: group.to_owned(),
+        domain: domain.to_owned(),
+        version: found.version.clone(),
+        kind: found.kind.clone(),
+        plural: found.plural.clone(),
+        core: true,
+        path: found.path.clone(),
+        ..Resource::default()
+    };
+    resource.set_scope(found.is_namespaced);
+    resource
+}
+
+/// Returns the entry for a kind of another crate, or of a module of the project that binds to one.
+fn external_kind(tree: &Tree, flags: KindFlags<'_>, path: &str) -> Result<Resource> {
+    scaffold::check_names([names::check_type_path(path)])?;
+    let (first, _) = path.split_once("::").unwrap_or((path, ""));
+    let asked = flags.external.package.as_deref();
+    let requirement = asked.map(Requirement::parse).transpose()?;
+    let manifest = tree.read("Cargo.toml")?.unwrap_or_default();
+    let is_dependency = dependency::has_crate(&manifest, first);
+    match &requirement {
+        Some(_) if first == "crate" => bail!("`{path}` is a type of this package: omit `--external-crate`"),
+        None if first == "crate" => {}
+        Some(requirement) if requirement.crate_name() != first => bail!(
+            "`--external-path` must begin with the crate of `--external-crate`: expected `{}::…`, found `{path}`",
+            requirement.crate_name()
+        ),
+        Some(requirement) if requirement.version.is_none() && !is_dependency => bail!(
+            "crate `{}` is not a dependency of this package: pass a version, as in `--external-crate {}@1.0`",
+            requirement.package,
+            requirement.package
+        ),
+        None if !is_dependency => bail!(
+            "crate `{first}` of `{path}` is not a dependency of this package: pass `--external-crate {}@<version>`",
+            first.replace('_', "-")
+        ),
+        _ => {}
+    }
+    let domain = flags.external.domain.clone().unwrap_or_default();
+    let mut resource = Resource {
+        group: flags.group.to_owned(),
+        domain,
+        version: flags.version.to_owned(),
+        kind: flags.kind.to_owned(),
+        plural: flags
+            .plural
+            .map_or_else(|| names::plural_of(flags.kind), str::to_owned),
+        external: true,
+        path: path.to_owned(),
+        // A crate that is there already is not one that `create` adds and `delete` removes.
+        module: asked.filter(|_| !is_dependency).unwrap_or_default().to_owned(),
+        ..Resource::default()
+    };
+    resource.set_scope(flags.namespaced.unwrap_or(true));
+    if resource.qualified_group().is_empty() {
+        bail!("the API group of `{}` is required: pass `--group`", flags.kind);
+    }
+    Ok(resource)
+}
+
+/// Adds the crate of an external kind to Cargo.toml, unless it is there.
+///
+/// # Errors
+/// Fails if Cargo.toml cannot be edited.
+pub(super) fn add_crate(plan: &mut Plan, tree: &Tree, resource: &Resource) -> Result<()> {
+    if resource.module.is_empty() {
+        return Ok(());
+    }
+    let requirement = Requirement::parse(&resource.module)?;
+    let lines = format!("[dependencies]\n{}", requirement.line());
+    super::create_api::edit_file(plan, tree, "Cargo.toml", &lines, |text| {
+        dependency::add_dependency(text, &requirement)
+    })
+}
+
+/// A kind of Kubernetes whose objects the objects of another one own.
+pub(super) struct ManagedKind {
+    /// Rust path of its type.
+    pub(super) path: &'static str,
+    /// API group.
+    pub(super) group: &'static str,
+    /// `pods`.
+    pub(super) plural: &'static str,
+}
+
+const PODS: ManagedKind = ManagedKind {
+    path: "k8s_openapi::api::core::v1::Pod",
+    group: "",
+    plural: "pods",
+};
+
+/// Returns the kind whose objects Kubernetes creates for the objects of a kind: a controller of ReplicaSets is mostly
+/// about their Pods.
+pub(super) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
+    match (resource.core, resource.path.as_str()) {
+        (true, "k8s_openapi::api::apps::v1::Deployment") => Some(ManagedKind {
+            path: "k8s_openapi::api::apps::v1::ReplicaSet",
+            group: "apps",
+            plural: "replicasets",
+        }),
+        (true, "k8s_openapi::api::batch::v1::CronJob") => Some(ManagedKind {
+            path: "k8s_openapi::api::batch::v1::Job",
+            group: "batch",
+            plural: "jobs",
+        }),
+        (
+            true,
+            "k8s_openapi::api::apps::v1::ReplicaSet"
+            | "k8s_openapi::api::apps::v1::StatefulSet"
+            | "k8s_openapi::api::apps::v1::DaemonSet"
+            | "k8s_openapi::api::batch::v1::Job"
+            | "k8s_openapi::api::core::v1::ReplicationController",
+        ) => Some(PODS),
+        _ => None,
+    }
+}
+
+/// Returns whether a fake API server serves a version of a kind by itself: the preferred ones of Kubernetes.
+pub(super) fn is_served_by_fake(resource: &Resource) -> bool {
+    let Resource {
+        group, version, kind, ..
+    } = resource;
+    resource.core && find_kubernetes_kind(None, group, version, kind).is_some_and(|found| found.is_preferred)
+}

@@ -1,0 +1,160 @@
+//! Edits of Cargo.toml: a dependency on a crate that has the types of other projects' kinds.
+
+use anyhow::{Result, bail};
+use toml_edit::{DocumentMut, Item, Table};
+
+use super::Obstacle;
+
+/// Name of the table.
+const DEPENDENCIES: &str = "dependencies";
+
+/// A crate as `--external-crate` names it: `gateway-api@0.22`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// Name of the package.
+    pub package: String,
+    /// Version requirement.
+    pub version: Option<String>,
+}
+
+impl Requirement {
+    /// Parses the value of the flag.
+    ///
+    /// # Errors
+    /// Fails if it is not the name of a package, or one with a version.
+    pub fn parse(text: &str) -> Result<Requirement> {
+        let (package, version) = match text.split_once('@') {
+            Some((package, version)) => (package, Some(version)),
+            None => (text, None),
+        };
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let is_version = |byte: u8| byte.is_ascii_alphanumeric() || b".-+^~=*".contains(&byte);
+        let starts = package.starts_with(|first: char| first.is_ascii_alphabetic());
+        let has_version = version.is_none_or(|version| {
+            version.bytes().any(|byte| byte.is_ascii_digit()) && version.bytes().all(is_version)
+        });
+        if !(starts && package.bytes().all(is_name) && has_version) {
+            bail!(
+                "`--external-crate` must be the name of a package on crates.io with a version, such as `gateway-api@0.22`; found `{text}`"
+            );
+        }
+        Ok(Requirement {
+            package: package.to_owned(),
+            version: version.map(str::to_owned),
+        })
+    }
+
+    /// Returns the name of the crate in Rust code.
+    pub fn crate_name(&self) -> String {
+        self.package.replace('-', "_")
+    }
+
+    /// Returns the line for `[dependencies]`.
+    pub fn line(&self) -> String {
+        format!(
+            "{} = \"{}\"",
+            self.package,
+            self.version.as_deref().unwrap_or("*")
+        )
+    }
+}
+
+/// Returns whether a package depends on a crate, by its name in Rust code; false for text that is not TOML.
+pub fn has_crate(text: &str, crate_name: &str) -> bool {
+    let Ok(document) = text.parse::<DocumentMut>() else {
+        return false;
+    };
+    let table = document.get(DEPENDENCIES).and_then(Item::as_table_like);
+    table.is_some_and(|table| table.iter().any(|(name, _)| name.replace('-', "_") == crate_name))
+}
+
+/// Adds a dependency in order, unless the package has one of that name, of whatever version.
+///
+/// # Errors
+/// Fails if the text is not TOML, or `dependencies` not a table.
+pub fn add_dependency(text: &str, wanted: &Requirement) -> Result<String, Obstacle> {
+    let mut document = parse(text)?;
+    let Some(version) = &wanted.version else {
+        return Ok(text.to_owned());
+    };
+    if has_crate(text, &wanted.crate_name()) {
+        return Ok(text.to_owned());
+    }
+    let root = document.as_table_mut();
+    let table = root
+        .entry(DEPENDENCIES)
+        .or_insert_with(|| Item::Table(Table::new()));
+    let Some(table) = table.as_table_mut() else {
+        return Err(Obstacle::new("`dependencies` is not a table"));
+    };
+    let is_sorted = table.iter().map(|(name, _)| name).is_sorted();
+    table.insert(&wanted.package, toml_edit::value(version));
+    if is_sorted {
+        table.sort_values();
+    }
+    Ok(document.to_string())
+}
+
+/// Removes a dependency that [`add_dependency`] has added; one with another version or other keys is kept.
+///
+/// # Errors
+/// Fails if the text is not TOML.
+pub fn remove_dependency(text: &str, added: &Requirement) -> Result<String, Obstacle> {
+    let mut document = parse(text)?;
+    let table = document.get_mut(DEPENDENCIES).and_then(Item::as_table_mut);
+    let Some(table) = table else {
+        return Ok(text.to_owned());
+    };
+    let version = table.get(&added.package).and_then(Item::as_str);
+    if version.is_none() || version != added.version.as_deref() {
+        return Ok(text.to_owned());
+    }
+    table.remove(&added.package);
+    Ok(document.to_string())
+}
+
+fn parse(text: &str) -> Result<DocumentMut, Obstacle> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        Obstacle::new(format!("it does not parse ({})", error.message()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = "[package]\nname = \"shop\"\n\n[dependencies]\nclap = \"4\" # flags\nkube = { version = \"5\" }\n\n[features]\n";
+
+    #[test]
+    fn a_dependency_is_added_in_order_and_removed() {
+        let wanted = Requirement::parse("gateway-api@0.22").expect("a crate");
+        let after = add_dependency(BEFORE, &wanted).expect("TOML");
+        assert_eq!(after, BEFORE.replace("kube =", "gateway-api = \"0.22\"\nkube ="));
+        assert!(has_crate(&after, "gateway_api") && !has_crate(BEFORE, "gateway_api"));
+        assert_eq!(add_dependency(&after, &wanted).as_deref(), Ok(after.as_str()));
+        assert_eq!(remove_dependency(&after, &wanted).as_deref(), Ok(BEFORE));
+    }
+
+    #[test]
+    fn a_dependency_of_somebody_else_is_kept() {
+        let wanted = Requirement::parse("kube@6").expect("a crate");
+        assert_eq!(add_dependency(BEFORE, &wanted).as_deref(), Ok(BEFORE));
+        assert_eq!(remove_dependency(BEFORE, &wanted).as_deref(), Ok(BEFORE));
+    }
+
+    #[test]
+    fn what_is_no_crate_is_refused() {
+        for text in [
+            "",
+            "a b",
+            "@1",
+            "a@",
+            "a@x",
+            "github.com/cert-manager/cert-manager@v1.20.2",
+        ] {
+            assert!(Requirement::parse(text).is_err(), "{text}");
+        }
+        let plain = Requirement::parse("gateway-api").expect("a crate");
+        assert_eq!(plain.version, None);
+    }
+}
