@@ -45,6 +45,18 @@ const WEBHOOKS: &[&str] = &[
     "create api --group cache --version v1 --kind Mug --namespaced=false --controller=false --plural mugs",
 ];
 
+/// Kinds of others, and several controllers for one kind.
+const FOREIGN: &[&str] = &[
+    "init --domain example.com --project-name shop --namespaced",
+    "create api --group crew --version v1 --kind Captain",
+    "create api --group crew --version v1 --kind Captain --controller-name captain-backup",
+    "create api --group apps --version v1 --kind ReplicaSet --controller",
+    "create api --version v1 --kind Node --resource=false --controller-name node-labels",
+    "create api --group gateway.networking.k8s.io --version v1 --kind Gateway --external-crate gateway-api@0.22 --external-path gateway_api::apis::standard::gateways::Gateway",
+    "create webhook --group gateway.networking.k8s.io --version v1 --kind Gateway --validation",
+    "create webhook --version v1 --kind Pod --defaulting --defaulting-path /mutate/pods",
+];
+
 const MULTIGROUP: &[&str] = &[
     "init --domain example.com --project-name shop --multigroup --namespaced",
     "create api --group cache --version v1 --kind Cup",
@@ -94,7 +106,7 @@ fn a_project_that_nobody_changed_becomes_the_new_scaffold() {
 
 #[test]
 fn the_scaffold_can_be_rebuilt_from_project_alone() {
-    for commands in [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE] {
+    for commands in [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE, FOREIGN] {
         let folder = project(commands);
         let tree = rbuilder_cli::tree::Tree::new(folder.path());
         let rebuilt = rbuilder_cli::commands::rebuild_files(&tree, None).expect("it can be rebuilt");

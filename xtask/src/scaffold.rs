@@ -118,6 +118,7 @@ const JOURNEYS: &[Journey] = &[
             // Called like something in its controller.
             "create api --group cache --version v1 --kind Container --image registry:5000/app@sha256:0123",
         ],
+        files: &[],
     },
 ];
 

@@ -3,6 +3,7 @@
 mod completion;
 mod create_api;
 mod create_webhook;
+mod delete;
 mod deploy;
 #[cfg(feature = "control-plane")]
 mod dev;
@@ -44,6 +45,7 @@ use without_control_plane::{dev, envtest};
 
 pub use create_api::plan_create_api;
 pub use create_webhook::plan_create_webhook;
+pub use delete::{plan_delete_api, plan_delete_controller, plan_delete_webhook};
 pub use init::plan_init;
 pub use library::plan_library;
 pub(crate) use manifests::SourceErrors;
@@ -59,6 +61,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Init(flags) => init::run(&dir, &flags, shell),
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &flags, shell),
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
+        Command::Delete(command) => delete::run(&dir, &command, shell),
         Command::Library(flags) => library::run(&dir, &flags, shell),
         Command::Update(flags) => run_update(&dir, &flags, Archive::embedded(), shell),
         Command::Doctor(flags) => doctor::run(&dir, &flags, shell),
@@ -81,9 +84,11 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
 /// named, because messages have paths of the project.
 fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf {
     let search = match command {
-        Command::Create(_) | Command::Library(_) | Command::Update(_) | Command::Doctor(_) => {
-            Search::PastPackages
-        }
+        Command::Create(_)
+        | Command::Delete(_)
+        | Command::Library(_)
+        | Command::Update(_)
+        | Command::Doctor(_) => Search::PastPackages,
         Command::Manifests(_)
         | Command::Install(_)
         | Command::Uninstall(_)

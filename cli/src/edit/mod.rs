@@ -96,6 +96,22 @@ pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> 
     }
 }
 
+/// Checks a file from which lines were removed, as [`verify_edit`] does one to which some were added.
+///
+/// # Errors
+/// Fails with the reason why the text is invalid, or if it has something that the file did not have.
+pub fn verify_cut(path: &str, before: &str, after: &str) -> Result<(), String> {
+    if !path.ends_with(".rs") {
+        return verify_edit(path, before, after);
+    }
+    rust::parse_file(after)?;
+    if rust::has_only_lost(before, after) {
+        Ok(())
+    } else {
+        Err("it would get text that it did not have".into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

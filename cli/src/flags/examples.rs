@@ -24,6 +24,16 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Scaffold a webhook for a kind of Kubernetes", "rbuilder create webhook --group core --version v1 --kind Pod --defaulting"),
         ("Scaffold a conversion between versions", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1beta1"),
     ]),
+    ("delete api", &[
+        ("Show what would be deleted", "rbuilder delete api --group cache --version v1alpha1 --kind Memcached --dry-run"),
+        ("Delete files that you have changed as well", "rbuilder delete api --group cache --version v1alpha1 --kind Memcached --force"),
+    ]),
+    ("delete controller", &[
+        ("Delete one of several controllers", "rbuilder delete controller --group cache --version v1alpha1 --kind Memcached --controller-name memcached-backup"),
+    ]),
+    ("delete webhook", &[
+        ("Delete the validating webhook", "rbuilder delete webhook --group cache --version v1alpha1 --kind Memcached --validation"),
+    ]),
     ("update", &[
         ("Show what a newer rbuilder scaffolds otherwise", "rbuilder update --dry-run"),
         ("Bring the scaffold up to date, unless it conflicts with your changes", "rbuilder update --no-conflicts"),

@@ -1,6 +1,7 @@
 //! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
 mod cluster;
+mod delete;
 mod doctor;
 #[cfg(feature = "control-plane")]
 mod envtest;
@@ -19,6 +20,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use cluster::{
     ClusterFlags, DeleteFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RunFlags,
 };
+pub use delete::{Delete, DeleteApiFlags, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
 pub use doctor::DoctorFlags;
 #[cfg(feature = "control-plane")]
 pub use envtest::{
@@ -62,6 +64,9 @@ pub enum Command {
     /// Scaffold a Kubernetes API or webhook
     #[command(subcommand)]
     Create(Create),
+    /// Delete an API, a controller or webhooks that were scaffolded
+    #[command(subcommand)]
+    Delete(Delete),
     /// Show or change where the project gets the rbuilder library from: a version, a git repository or a path
     Library(LibraryFlags),
     /// Bring the scaffold of the project up to date with this version of rbuilder, keeping what you have changed
@@ -110,6 +115,9 @@ impl Command {
             Command::Init(_) => "init",
             Command::Create(Create::Api(_)) => "create api",
             Command::Create(Create::Webhook(_)) => "create webhook",
+            Command::Delete(Delete::Api(_)) => "delete api",
+            Command::Delete(Delete::Controller(_)) => "delete controller",
+            Command::Delete(Delete::Webhook(_)) => "delete webhook",
             Command::Library(_) => "library",
             Command::Update(_) => "update",
             Command::Doctor(_) => "doctor",
@@ -134,6 +142,9 @@ impl Command {
             Command::Init(flags) => flags.plan.output,
             Command::Create(Create::Api(flags)) => flags.plan.output,
             Command::Create(Create::Webhook(flags)) => flags.plan.output,
+            Command::Delete(Delete::Api(flags)) => flags.kind.plan.output,
+            Command::Delete(Delete::Controller(flags)) => flags.kind.plan.output,
+            Command::Delete(Delete::Webhook(flags)) => flags.kind.plan.output,
             Command::Library(flags) => flags.plan.output,
             Command::Update(flags) => flags.plan.output,
             Command::Doctor(flags) => flags.output,

@@ -169,9 +169,27 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
         .and_then(|()| recover::remove_temporary_files(&root, &left, &mut Steps::default()))
         .is_ok()
     {
+        remove_empty_folders(&root, plan);
         journal.close()?;
     }
     Ok(steps.taken)
+}
+
+/// Removes the directories that deletions have left empty. Best effort: git has no empty directories, and one that is
+/// left, or that another program fills meanwhile, does no harm.
+fn remove_empty_folders(root: &Folder, plan: &Plan) {
+    let deleted = plan.changes().iter();
+    let deleted = deleted.filter(|(_, change)| change.after().is_none());
+    for (path, _) in deleted {
+        let mut path = path.as_str();
+        while let Some((folder, _)) = path.rsplit_once('/') {
+            path = folder;
+            match root.reach(path) {
+                Ok(Some((above, name))) if above.remove_folder(name).is_ok() => {}
+                _ => break,
+            }
+        }
+    }
 }
 
 /// Runs the phases in order; `left` records the progress.

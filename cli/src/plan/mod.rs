@@ -19,7 +19,7 @@ pub(crate) use moment::Moment;
 pub use recover::Recovery;
 pub use show::{render_diff, render_json, render_summary};
 
-use crate::edit::verify_edit;
+use crate::edit::{verify_cut, verify_edit};
 use crate::tree::{Tree, check_relative};
 
 /// A change to a file.
@@ -165,6 +165,17 @@ impl Plan {
     /// # Errors
     /// Fails as [`Tree::read`] does.
     pub fn merge(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
+        self.set(tree, path, text, |before, after| Change::Edit { before, after })
+    }
+
+    /// Sets the new text of a file that belongs to the user, from which lines were removed.
+    ///
+    /// # Errors
+    /// Fails as [`Tree::read`] does, or if the new text cannot be parsed or has something that the file did not have.
+    pub fn cut(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
+        let before = self.read(tree, path)?.unwrap_or_default();
+        verify_cut(path, &before, text)
+            .map_err(|reason| anyhow!("editing {path} would break it ({reason}); no files were written"))?;
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 

@@ -44,7 +44,8 @@ async fn reconcile_sample(client: Client, namespace: &str) {
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.to_owned();
     let manager = Manager::with_client("test", client.clone(), args);
-    let running = run(controller::register(manager));
+    let controller = controller::memcached::controller();
+    let running = run(manager.controller(controller));
 
     let objects: Api<Memcached> = Api::namespaced(client.clone(), namespace);
     let deployments: Api<Deployment> = Api::namespaced(client, namespace);

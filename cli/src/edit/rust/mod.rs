@@ -7,6 +7,7 @@ mod handlers;
 mod main_file;
 mod modules;
 mod registration;
+mod removal;
 mod source;
 
 pub use conversion::{add_conversion, defines_kind, has_conversion};
@@ -14,6 +15,10 @@ pub use handlers::{Handlers, add_handlers};
 pub use main_file::register_webhooks;
 pub use modules::{add_module, add_reexport, compare_names};
 pub use registration::add_registration;
+pub use removal::{
+    has_only_lost, is_bare_module, remove_conversion, remove_module, remove_reexport, remove_registration,
+    unregister_webhooks,
+};
 
 /// Maximum width of a method chain that rustfmt keeps on one line.
 pub const CHAIN_WIDTH: usize = 60;

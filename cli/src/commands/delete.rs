@@ -1,0 +1,583 @@
+//! `rbuilder delete`: removes what `create` made, in reverse.
+//!
+//! Files that were scaffolded and not changed since are deleted, and the lines that register them are removed. A file
+//! that was changed is the user's: without `--force` nothing is written then. Lines in a form of the user's own stop the
+//! command as well, with the lines to remove by hand. Manifests are generated last, from what is left of the source.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use rbuilder_templates::{ApiContext, OnExists, Rendered, WebhookContext};
+
+use super::create_api::{ApiPlaces, BINDING, shown_version};
+use super::create_webhook::{StorageChange, find_types, webhook_context};
+use super::{Outcome, execute, foreign_kind, scaffold};
+use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
+use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
+use crate::plan::Plan;
+use crate::project::{Project, Resource, Webhooks};
+use crate::shell::Shell;
+use crate::tree::Tree;
+
+pub(super) fn run(dir: &Path, command: &Delete, shell: &mut Shell) -> Result<u8> {
+    match command {
+        Delete::Api(flags) => execute("delete api", dir, flags.kind.plan, shell, &mut |tree| {
+            plan_delete_api(tree, &flags.kind)
+        }),
+        Delete::Controller(flags) => execute("delete controller", dir, flags.kind.plan, shell, &mut |tree| {
+            plan_delete_controller(tree, flags)
+        }),
+        Delete::Webhook(flags) => execute("delete webhook", dir, flags.kind.plan, shell, &mut |tree| {
+            plan_delete_webhook(tree, flags)
+        }),
+    }
+}
+
+/// Returns the changes that `delete api` makes.
+///
+/// # Errors
+/// Fails if PROJECT has no such API, if something else needs it, or if files were changed.
+pub fn plan_delete_api(tree: &Tree, flags: &DeleteKindFlags) -> Result<Outcome> {
+    let mut removal = Removal::new(tree, flags)?;
+    let resource = removal.resource.clone();
+    removal.check_unused_api()?;
+    for name in resource.controller_names() {
+        removal.remove_controller(&name)?;
+    }
+    if resource.api.is_some() {
+        removal.remove_types()?;
+    }
+    removal.project.remove_resource(&resource);
+    removal.remove_crate()?;
+    removal.finish()
+}
+
+/// Returns the changes that `delete controller` makes.
+///
+/// # Errors
+/// Fails if PROJECT has no such controller, or if files were changed.
+pub fn plan_delete_controller(tree: &Tree, flags: &DeleteControllerFlags) -> Result<Outcome> {
+    let mut removal = Removal::new(tree, &flags.kind)?;
+    let mut resource = removal.resource.clone();
+    let names = resource.controller_names();
+    let default = resource.default_controller();
+    let name = match (&flags.controller_name, names.as_slice()) {
+        (Some(name), _) => name.clone(),
+        (None, [only]) => only.clone(),
+        (None, _) => default.clone(),
+    };
+    if !names.contains(&name) {
+        bail!(
+            "kind `{}` has no controller `{name}`: {}",
+            resource.kind,
+            match names.as_slice() {
+                [] => "PROJECT records none".to_owned(),
+                names => format!("pass `--controller-name` with one of `{}`", names.join("`, `")),
+            }
+        );
+    }
+    removal.remove_controller(&name)?;
+    resource.controllers.retain(|known| known.name != name);
+    resource.controller &= name != default;
+    if resource.controllers.len() == 1 && resource.controllers[0].name == default {
+        resource.controllers.clear();
+        resource.controller = true;
+    }
+    if !resource.has_controller() && resource.api.is_some() {
+        removal.replace_test(&resource)?;
+    }
+    removal.settle(resource)?;
+    removal.finish()
+}
+
+/// Returns the changes that `delete webhook` makes.
+///
+/// # Errors
+/// Fails if PROJECT has no such webhook, or if files were changed.
+pub fn plan_delete_webhook(tree: &Tree, flags: &DeleteWebhookFlags) -> Result<Outcome> {
+    let mut removal = Removal::new(tree, &flags.kind)?;
+    let mut resource = removal.resource.clone();
+    let Some(before) = resource.webhooks.take() else {
+        bail!("kind `{}` has no webhooks: PROJECT records none", resource.kind);
+    };
+    let all = !(flags.defaulting || flags.validation || flags.conversion);
+    for (asked, is_there, what) in [
+        (flags.defaulting, before.defaulting, "defaulting"),
+        (flags.validation, before.validation, "validating"),
+        (flags.conversion, before.conversion, "conversion"),
+    ] {
+        if asked && !is_there {
+            bail!(
+                "kind `{}` has no {what} webhook: PROJECT records none",
+                resource.kind
+            );
+        }
+    }
+    let after = before.clone().without(
+        all || flags.defaulting,
+        all || flags.validation,
+        all || flags.conversion,
+    );
+    removal.remove_webhooks(&before, &after)?;
+    resource.webhooks = (!after.is_empty()).then_some(after);
+    removal.settle(resource)?;
+    removal.finish()
+}
+
+/// The changes of a command that removes parts of one kind.
+struct Removal<'a> {
+    tree: &'a Tree,
+    plan: Plan,
+    project: Project,
+    resource: Resource,
+    force: bool,
+    /// Files that would be deleted or rewritten, and that the user has changed.
+    changed: Vec<String>,
+    outcome: Outcome,
+}
+
+impl<'a> Removal<'a> {
+    fn new(tree: &'a Tree, flags: &DeleteKindFlags) -> Result<Removal<'a>> {
+        let project = scaffold::require_project(tree)?;
+        let resource = find_recorded(&project, flags)?.clone();
+        Ok(Removal {
+            tree,
+            plan: Plan::default(),
+            project,
+            resource,
+            force: flags.force,
+            changed: Vec::new(),
+            outcome: Outcome::default(),
+        })
+    }
+
+    /// Checks that neither webhooks nor other versions need the API.
+    fn check_unused_api(&self) -> Result<()> {
+        let Resource {
+            group, version, kind, ..
+        } = &self.resource;
+        let known = &self.project.known.resources;
+        let group_flag = match group.as_str() {
+            "" => String::new(),
+            group => format!("--group {group} "),
+        };
+        let others = || {
+            known
+                .iter()
+                .filter(|other| other.same_kind(&self.resource) && other.api.is_some())
+        };
+        let spoke = others().find(|other| {
+            let webhooks = other.webhooks.as_ref();
+            webhooks.is_some_and(|webhooks| webhooks.spoke.contains(version))
+        });
+        let with_webhooks = spoke.or(Some(&self.resource).filter(|own| own.webhooks.is_some()));
+        if let Some(other) = with_webhooks {
+            bail!(
+                "kind `{kind}` has webhooks that need version `{version}`: delete them first with `rbuilder delete webhook {group_flag}--version {} --kind {kind}`",
+                other.version
+            );
+        }
+        if others().count() < 2 {
+            return Ok(());
+        }
+        let api = ApiPlaces::of(&self.project, &self.resource).context();
+        let path = find_types(&self.plan, self.tree, &api)?;
+        let text = self.tree.read(&path)?.unwrap_or_default();
+        let is_stored = Definition::find(&text, kind, version).is_ok_and(|definition| definition.is_stored());
+        if is_stored {
+            bail!(
+                "version `{version}` of `{kind}` is the storage version: make another one it, by moving `storage = false` to {path}, and store all objects in that version before you delete this one"
+            );
+        }
+        Ok(())
+    }
+
+    /// Removes a controller, with its registration.
+    fn remove_controller(&mut self, name: &str) -> Result<()> {
+        let resource = self.resource.clone();
+        let api = ApiPlaces::of(&self.project, &resource)
+            .with_controller(name)
+            .context();
+        for file in self.render_api(&api)? {
+            if file.on_exists == OnExists::Owned {
+                self.delete(&file.path)?;
+            }
+        }
+        let parts: Vec<&str> = api.controller_path.split("::").collect();
+        let call = format!("{}::controller()", parts[1..].join("::"));
+        self.cut("src/controller/mod.rs", |text| {
+            rust::remove_registration(text, "controller", &call)
+        })?;
+        self.remove_modules(&parts)
+    }
+
+    /// Removes the types, the sample, the test and, with the last version, the roles.
+    fn remove_types(&mut self) -> Result<()> {
+        let resource = self.resource.clone();
+        let api = ApiPlaces::of(&self.project, &resource).with_types().context();
+        let versions = self.project.known.resources.iter();
+        let is_last = versions.filter(|other| other.same_kind(&resource)).count() == 1;
+        for file in self.render_api(&api)? {
+            let Some((folder, name)) = file.path.rsplit_once('/') else {
+                continue;
+            };
+            let is_role = folder == "config/rbac";
+            if file.on_exists != OnExists::Owned || (is_role && !is_last) {
+                continue;
+            }
+            self.delete(&file.path)?;
+            if is_role || folder == "config/samples" {
+                let list = format!("{folder}/kustomization.yaml");
+                self.cut(&list, |text| {
+                    kustomization::remove_resource(text, name).map_err(|reason| unlisted(reason, name))
+                })?;
+            }
+        }
+        let parts: Vec<&str> = api.api_path.split("::").collect();
+        let version = format!("src/{}/mod.rs", parts.join("/"));
+        self.cut(&version, |text| {
+            let text = rust::remove_reexport(text, &api.reexport)?;
+            rust::remove_module(&text, &api.module)
+        })?;
+        self.remove_bare_modules(&parts)
+    }
+
+    /// Writes the test of a kind as it is without a controller.
+    fn replace_test(&mut self, resource: &Resource) -> Result<()> {
+        let api = ApiPlaces::of(&self.project, resource).with_types().context();
+        let path = format!("tests/{}.rs", api.test_module);
+        for file in self.render_api(&api)? {
+            if file.path == path {
+                self.rewrite(&file)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes webhooks, or writes their files as they are with those that are left.
+    fn remove_webhooks(&mut self, before: &Webhooks, after: &Webhooks) -> Result<()> {
+        let resource = self.resource.clone();
+        let api = ApiPlaces::of(&self.project, &resource).context();
+        let context = |webhooks| webhook_context(&self.project, &resource, webhooks, &api);
+        let (old, new) = (context(before), context(after));
+        let project = scaffold::project_context(&self.project);
+        let render = |webhook: &WebhookContext| {
+            rbuilder_templates::webhook_files(&project, &api, webhook).map_err(anyhow::Error::new)
+        };
+        let old_files = render(&old)?;
+        let new_files = if after.is_empty() {
+            Vec::new()
+        } else {
+            render(&new)?
+        };
+        let is_source =
+            |file: &&Rendered| !file.path.starts_with("config/") && file.on_exists == OnExists::Owned;
+        for file in old_files.iter().filter(is_source) {
+            match new_files.iter().find(|kept| kept.path == file.path) {
+                Some(kept) if kept.text == file.text => {}
+                Some(kept) => self.rewrite(kept)?,
+                None => self.delete(&file.path)?,
+            }
+        }
+        if !old.spokes.is_empty() && new.spokes.is_empty() {
+            self.remove_conversion(&api, &old, &old_files)?;
+        }
+        if !after.is_empty() {
+            return Ok(());
+        }
+        let parts: Vec<&str> = old.path.split("::").collect();
+        let call = format!("{}::webhook()", parts[1..].join("::"));
+        self.cut("src/webhook/mod.rs", |text| {
+            rust::remove_registration(text, "webhook", &call)
+        })?;
+        self.remove_modules(&parts)?;
+        let mut others = self
+            .project
+            .known
+            .resources
+            .iter()
+            .filter(|other| !other.same(&resource));
+        if others.any(|other| other.webhooks.is_some()) {
+            return Ok(());
+        }
+        self.remove_webhook_server(&old_files)
+    }
+
+    /// Removes the parts of a conversion beside its files.
+    fn remove_conversion(
+        &mut self,
+        api: &ApiContext,
+        old: &WebhookContext,
+        files: &[Rendered],
+    ) -> Result<()> {
+        for spoke in &old.spokes {
+            let folder = spoke.api_path.replace("::", "/");
+            let module = format!("{}_conversion", api.module);
+            self.cut(&format!("src/{folder}/mod.rs"), |text| {
+                rust::remove_module(text, &module)
+            })?;
+        }
+        let role = files
+            .iter()
+            .find(|file| file.path.ends_with("_conversion_role.yaml"));
+        if let Some(role) = role {
+            self.delete(&role.path)?;
+            let name = role.path.rsplit('/').next().unwrap_or_default();
+            self.cut("config/webhook/kustomization.yaml", |text| {
+                kustomization::remove_resource(text, name).map_err(|reason| unlisted(reason, name))
+            })?;
+        }
+        let types = find_types(&self.plan, self.tree, api)?;
+        self.cut(&types, rust::remove_conversion)?;
+        let versions = self.project.known.resources.iter();
+        let mut versions = versions.filter(|other| other.same_kind(&self.resource) && other.api.is_some());
+        if let Some(first) = versions.next().cloned() {
+            let change = StorageChange::add_to_plan(&mut self.plan, self.tree, &self.project, &first)?;
+            let first = ApiPlaces::of(&self.project, &first).context();
+            change.warn_of_first(&first, &mut self.outcome);
+        }
+        Ok(())
+    }
+
+    /// Removes what serves the webhooks of a project that has none any more.
+    fn remove_webhook_server(&mut self, files: &[Rendered]) -> Result<()> {
+        self.cut("src/main.rs", rust::unregister_webhooks)?;
+        self.cut("config/default/kustomization.yaml", |text| {
+            let text = kustomization::remove_component(text, "../webhook")
+                .map_err(|reason| unlisted(reason, "../webhook"))?;
+            kustomization::remove_transformer(&text, "../webhook/names")
+                .map_err(|reason| unlisted(reason, "../webhook/names"))
+        })?;
+        let policy = "allow-webhook-traffic.yaml";
+        self.cut("config/network-policy/kustomization.yaml", |text| {
+            kustomization::remove_resource(text, policy).map_err(|reason| unlisted(reason, policy))
+        })?;
+        for file in files {
+            match file.on_exists {
+                OnExists::Shared if file.path == "src/webhook/mod.rs" => {
+                    self.delete_shared(&file.path, &file.text)?;
+                }
+                OnExists::Owned if file.path.starts_with("config/") => self.delete(&file.path)?,
+                _ => {}
+            }
+        }
+        self.cut("src/lib.rs", |text| rust::remove_module(text, "webhook"))
+    }
+
+    /// Deletes the list of config/webhook, which `rbuilder manifests` has edited before.
+    fn remove_webhook_list(&mut self) -> Result<()> {
+        let has_webhooks = self
+            .project
+            .known
+            .resources
+            .iter()
+            .any(|other| other.webhooks.is_some());
+        if has_webhooks || self.resource.webhooks.is_none() {
+            return Ok(());
+        }
+        let webhooks = self.resource.webhooks.clone().unwrap_or_default();
+        let resource = self.resource.clone();
+        let api = ApiPlaces::of(&self.project, &resource).context();
+        let context = webhook_context(&self.project, &resource, &webhooks, &api);
+        let project = scaffold::project_context(&self.project);
+        let files =
+            rbuilder_templates::webhook_files(&project, &api, &context).map_err(anyhow::Error::new)?;
+        let path = "config/webhook/kustomization.yaml";
+        match files.iter().find(|file| file.path == path) {
+            Some(file) => self.delete_shared(path, &file.text),
+            None => Ok(()),
+        }
+    }
+
+    /// Records what is left of the kind: nothing of one whose types are not the project's.
+    fn settle(&mut self, resource: Resource) -> Result<()> {
+        if resource.is_foreign() && !resource.has_controller() && resource.webhooks.is_none() {
+            self.project.remove_resource(&resource);
+            return self.remove_crate();
+        }
+        self.project.replace_resource(resource);
+        Ok(())
+    }
+
+    /// Removes the crate of an external kind from Cargo.toml, unless another kind is of that crate.
+    fn remove_crate(&mut self) -> Result<()> {
+        let module = self.resource.module.clone();
+        let mut resources = self.project.known.resources.iter();
+        if module.is_empty() || resources.any(|other| other.module == module) {
+            return Ok(());
+        }
+        let requirement = dependency::Requirement::parse(&module)?;
+        self.cut("Cargo.toml", |text| {
+            dependency::remove_dependency(text, &requirement)
+        })
+    }
+
+    /// Removes the binding of the ClusterRole, when no controller needs it.
+    fn remove_cluster_binding(&mut self) -> Result<()> {
+        let mut resources = self.project.known.resources.iter();
+        let is_needed = resources.any(|other| other.has_controller() && !other.is_namespaced());
+        let is_its = self.resource.has_controller() && !self.resource.is_namespaced();
+        if is_needed || !is_its || !self.project.known.namespaced {
+            return Ok(());
+        }
+        let name = self.resource.default_controller();
+        let resource = self.resource.clone();
+        let api = ApiPlaces::of(&self.project, &resource)
+            .with_controller(&name)
+            .context();
+        let files = self.render_api(&api)?;
+        let Some(file) = files.iter().find(|file| file.path == BINDING) else {
+            return Ok(());
+        };
+        self.delete_shared(BINDING, &file.text)?;
+        let entry = BINDING.rsplit('/').next().unwrap_or_default();
+        self.cut("config/rbac/kustomization.yaml", |text| {
+            kustomization::remove_resource(text, entry).map_err(|reason| unlisted(reason, entry))
+        })
+    }
+
+    /// Writes PROJECT, generates the manifests of what is left, and refuses if files were changed.
+    fn finish(mut self) -> Result<Outcome> {
+        self.remove_cluster_binding()?;
+        self.check_unchanged()?;
+        self.project.write(&mut self.plan, self.tree)?;
+        let found = scaffold::add_manifests(&mut self.plan, self.tree, true)?;
+        self.remove_webhook_list()?;
+        self.project.write(&mut self.plan, self.tree)?;
+        self.check_unchanged()?;
+        let mut outcome = found.into_outcome(self.plan);
+        outcome.warnings.push_str(&self.outcome.warnings);
+        outcome.diagnostics.extend(self.outcome.diagnostics);
+        Ok(outcome.with_next("Next: review the changes, then run:\n  make manifests test\n"))
+    }
+
+    /// Checks that the user has changed no file that would be deleted.
+    fn check_unchanged(&mut self) -> Result<()> {
+        if !self.changed.is_empty() {
+            self.changed.sort();
+            self.changed.dedup();
+            let list: String = self.changed.iter().map(|path| format!("\n  {path}")).collect();
+            bail!(
+                "these files were changed since they were scaffolded:{list}\n\
+                 no files were written; undo the changes, or delete the files with `--force`"
+            );
+        }
+        Ok(())
+    }
+
+    fn render_api(&self, api: &ApiContext) -> Result<Vec<Rendered>> {
+        let project = scaffold::project_context(&self.project);
+        rbuilder_templates::api_files(&project, api).map_err(anyhow::Error::new)
+    }
+
+    /// Returns whether a scaffolded file may be deleted or rewritten; remembers it if not.
+    fn is_untouched(&mut self, path: &str, text: &str) -> bool {
+        let is_untouched = self.force || self.project.recorded(path, text);
+        if !is_untouched {
+            self.changed.push(path.to_owned());
+        }
+        is_untouched
+    }
+
+    /// Deletes a scaffolded file.
+    fn delete(&mut self, path: &str) -> Result<()> {
+        if let Some(text) = self.plan.read(self.tree, path)?
+            && self.is_untouched(path, &text)
+        {
+            self.plan.delete(self.tree, path)?;
+        }
+        self.project.forget(path);
+        Ok(())
+    }
+
+    /// Deletes a file that several commands add to, if it is as the first of them wrote it.
+    fn delete_shared(&mut self, path: &str, expected: &str) -> Result<()> {
+        match self.plan.read(self.tree, path)? {
+            Some(text) if text == expected || self.force => self.plan.delete(self.tree, path),
+            Some(_) => {
+                self.changed.push(path.to_owned());
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a scaffolded file anew.
+    fn rewrite(&mut self, file: &Rendered) -> Result<()> {
+        if let Some(text) = self.plan.read(self.tree, &file.path)?
+            && self.is_untouched(&file.path, &text)
+        {
+            self.plan.replace(self.tree, &file.path, &file.text)?;
+            self.project.record(&file.path, &file.text);
+        }
+        Ok(())
+    }
+
+    /// Removes lines from a file, if it exists.
+    fn cut(&mut self, path: &str, change: impl Fn(&str) -> Result<String, Obstacle>) -> Result<()> {
+        let Some(text) = self.plan.read(self.tree, path)? else {
+            return Ok(());
+        };
+        let edited = change(&text).map_err(|obstacle| anyhow!(obstacle.in_file(path, "")))?;
+        if edited == text {
+            return Ok(());
+        }
+        self.plan.cut(self.tree, path, &edited)
+    }
+
+    /// Removes the `mod` line of the last part of a path, and the modules above that have nothing left.
+    fn remove_modules(&mut self, parts: &[&str]) -> Result<()> {
+        let Some((name, above)) = parts.split_last() else {
+            return Ok(());
+        };
+        self.cut(&format!("src/{}/mod.rs", above.join("/")), |text| {
+            rust::remove_module(text, name)
+        })?;
+        self.remove_bare_modules(above)
+    }
+
+    /// Removes a module that has nothing left, and those above it; the first part of a path stays.
+    fn remove_bare_modules(&mut self, parts: &[&str]) -> Result<()> {
+        let header = scaffold::project_context(&self.project).rust_header;
+        let path = format!("src/{}/mod.rs", parts.join("/"));
+        let text = self.plan.read(self.tree, &path)?;
+        if parts.len() < 2 || !text.is_some_and(|text| rust::is_bare_module(&text, &header)) {
+            return Ok(());
+        }
+        self.plan.delete(self.tree, &path)?;
+        self.remove_modules(parts)
+    }
+}
+
+/// Returns the entry of PROJECT that a command names.
+fn find_recorded<'p>(project: &'p Project, flags: &DeleteKindFlags) -> Result<&'p Resource> {
+    let DeleteKindFlags {
+        group, version, kind, ..
+    } = flags;
+    let named = || {
+        let resources = project.known.resources.iter();
+        resources.filter(|known| known.version == *version && known.kind == *kind)
+    };
+    let own = named().find(|known| known.api.is_some() && known.group == *group);
+    let foreign = named().find(|known| foreign_kind::is_of_group(known, group));
+    own.or(foreign).ok_or_else(|| {
+        let known = project.known.resources.iter().map(|known| {
+            let shown = shown_version(&known.group, &known.version);
+            format!("`{}` of {shown}", known.kind)
+        });
+        let known: Vec<String> = known.collect();
+        let known = match known.as_slice() {
+            [] => "nothing".to_owned(),
+            known => known.join(", "),
+        };
+        anyhow!(
+            "PROJECT has no kind `{kind}` of {}: it lists {known}",
+            shown_version(group, version)
+        )
+    })
+}
+
+/// Returns the obstacle of a list that an entry cannot be removed from.
+fn unlisted(reason: String, entry: &str) -> Obstacle {
+    Obstacle::new(reason).with_lines("remove this entry", format!("- {entry}"))
+}

@@ -1,0 +1,446 @@
+//! Removes the lines that the additions of this module make, and nothing else: whatever the user has changed about them
+//! is an obstacle, with the lines to remove by hand.
+
+use std::ops::Range;
+
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::{Expr, Item, ItemFn, Stmt, UseTree, Visibility};
+
+use super::calls::{Imports, find_functions, has_ident, strip_raw_prefix};
+use super::registration::Chain;
+use super::source::{Source, byte_range};
+use super::{CHAIN_WIDTH, MAX_WIDTH};
+use crate::edit::Obstacle;
+
+/// The instruction of an obstacle.
+const BY_HAND: &str = "remove these lines";
+
+/// Removes `mod name;`, if it exists.
+///
+/// # Errors
+/// Fails if the file does not parse, or if the item has attributes or comments of its own.
+pub fn remove_module(text: &str, name: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let is_wanted = |item: &Item| match item {
+        Item::Mod(module) => strip_raw_prefix(&module.ident.to_string()) == strip_raw_prefix(name),
+        _ => false,
+    };
+    let Some(item) = source.file.items.iter().find(|item| is_wanted(item)) else {
+        return Ok(text.to_owned());
+    };
+    let Item::Mod(module) = item else {
+        return Ok(text.to_owned());
+    };
+    if !module.attrs.is_empty() || module.content.is_some() {
+        let reason = format!("`mod {name}` has attributes, comments or a body");
+        return Err(Obstacle::new(reason).with_lines(BY_HAND, format!("mod {name};")));
+    }
+    cut_line(text, byte_range(item.span())).ok_or_else(|| {
+        Obstacle::new(format!("`mod {name};` shares its line")).with_lines(BY_HAND, format!("mod {name};"))
+    })
+}
+
+/// Removes `pub use path::*;`, if it exists.
+///
+/// # Errors
+/// Fails if the file does not parse, or exports the names of the module in another way.
+pub fn remove_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let name = path.trim_start_matches("self::");
+    let wanted = [format!("{name} :: *"), format!("self :: {name} :: *")];
+    for item in &source.file.items {
+        let Item::Use(import) = item else { continue };
+        if !matches!(import.vis, Visibility::Public(_)) || !has_ident(&import.tree.to_token_stream(), name) {
+            continue;
+        }
+        let tree = import.tree.to_token_stream().to_string();
+        let line = cut_line(text, byte_range(item.span()));
+        return match line {
+            Some(edited) if wanted.contains(&tree) && import.attrs.is_empty() => Ok(edited),
+            _ => {
+                let lines = text[byte_range(item.span())].to_owned();
+                Err(Obstacle::new(format!("it exports `{name}` in a form of its own"))
+                    .with_lines(BY_HAND, lines))
+            }
+        };
+    }
+    Ok(text.to_owned())
+}
+
+/// Removes `.controller(call)`, or a call of another method, from the result of `register`, if it is there.
+///
+/// # Errors
+/// Fails if the file does not parse, or calls the function in another place.
+pub fn remove_registration(text: &str, method: &str, call: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let imports = Imports::of(&source.file);
+    let called = call.split_once('(').map_or(call, |(path, _)| path);
+    let mut wanted = vec![method.to_owned()];
+    wanted.extend(called.split("::").map(strip_raw_prefix));
+    let is_call = |expr: &Expr| match expr {
+        Expr::Call(inner) => match &*inner.func {
+            Expr::Path(path) => {
+                let names = path.path.segments.iter().map(|part| part.ident.to_string());
+                imports.absolute(&names.collect::<Vec<_>>(), &[method]) == wanted
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    for register in find_functions(&source.file, "register") {
+        let Some(Stmt::Expr(tail, None)) = register.block.stmts.last() else {
+            continue;
+        };
+        let mut expr = tail;
+        while let Expr::MethodCall(link) = expr {
+            if link.method == method && link.args.len() == 1 && link.args.iter().all(is_call) {
+                let dot = byte_range(link.dot_token.span()).start;
+                let edited = cut(text, whole_line_before(text, dot)..byte_range(link.span()).end);
+                return Ok(join_chain(&edited).unwrap_or(edited));
+            }
+            expr = &link.receiver;
+        }
+    }
+    if source.file.items.iter().any(|item| mentions_path(item, called)) {
+        let line = format!(".{method}({call})");
+        return Err(
+            Obstacle::new(format!("it uses `{called}` in a form of its own")).with_lines(BY_HAND, line)
+        );
+    }
+    Ok(text.to_owned())
+}
+
+/// Removes the call of `webhook::register` from `main`, with its import.
+///
+/// # Errors
+/// Fails if the file does not parse, or calls the function in another form.
+pub fn unregister_webhooks(text: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let imports = Imports::of(&source.file);
+    let is_register = |expr: &Expr| match expr {
+        Expr::Call(call) if call.args.len() == 1 => match &*call.func {
+            Expr::Path(path) => {
+                let names = path.path.segments.iter().map(|part| part.ident.to_string());
+                let names = imports.absolute(&names.collect::<Vec<_>>(), &[]);
+                names.ends_with(&["webhook".to_owned(), "register".to_owned()])
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    let functions = source.file.items.iter().filter_map(|item| match item {
+        Item::Fn(function) => Some(function),
+        _ => None,
+    });
+    let statement = functions.flat_map(|function: &ItemFn| &function.block.stmts).find(|statement| {
+        matches!(statement, Stmt::Local(local) if local.init.as_ref().is_some_and(|init| is_register(&init.expr)))
+    });
+    let lines = "let manager = webhook::register(manager);";
+    let unusual =
+        || Obstacle::new("it calls `webhook::register` in a form of its own").with_lines(BY_HAND, lines);
+    let edited = match statement {
+        Some(statement) => cut_line(text, byte_range(statement.span())).ok_or_else(unusual)?,
+        None if mentions(&source.file, "webhook") => return Err(unusual()),
+        None => text.to_owned(),
+    };
+    remove_import(&edited, "webhook")
+}
+
+/// Removes the import of a name next to others in braces, unless it is still used.
+fn remove_import(text: &str, name: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    if mentions(&source.file, name) {
+        return Ok(text.to_owned());
+    }
+    for item in &source.file.items {
+        let Item::Use(import) = item else { continue };
+        if !has_ident(&import.tree.to_token_stream(), name) {
+            continue;
+        }
+        let Some(group) = group_with(&import.tree, name) else {
+            return cut_line(text, byte_range(item.span())).ok_or_else(|| {
+                Obstacle::new("an import shares its line").with_lines(BY_HAND, format!("use …::{name};"))
+            });
+        };
+        let names: Vec<Range<usize>> = group.items.iter().map(|tree| byte_range(tree.span())).collect();
+        let at = group
+            .items
+            .iter()
+            .position(|tree| is_name(tree, name))
+            .unwrap_or_default();
+        let other = (names.len() == 2).then(|| &group.items[1 - at]);
+        if let Some(other @ UseTree::Name(_)) = other {
+            let braces = byte_range(group.brace_token.span.open()).start
+                ..byte_range(group.brace_token.span.close()).end;
+            let mut edited = text.to_owned();
+            edited.replace_range(braces, &text[byte_range(other.span())]);
+            return Ok(edited);
+        }
+        let range = match names.get(at + 1) {
+            Some(next) => names[at].start..next.start,
+            None if at > 0 => names[at - 1].end..names[at].end,
+            None => names[at].clone(),
+        };
+        return Ok(cut(text, range));
+    }
+    Ok(text.to_owned())
+}
+
+/// Removes `#[crd(conversion)]` from the type that defines a kind.
+///
+/// # Errors
+/// Fails if the file does not parse, or if the attribute has arguments.
+pub fn remove_conversion(text: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    for item in &source.file.items {
+        let Item::Struct(item) = item else { continue };
+        for attribute in item
+            .attrs
+            .iter()
+            .filter(|attribute| attribute.path().is_ident("crd"))
+        {
+            let tokens = attribute.meta.to_token_stream();
+            if !has_ident(&tokens, "conversion") {
+                continue;
+            }
+            let lines = "#[crd(conversion)]";
+            let stop =
+                || Obstacle::new("`#[crd(conversion)]` has a form of its own").with_lines(BY_HAND, lines);
+            if tokens.to_string() != "crd (conversion)" {
+                return Err(stop());
+            }
+            return cut_line(text, byte_range(attribute.span())).ok_or_else(stop);
+        }
+    }
+    Ok(text.to_owned())
+}
+
+/// Returns whether a file has neither items nor comments but those at the head of a scaffolded module.
+pub fn is_bare_module(text: &str, header: &str) -> bool {
+    let Ok(source) = Source::parse(text) else {
+        return false;
+    };
+    let body = text.strip_prefix(header).unwrap_or(text);
+    let is_heading = |line: &str| line.is_empty() || line.starts_with("//!");
+    source.file.items.is_empty() && body.lines().all(|line| is_heading(line.trim()))
+}
+
+/// Returns whether an edit has only taken text away, but for white space.
+pub fn has_only_lost(before: &str, after: &str) -> bool {
+    let mut left = before.chars();
+    after
+        .chars()
+        .filter(|letter| !letter.is_whitespace())
+        .all(|letter| left.any(|other| other == letter))
+}
+
+fn is_name(tree: &UseTree, name: &str) -> bool {
+    matches!(tree, UseTree::Name(only) if only.ident == name)
+}
+
+/// Returns the group of an import that has a name.
+fn group_with<'t>(tree: &'t UseTree, name: &str) -> Option<&'t syn::UseGroup> {
+    match tree {
+        UseTree::Path(path) => group_with(&path.tree, name),
+        UseTree::Group(group) if group.items.iter().any(|tree| is_name(tree, name)) => Some(group),
+        UseTree::Group(group) => group.items.iter().find_map(|tree| group_with(tree, name)),
+        _ => None,
+    }
+}
+
+/// Returns whether anything but an import has an identifier.
+fn mentions(file: &syn::File, name: &str) -> bool {
+    let mut items = file.items.iter().filter(|item| !matches!(item, Item::Use(_)));
+    items.any(|item| has_ident(&item.to_token_stream(), name))
+}
+
+/// Returns whether an item has a path that ends with this one.
+fn mentions_path(item: &Item, path: &str) -> bool {
+    let tokens = item.to_token_stream().to_string();
+    tokens.contains(&path.split("::").collect::<Vec<_>>().join(" :: "))
+}
+
+fn cut(text: &str, range: Range<usize>) -> String {
+    let mut edited = text.to_owned();
+    edited.replace_range(range, "");
+    edited
+}
+
+/// Returns the end of the line before a position, if only white space is between; else the position.
+fn whole_line_before(text: &str, at: usize) -> usize {
+    match text[..at].rfind('\n') {
+        Some(end) if text[end..at].trim().is_empty() => {
+            if text[..end].ends_with('\r') {
+                end - 1
+            } else {
+                end
+            }
+        }
+        _ => at,
+    }
+}
+
+/// Removes a range that has its lines for itself, and one of two empty lines around it; `None` if it shares a line.
+fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
+    let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
+    let mut end = text[range.end..]
+        .find('\n')
+        .map_or(text.len(), |at| range.end + at + 1);
+    if !text[start..range.start].trim().is_empty() || !text[range.end..end].trim().is_empty() {
+        return None;
+    }
+    let is_blank_before = text[..start]
+        .lines()
+        .next_back()
+        .is_none_or(|line| line.trim().is_empty());
+    let next = text[end..].split_inclusive('\n').next();
+    let mut from = start;
+    match next {
+        Some(line) if is_blank_before && line.trim().is_empty() => end += line.len(),
+        None if is_blank_before && start > 0 => {
+            // The last line of the file, and the empty line above it.
+            from = text[..start].trim_end().len();
+            from += text[from..].find('\n').map_or(0, |at| at + 1);
+        }
+        _ => {}
+    }
+    Some(cut(text, from..end))
+}
+
+/// Joins the lines of a chain that rustfmt would write on one; `None` if there is nothing to join.
+fn join_chain(text: &str) -> Option<String> {
+    let source = Source::parse(text).ok()?;
+    for register in find_functions(&source.file, "register") {
+        let Some(Stmt::Expr(tail, None)) = register.block.stmts.last() else {
+            continue;
+        };
+        let (range, chain) = (byte_range(tail.span()), Chain::of(tail)?);
+        let current = &text[range.clone()];
+        if !current.contains('\n') || current.contains("//") || current.contains("/*") {
+            continue;
+        }
+        let lines: Vec<&str> = current.lines().map(str::trim).collect();
+        let joined = lines.concat();
+        let is_chain = lines[1..].iter().all(|line| line.starts_with('.'));
+        let limit = if chain.calls() > 1 {
+            CHAIN_WIDTH
+        } else {
+            MAX_WIDTH.saturating_sub(source.indent_at(range.start).len())
+        };
+        if is_chain && joined.len() <= limit {
+            let mut edited = text.to_owned();
+            edited.replace_range(range, &joined);
+            return Some(edited);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{add_conversion, add_module, add_reexport, add_registration, register_webhooks};
+    use super::*;
+
+    /// Adds with one function, and removes with the other.
+    #[track_caller]
+    fn check(
+        before: &str,
+        add: impl Fn(&str) -> Result<String, Obstacle>,
+        remove: impl Fn(&str) -> Result<String, Obstacle>,
+    ) {
+        let added = add(before).expect(before);
+        assert_ne!(added, before);
+        let removed = remove(&added).expect(&added);
+        assert_eq!(removed, before, "from\n{added}");
+        assert!(has_only_lost(&added, &removed));
+        assert_eq!(remove(&removed).expect(before), before, "twice");
+    }
+
+    #[test]
+    fn a_module_that_was_added_is_removed() {
+        for before in [
+            "//! Head.\n",
+            "//! Head.\n\nuse a::b;\n",
+            "pub mod a;\npub mod z;\n\nuse a::b;\n",
+            "mod a;\n\npub use a::*;\n",
+            "//! Head.\r\n\r\npub mod a;\r\n",
+        ] {
+            check(
+                before,
+                |text| add_module(text, "m", true),
+                |text| remove_module(text, "m"),
+            );
+        }
+        for text in ["#[cfg(x)]\nmod m;\n", "mod m { fn a() {} }\n", "mod a; mod m;\n"] {
+            assert!(remove_module(text, "m").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reexport_that_was_added_is_removed() {
+        for before in ["mod a;\n", "mod a;\n\npub use a::*;\n", "mod m;\n"] {
+            check(
+                before,
+                |text| add_reexport(text, "m"),
+                |text| remove_reexport(text, "m"),
+            );
+            check(
+                before,
+                |text| add_reexport(text, "self::m"),
+                |text| remove_reexport(text, "self::m"),
+            );
+        }
+        assert!(remove_reexport("mod m;\npub use m::{A, B};\n", "m").is_err());
+    }
+
+    #[test]
+    fn a_registration_that_was_added_is_removed() {
+        let register =
+            |body: &str| format!("pub fn register(manager: Manager) -> Manager {{\n    {body}\n}}\n");
+        for body in [
+            "manager",
+            "manager.controller(cup::controller())",
+            "manager\n        .controller(cup::controller())\n        .controller(saucer::controller())",
+            "manager\n        .controller(cup::controller()) // the first\n        .task(sweep())",
+            "let manager = manager.task(sweep());\n    manager",
+            "manager.controller(a_group_with_a_long_name::a_kind_with_a_long_name::controller())",
+        ] {
+            check(
+                &register(body),
+                |text| add_registration(text, "controller", "memcached::controller()"),
+                |text| remove_registration(text, "controller", "memcached::controller()"),
+            );
+        }
+        let own = register("let manager = manager.controller(memcached::controller());\n    manager");
+        assert!(remove_registration(&own, "controller", "memcached::controller()").is_err());
+    }
+
+    #[test]
+    fn webhooks_that_were_registered_are_not_any_more() {
+        let main = |import: &str| {
+            format!(
+                "use {import};\n\n#[tokio::main]\nasync fn main() -> Result<()> {{\n    let manager = Manager::new().await?;\n    controller::register(manager).start().await\n}}\n"
+            )
+        };
+        for import in ["shop::controller", "shop::{clock, controller}"] {
+            check(&main(import), register_webhooks, unregister_webhooks);
+        }
+    }
+
+    #[test]
+    fn a_conversion_that_was_added_is_removed() {
+        let before = "#[derive(CustomResource)]\n#[kube(kind = \"Cup\", version = \"v1\")]\n#[serde(default)]\npub struct CupSpec {}\n";
+        check(before, |text| add_conversion(text, "Cup"), remove_conversion);
+        let own = before.replace("#[serde", "#[crd(conversion(path = \"/x\"))]\n#[serde");
+        assert!(remove_conversion(&own).is_err());
+    }
+
+    #[test]
+    fn a_module_with_nothing_of_its_own_is_bare() {
+        assert!(is_bare_module("// Owner\n\n//! Head.\n", "// Owner\n\n"));
+        for text in ["//! Head.\n\nmod a;\n", "//! Head.\n\n// Mine.\n"] {
+            assert!(!is_bare_module(text, ""), "{text}");
+        }
+    }
+}

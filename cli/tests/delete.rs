@@ -1,0 +1,285 @@
+//! `delete` removes what `create` made, and nothing else.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::{Folder, golden};
+
+const INIT: &str = "init --domain example.com --project-name shop --library version --library-version 0.1.0";
+
+/// Commands that create, each with the one that takes it back.
+const PAIRS: &[(&str, &str)] = &[
+    (
+        "create api --group crew --version v1 --kind Captain",
+        "delete api --group crew --version v1 --kind Captain",
+    ),
+    (
+        "create api --group crew --version v1 --kind Mate --controller=false --namespaced=false",
+        "delete api --group crew --version v1 --kind Mate",
+    ),
+    (
+        "create api --group crew --version v1 --kind Captain --resource=false --controller-name captain-backup",
+        "delete controller --group crew --version v1 --kind Captain --controller-name captain-backup",
+    ),
+    (
+        "create webhook --group crew --version v1 --kind Captain --defaulting",
+        "delete webhook --group crew --version v1 --kind Captain --defaulting",
+    ),
+    (
+        "create webhook --group crew --version v1 --kind Captain --validation --validation-path /check/captains",
+        "delete webhook --group crew --version v1 --kind Captain --validation",
+    ),
+    (
+        "create api --group crew --version v2 --kind Captain",
+        "delete api --group crew --version v2 --kind Captain",
+    ),
+    (
+        "create webhook --group crew --version v2 --kind Captain --conversion --spoke v1",
+        "delete webhook --group crew --version v2 --kind Captain --conversion",
+    ),
+    (
+        "create api --group apps --version v1 --kind ReplicaSet --controller",
+        "delete api --group apps --version v1 --kind ReplicaSet",
+    ),
+    (
+        "create webhook --version v1 --kind Pod --defaulting --validation",
+        "delete webhook --version v1 --kind Pod",
+    ),
+    (
+        "create api --group core --version v1 --kind Node --controller-name node-labels",
+        "delete controller --version v1 --kind Node",
+    ),
+    (
+        "create api --group gateway.networking.k8s.io --version v1 --kind Gateway --external-crate gateway-api@0.22 \
+         --external-path gateway_api::apis::standard::gateways::Gateway",
+        "delete api --group gateway.networking.k8s.io --version v1 --kind Gateway",
+    ),
+    (
+        "create webhook --group gateway.networking.k8s.io --version v1 --kind Gateway --validation",
+        "delete webhook --group gateway.networking.k8s.io --version v1 --kind Gateway",
+    ),
+];
+
+const SHAPES: [&str; 4] = [
+    "",
+    "--multigroup",
+    "--namespaced --license none",
+    "--multigroup --namespaced",
+];
+
+fn project(flags: &str) -> Folder {
+    let folder = Folder::in_memory();
+    folder.run(&format!("{INIT} {flags}")).ok();
+    folder
+}
+
+fn captain() -> Folder {
+    let folder = project("");
+    folder.run(PAIRS[0].0).ok();
+    folder
+}
+
+/// Returns the error of a command that writes nothing.
+fn refusal(folder: &Folder, command: &str) -> String {
+    let before = folder.tree();
+    let ran = folder.run(command);
+    assert_eq!(ran.code, 1, "{command}: {}", ran.out);
+    assert_eq!(folder.tree(), before);
+    ran.err
+}
+
+/// Numbers without a pattern, the same in each run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit as u64).expect("a small number")
+    }
+}
+
+#[track_caller]
+fn assert_same(folder: &Folder, before: &std::collections::BTreeMap<String, String>, command: &str) {
+    let after = folder.tree();
+    for (path, text) in before {
+        assert_eq!(after.get(path), Some(text), "{path} after {command}");
+    }
+    let new: Vec<&String> = after.keys().filter(|path| !before.contains_key(*path)).collect();
+    assert!(new.is_empty(), "left by {command}: {new:?}");
+}
+
+#[test]
+fn to_create_and_to_delete_is_to_do_nothing() {
+    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    for sequence in 0..12 {
+        let folder = project(SHAPES[sequence % SHAPES.len()]);
+        let mut done = Vec::new();
+        for _ in 0..14 {
+            let (create, delete) = PAIRS[numbers.below(PAIRS.len())];
+            let before = folder.tree();
+            // A command whose kind does not exist yet is refused.
+            if folder.run(create).code == 0 && folder.tree() != before {
+                done.push((create, delete, before));
+            }
+        }
+        assert!(!done.is_empty());
+        while let Some((create, delete, before)) = done.pop() {
+            let ran = folder.run(delete);
+            assert_eq!(ran.code, 0, "{delete} after {create}: {}", ran.err);
+            assert_same(&folder, &before, delete);
+        }
+    }
+}
+
+#[test]
+fn what_is_deleted_is_shown_first() {
+    let folder = captain();
+    folder
+        .run("create webhook --group crew --version v1 --kind Captain --validation")
+        .ok();
+    for (command, name) in [
+        (
+            "delete webhook --group crew --version v1 --kind Captain",
+            "delete/webhook.diff",
+        ),
+        (
+            "delete controller --group crew --version v1 --kind Captain",
+            "delete/controller.diff",
+        ),
+    ] {
+        let before = folder.tree();
+        let ran = folder.run(&format!("{command} --dry-run")).ok();
+        assert_eq!(folder.tree(), before);
+        golden(name, &ran.out);
+        folder.run(command).ok();
+        folder.run("manifests --check").ok();
+    }
+    let ran = folder
+        .run("delete api --group crew --version v1 --kind Captain --dry-run")
+        .ok();
+    golden("delete/api.diff", &ran.out);
+}
+
+#[test]
+fn a_changed_file_is_deleted_only_by_force() {
+    let folder = captain();
+    let command = "delete api --group crew --version v1 --kind Captain";
+    for path in ["src/controller/captain.rs", "config/samples/crew_v1_captain.yaml"] {
+        let text = folder.tree()[path].clone();
+        folder.write(
+            path,
+            &format!("{text}# mine\n")
+                .replace("# mine", if path.ends_with("rs") { "// mine" } else { "# mine" }),
+        );
+    }
+    let said = refusal(&folder, command);
+    assert!(
+        said.contains("these files were changed since they were scaffolded:\n  config/samples/crew_v1_captain.yaml\n  src/controller/captain.rs\n"),
+        "{said}"
+    );
+    folder.run(&format!("{command} --force")).ok();
+    assert_same(&folder, &project("").tree(), command);
+}
+
+#[test]
+fn lines_in_a_form_of_the_users_own_are_theirs_to_remove() {
+    let folder = captain();
+    let list = "src/controller/mod.rs";
+    let text = folder.tree()[list].clone();
+    let own = text.replace(
+        "    manager.controller(captain::controller())\n",
+        "    let captain = captain::controller();\n    manager.controller(captain)\n",
+    );
+    assert_ne!(own, text);
+    folder.write(list, &own);
+    let command = "delete controller --group crew --version v1 --kind Captain";
+    let said = refusal(&folder, command);
+    assert!(
+        said.contains("cannot edit src/controller/mod.rs") && said.contains("remove these lines by hand"),
+        "{said}"
+    );
+    folder.write(
+        list,
+        &text.replace("manager.controller(captain::controller())", "manager"),
+    );
+    folder.run(command).ok();
+    assert!(!folder.tree()[list].contains("captain"));
+}
+
+#[test]
+fn what_is_needed_is_not_deleted() {
+    let folder = captain();
+    folder
+        .run("create api --group crew --version v2 --kind Captain")
+        .ok();
+    let said = refusal(&folder, "delete api --group crew --version v1 --kind Captain");
+    assert!(
+        said.contains("version `v1` of `Captain` is the storage version"),
+        "{said}"
+    );
+    folder
+        .run("create webhook --group crew --version v1 --kind Captain --conversion --spoke v2")
+        .ok();
+    for version in ["v1", "v2"] {
+        let said = refusal(
+            &folder,
+            &format!("delete api --group crew --version {version} --kind Captain"),
+        );
+        assert!(
+            said.contains(
+                "delete them first with `rbuilder delete webhook --group crew --version v1 --kind Captain`"
+            ),
+            "{said}"
+        );
+    }
+    for (command, expected) in [
+        (
+            "delete api --group crew --version v3 --kind Captain",
+            "PROJECT has no kind `Captain` of crew/v3: it lists `Captain` of crew/v1",
+        ),
+        (
+            "delete webhook --group crew --version v1 --kind Captain --defaulting",
+            "has no defaulting webhook",
+        ),
+        (
+            "delete controller --group crew --version v1 --kind Captain --controller-name x",
+            "has no controller `x`",
+        ),
+    ] {
+        let said = refusal(&folder, command);
+        assert!(said.contains(expected), "{command}: {said}");
+    }
+}
+
+#[test]
+fn the_first_version_may_go_when_another_is_stored() {
+    let folder = captain();
+    folder
+        .run("create api --group crew --version v2 --kind Captain")
+        .ok();
+    let (first, second) = ("src/api/v1/captain.rs", "src/api/v2/captain.rs");
+    let tree = folder.tree();
+    let stored = tree[second].replace("    storage = false,\n", "");
+    let other = tree[first].replace("    namespaced,\n", "    namespaced,\n    storage = false,\n");
+    assert!(stored != tree[second] && other != tree[first]);
+    folder.write(second, &stored);
+    folder.write(first, &other);
+    folder
+        .run("delete api --group crew --version v1 --kind Captain --force")
+        .ok();
+    let tree = folder.tree();
+    assert!(
+        !tree.keys().any(|path| path.contains("/v1/")),
+        "{:?}",
+        tree.keys()
+    );
+    for path in ["tests/captain_v2.rs", "config/rbac/captain_admin_role.yaml"] {
+        assert!(tree.contains_key(path), "{path}");
+    }
+    folder
+        .run("delete api --group crew --version v2 --kind Captain --force")
+        .ok();
+    assert_same(&folder, &project("").tree(), "both deletions");
+}
