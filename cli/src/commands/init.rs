@@ -139,7 +139,7 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
     scaffold::check_names([
         names::check_project_name(&name),
         names::check_domain(&domain),
-        owner(flags.owner.as_deref()),
+        check_owner(flags.owner.as_deref()),
     ])?;
 
     let mut project = match known {
@@ -206,7 +206,7 @@ fn find_license(tree: &Tree) -> Result<License> {
 }
 
 /// Checks the owner, which is written into comments and Cargo.toml.
-fn owner(owner: Option<&str>) -> Result<(), names::FlagDiagnostic> {
+pub(super) fn check_owner(owner: Option<&str>) -> Result<(), names::FlagDiagnostic> {
     match owner {
         Some(owner) if owner.chars().any(|c| c.is_control() || c == '"' || c == '\\') => {
             Err(names::FlagDiagnostic::error(

@@ -8,6 +8,7 @@ mod deploy;
 #[cfg(feature = "control-plane")]
 mod dev;
 mod doctor;
+mod edit;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod foreign_kind;
@@ -21,6 +22,7 @@ mod owners;
 mod reference;
 mod run;
 mod scaffold;
+mod scaffold_merge;
 mod update;
 mod version;
 mod webhooks;
@@ -49,7 +51,8 @@ pub use delete::{plan_delete_api, plan_delete_controller, plan_delete_webhook};
 pub use init::plan_init;
 pub use library::plan_library;
 pub(crate) use manifests::SourceErrors;
-pub use update::{plan_update, rebuild_files, run_update};
+pub use scaffold_merge::rebuild_files;
+pub use update::{plan_update, run_update};
 
 /// Runs a command and returns its exit code.
 ///
@@ -62,6 +65,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &flags, shell),
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
         Command::Delete(command) => delete::run(&dir, &command, shell),
+        Command::Edit(flags) => edit::run(&dir, &flags, shell),
         Command::Library(flags) => library::run(&dir, &flags, shell),
         Command::Update(flags) => run_update(&dir, &flags, Archive::embedded(), shell),
         Command::Doctor(flags) => doctor::run(&dir, &flags, shell),

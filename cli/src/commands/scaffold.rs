@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
-use rbuilder_generator::versions;
+use rbuilder_generator::{Minor, versions};
 use rbuilder_templates::{OnExists, ProjectContext, Rendered, TemplateSet, Versions};
 
 use super::manifests;
@@ -117,7 +117,11 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         _ => "",
     };
     let release = project.release();
-    let versions = release.map_or_else(current_versions, |release| release.versions.clone());
+    let mut versions = release.map_or_else(current_versions, |release| release.versions.clone());
+    if let Some(minor) = known.rbuilder.kubernetes.as_deref().and_then(Minor::from_version) {
+        versions.kubernetes = minor.to_string();
+        versions.k8s_openapi_feature = versions::k8s_openapi_feature(minor);
+    }
     ProjectContext {
         templates: release.map_or(TemplateSet::current(), |release| &release.templates),
         name: known.project_name.clone(),

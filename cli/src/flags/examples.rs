@@ -34,6 +34,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("delete webhook", &[
         ("Delete the validating webhook", "rbuilder delete webhook --group cache --version v1alpha1 --kind Memcached --validation"),
     ]),
+    ("edit", &[
+        ("Restrict the manager to its own namespace", "rbuilder edit --namespaced"),
+        ("Change license and owner", "rbuilder edit --license mit --owner Shopkeepers"),
+    ]),
     ("update", &[
         ("Show what a newer rbuilder scaffolds otherwise", "rbuilder update --dry-run"),
         ("Bring the scaffold up to date, unless it conflicts with your changes", "rbuilder update --no-conflicts"),

@@ -3,6 +3,7 @@
 mod cluster;
 mod delete;
 mod doctor;
+mod edit;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod examples;
@@ -22,6 +23,7 @@ pub use cluster::{
 };
 pub use delete::{Delete, DeleteApiFlags, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
 pub use doctor::DoctorFlags;
+pub use edit::{EditFlags, SettingFlags};
 #[cfg(feature = "control-plane")]
 pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
@@ -67,6 +69,8 @@ pub enum Command {
     /// Delete an API, a controller or webhooks that were scaffolded
     #[command(subcommand)]
     Delete(Delete),
+    /// Change settings of the project, and what is scaffolded by them
+    Edit(EditFlags),
     /// Show or change where the project gets the rbuilder library from: a version, a git repository or a path
     Library(LibraryFlags),
     /// Bring the scaffold of the project up to date with this version of rbuilder, keeping what you have changed
@@ -118,6 +122,7 @@ impl Command {
             Command::Delete(Delete::Api(_)) => "delete api",
             Command::Delete(Delete::Controller(_)) => "delete controller",
             Command::Delete(Delete::Webhook(_)) => "delete webhook",
+            Command::Edit(_) => "edit",
             Command::Library(_) => "library",
             Command::Update(_) => "update",
             Command::Doctor(_) => "doctor",
@@ -145,6 +150,7 @@ impl Command {
             Command::Delete(Delete::Api(flags)) => flags.kind.plan.output,
             Command::Delete(Delete::Controller(flags)) => flags.kind.plan.output,
             Command::Delete(Delete::Webhook(flags)) => flags.kind.plan.output,
+            Command::Edit(flags) => flags.plan.output,
             Command::Library(flags) => flags.plan.output,
             Command::Update(flags) => flags.plan.output,
             Command::Doctor(flags) => flags.output,

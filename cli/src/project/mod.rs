@@ -78,6 +78,9 @@ pub struct Own {
     /// `apache2`, `mit` or `none`.
     #[serde(default)]
     pub license: String,
+    /// Minor of Kubernetes that the project is for; the command's own if absent.
+    #[serde(default)]
+    pub kubernetes: Option<String>,
     /// Source of the library; projects of older commands record none.
     #[serde(default)]
     pub library: Option<Library>,
@@ -503,6 +506,11 @@ impl Project {
         &self.scaffolded
     }
 
+    /// Records a file as a rebuilt scaffold has it: as its command has written it, before others have added to it.
+    pub(crate) fn record_as(&mut self, path: &str, scaffolded: &ScaffoldedFiles) {
+        self.scaffolded.copy(path, scaffolded);
+    }
+
     /// Removes a file from the record of scaffolded files.
     pub(crate) fn forget(&mut self, path: &str) {
         self.scaffolded.forget(path);
@@ -546,6 +554,11 @@ impl Project {
         set(&mut own, "owner", json!(known.rbuilder.owner));
         set(&mut own, "license", json!(known.rbuilder.license));
         set(&mut own, "workspace", json!(known.rbuilder.workspace));
+        set(
+            &mut own,
+            "kubernetes",
+            json!(known.rbuilder.kubernetes.as_deref().unwrap_or_default()),
+        );
         if let Some(library) = &known.rbuilder.library {
             let keys = library.keys().into_iter();
             let source: Map<String, Value> =

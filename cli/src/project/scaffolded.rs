@@ -55,6 +55,13 @@ impl ScaffoldedFiles {
         self.0.insert(path.to_owned(), hashes);
     }
 
+    /// Records a file as another record has it.
+    pub fn copy(&mut self, path: &str, from: &ScaffoldedFiles) {
+        if let Some(hashes) = from.0.get(path) {
+            self.0.insert(path.to_owned(), hashes.clone());
+        }
+    }
+
     /// Removes a file.
     pub fn forget(&mut self, path: &str) {
         self.0.remove(path);

@@ -16,11 +16,11 @@ use crate::tree::Tree;
 
 /// The files of a scaffold as the commands write them, without generated manifests.
 #[derive(Debug)]
-pub(super) struct Scaffold {
+pub(in crate::commands) struct Scaffold {
     /// Texts by path.
-    pub(super) files: BTreeMap<String, String>,
+    pub(in crate::commands) files: BTreeMap<String, String>,
     /// The files among them that belong to one command.
-    pub(super) record: ScaffoldedFiles,
+    pub(in crate::commands) record: ScaffoldedFiles,
 }
 
 /// Rebuilds the scaffold of a project with the templates of a release, or with those of this version.
@@ -30,7 +30,10 @@ pub(super) struct Scaffold {
 ///
 /// # Errors
 /// Fails if PROJECT asks for something that the commands refuse.
-pub(super) fn rebuild_scaffold(project: &Project, release: Option<&'static Release>) -> Result<Scaffold> {
+pub(in crate::commands) fn rebuild_scaffold(
+    project: &Project,
+    release: Option<&'static Release>,
+) -> Result<Scaffold> {
     let text = project.without_resources().print();
     let mut tree = Tree::in_memory(BTreeMap::from([(FILE.to_owned(), text)]), release);
     tree = apply_step(tree, plan_init_again)?;

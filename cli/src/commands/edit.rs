@@ -1,0 +1,79 @@
+//! `rbuilder edit`: changes settings of a project by a three-way merge.
+//!
+//! The base is the scaffold of PROJECT as it is, the new side that of PROJECT with the new settings, both with the
+//! templates that the project was made with.
+
+use std::path::Path;
+
+use anyhow::Result;
+use rbuilder_templates::Archive;
+
+use super::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
+use super::{Outcome, execute, init, scaffold, update};
+use crate::edit::merge::Labels;
+use crate::flags::{EditFlags, SettingFlags};
+use crate::project::{Known, Project};
+use crate::shell::Shell;
+use crate::tree::Tree;
+
+pub(super) fn run(dir: &Path, flags: &EditFlags, shell: &mut Shell) -> Result<u8> {
+    execute("edit", dir, flags.plan, shell, &mut |tree| {
+        plan_edit(tree, flags, Archive::embedded())
+    })
+}
+
+/// Returns the changes that `edit` makes. Its exit code is 1 if there are conflicts.
+fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> Result<Outcome> {
+    scaffold::check_names([init::check_owner(flags.settings.owner.as_deref())])?;
+    let project = scaffold::require_project(tree)?;
+    let (_, release) = update::find_base(&project, archive)?;
+    let mut target = project.clone();
+    apply_settings(&mut target.known, &flags.settings);
+    let becomes_namespaced = target.known.namespaced && !project.known.namespaced;
+    let labels = Labels {
+        base: "scaffold with the settings before".to_owned(),
+        theirs: "scaffold with the new settings".to_owned(),
+    };
+    let scaffolds = (
+        rebuild_scaffold(&project, release)?,
+        rebuild_scaffold(&target, release)?,
+    );
+    let merge = ScaffoldMerge::new("edit", tree, project, scaffolds, labels, archive)?;
+    let (mut plan, report) = merge.run(&mut target)?;
+    if flags.no_conflicts {
+        report.refuse_conflicts()?;
+    }
+    target.write(&mut plan, tree)?;
+    let asked = flags.manifests && !plan.is_empty() && !report.has_conflicts();
+    let mut outcome = scaffold::add_manifests(&mut plan, tree, asked)?.into_outcome(plan);
+    report.add_to(&mut outcome);
+    if becomes_namespaced {
+        warn_cluster_roles(&target, &mut outcome);
+    }
+    Ok(outcome)
+}
+
+/// Sets what the flags ask for.
+fn apply_settings(known: &mut Known, settings: &SettingFlags) {
+    known.namespaced = settings.namespaced.unwrap_or(known.namespaced);
+    if let Some(owner) = &settings.owner {
+        known.rbuilder.owner.clone_from(owner);
+    }
+    if let Some(license) = settings.license {
+        known.rbuilder.license = license.name().to_owned();
+    }
+    if let Some(minor) = &settings.kubernetes {
+        known.rbuilder.kubernetes = Some(minor.clone());
+    }
+}
+
+/// Warns about markers that the merge does not know: a manager in one namespace is bound to a Role only.
+fn warn_cluster_roles(project: &Project, outcome: &mut Outcome) {
+    outcome.warn(
+        "`#[rbac]` markers that you wrote still ask for permissions in the whole cluster, which the manager no longer has",
+        &format!(
+            "add `namespace = \"{}-system\"` to those of namespaced resources",
+            project.known.project_name
+        ),
+    );
+}
