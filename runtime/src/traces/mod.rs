@@ -20,6 +20,10 @@ pub(crate) use off::{Trace, trace_requests};
 pub(crate) use on::{Trace, trace_requests};
 
 /// The reconcile that a span is about.
+#[cfg_attr(
+    not(feature = "opentelemetry"),
+    expect(dead_code, reason = "there are no spans")
+)]
 pub(crate) struct Reconcile<'a> {
     pub(crate) controller: &'a str,
     pub(crate) kind: &'a str,

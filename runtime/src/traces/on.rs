@@ -5,7 +5,7 @@ use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use kube::Client;
 use kube::client::Body;
 use opentelemetry::context::{FutureExt, WithContext};
-use opentelemetry::trace::{SpanBuilder, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::trace::{Span as _, SpanBuilder, SpanKind, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue, global};
 
 use super::Reconcile;
@@ -17,22 +17,23 @@ use crate::error::describe_causes;
 /// Name of the tracer, by which a backend knows whose spans these are.
 const TRACER: &str = "rbuilder";
 
-/// The span of a reconcile or review. It ends when it is dropped, if not before.
-pub(crate) struct Trace(Context);
+/// The span of a reconcile or review; `None` without a tracer provider. It ends when it is dropped, if not before.
+pub(crate) struct Trace(Option<Context>);
 
 impl Trace {
     /// Starts the span of a reconcile, which begins a trace.
     pub(crate) fn of_reconcile(reconcile: &Reconcile<'_>) -> Self {
-        let mut attributes = vec![
-            KeyValue::new("controller", reconcile.controller.to_owned()),
-            KeyValue::new("kind", reconcile.kind.to_owned()),
-            KeyValue::new("name", reconcile.name.to_owned()),
-            KeyValue::new("reconcile_id", reconcile.id.to_owned()),
-        ];
-        let namespace = reconcile.namespace.map(str::to_owned);
-        attributes.extend(namespace.map(|namespace| KeyValue::new("namespace", namespace)));
         let name = format!("reconcile {}", reconcile.controller);
-        Self(start(&Context::new(), name, SpanKind::Internal, attributes))
+        let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Internal);
+        let mut span = global::tracer(TRACER).build_with_context(builder, &Context::new());
+        // Each attribute is an allocation, which an operator without a provider should not pay for.
+        if !span.span_context().is_valid() {
+            return Self(None);
+        }
+        if span.is_recording() {
+            span.set_attributes(attributes_of_reconcile(reconcile));
+        }
+        Self(Some(Context::new().with_span(span)))
     }
 
     /// Starts the span of a review, within the trace of the API server's request if that has one.
@@ -47,29 +48,32 @@ impl Trace {
             Some(parent) => Context::new().with_remote_span_context(parent),
             None => Context::new(),
         };
-        Self(start(
+        Self(Some(start(
             &parent,
             format!("POST {path}"),
             SpanKind::Server,
             attributes,
-        ))
+        )))
     }
 
     /// Returns the id of the trace in hex; `None` without a tracer provider.
     pub(crate) fn id(&self) -> Option<String> {
-        let span = self.0.span();
+        let span = self.0.as_ref()?.span();
         let span = span.span_context();
         span.is_valid().then(|| span.trace_id().to_string())
     }
 
     /// Makes requests and spans of `future` a part of this span.
     pub(crate) fn follow<F: Future>(&self, future: F) -> WithContext<F> {
-        future.with_context(self.0.clone())
+        future.with_context(self.0.clone().unwrap_or_default())
     }
 
     /// Ends the span of a reconcile with its result, and the error if it has failed.
     pub(crate) fn end_reconcile(self, result: &'static str, error: impl FnOnce() -> Option<String>) {
-        let span = self.0.span();
+        let Some(context) = self.0 else {
+            return;
+        };
+        let span = context.span();
         if span.is_recording() {
             span.set_attribute(KeyValue::new("result", result));
             if let Some(error) = error() {
@@ -81,9 +85,23 @@ impl Trace {
 
     /// Ends the span of a review.
     pub(crate) fn end_review(self, status: StatusCode) {
-        set_status(&self.0, status, status.is_server_error());
-        self.0.span().end();
+        if let Some(context) = self.0 {
+            set_status(&context, status, status.is_server_error());
+            context.span().end();
+        }
     }
+}
+
+fn attributes_of_reconcile(reconcile: &Reconcile<'_>) -> Vec<KeyValue> {
+    let mut attributes = vec![
+        KeyValue::new("controller", reconcile.controller.to_owned()),
+        KeyValue::new("kind", reconcile.kind.to_owned()),
+        KeyValue::new("name", reconcile.name.to_owned()),
+        KeyValue::new("reconcile_id", reconcile.id.to_owned()),
+    ];
+    let namespace = reconcile.namespace.map(str::to_owned);
+    attributes.extend(namespace.map(|namespace| KeyValue::new("namespace", namespace)));
+    attributes
 }
 
 /// Starts a span within `parent`.
