@@ -90,6 +90,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
     let search = match command {
         Command::Create(_)
         | Command::Delete(_)
+        | Command::Edit(_)
         | Command::Library(_)
         | Command::Update(_)
         | Command::Doctor(_) => Search::PastPackages,
