@@ -373,10 +373,10 @@ pub struct WebhookFlags {
     /// Comma-separated list of spoke versions, which are converted to and from the hub version
     #[arg(long, value_delimiter = ',', value_name = "VERSIONS", requires = "conversion")]
     pub spoke: Vec<String>,
-    /// URL path of the defaulting webhook, such as `/mutate-pods` [default: `/mutate-<group>-<version>-<kind>`]
+    /// URL path of the defaulting webhook, such as `/mutate-pods` [default: derived from the kind]
     #[arg(long, value_name = "PATH", requires = "defaulting")]
     pub defaulting_path: Option<String>,
-    /// URL path of the validating webhook [default: `/validate-<group>-<version>-<kind>`]
+    /// URL path of the validating webhook [default: derived from the kind]
     #[arg(long, value_name = "PATH", requires = "validation")]
     pub validation_path: Option<String>,
     /// Resource name of a kind of another project: the lowercase plural of the kind [default: the English plural]
