@@ -5,6 +5,7 @@
 
 mod image;
 pub mod names;
+mod resource;
 mod scaffolded;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 
 pub use image::Image;
+pub use resource::{Api, NamedController, Resource, Webhooks};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
 /// Name of the file.
@@ -90,230 +92,6 @@ pub struct Own {
     /// Hash of each scaffolded file by path, as early versions wrote it here; moved to [`RECORD`].
     #[serde(default)]
     files: BTreeMap<String, String>,
-}
-
-/// A version of a kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Resource {
-    /// API group without the domain.
-    #[serde(default)]
-    pub group: String,
-    /// Domain of the API group.
-    #[serde(default)]
-    pub domain: String,
-    /// `v1alpha1`.
-    pub version: String,
-    /// `CronJob`.
-    pub kind: String,
-    /// `cronjobs`; kubebuilder omits regular plurals.
-    #[serde(default)]
-    pub plural: String,
-    /// Set if the types are in this project.
-    #[serde(default)]
-    pub api: Option<Api>,
-    /// True if the project has a controller for the kind.
-    #[serde(default)]
-    pub controller: bool,
-    /// The controllers of the kind, if one of them was named; `controller` is not set then.
-    #[serde(default)]
-    pub controllers: Vec<NamedController>,
-    /// Set if the project has webhooks for the kind.
-    #[serde(default)]
-    pub webhooks: Option<Webhooks>,
-    /// Set if the scaffolded controller runs an image.
-    #[serde(default)]
-    pub image: Option<Image>,
-    /// True for a kind of Kubernetes itself.
-    #[serde(default)]
-    pub core: bool,
-    /// True for a kind whose type another crate has.
-    #[serde(default)]
-    pub external: bool,
-    /// Rust path of the type of a kind that is not this project's: `k8s_openapi::api::apps::v1::Deployment`.
-    #[serde(default)]
-    pub path: String,
-    /// Crate of an external kind, with the version that was asked for: `gateway-api@0.22`.
-    #[serde(default)]
-    pub module: String,
-    /// `Cluster` for a cluster-scoped kind that is not this project's. kubebuilder has no such key.
-    #[serde(default)]
-    pub scope: String,
-}
-
-/// A controller with a name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct NamedController {
-    /// Name in logs, metrics and events: `captain-backup`.
-    pub name: String,
-}
-
-/// Value of [`Resource::scope`] for a cluster-scoped kind.
-const CLUSTER: &str = "Cluster";
-
-/// The webhooks of a kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Webhooks {
-    /// Version of the configurations' format: `v1`.
-    #[serde(default)]
-    pub webhook_version: String,
-    /// True if there is a defaulting webhook.
-    #[serde(default)]
-    pub defaulting: bool,
-    /// True if there is a validating webhook.
-    #[serde(default)]
-    pub validation: bool,
-    /// True if this is the hub version of the conversion.
-    #[serde(default)]
-    pub conversion: bool,
-    /// Spoke versions, which are converted to and from the hub version.
-    #[serde(default)]
-    pub spoke: Vec<String>,
-    /// URL path of the defaulting webhook, if it is not the default one.
-    #[serde(default)]
-    pub defaulting_path: String,
-    /// URL path of the validating webhook, if it is not the default one.
-    #[serde(default)]
-    pub validation_path: String,
-}
-
-impl Webhooks {
-    /// Merges both.
-    #[must_use]
-    pub fn with(mut self, other: Webhooks) -> Webhooks {
-        self.webhook_version = other.webhook_version;
-        self.defaulting |= other.defaulting;
-        self.validation |= other.validation;
-        self.conversion |= other.conversion;
-        for (path, new) in [
-            (&mut self.defaulting_path, other.defaulting_path),
-            (&mut self.validation_path, other.validation_path),
-        ] {
-            if !new.is_empty() {
-                *path = new;
-            }
-        }
-        let new = other
-            .spoke
-            .into_iter()
-            .filter(|version| !self.spoke.contains(version));
-        self.spoke.extend(new.collect::<Vec<_>>());
-        self
-    }
-}
-
-impl Webhooks {
-    /// Removes webhooks.
-    #[must_use]
-    pub fn without(mut self, defaulting: bool, validation: bool, conversion: bool) -> Webhooks {
-        if defaulting {
-            self.defaulting = false;
-            self.defaulting_path.clear();
-        }
-        if validation {
-            self.validation = false;
-            self.validation_path.clear();
-        }
-        if conversion {
-            self.conversion = false;
-            self.spoke.clear();
-        }
-        self
-    }
-
-    /// Returns whether there are none.
-    pub fn is_empty(&self) -> bool {
-        !(self.defaulting || self.validation || self.conversion)
-    }
-}
-
-/// Settings of a kind's API.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Api {
-    /// Version of the CRD format: `v1`.
-    #[serde(default)]
-    pub crd_version: String,
-    /// True if the kind is namespaced.
-    #[serde(default)]
-    pub namespaced: bool,
-}
-
-impl Resource {
-    /// Returns whether both entries are of the same kind, in any version.
-    pub fn same_kind(&self, other: &Resource) -> bool {
-        (&self.group, &self.domain, &self.kind) == (&other.group, &other.domain, &other.kind)
-    }
-
-    /// Returns whether both entries are of the same version of a kind.
-    pub fn same(&self, other: &Resource) -> bool {
-        self.same_kind(other) && self.version == other.version
-    }
-
-    /// Returns the API group with the domain; `""` for the core group of Kubernetes.
-    pub fn qualified_group(&self) -> String {
-        if self.core && self.group == "core" {
-            return String::new();
-        }
-        let parts = [self.group.as_str(), &self.domain];
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        parts.join(".")
-    }
-
-    /// Returns whether the types of the kind are not this project's.
-    pub fn is_foreign(&self) -> bool {
-        self.core || self.external
-    }
-
-    /// Returns whether objects of the kind are in namespaces.
-    pub fn is_namespaced(&self) -> bool {
-        match &self.api {
-            Some(api) => api.namespaced,
-            None => self.scope != CLUSTER,
-        }
-    }
-
-    /// Sets the scope of a kind that is not this project's.
-    pub fn set_scope(&mut self, is_namespaced: bool) {
-        self.scope = if is_namespaced {
-            String::new()
-        } else {
-            CLUSTER.to_owned()
-        };
-    }
-
-    /// Returns whether the project has a controller for the kind.
-    pub fn has_controller(&self) -> bool {
-        self.controller || !self.controllers.is_empty()
-    }
-
-    /// Returns the name of a controller that was given none: the kind in lower case.
-    pub fn default_controller(&self) -> String {
-        self.kind.to_lowercase()
-    }
-
-    /// Returns the names of all controllers of the kind.
-    pub fn controller_names(&self) -> Vec<String> {
-        let named = self.controllers.iter().map(|controller| controller.name.clone());
-        let default = self.controller.then(|| self.default_controller());
-        let default = default.filter(|_| self.controllers.is_empty());
-        default.into_iter().chain(named).collect()
-    }
-
-    /// Adds a controller. As in kubebuilder, controllers are listed by name as soon as one was named.
-    pub fn add_controller(&mut self, name: Option<&str>) {
-        let Some(name) = name else {
-            self.controller = true;
-            return;
-        };
-        let mut names = self.controller_names();
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
-        self.controller = false;
-        self.controllers = names.into_iter().map(|name| NamedController { name }).collect();
-    }
 }
 
 impl Project {
@@ -543,14 +321,10 @@ impl Project {
         let resources: Vec<Value> = known
             .resources
             .iter()
-            .map(|resource| print_resource(resource, written.iter().find(|entry| describes(entry, resource))))
+            .map(|resource| resource.print(written.iter().find(|entry| resource.is_entry(entry))))
             .collect();
         set(&mut all, "resources", Value::Array(resources));
-        let mut own = all
-            .get("rbuilder")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
+        let mut own = object_at(&all, "rbuilder");
         set(&mut own, "owner", json!(known.rbuilder.owner));
         set(&mut own, "license", json!(known.rbuilder.license));
         set(&mut own, "workspace", json!(known.rbuilder.workspace));
@@ -575,78 +349,10 @@ impl Project {
     }
 }
 
-/// Returns whether an entry of the file is about a version of a kind.
-fn describes(entry: &Value, resource: &Resource) -> bool {
-    let Resource {
-        group,
-        domain,
-        version,
-        kind,
-        ..
-    } = resource;
-    [
-        ("group", group),
-        ("domain", domain),
-        ("version", version),
-        ("kind", kind),
-    ]
-    .iter()
-    .all(|(key, expected)| entry[key].as_str().unwrap_or_default() == *expected)
-}
-
-fn print_resource(resource: &Resource, written: Option<&Value>) -> Value {
-    let mut all = written.and_then(Value::as_object).cloned().unwrap_or_default();
-    set(&mut all, "group", json!(resource.group));
-    set(&mut all, "domain", json!(resource.domain));
-    all.insert("version".into(), json!(resource.version));
-    all.insert("kind".into(), json!(resource.kind));
-    set(&mut all, "plural", json!(resource.plural));
-    if let Some(api) = &resource.api {
-        let mut inner = all
-            .get("api")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
-        set(&mut inner, "crdVersion", json!(api.crd_version));
-        set(&mut inner, "namespaced", json!(api.namespaced));
-        all.insert("api".into(), Value::Object(inner));
-    }
-    set(&mut all, "controller", json!(resource.controller));
-    let names = resource
-        .controllers
-        .iter()
-        .map(|controller| json!({ "name": controller.name }));
-    set(&mut all, "controllers", Value::Array(names.collect()));
-    set(&mut all, "core", json!(resource.core));
-    set(&mut all, "external", json!(resource.external));
-    set(&mut all, "path", json!(resource.path));
-    set(&mut all, "module", json!(resource.module));
-    set(&mut all, "scope", json!(resource.scope));
-    if resource.api.is_none() {
-        all.remove("api");
-    }
-    if resource.webhooks.is_none() {
-        all.remove("webhooks");
-    }
-    if let Some(webhooks) = &resource.webhooks {
-        let mut inner = all
-            .get("webhooks")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
-        set(&mut inner, "webhookVersion", json!(webhooks.webhook_version));
-        set(&mut inner, "defaulting", json!(webhooks.defaulting));
-        set(&mut inner, "validation", json!(webhooks.validation));
-        set(&mut inner, "conversion", json!(webhooks.conversion));
-        set(&mut inner, "spoke", json!(webhooks.spoke));
-        set(&mut inner, "defaultingPath", json!(webhooks.defaulting_path));
-        set(&mut inner, "validationPath", json!(webhooks.validation_path));
-        all.insert("webhooks".into(), Value::Object(inner));
-    }
-    if let Some(image) = &resource.image {
-        all.insert("image".into(), image.print());
-    }
-    Value::Object(all)
+/// Returns a copy of the object at a key; an empty one if there is none.
+fn object_at(all: &Map<String, Value>, key: &str) -> Map<String, Value> {
+    let object = all.get(key).and_then(Value::as_object);
+    object.cloned().unwrap_or_default()
 }
 
 /// Sets a key, or removes it if the value is empty or false, as kubebuilder does.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered};
 use serde_json::Value;
 
-use super::Request;
+use super::request::Request;
 use crate::commands::Outcome;
 use crate::edit::version::{Definition, copy_sample};
 use crate::plan::Plan;

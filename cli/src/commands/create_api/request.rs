@@ -1,0 +1,391 @@
+//! What `create api` is asked for: the flags, PROJECT and the defaults put together.
+
+use anyhow::{Result, bail};
+use rbuilder_templates::ApiContext;
+
+use super::further::{self, CopiedParts};
+use super::places::{ApiPlaces, controller_module, controller_path};
+use super::shown_version;
+use crate::commands::foreign_kind::{self, KindFlags, find_foreign_kind};
+use crate::commands::{owners, scaffold};
+use crate::flags::ApiFlags;
+use crate::project::{Api, Image, Project, Resource, names};
+use crate::tree::Tree;
+
+/// A requested kind with all defaults applied.
+pub(super) struct Request {
+    pub(super) resource: Resource,
+    /// True if the types are scaffolded.
+    pub(super) types: bool,
+    /// Name of the controller to scaffold, if one is.
+    pub(super) controller: Option<String>,
+    /// True if another version of the kind came first.
+    pub(super) further: bool,
+    /// True if PROJECT already has this version.
+    pub(super) known: bool,
+    /// The version that a further version is copied from.
+    pub(super) before: Option<Resource>,
+    pub(super) namespaced: bool,
+}
+
+impl Request {
+    pub(super) fn new(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Request> {
+        match find_foreign(project, tree, flags)? {
+            Some(resource) => Request::for_foreign(project, flags, resource),
+            None => Request::for_own(project, tree, flags),
+        }
+    }
+
+    /// Returns the request of a controller for a kind whose types are not the project's.
+    fn for_foreign(project: &Project, flags: &ApiFlags, resource: Resource) -> Result<Request> {
+        let kind = &resource.kind;
+        if flags.controller == Some(false) {
+            bail!(
+                "nothing to scaffold for `{kind}`, whose types are not this project's: omit `--controller=false`"
+            );
+        }
+        if let Some(plural) = flags.plural.as_ref().filter(|plural| **plural != resource.plural) {
+            bail!(
+                "kind `{kind}` has the plural `{}`, not `{plural}`: omit `--plural`",
+                resource.plural
+            );
+        }
+        let namespaced = resource.is_namespaced();
+        if flags.namespaced.is_some_and(|asked| asked != namespaced) {
+            let scope = if namespaced {
+                "namespaced"
+            } else {
+                "cluster-scoped"
+            };
+            bail!("kind `{kind}` is {scope}: omit `--namespaced`");
+        }
+        foreign_kind::check_is_stored(&resource)?;
+        let known = &project.known;
+        if known.multigroup {
+            scaffold::check_names([names::group_module(&resource.group).map(drop)])?;
+        }
+        let family = known.resources.iter().filter(|other| other.same_kind(&resource));
+        let controller = choose_controller(flags, &resource, &family.collect::<Vec<_>>())?;
+        let mut resource = resource;
+        resource.add_controller(flags.controller_name.as_deref());
+        Ok(Request {
+            resource,
+            types: false,
+            controller: Some(controller),
+            further: false,
+            known: false,
+            before: None,
+            namespaced,
+        })
+    }
+
+    fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Request> {
+        let known = &project.known;
+        scaffold::check_names([names::check_domain(&known.domain)])?;
+        let group = names::check_group(&flags.group, &known.domain);
+        let module = if known.multigroup {
+            names::group_module(&flags.group).map(drop)
+        } else {
+            Ok(())
+        };
+        scaffold::check_names([group.and(module)])?;
+
+        let mut resource = Resource {
+            group: flags.group.clone(),
+            domain: known.domain.clone(),
+            version: flags.version.clone(),
+            kind: flags.kind.clone(),
+            ..Resource::default()
+        };
+        let family: Vec<&Resource> = known
+            .resources
+            .iter()
+            .filter(|other| other.same_kind(&resource))
+            .collect();
+        let own = family.iter().find(|other| other.version == resource.version);
+        let others: Vec<&&Resource> = family
+            .iter()
+            .filter(|other| other.version != resource.version && other.api.is_some())
+            .collect();
+
+        let is_named = flags.controller_name.is_some();
+        let is_scaffolded = own.is_some_and(|own| own.api.is_some());
+        let types = flags.resource.unwrap_or(!(is_named && is_scaffolded));
+        let controlled = others.iter().any(|other| other.has_controller());
+        let has_others = own.is_some_and(|own| {
+            let names = own.controller_names();
+            !names.is_empty() && !names.contains(&own.default_controller())
+        });
+        let controller = flags
+            .controller
+            .unwrap_or(is_named || !(controlled || has_others));
+        if !types && !controller {
+            bail!("nothing to scaffold: pass only one of `--resource=false` and `--controller=false`");
+        }
+        if controller && controlled && !is_named {
+            bail!(
+                "kind `{}` already has a controller for another version: omit `--controller`, or name another one with `--controller-name`",
+                flags.kind
+            );
+        }
+        if !types && !is_scaffolded {
+            bail!(
+                "kind `{}` has no API types in {}: omit `--resource=false` to scaffold them{}",
+                flags.kind,
+                shown_version(&flags.group, &flags.version),
+                foreign_kind::explain_unknown(tree, &flags.group, &flags.version, &flags.kind)?
+            );
+        }
+
+        let recorded_plural = own
+            .into_iter()
+            .chain(&family)
+            .map(|other| &other.plural)
+            .find(|plural| !plural.is_empty());
+        resource.plural = match (&flags.plural, recorded_plural) {
+            (Some(asked), Some(known)) if asked != known => bail!(
+                "kind `{}` already has the plural `{known}`, which all its versions must share (`--plural`)",
+                flags.kind
+            ),
+            (Some(asked), _) => asked.clone(),
+            (None, Some(known)) => known.clone(),
+            (None, None) => names::plural_of(&flags.kind),
+        };
+        scaffold::check_names([names::check_plural(&resource.plural)])?;
+        let recorded_scope = own
+            .into_iter()
+            .chain(&family)
+            .find_map(|other| other.api.as_ref())
+            .map(|api| api.namespaced);
+        let namespaced = match (flags.namespaced, recorded_scope) {
+            (Some(asked), Some(known)) if asked != known => bail!(
+                "kind `{}` already exists with `--namespaced={known}`, and all its versions must have the same scope",
+                flags.kind
+            ),
+            (asked, known) => asked.or(known).unwrap_or(true),
+        };
+        if types || is_scaffolded {
+            resource.api = Some(Api {
+                crd_version: "v1".into(),
+                namespaced,
+            });
+        }
+        let mut name = None;
+        if controller {
+            name = Some(choose_controller(
+                flags,
+                own.map_or(&resource, |own| *own),
+                &family,
+            )?);
+            if let Some(own) = own {
+                resource.controller = own.controller;
+                resource.controllers.clone_from(&own.controllers);
+            }
+            resource.add_controller(flags.controller_name.as_deref());
+            if !resource.controllers.is_empty() {
+                resource.controller = false;
+            }
+        }
+        resource.image = settle_image(Image::requested(&flags.image), own, &others, &flags.kind)?;
+        // The first version is the storage version; requesting it again does not change that.
+        let first = family.iter().find(|other| other.api.is_some());
+        let further = first.is_some_and(|first| first.version != resource.version);
+        let before = further::find_newest_version(&family, &resource.version).filter(|_| further && types);
+        Ok(Request {
+            before: before.cloned(),
+            resource,
+            types,
+            controller: name,
+            further,
+            known: is_scaffolded,
+            namespaced,
+        })
+    }
+
+    /// Reads the parts that a further version copies from the version before it; empty for a first version.
+    pub(super) fn read_previous(
+        &mut self,
+        project: &Project,
+        tree: &Tree,
+        flags: &ApiFlags,
+    ) -> Result<CopiedParts> {
+        let Some(before) = &self.before else {
+            return Ok(CopiedParts::default());
+        };
+        let before = ApiPlaces::of(project, before).context();
+        let taken = CopiedParts::read(tree, &before, &self.resource.version)?;
+        if !self.known {
+            taken.apply_defaults(self, flags);
+        }
+        Ok(taken)
+    }
+
+    /// Checks that no other kind of the project has the requested names.
+    pub(super) fn check_free_names(&self, project: &Project, tree: &Tree) -> Result<()> {
+        let wanted = &self.resource;
+        let known = &project.known;
+        let is_of_another_group = |other: &&Resource| other.api.is_some() && other.group != wanted.group;
+        if let Some(other) = known.resources.iter().find(is_of_another_group)
+            && !known.multigroup
+            && self.types
+        {
+            bail!(
+                "multiple groups are not enabled: use group `{}` instead of `{}`, or initialize a project with `rbuilder init --multigroup`",
+                other.group,
+                wanted.group
+            );
+        }
+        owners::check_group_directory(known, &wanted.group)?;
+        let module = names::module_name(&wanted.kind);
+        for other in known
+            .resources
+            .iter()
+            .filter(|other| (&other.group, &other.domain) == (&wanted.group, &wanted.domain))
+            .filter(|other| other.kind != wanted.kind)
+        {
+            let (kind, taken) = (&wanted.kind, &other.kind);
+            if names::module_name(taken) == module || taken.to_lowercase() == kind.to_lowercase() {
+                bail!(
+                    "kind `{kind}` has the same file or object names as kind `{taken}`: choose another kind (`--kind`)"
+                );
+            }
+            if other.plural == wanted.plural {
+                bail!(
+                    "kind `{taken}` already has the plural `{}`: choose another plural (`--plural`)",
+                    other.plural
+                );
+            }
+            for end in ["Spec", "Status"] {
+                let both = std::cmp::max_by_key(kind, taken, |name| name.len());
+                if *both == format!("{taken}{end}") || *both == format!("{kind}{end}") {
+                    bail!(
+                        "kind `{kind}` and kind `{taken}` would both define a type `{both}`: choose another kind (`--kind`)"
+                    );
+                }
+            }
+        }
+        if let Some(name) = &self.controller {
+            let folder = controller_path(project, wanted, name).replace("::", "/");
+            if tree.read(&format!("src/{folder}/mod.rs"))?.is_some() {
+                bail!(
+                    "src/{folder}/ exists, but is the path of the module for the controller of `{}`: move it away",
+                    wanted.kind
+                );
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn context(&self, project: &Project) -> ApiContext {
+        ApiPlaces {
+            project,
+            resource: &self.resource,
+            types: self.types,
+            controller: self.controller.clone(),
+            further: self.further,
+            namespaced: self.namespaced,
+        }
+        .context()
+    }
+}
+
+/// Returns the image of a version: the recorded one, or for a new kind the requested one.
+fn settle_image(
+    asked: Option<Image>,
+    own: Option<&&Resource>,
+    others: &[&&Resource],
+    kind: &str,
+) -> Result<Option<Image>> {
+    let recorded = own.and_then(|own| own.image.clone());
+    match (asked, own) {
+        (Some(asked), _) if recorded.as_ref() == Some(&asked) => Ok(recorded),
+        (None, _) => Ok(recorded),
+        (Some(asked), None) if others.is_empty() => Ok(Some(asked)),
+        (Some(_), _) => bail!(
+            "kind `{kind}` is already scaffolded, and `--image` is for a new kind: change the image in its controller"
+        ),
+    }
+}
+
+/// Returns the entry for a kind that is not the project's, if the flags are about one: they say so, or they ask for the
+/// controller of a kind that only Kubernetes has.
+fn find_foreign(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Option<Resource>> {
+    let mut resources = project.known.resources.iter().filter(|own| own.api.is_some());
+    let is_external = flags.external.path.is_some();
+    let is_own = |own: &&Resource| own.group == flags.group && own.kind == flags.kind;
+    if flags.resource == Some(true) || (!is_external && resources.clone().any(|own| is_own(&own))) {
+        return Ok(None);
+    }
+    let asks_for_controller = flags.controller == Some(true) || flags.controller_name.is_some();
+    let asks_for_types = flags.resource.is_none() && !asks_for_controller;
+    let kind = KindFlags {
+        group: &flags.group,
+        version: &flags.version,
+        kind: &flags.kind,
+        plural: flags.plural.as_deref(),
+        namespaced: flags.namespaced,
+        external: &flags.external,
+    };
+    let Some(found) = find_foreign_kind(project, tree, kind)? else {
+        return Ok(None);
+    };
+    if found.external {
+        return Ok(Some(found));
+    }
+    let is_recorded = project.known.resources.iter().any(|known| known.same(&found));
+    if asks_for_types && !is_recorded {
+        return Ok(None);
+    }
+    let has_group = resources.any(|own| own.group == flags.group);
+    if has_group && flags.resource.is_none() && !is_recorded {
+        bail!(
+            "group `{0}` is one of this project, `{0}.{1}`, and one of Kubernetes: pass `--resource=false` for a controller of the built-in kind `{2}`, or `--resource` for a kind of your own",
+            flags.group,
+            project.known.domain,
+            flags.kind
+        );
+    }
+    Ok(Some(found))
+}
+
+/// Returns the name of the controller to scaffold.
+///
+/// # Errors
+/// Fails if a name is needed, because the kind has controllers with others, or if another version has it.
+fn choose_controller(flags: &ApiFlags, resource: &Resource, family: &[&Resource]) -> Result<String> {
+    let own = family.iter().find(|other| other.version == resource.version);
+    let names = own.map(|own| own.controller_names()).unwrap_or_default();
+    let default = resource.default_controller();
+    let Some(name) = &flags.controller_name else {
+        if !names.is_empty() && !names.contains(&default) {
+            bail!(
+                "kind `{}` already has the controller `{}`: name another one with `--controller-name`",
+                resource.kind,
+                names.join("`, `")
+            );
+        }
+        let others = family.iter().filter(|other| other.version != resource.version);
+        if let Some(other) = others
+            .into_iter()
+            .find(|other| other.controller_names().contains(&default))
+        {
+            bail!(
+                "kind `{}` already has a controller for version `{}`: name another one with `--controller-name`",
+                resource.kind,
+                other.version
+            );
+        }
+        return Ok(default);
+    };
+    let module = |name: &String| controller_module(resource, name);
+    let others = family.iter().filter(|other| other.version != resource.version);
+    let others = others.flat_map(|other| other.controller_names());
+    let clash = names.iter().filter(|known| *known != name).cloned().chain(others);
+    if let Some(taken) = clash.into_iter().find(|taken| module(taken) == module(name)) {
+        bail!(
+            "controller name `{name}` conflicts with the existing controller `{taken}` of kind `{}`: choose another name (`--controller-name`)",
+            resource.kind
+        );
+    }
+    Ok(name.clone())
+}
