@@ -19,6 +19,9 @@ use crate::project::{Project, Resource, Webhooks};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
+/// The list of the resources in config/webhook, which `rbuilder manifests` adds to.
+const WEBHOOK_LIST: &str = "config/webhook/kustomization.yaml";
+
 pub(super) fn run(dir: &Path, command: &Delete, shell: &mut Shell) -> Result<u8> {
     match command {
         Delete::Api(flags) => execute("delete api", dir, flags.kind.plan, shell, &mut |tree| {
@@ -133,6 +136,8 @@ struct Removal<'a> {
     force: bool,
     /// Files that would be deleted or rewritten, and that the user has changed.
     changed: Vec<String>,
+    /// The list of config/webhook as it was scaffolded, if no webhooks are left.
+    webhook_list: Option<String>,
     outcome: Outcome,
 }
 
@@ -147,6 +152,7 @@ impl<'a> Removal<'a> {
             resource,
             force: flags.force,
             changed: Vec::new(),
+            webhook_list: None,
             outcome: Outcome::default(),
         })
     }
@@ -227,10 +233,7 @@ impl<'a> Removal<'a> {
             }
             self.delete(&file.path)?;
             if is_role || folder == "config/samples" {
-                let list = format!("{folder}/kustomization.yaml");
-                self.cut(&list, |text| {
-                    kustomization::remove_resource(text, name).map_err(|reason| unlisted(reason, name))
-                })?;
+                self.unlist(folder, name)?;
             }
         }
         let parts: Vec<&str> = api.api_path.split("::").collect();
@@ -261,9 +264,7 @@ impl<'a> Removal<'a> {
         let context = |webhooks| webhook_context(&self.project, &resource, webhooks, &api);
         let (old, new) = (context(before), context(after));
         let project = scaffold::project_context(&self.project);
-        let render = |webhook: &WebhookContext| {
-            rbuilder_templates::webhook_files(&project, &api, webhook).map_err(anyhow::Error::new)
-        };
+        let render = |webhook: &WebhookContext| rbuilder_templates::webhook_files(&project, &api, webhook);
         let old_files = render(&old)?;
         let new_files = if after.is_empty() {
             Vec::new()
@@ -323,9 +324,7 @@ impl<'a> Removal<'a> {
         if let Some(role) = role {
             self.delete(&role.path)?;
             let name = role.path.rsplit('/').next().unwrap_or_default();
-            self.cut("config/webhook/kustomization.yaml", |text| {
-                kustomization::remove_resource(text, name).map_err(|reason| unlisted(reason, name))
-            })?;
+            self.unlist("config/webhook", name)?;
         }
         let types = find_types(&self.plan, self.tree, api)?;
         self.cut(&types, rust::remove_conversion)?;
@@ -348,45 +347,20 @@ impl<'a> Removal<'a> {
             kustomization::remove_transformer(&text, "../webhook/names")
                 .map_err(|reason| unlisted(reason, "../webhook/names"))
         })?;
-        let policy = "allow-webhook-traffic.yaml";
-        self.cut("config/network-policy/kustomization.yaml", |text| {
-            kustomization::remove_resource(text, policy).map_err(|reason| unlisted(reason, policy))
-        })?;
+        self.unlist("config/network-policy", "allow-webhook-traffic.yaml")?;
         for file in files {
             match file.on_exists {
                 OnExists::Shared if file.path == "src/webhook/mod.rs" => {
                     self.delete_shared(&file.path, &file.text)?;
+                }
+                OnExists::Shared if file.path == WEBHOOK_LIST => {
+                    self.webhook_list = Some(file.text.clone());
                 }
                 OnExists::Owned if file.path.starts_with("config/") => self.delete(&file.path)?,
                 _ => {}
             }
         }
         self.cut("src/lib.rs", |text| rust::remove_module(text, "webhook"))
-    }
-
-    /// Deletes the list of config/webhook, which `rbuilder manifests` has edited before.
-    fn remove_webhook_list(&mut self) -> Result<()> {
-        let has_webhooks = self
-            .project
-            .known
-            .resources
-            .iter()
-            .any(|other| other.webhooks.is_some());
-        if has_webhooks || self.resource.webhooks.is_none() {
-            return Ok(());
-        }
-        let webhooks = self.resource.webhooks.clone().unwrap_or_default();
-        let resource = self.resource.clone();
-        let api = ApiPlaces::of(&self.project, &resource).context();
-        let context = webhook_context(&self.project, &resource, &webhooks, &api);
-        let project = scaffold::project_context(&self.project);
-        let files =
-            rbuilder_templates::webhook_files(&project, &api, &context).map_err(anyhow::Error::new)?;
-        let path = "config/webhook/kustomization.yaml";
-        match files.iter().find(|file| file.path == path) {
-            Some(file) => self.delete_shared(path, &file.text),
-            None => Ok(()),
-        }
     }
 
     /// Records what is left of the kind: nothing of one whose types are not the project's.
@@ -431,9 +405,7 @@ impl<'a> Removal<'a> {
         };
         self.delete_shared(BINDING, &file.text)?;
         let entry = BINDING.rsplit('/').next().unwrap_or_default();
-        self.cut("config/rbac/kustomization.yaml", |text| {
-            kustomization::remove_resource(text, entry).map_err(|reason| unlisted(reason, entry))
-        })
+        self.unlist("config/rbac", entry)
     }
 
     /// Writes PROJECT, generates the manifests of what is left, and refuses if files were changed.
@@ -442,8 +414,10 @@ impl<'a> Removal<'a> {
         self.check_unchanged()?;
         self.project.write(&mut self.plan, self.tree)?;
         let found = scaffold::add_manifests(&mut self.plan, self.tree, true)?;
-        self.remove_webhook_list()?;
-        self.project.write(&mut self.plan, self.tree)?;
+        // Generating has removed the manifest of the webhooks from the list.
+        if let Some(text) = self.webhook_list.take() {
+            self.delete_shared(WEBHOOK_LIST, &text)?;
+        }
         self.check_unchanged()?;
         let mut outcome = found.into_outcome(self.plan);
         outcome.warnings.push_str(&self.outcome.warnings);
@@ -467,7 +441,7 @@ impl<'a> Removal<'a> {
 
     fn render_api(&self, api: &ApiContext) -> Result<Vec<Rendered>> {
         let project = scaffold::project_context(&self.project);
-        rbuilder_templates::api_files(&project, api).map_err(anyhow::Error::new)
+        Ok(rbuilder_templates::api_files(&project, api)?)
     }
 
     /// Returns whether a scaffolded file may be deleted or rewritten; remembers it if not.
@@ -523,6 +497,13 @@ impl<'a> Removal<'a> {
             return Ok(());
         }
         self.plan.cut(self.tree, path, &edited)
+    }
+
+    /// Removes an entry from the resources of a directory's kustomization file.
+    fn unlist(&mut self, folder: &str, entry: &str) -> Result<()> {
+        self.cut(&format!("{folder}/kustomization.yaml"), |text| {
+            kustomization::remove_resource(text, entry).map_err(|reason| unlisted(reason, entry))
+        })
     }
 
     /// Removes the `mod` line of the last part of a path, and the modules above that have nothing left.

@@ -12,7 +12,7 @@ use super::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
 use super::{Outcome, execute, init, scaffold, update};
 use crate::edit::merge::Labels;
 use crate::flags::{EditFlags, SettingFlags};
-use crate::project::{Known, Project};
+use crate::project::Known;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -38,17 +38,12 @@ fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> Resul
         rebuild_scaffold(&project, release)?,
         rebuild_scaffold(&target, release)?,
     );
+    let project_name = target.known.project_name.clone();
     let merge = ScaffoldMerge::new("edit", tree, project, scaffolds, labels, archive)?;
-    let (mut plan, report) = merge.run(&mut target)?;
-    if flags.no_conflicts {
-        report.refuse_conflicts()?;
-    }
-    target.write(&mut plan, tree)?;
-    let asked = flags.manifests && !plan.is_empty() && !report.has_conflicts();
-    let mut outcome = scaffold::add_manifests(&mut plan, tree, asked)?.into_outcome(plan);
+    let (mut outcome, report) = merge.run(target, flags.merge)?;
     report.add_to(&mut outcome);
     if becomes_namespaced {
-        warn_cluster_roles(&target, &mut outcome);
+        warn_cluster_roles(&project_name, &mut outcome);
     }
     Ok(outcome)
 }
@@ -68,12 +63,9 @@ fn apply_settings(known: &mut Known, settings: &SettingFlags) {
 }
 
 /// Warns about markers that the merge does not know: a manager in one namespace is bound to a Role only.
-fn warn_cluster_roles(project: &Project, outcome: &mut Outcome) {
+fn warn_cluster_roles(project_name: &str, outcome: &mut Outcome) {
     outcome.warn(
         "`#[rbac]` markers that you wrote still ask for permissions in the whole cluster, which the manager no longer has",
-        &format!(
-            "add `namespace = \"{}-system\"` to those of namespaced resources",
-            project.known.project_name
-        ),
+        &format!("add `namespace = \"{project_name}-system\"` to those of namespaced resources"),
     );
 }

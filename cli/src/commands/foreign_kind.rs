@@ -48,13 +48,11 @@ pub(super) fn find_foreign_kind(
     let domain = flags.external.domain.as_deref();
     let mut recorded = project.known.resources.iter();
     let recorded = recorded.find(|known| {
-        let is_meant = match (known.core, domain) {
-            (true, None) => is_same_core_group(known, group),
-            (true, Some(_)) => false,
-            (false, Some(domain)) => known.group == group && known.domain == domain,
-            (false, None) => known.group == group || known.qualified_group() == group,
+        let is_meant = match domain {
+            Some(domain) => known.external && known.group == group && known.domain == domain,
+            None => is_of_group(known, group),
         };
-        known.is_foreign() && is_meant && known.version == version && known.kind == kind
+        is_meant && known.version == version && known.kind == kind
     });
     if let Some(path) = &flags.external.path {
         let asked = external_kind(tree, flags, path)?;
@@ -78,17 +76,7 @@ pub(super) fn find_foreign_kind(
 
 /// Returns whether a group on the command line is that of a kind in PROJECT whose types are not the project's.
 pub(super) fn is_of_group(known: &Resource, group: &str) -> bool {
-    known.is_foreign()
-        && match known.core {
-            true => is_same_core_group(known, group),
-            false => known.group == group || known.qualified_group() == group,
-        }
-}
-
-/// Returns whether a group on the command line is that of a kind of Kubernetes in PROJECT.
-fn is_same_core_group(known: &Resource, group: &str) -> bool {
-    let qualified = known.qualified_group();
-    known.group == group || qualified == group || (known.group == CORE_GROUP && group.is_empty())
+    known.is_foreign() && (known.group == group || known.qualified_group() == group)
 }
 
 /// Returns the sentence that helps with a kind that neither the project nor Kubernetes has, if the name is near to one.

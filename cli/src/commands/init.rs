@@ -69,7 +69,7 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
 pub(super) fn plan_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
     let mut plan = Plan::default();
     let context = scaffold::project_context(project);
-    let files = rbuilder_templates::init_files(&context).map_err(anyhow::Error::new)?;
+    let files = rbuilder_templates::init_files(&context)?;
     if tree.read(FILE)?.is_none() {
         // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
         for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {

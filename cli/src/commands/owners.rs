@@ -52,12 +52,12 @@ fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String
     let context = scaffold::project_context(project);
     let mut files = Vec::new();
     for places in ApiPlaces::each(project, resource) {
-        files.extend(rbuilder_templates::api_files(&context, &places.context()).map_err(anyhow::Error::new)?);
+        files.extend(rbuilder_templates::api_files(&context, &places.context())?);
     }
     let api = ApiPlaces::of(project, resource).with_types().context();
     if let Some(webhooks) = &resource.webhooks {
         let webhook = create_webhook::webhook_context(project, resource, webhooks, &api);
-        let made = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
+        let made = rbuilder_templates::webhook_files(&context, &api, &webhook)?;
         // What is in config/ serves every webhook of the project.
         files.extend(made.into_iter().filter(|file| !file.path.starts_with("config/")));
     }

@@ -1,5 +1,7 @@
 //! Edits of Cargo.toml: a dependency on a crate that has the types of other projects' kinds.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use toml_edit::{DocumentMut, Item, Table};
 
@@ -59,13 +61,21 @@ impl Requirement {
     }
 }
 
+/// Returns the crates that some tables of a package name, as Rust code names them; none for text that is not TOML.
+pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
+    let Ok(document) = toml_edit::Document::parse(text) else {
+        return BTreeSet::new();
+    };
+    let tables = tables
+        .iter()
+        .filter_map(|table| document.get(table)?.as_table_like());
+    let names = tables.flat_map(|table| table.iter().map(|(name, _)| name.replace('-', "_")));
+    names.collect()
+}
+
 /// Returns whether a package depends on a crate, by its name in Rust code; false for text that is not TOML.
 pub fn has_crate(text: &str, crate_name: &str) -> bool {
-    let Ok(document) = text.parse::<DocumentMut>() else {
-        return false;
-    };
-    let table = document.get(DEPENDENCIES).and_then(Item::as_table_like);
-    table.is_some_and(|table| table.iter().any(|(name, _)| name.replace('-', "_") == crate_name))
+    crate_names(text, &[DEPENDENCIES]).contains(crate_name)
 }
 
 /// Adds a dependency in order, unless the package has one of that name, of whatever version.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{License, PlanFlags};
+use super::{License, MergeFlags, PlanFlags};
 
 /// Flags of `edit`.
 #[derive(Clone, Debug, Args)]
@@ -10,12 +10,9 @@ pub struct EditFlags {
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub settings: SettingFlags,
-    /// Fail without writing any file if a change of the scaffold conflicts with one of yours
-    #[arg(long)]
-    pub no_conflicts: bool,
-    /// Generate manifests after a merge without conflicts
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
-    pub manifests: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub merge: MergeFlags,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub plan: PlanFlags,

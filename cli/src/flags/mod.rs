@@ -31,7 +31,7 @@ pub use envtest::{
 pub use examples::{EXAMPLES, command};
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
-pub use update::UpdateFlags;
+pub use update::{MergeFlags, UpdateFlags};
 #[cfg(not(feature = "control-plane"))]
 pub use without_control_plane::Envtest;
 

@@ -1,4 +1,4 @@
-//! The flags of `update`.
+//! The flags of `update`, and those of all commands that merge.
 
 use clap::Args;
 
@@ -7,13 +7,21 @@ use super::PlanFlags;
 /// Flags of `update`.
 #[derive(Clone, Debug, Args)]
 pub struct UpdateFlags {
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub merge: MergeFlags,
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub plan: PlanFlags,
+}
+
+/// Flags of commands that merge a change of the scaffold into the project.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct MergeFlags {
     /// Fail without writing any file if a change of the scaffold conflicts with one of yours
     #[arg(long)]
     pub no_conflicts: bool,
     /// Generate manifests after a merge without conflicts
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,
-    #[command(flatten)]
-    #[allow(missing_docs)] // its fields say it
-    pub plan: PlanFlags,
 }

@@ -9,14 +9,13 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Rendered};
-use toml_edit::Item;
 
 pub(super) use self::places::ApiPlaces;
 
 use self::further::types_path;
 use self::request::Request;
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
-use crate::edit::{Obstacle, kustomization, rust};
+use crate::edit::{Obstacle, dependency, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
 use crate::project::{Image, names};
@@ -72,7 +71,7 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     if let Some(name) = taken.sample_name() {
         api.sample_name = name.to_owned();
     }
-    let mut files = rbuilder_templates::api_files(&context, &api).map_err(anyhow::Error::new)?;
+    let mut files = rbuilder_templates::api_files(&context, &api)?;
     taken.replace(&mut files, &api);
 
     let mut plan = Plan::default();
@@ -223,16 +222,9 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
 
 /// Returns the crates that the library of the project can name: a module with the same name needs `self::` before it.
 fn read_crate_names(tree: &Tree) -> Result<BTreeSet<String>> {
-    let mut crates = BTreeSet::from(["core".to_owned(), "std".to_owned()]);
     let manifest = tree.read("Cargo.toml")?.unwrap_or_default();
-    let Ok(manifest) = toml_edit::Document::parse(manifest) else {
-        return Ok(crates);
-    };
-    let tables = ["dependencies", "dev-dependencies"].map(|table| manifest.get(table));
-    let tables = tables.into_iter().flatten().filter_map(Item::as_table_like);
-    for (name, _) in tables.flat_map(|table| table.iter()) {
-        crates.insert(name.replace('-', "_"));
-    }
+    let mut crates = dependency::crate_names(&manifest, &["dependencies", "dev-dependencies"]);
+    crates.extend(["core", "std"].map(str::to_owned));
     Ok(crates)
 }
 

@@ -36,7 +36,7 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
     let context = scaffold::project_context(&project);
     let api = request.api(&project);
     let webhook = request.context(&project, &request.webhooks, &api);
-    let files = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
+    let files = rbuilder_templates::webhook_files(&context, &api, &webhook)?;
     owners::check_file_owners(&project, &request.resource, &files)?;
 
     let mut plan = Plan::default();
@@ -60,7 +60,7 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
     plan.check_conflicts()?;
     if grows.is_some() {
         let webhook = request.context(&project, &request.asked, &api);
-        let made = rbuilder_templates::webhook_files(&context, &api, &webhook).map_err(anyhow::Error::new)?;
+        let made = rbuilder_templates::webhook_files(&context, &api, &webhook)?;
         let scaffold = made.iter().find(|file| file.path == handlers);
         let scaffold = scaffold.map_or("", |file| file.text.as_str());
         add_handlers(&mut plan, tree, &handlers, scaffold, (&api, &webhook))?;

@@ -12,14 +12,12 @@ use super::Finding;
 use super::tools::Needs;
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
-use crate::commands::update::compare_versions;
+use crate::commands::update::{VERSION, compare_versions};
 use crate::commands::{library, scaffold};
 use crate::edit::merge::find_markers;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Most paths that a finding names.
 const MOST_PATHS: usize = 8;

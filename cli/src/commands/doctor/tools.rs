@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rbuilder_control_plane::{Platform, has_program};
 use rbuilder_generator::Minor;
 use serde_json::Value;
 
@@ -111,17 +112,15 @@ fn examine_test_environment(dir: &Path, minor: Minor) -> Finding {
         },
     };
     let shown = folder.display();
+    let platform = Platform::current();
     for name in ["etcd", "kube-apiserver"] {
-        if !folder
-            .join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
-            .is_file()
-        {
+        if !has_program(&folder, &platform, name) {
             let message = format!("{shown}{source} has no {name}");
             return Finding::error("envtest", message, format!("{help}, and unset `{ASSETS}`"));
         }
     }
     // A path that could be the repository's own is not run.
-    let server = folder.join(format!("kube-apiserver{}", std::env::consts::EXE_SUFFIX));
+    let server = folder.join(platform.file_name("kube-apiserver"));
     let said = folder
         .is_absolute()
         .then(|| ask(&server, &["--version"], dir))

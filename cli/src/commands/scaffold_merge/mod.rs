@@ -14,8 +14,9 @@ use serde_json::json;
 
 pub use self::rebuild::rebuild_files;
 pub(super) use self::rebuild::{Scaffold, rebuild_scaffold};
-use super::Outcome;
+use super::{Outcome, scaffold};
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
+use crate::flags::MergeFlags;
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
@@ -75,13 +76,26 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(merge)
     }
 
-    /// Returns the changes of the files, and what there is to say about them. Records the files in `target`.
+    /// Returns the changes that make `target` of the project, and what is to be said of them.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, or if a text that is edited would not be read again as it should.
-    pub(super) fn run(mut self, target: &mut Project) -> Result<(Plan, Report)> {
-        self.merge_files(target)?;
-        Ok((self.plan, self.report))
+    /// Fails if a file cannot be read, if a text that is edited would not be read again as it should, with
+    /// `--no-conflicts` if there are any, or if manifests cannot be generated.
+    pub(super) fn run(mut self, mut target: Project, flags: MergeFlags) -> Result<(Outcome, Report)> {
+        self.merge_files(&mut target)?;
+        let ScaffoldMerge {
+            tree,
+            mut plan,
+            report,
+            ..
+        } = self;
+        if flags.no_conflicts {
+            report.refuse_conflicts()?;
+        }
+        target.write(&mut plan, tree)?;
+        let asked = flags.manifests && !plan.is_empty() && report.conflicts.is_empty();
+        let outcome = scaffold::add_manifests(&mut plan, tree, asked)?.into_outcome(plan);
+        Ok((outcome, report))
     }
 
     /// Returns the paths of both scaffolds.
@@ -202,7 +216,7 @@ impl<'a> ScaffoldMerge<'a> {
     }
 }
 
-/// What the user has to know or to do after a merge.
+/// The conflicts of a merge, and the files that it leaves alone.
 pub(super) struct Report {
     command: &'static str,
     /// Places of conflicts: path and line.
@@ -223,18 +237,13 @@ impl Report {
         }
     }
 
-    /// Returns whether there are conflicts.
-    pub(super) fn has_conflicts(&self) -> bool {
-        !self.conflicts.is_empty()
-    }
-
     fn places(&self) -> String {
         let places = self.conflicts.iter();
         places.map(|(path, line)| format!("\n  {path}:{line}")).collect()
     }
 
     /// Fails if there are conflicts.
-    pub(super) fn refuse_conflicts(&self) -> Result<()> {
+    fn refuse_conflicts(&self) -> Result<()> {
         if self.conflicts.is_empty() {
             return Ok(());
         }
@@ -245,7 +254,7 @@ impl Report {
         ))
     }
 
-    /// Adds warnings, and errors for conflicts.
+    /// Adds warnings and the next steps, or errors for conflicts and exit code 1.
     pub(super) fn add_to(&self, outcome: &mut Outcome) {
         for path in &self.deleted {
             outcome.warn(

@@ -23,7 +23,7 @@ use crate::shell::Shell;
 use crate::tree::Tree;
 
 /// The version that projects are brought to.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs the command with the released templates of an archive.
 ///
@@ -60,21 +60,10 @@ pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) 
         rebuild_scaffold(&target, None)?,
     );
     let merge = ScaffoldMerge::new("update", tree, project, scaffolds, labels, archive)?;
-    let (mut plan, report) = merge.run(&mut target)?;
-    if flags.no_conflicts {
-        report.refuse_conflicts()?;
-    }
-    target.write(&mut plan, tree)?;
-    let mut outcome = if plan.is_empty() || report.has_conflicts() {
-        Outcome {
-            plan,
-            ..Outcome::default()
-        }
-    } else {
-        scaffold::add_manifests(&mut plan, tree, flags.manifests)?.into_outcome(plan)
-    };
+    let library = target.known.rbuilder.library.clone();
+    let (mut outcome, report) = merge.run(target, flags.merge)?;
     if from != VERSION {
-        warn_library(&target, &mut outcome);
+        warn_library(library.as_ref(), &mut outcome);
     }
     report.add_to(&mut outcome);
     Ok(outcome)
@@ -125,19 +114,14 @@ fn move_library(project: &mut Project, from: &str) {
 }
 
 /// Warns about a library that stays as it is, although new templates may use what it does not have.
-fn warn_library(project: &Project, outcome: &mut Outcome) {
-    match &project.known.rbuilder.library {
-        Some(library)
-            if *library
-                != (Library::Version {
-                    version: VERSION.into(),
-                }) =>
-        {
-            outcome.warn(
-                &format!("the project still gets the library from {library}"),
-                "if that is older than this command, run `rbuilder library --set version`, `git` or `path`",
-            )
-        }
-        _ => {}
+fn warn_library(library: Option<&Library>, outcome: &mut Outcome) {
+    let current = Library::Version {
+        version: VERSION.into(),
+    };
+    if let Some(library) = library.filter(|library| **library != current) {
+        outcome.warn(
+            &format!("the project still gets the library from {library}"),
+            "if that is older than this command, run `rbuilder library --set version`, `git` or `path`",
+        );
     }
 }
