@@ -74,6 +74,46 @@ fn what_an_image_leaves_out_is_not_in_the_source() {
 }
 
 #[test]
+fn the_controller_can_be_deleted_and_named_ones_added() {
+    let folder = project();
+    folder.run(&format!("{MEMCACHED} {FLAGS}")).ok();
+    let whole = folder.tree();
+    folder
+        .run(&MEMCACHED.replace("create api", "delete controller"))
+        .ok();
+    let tree = folder.tree();
+    assert!(!tree.contains_key("src/controller/memcached.rs"));
+    assert!(
+        !tree["tests/memcached.rs"].contains("controller"),
+        "{}",
+        tree["tests/memcached.rs"]
+    );
+    assert!(tree["src/api/v1/memcached.rs"].contains("container_port"));
+    let ran = folder.run("update").ok();
+    assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+
+    folder
+        .run(&format!("{MEMCACHED} --resource=false --controller"))
+        .ok();
+    let tree = folder.tree();
+    assert_eq!(
+        tree["src/controller/memcached.rs"],
+        whole["src/controller/memcached.rs"]
+    );
+    folder.run(&format!("{MEMCACHED} --controller-name backup")).ok();
+    assert!(!folder.tree()["src/controller/backup.rs"].contains("IMAGE"));
+    let ran = folder.run("edit --license mit").ok();
+    assert!(
+        ran.out.contains("replace src/controller/backup.rs"),
+        "{}",
+        ran.out
+    );
+    folder.run("edit --license apache2").ok();
+    let ran = folder.run("update").ok();
+    assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+}
+
+#[test]
 fn flags_that_make_no_sense_are_refused() {
     for (flags, expected) in [
         ("--image a --resource=false", "omit `--resource=false`"),

@@ -49,6 +49,10 @@ pub enum When {
     PlainTypes,
     /// API types of an image are requested.
     ImageTypes,
+    /// API types are requested, and no controller that runs an image.
+    PlainTest,
+    /// API types are requested, and a controller that runs an image.
+    ImageTest,
     /// A controller is requested that is the author's to write.
     PlainController,
     /// A controller that runs an image is requested.
@@ -90,6 +94,8 @@ impl When {
             When::ResourceInGroup => resource && in_group,
             When::PlainTypes => resource && !image,
             When::ImageTypes => resource && image,
+            When::PlainTest => resource && !(image && has(|api| !api.bare)),
+            When::ImageTest => resource && image && has(|api| !api.bare),
             When::PlainController => !image && has(|api| !api.bare),
             When::ImageController => image && has(|api| !api.bare),
             When::BareController => has(|api| api.bare),
@@ -141,13 +147,13 @@ templates! {
     CreateApi ForeignController Owned "api/foreign_test.rs.tera" => "tests/{{ api.test_module }}.rs",
     CreateApi ResourceInGroup Shared "api/group_mod.rs.tera" => "src/api/{{ api.api_path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
     CreateApi PlainTypes Owned "api/sample.yaml.tera" => "{{ api.sample_file }}",
-    CreateApi PlainTypes Owned "api/test.rs.tera" => "tests/{{ api.test_module }}.rs",
+    CreateApi PlainTest Owned "api/test.rs.tera" => "tests/{{ api.test_module }}.rs",
     CreateApi PlainTypes Owned "api/types.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}.rs",
     CreateApi Resource Shared "api/version_mod.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/mod.rs",
     CreateApi Resource Owned "api/viewer_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_viewer_role.yaml",
     CreateApi ImageController Owned "image/controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
     CreateApi ImageTypes Owned "image/sample.yaml.tera" => "{{ api.sample_file }}",
-    CreateApi ImageTypes Owned "image/test.rs.tera" => "tests/{{ api.test_module }}.rs",
+    CreateApi ImageTest Owned "image/test.rs.tera" => "tests/{{ api.test_module }}.rs",
     CreateApi ImageTypes Owned "image/types.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}.rs",
     Init Always Owned "init/Cargo.toml.tera" => "Cargo.toml",
     Init Always Owned "init/Dockerfile.tera" => "Dockerfile",

@@ -182,16 +182,18 @@ impl Project {
                 ("path", &resource.path),
             ];
             let controllers = resource.controllers.iter();
+            let spokes = resource.webhooks.iter().flat_map(|webhooks| &webhooks.spoke);
             names
                 .into_iter()
                 .chain(controllers.map(|controller| ("controllers", controller.name.as_str())))
+                .chain(spokes.map(|version| ("version", version.as_str())))
         });
         for (key, name) in of_resources.chain([("projectName", project_name.as_str())]) {
             if !name.is_empty() && !names::is_recorded_name(key, name) {
                 bail!("invalid {key} `{name}` in {FILE}");
             }
         }
-        Ok(())
+        resources.iter().try_for_each(Resource::check_source)
     }
 
     /// Returns the layout if another tool created the project.
@@ -424,6 +426,32 @@ version: \"3\"
         ] {
             assert!(text.contains(kept), "{kept} is lost in\n{text}");
         }
+    }
+
+    #[test]
+    fn values_that_would_be_written_into_source_are_checked() {
+        let entry = |keys: &str| {
+            format!(
+                "version: \"3\"\nlayout: [{LAYOUT}]\nprojectName: a\nresources:\n- kind: Cup\n  version: v1\n{keys}"
+            )
+        };
+        for (keys, expected) in [
+            ("  image:\n    name: 'a\";'\n", "invalid image `a\\\";`"),
+            (
+                "  image:\n    name: a\n    command: [\"b\\nc\"]\n",
+                "invalid image `a`",
+            ),
+            (
+                "  webhooks:\n    defaultingPath: '/a\")'\n",
+                "invalid path `/a\\\")`",
+            ),
+            ("  webhooks:\n    spoke: [../v2]\n", "invalid version `../v2`"),
+        ] {
+            let error = Project::parse(&entry(keys)).expect_err(keys).to_string();
+            assert!(error.contains(expected), "{keys}: {error}");
+        }
+        let valid = "  image:\n    name: a:1\n    command: [sh, -c]\n  webhooks:\n    defaultingPath: /a\n    spoke: [v2]\n";
+        assert!(Project::parse(&entry(valid)).is_ok());
     }
 
     #[test]

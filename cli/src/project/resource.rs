@@ -1,9 +1,10 @@
 //! The resources of PROJECT: an entry for each kind and version.
 
+use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Image, object_at, set};
+use super::{FILE, Image, names, object_at, set};
 
 /// A version of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -224,6 +225,24 @@ impl Resource {
         }
         self.controller = false;
         self.controllers = names.into_iter().map(|name| NamedController { name }).collect();
+    }
+
+    /// Checks the values that `create` writes into source, beside names.
+    pub(super) fn check_source(&self) -> Result<()> {
+        let webhooks = self.webhooks.iter();
+        let paths = webhooks.flat_map(|webhooks| [&webhooks.defaulting_path, &webhooks.validation_path]);
+        for path in paths.filter(|path| !path.is_empty()) {
+            if names::check_webhook_path("", path).is_err() {
+                bail!("invalid path `{}` of a webhook in {FILE}", path.escape_debug());
+            }
+        }
+        if let Some(image) = self.image.as_ref().filter(|image| image.check().is_err()) {
+            bail!(
+                "invalid image `{}`, or command of it, in {FILE}",
+                image.name.escape_debug()
+            );
+        }
+        Ok(())
     }
 
     /// Returns whether an entry of PROJECT is about this version of the kind.

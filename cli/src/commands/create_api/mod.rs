@@ -27,6 +27,7 @@ pub(super) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
 
 pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
     check_flags(flags)?;
+    check_image_flags(flags)?;
     let mut flags = flags.clone();
     ask(&mut flags, shell);
     execute("create api", dir, flags.plan, shell, &mut |tree| {
@@ -125,6 +126,23 @@ pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     Ok(())
 }
 
+/// Checks the flags of a controller that runs an image: it is scaffolded as a whole, whatever is left of it later.
+fn check_image_flags(flags: &ApiFlags) -> Result<()> {
+    let is_whole = flags.resource != Some(false) && flags.controller != Some(false);
+    if flags.image.name.is_some() && (flags.controller_name.is_some() || flags.external.path.is_some()) {
+        bail!(
+            "`--image` scaffolds a kind of the project with one controller: omit `--controller-name` and `--external-path`"
+        );
+    }
+    if flags.image.name.is_some() && !(is_whole && flags.namespaced != Some(false)) {
+        bail!(
+            "`--image` scaffolds the types and the controller of a namespaced kind: omit `--resource=false`, \
+             `--controller=false` and `--namespaced=false`"
+        );
+    }
+    Ok(())
+}
+
 /// Checks the rules that do not depend on the project.
 fn check_flags(flags: &ApiFlags) -> Result<()> {
     let plural = flags.plural.as_deref().map_or(Ok(()), names::check_plural);
@@ -136,18 +154,6 @@ fn check_flags(flags: &ApiFlags) -> Result<()> {
         Image::requested(&flags.image).map_or(Ok(()), |image| image.check()),
         controller.map_or(Ok(()), names::check_controller_name),
     ])?;
-    let is_whole = flags.resource != Some(false) && flags.controller != Some(false);
-    if flags.image.name.is_some() && (controller.is_some() || flags.external.path.is_some()) {
-        bail!(
-            "`--image` scaffolds a kind of the project with one controller: omit `--controller-name` and `--external-path`"
-        );
-    }
-    if flags.image.name.is_some() && !(is_whole && flags.namespaced != Some(false)) {
-        bail!(
-            "`--image` scaffolds the types and the controller of a namespaced kind: omit `--resource=false`, \
-             `--controller=false` and `--namespaced=false`"
-        );
-    }
     if controller.is_some() && flags.controller == Some(false) {
         bail!("`--controller-name` names a controller: omit `--controller=false`");
     }
