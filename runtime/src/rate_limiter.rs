@@ -12,8 +12,8 @@
 //! | `TypedMaxOfRateLimiter` | [`MaxOf`] |
 //!
 //! # Example
-//! What client-go calls its default: exponential back-off for each object, and no more than ten retries of all objects in
-//! a second, after a burst of a hundred.
+//! The limiter that client-go calls its default: exponential back-off for each object, and at most ten retries of all
+//! objects in a second, after a burst of a hundred.
 //!
 //! ```no_run
 //! # use std::sync::Arc;

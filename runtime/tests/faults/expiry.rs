@@ -165,7 +165,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         }
     }
 
-    /// What a watch misses: a change, a deletion, both, a creation, and an object that comes and goes.
+    /// Changes that a watch misses: an update, a deletion, both, a creation, and an object that comes and goes.
     async fn change(&self) {
         self.apply("changed", "second").await;
         self.delete("deleted").await;

@@ -161,7 +161,7 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
     Ok(())
 }
 
-/// What all operators of this program log, from warnings on.
+/// The log of all operators of this program, from warnings on.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 

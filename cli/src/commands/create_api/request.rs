@@ -1,4 +1,4 @@
-//! What `create api` is asked for: the flags, PROJECT and the defaults put together.
+//! The request of `create api`: flags, PROJECT and defaults put together.
 
 use anyhow::{Result, bail};
 use rbuilder_templates::ApiContext;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What was measured, as rows, as a table of the best of each, and as lines of JSON.
+//! The measurements: as rows, as a table of the best of each operator, and as lines of JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
