@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{ErrorKind, IsTerminal, Write};
 
+use crate::plan::{Plan, render_summary};
 use crate::report;
+use crate::tree::Viewpoint;
 
 /// Standard output and standard error, with their format.
 ///
@@ -25,6 +27,8 @@ pub struct Shell {
     terminals: (bool, bool),
     /// The error of a failed write.
     lost: Option<String>,
+    /// The directory that paths in messages are relative to; `None` for the project directory.
+    viewpoint: Option<Viewpoint>,
 }
 
 impl Shell {
@@ -46,6 +50,7 @@ impl Shell {
             json: false,
             terminals: (std::io::stdout().is_terminal(), std::io::stderr().is_terminal()),
             lost: None,
+            viewpoint: None,
         }
     }
 
@@ -60,6 +65,7 @@ impl Shell {
             json: false,
             terminals: (false, false),
             lost: None,
+            viewpoint: None,
         }
     }
 
@@ -74,19 +80,48 @@ impl Shell {
         self.for_messages = on_output;
     }
 
-    /// Prints diagnostics about the source.
-    pub fn message(&mut self, text: &str) {
-        self.write(self.for_messages, text);
+    /// Prints paths of the project relative to a directory in it from now on, except in JSON and in results.
+    pub(crate) fn set_viewpoint(&mut self, viewpoint: Option<Viewpoint>) {
+        self.viewpoint = viewpoint;
     }
 
-    /// Prints the result of the command.
+    /// Prints diagnostics about the source.
+    pub fn message(&mut self, text: &str) {
+        let text = self.relative(text);
+        self.write(self.for_messages, &text);
+    }
+
+    /// Prints the result of the command, as it is.
     pub fn out(&mut self, text: &str) {
         self.write(!self.for_messages, text);
     }
 
+    /// Prints the result of the command, in words for people.
+    pub(crate) fn report(&mut self, text: &str) {
+        let text = self.relative(text);
+        self.out(&text);
+    }
+
     /// Prints a note to standard error.
     pub fn note(&mut self, text: &str) {
-        self.write(false, text);
+        let text = self.relative(text);
+        self.write(false, &text);
+    }
+
+    /// Prints what a command has changed, one line per file, to standard output or to standard error.
+    pub(crate) fn summary(&mut self, plan: &Plan, is_result: bool) {
+        let viewpoint = self.viewpoint.as_ref();
+        let show = |path: &str| viewpoint.map_or_else(|| path.to_owned(), |from| from.show_path(path));
+        let text = render_summary(plan, &show);
+        self.write(is_result && !self.for_messages, &text);
+    }
+
+    /// Returns a message with the paths that the user can open.
+    fn relative<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match &self.viewpoint {
+            Some(viewpoint) if !self.json => Cow::Owned(viewpoint.show_message(text)),
+            _ => Cow::Borrowed(text),
+        }
     }
 
     /// Prints a warning without a place in the source.
@@ -222,8 +257,8 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The length of the sequence that a text begins with, if it is one that sets a color.
-fn color_sequence(text: &str) -> Option<usize> {
+/// Returns the length of the sequence that a text begins with, if it is one that sets a color.
+pub(crate) fn color_sequence(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("\x1b[")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     rest[end..].starts_with('m').then_some(end + 3)

@@ -568,22 +568,10 @@ fn a_project_in_a_workspace_that_does_not_list_it_is_a_workspace() {
 #[test]
 fn commands_work_in_folders_below_the_project() {
     let folder = project();
-    let entered = format!(
-        "entering the project directory {}, to which paths are relative\n",
-        folder.path().display()
-    );
-    let ran = folder.inside("src/api").run(API).ok();
-    assert!(ran.err.starts_with(&entered), "{}", ran.err);
-    assert!(
-        ran.out.contains("create src/api/v1alpha1/memcached.rs\n"),
-        "{}",
-        ran.out
-    );
+    folder.inside("src/api").run(API).ok();
     assert_eq!(folder.tree(), with_api_of(&folder));
     let ran = folder.inside("config/crd").run("manifests --check").ok();
-    assert!(ran.err.starts_with(&entered), "{}", ran.err);
-    let ran = folder.inside("src").run("library --output json").ok();
-    assert!(!ran.err.contains("entering"), "{}", ran.err);
+    assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
 
     // A project within the project is one of its own, and so is a package for commands that need no PROJECT.
     folder
@@ -598,7 +586,7 @@ fn commands_work_in_folders_below_the_project() {
     folder.write("crates/a/src/lib.rs", "");
     let before = folder.tree();
     let ran = folder.inside("crates/a").run("manifests").ok();
-    assert!(!ran.err.contains("entering"), "{}", ran.err);
+    assert!(ran.err.contains(" --> Cargo.toml:1:1\n"), "{}", ran.err);
     assert_eq!(folder.tree(), before);
 }
 

@@ -38,9 +38,9 @@ use serde_json::{Value, json};
 use crate::cluster::Kubectl;
 use crate::flags::{Cli, ClusterFlags, Command, Create, Output, PlanFlags};
 use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recover};
-use crate::plan::{Moment, Plan, render_diff, render_json, render_summary};
+use crate::plan::{Moment, Plan, render_diff, render_json};
 use crate::shell::Shell;
-use crate::tree::{Changed, Search, Tree, find_project_above};
+use crate::tree::{Changed, Search, Tree, Viewpoint, find_project_above};
 
 #[cfg(not(feature = "control-plane"))]
 use without_control_plane::{dev, envtest};
@@ -84,8 +84,8 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
     }
 }
 
-/// Returns the project directory that a command runs in: the given one, or the one above that has PROJECT, which is then
-/// named, because messages have paths of the project.
+/// Returns the project directory that a command runs in: the given one, or the one above that has PROJECT. Messages for
+/// people then have paths relative to the given one.
 fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf {
     let search = match command {
         Command::Create(_)
@@ -112,10 +112,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         return dir;
     };
     if command.output() == Output::Text {
-        shell.note(&format!(
-            "entering the project directory {}, to which paths are relative\n",
-            project.display()
-        ));
+        shell.set_viewpoint(Viewpoint::new(&project, &dir));
     }
     project
 }
@@ -282,12 +279,10 @@ fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut 
     shell.message(warnings);
     if flags.dry_run && !plan.is_empty() {
         shell.diff(&render_diff(plan));
-        shell.note(&format!(
-            "dry run: no files were written\n{}",
-            render_summary(plan)
-        ));
+        shell.note("dry run: no files were written\n");
+        shell.summary(plan, false);
     } else {
-        shell.out(&render_summary(plan));
+        shell.summary(plan, true);
         if !plan.is_empty() {
             shell.note(next);
         }

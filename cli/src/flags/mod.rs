@@ -44,7 +44,7 @@ pub use without_control_plane::Envtest;
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// Project directory, or one below it
+    /// Project directory, or one below it; messages have paths relative to it, JSON and diffs relative to the project
     #[arg(
         short = 'C',
         long = "project-dir",

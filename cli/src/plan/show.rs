@@ -5,14 +5,14 @@ use similar::TextDiff;
 
 use super::Plan;
 
-/// Returns a line for each change.
-pub fn render_summary(plan: &Plan) -> String {
+/// Returns a line for each change; `show` gives the path of a file as the user can open it.
+pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
     if plan.is_empty() {
         return "unchanged: everything is up to date\n".to_owned();
     }
     plan.changes()
         .iter()
-        .map(|(path, change)| format!("{:>9} {path}\n", change.verb()))
+        .map(|(path, change)| format!("{:>9} {}\n", change.verb(), show(path)))
         .collect()
 }
 

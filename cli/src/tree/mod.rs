@@ -10,6 +10,7 @@ mod find;
 #[cfg(feature = "control-plane")]
 mod snapshot;
 mod sources;
+mod viewpoint;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub(crate) use find::{Search, find_project_above};
 pub(crate) use snapshot::{Snapshot, watched_folders};
 use sources::SourceTexts;
 pub use sources::TreeSources;
+pub(crate) use viewpoint::Viewpoint;
 
 /// Maximum size of a file in bytes, so that a repository cannot exhaust memory.
 pub(crate) const LARGEST: u64 = 64 << 20;

@@ -101,7 +101,7 @@ pub(super) fn run(dir: &Path, flags: &DoctorFlags, shell: &mut Shell) -> Result<
         shell.out(&format!("{answer:#}\n"));
     } else {
         let lines: String = findings.iter().map(Finding::to_string).collect();
-        shell.out(&lines);
+        shell.report(&lines);
     }
     let is_error = findings.iter().any(|finding| finding.status == Status::Error);
     Ok(u8::from(is_error))

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{Outcome, decide, decide_and_apply, execute, kubernetes, show_outcome};
 use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Only, Output};
-use crate::plan::{Plan, render_diff, render_json, render_summary};
+use crate::plan::{Plan, render_diff, render_json};
 use crate::project::{FILE, Project, Resource};
 use crate::report;
 use crate::shell::Shell;
@@ -170,7 +170,7 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     })?;
     shell.message(&outcome.warnings);
     if !outcome.plan.is_empty() {
-        shell.note(&render_summary(&outcome.plan));
+        shell.summary(&outcome.plan, false);
     }
     Ok(outcome.plan.changes().keys().cloned().collect())
 }
