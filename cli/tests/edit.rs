@@ -1,4 +1,5 @@
-//! `rbuilder edit`: settings changed later are the settings of a project that began with them.
+//! `rbuilder edit`: settings changed later are the settings of a project that began with them, and features of the
+//! deployment come and go without a trace.
 
 #[path = "support/mod.rs"]
 mod support;
@@ -127,4 +128,196 @@ fn settings_that_make_no_sense_are_refused() {
         );
         assert_eq!(folder.tree(), before, "{flags}");
     }
+}
+
+const DEPLOYMENT: &str = "config/default/kustomization.yaml";
+
+#[test]
+fn features_come_and_go() {
+    for (features, on) in [
+        ("metrics", "\n- ../metrics\n"),
+        ("network-policy", "\n- ../network-policy\n"),
+        ("metrics,prometheus", "\n- ../prometheus\n"),
+        ("webhooks", "\n- ../webhook\n"),
+        ("webhooks,cert-manager", "\n- ../webhook\n- ../certmanager\n"),
+        (
+            "prometheus --enable metrics,network-policy --enable webhooks,cert-manager",
+            "\n- ../metrics\n",
+        ),
+    ] {
+        let folder = project("");
+        let names = features.replace(" --enable ", ",");
+        folder.run(&format!("edit --disable {names}")).ok();
+        let off = folder.tree();
+        let again = folder.run(&format!("edit --disable {names}")).ok();
+        assert!(again.out.starts_with("unchanged"), "{features}: {}", again.out);
+        assert!(!off[DEPLOYMENT].contains(on), "{features}: {}", off[DEPLOYMENT]);
+
+        folder.run(&format!("edit --enable {features}")).ok();
+        assert!(folder.tree()[DEPLOYMENT].contains(on), "{features}");
+        let again = folder.run(&format!("edit --enable {names}")).ok();
+        assert!(again.out.starts_with("unchanged"), "{features}: {}", again.out);
+        folder.run(&format!("edit --disable {names}")).ok();
+        assert_eq!(folder.tree(), off, "{features}");
+    }
+}
+
+#[test]
+fn features_that_are_on_come_back_as_they_were() {
+    let folder = project("");
+    let text = folder.tree()[DEPLOYMENT]
+        .replace("- ../metrics\n", "- ../metrics # ours\n")
+        .replace("- ../webhook\n", "- ../webhook # ours\n- ../ours\n");
+    folder.write(DEPLOYMENT, &format!("{text}\nimages: []\n"));
+    let before = folder.tree();
+    for names in ["metrics", "webhooks", "metrics,webhooks"] {
+        folder.run(&format!("edit --disable {names}")).ok();
+        assert_ne!(folder.tree(), before, "{names}");
+        folder.run(&format!("edit --enable {names}")).ok();
+        assert_eq!(folder.tree()[DEPLOYMENT], before[DEPLOYMENT], "{names}");
+    }
+    assert_eq!(folder.tree(), before);
+}
+
+#[test]
+fn both_directions_and_settings_are_one_command() {
+    let folder = project("");
+    let ran = folder
+        .run("edit --enable prometheus --disable webhooks --owner Us")
+        .ok();
+    let tree = folder.tree();
+    let text = &tree[DEPLOYMENT];
+    assert!(text.contains("\n- ../prometheus\n") && text.contains("\n- ../webhook/disabled\n"));
+    assert!(
+        text.contains("\ntransformers: []\n# - ../webhook/names\n"),
+        "{text}"
+    );
+    assert!(tree["src/main.rs"].starts_with("// Copyright Us\n"));
+    assert!(
+        ran.err
+            .contains("mutatingwebhookconfiguration/shop-mutating-webhook-configuration")
+    );
+    // A further webhook is for the API server to call.
+    folder
+        .run("create webhook --group cache --version v1 --kind Shelf --validation")
+        .ok();
+    let text = &folder.tree()[DEPLOYMENT];
+    assert!(text.contains("\n- ../webhook\n"), "{text}");
+    assert!(text.contains("\ntransformers:\n- ../webhook/names\n"), "{text}");
+}
+
+#[test]
+fn the_last_webhook_takes_its_features_with_it() {
+    const DELETE: &str = "delete webhook --group cache --version v1 --kind Cup";
+    let plain = project("");
+    plain.run(DELETE).ok();
+    let expected = &plain.tree()[DEPLOYMENT];
+    for flags in ["--enable cert-manager", "--disable webhooks"] {
+        let folder = project("");
+        folder.run(&format!("edit {flags}")).ok();
+        folder.run(DELETE).ok();
+        let tree = folder.tree();
+        assert_eq!(&tree[DEPLOYMENT], expected, "{flags}");
+        assert!(
+            !tree.keys().any(|path| path.starts_with("config/webhook/")),
+            "{flags}"
+        );
+    }
+}
+
+#[test]
+fn features_that_make_no_sense_are_refused() {
+    let folder = project("");
+    let none = Folder::in_memory();
+    none.run(INIT).ok();
+    let converting = project("");
+    for command in [
+        "create api --group cache --version v2 --kind Cup",
+        "create webhook --group cache --version v1 --kind Cup --conversion --spoke v2",
+    ] {
+        converting.run(command).ok();
+    }
+    let prometheus = project("");
+    prometheus.run("edit --enable prometheus").ok();
+    let certified = project("");
+    certified.run("edit --enable cert-manager").ok();
+    let flow = project("");
+    let text = "components: [../metrics, ../webhook]\ntransformers: [../webhook/names]\n";
+    flow.write(DEPLOYMENT, text);
+    let misplaced = project("");
+    let text = misplaced.tree()[DEPLOYMENT].replace("components:\n", "components:\n# - ../certmanager\n");
+    misplaced.write(DEPLOYMENT, &text);
+    let incomplete = project("");
+    incomplete.remove("config/prometheus/kustomization.yaml");
+    for (folder, flags, expected) in [
+        (&folder, "--enable logs", "invalid value 'logs'"),
+        (&folder, "--enable=", "a value is required"),
+        (
+            &folder,
+            "--enable metrics,prometheus --disable prometheus",
+            "`prometheus` is in `--enable` and in `--disable`",
+        ),
+        (
+            &folder,
+            "--enable prometheus --disable metrics",
+            "turn both off with `--disable prometheus,metrics`",
+        ),
+        (
+            &prometheus,
+            "--disable metrics",
+            "`prometheus` scrapes the metrics, and is on: turn both off",
+        ),
+        (
+            &certified,
+            "--disable webhooks",
+            "turn both off with `--disable cert-manager,webhooks`",
+        ),
+        (
+            &none,
+            "--enable webhooks",
+            "scaffold one with `rbuilder create webhook`",
+        ),
+        (&none, "--enable cert-manager", "which `cert-manager` is about"),
+        (
+            &converting,
+            "--disable webhooks",
+            "`rbuilder delete webhook --group cache --version v1 --kind Cup --conversion`",
+        ),
+        (
+            &flow,
+            "--disable metrics",
+            "remove this entry by hand and run the command again:\n  - ../metrics",
+        ),
+        (
+            &flow,
+            "--disable webhooks",
+            "remove this entry by hand and run the command again:\n  - ../webhook",
+        ),
+        (
+            &misplaced,
+            "--enable cert-manager",
+            "move the first line below the second by hand and run the command again:\n  - ../certmanager\n  - ../webhook",
+        ),
+        (
+            &incomplete,
+            "--enable prometheus",
+            "config/prometheus/kustomization.yaml, does not exist",
+        ),
+    ] {
+        let before = folder.tree();
+        let ran = folder.run(&format!("edit {flags}"));
+        assert!(
+            ran.code != 0 && ran.err.contains(expected),
+            "{flags}: {}",
+            ran.err
+        );
+        assert_eq!(folder.tree(), before, "{flags}");
+    }
+    let off = project("");
+    off.run("edit --disable metrics").ok();
+    let ran = off.run("edit --enable prometheus");
+    assert!(ran.err.contains("`--enable metrics,prometheus`"), "{}", ran.err);
+    // What is not there is off already.
+    let ran = none.run("edit --disable webhooks,cert-manager").ok();
+    assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
 }

@@ -81,12 +81,7 @@ fn change(folder: &Folder, path: &str, from: &str, to: &str) {
 }
 
 fn enable_cert_manager(folder: &Folder) {
-    change(
-        folder,
-        "config/default/kustomization.yaml",
-        "- ../webhook\n",
-        "- ../webhook\n- ../certmanager\n",
-    );
+    folder.run("edit --enable cert-manager").ok();
 }
 
 /// An overlay with a prefix and a namespace of its own.
@@ -365,6 +360,99 @@ fn samples_of_two_versions_are_two_objects() {
     let samples = render(&folder, "config/samples");
     let names: Vec<&Value> = samples.iter().map(|sample| &sample["metadata"]["name"]).collect();
     assert_eq!(names, ["cup-sample", "cup-sample-v2"]);
+}
+
+/// Returns the kinds and names of objects that a feature of the deployment brings.
+fn feature_objects(feature: &str) -> &'static [(&'static str, &'static str)] {
+    match feature {
+        "metrics" => &[
+            ("Service", "shop-controller-manager-metrics-service"),
+            ("ClusterRole", "shop-metrics-auth-role"),
+            ("ClusterRoleBinding", "shop-metrics-auth-rolebinding"),
+            ("ClusterRole", "shop-metrics-reader"),
+        ],
+        "prometheus" => &[("ServiceMonitor", "shop-controller-manager-metrics-monitor")],
+        "network-policy" => &[
+            ("NetworkPolicy", "shop-allow-metrics-traffic"),
+            ("NetworkPolicy", "shop-allow-webhook-traffic"),
+        ],
+        "webhooks" => &[
+            ("Service", "shop-webhook-service"),
+            (
+                "MutatingWebhookConfiguration",
+                "shop-mutating-webhook-configuration",
+            ),
+            (
+                "ValidatingWebhookConfiguration",
+                "shop-validating-webhook-configuration",
+            ),
+        ],
+        "cert-manager" => &[
+            ("Certificate", "shop-serving-cert"),
+            ("Issuer", "shop-selfsigned-issuer"),
+        ],
+        _ => &[],
+    }
+}
+
+#[test]
+fn each_feature_is_rendered_alone_and_with_all_others() {
+    if project().is_none() {
+        return;
+    }
+    let all = [
+        "metrics",
+        "prometheus",
+        "network-policy",
+        "webhooks",
+        "cert-manager",
+    ];
+    for on in [
+        &[][..],
+        &["metrics"],
+        &["metrics", "prometheus"],
+        &["network-policy"],
+        &["webhooks"],
+        &["webhooks", "cert-manager"],
+        &all,
+    ] {
+        let folder = Folder::new();
+        for command in [
+            COMMANDS[0],
+            COMMANDS[1],
+            "create webhook --group cache --version v1 --kind Cup --defaulting --validation",
+        ] {
+            folder.run(command).ok();
+        }
+        folder.run(&format!("edit --disable {}", all.join(","))).ok();
+        if !on.is_empty() {
+            folder.run(&format!("edit --enable {}", on.join(","))).ok();
+        }
+        let objects = render(&folder, "config/default");
+        let has = |kind: &str, name: &str| {
+            let mut objects = objects.iter();
+            objects.any(|object| object["kind"] == kind && object["metadata"]["name"] == name)
+        };
+        for feature in all {
+            for (kind, name) in feature_objects(feature) {
+                assert_eq!(
+                    has(kind, name),
+                    on.contains(&feature),
+                    "{kind} {name} with {on:?}"
+                );
+            }
+        }
+        // The manager issues its certificate if nobody else does.
+        let is_managed = on.contains(&"webhooks") && !on.contains(&"cert-manager");
+        assert_eq!(has("Role", "shop-webhook-certificate-role"), is_managed, "{on:?}");
+        let container = manager(&objects, "shop-controller-manager");
+        let metrics = on.contains(&"metrics").then_some(":8443");
+        assert_eq!(variable(container, "METRICS_BIND_ADDRESS"), metrics, "{on:?}");
+        let webhooks = (!on.contains(&"webhooks")).then_some("false");
+        assert_eq!(variable(container, "ENABLE_WEBHOOKS"), webhooks, "{on:?}");
+        let service = is_managed.then_some("shop-webhook-service");
+        assert_eq!(variable(container, "WEBHOOK_CERT_SERVICE"), service, "{on:?}");
+    }
 }
 
 /// Renders as kubectl does, and keeps what it would send.

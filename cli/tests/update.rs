@@ -199,6 +199,29 @@ fn changes_of_both_sides_are_merged() {
     }
 }
 
+#[test]
+fn features_of_the_deployment_stay_on_and_off() {
+    const DEPLOYMENT: &str = "config/default/kustomization.yaml";
+    for flags in [
+        "--enable prometheus,network-policy,cert-manager",
+        "--disable metrics,network-policy",
+        "--disable webhooks --enable prometheus",
+    ] {
+        let converts = |command: &&str| !command.contains("--conversion");
+        let commands: Vec<&str> = WEBHOOKS.iter().copied().filter(converts).collect();
+        let expected = project(&commands);
+        expected.run(&format!("edit {flags}")).ok();
+
+        let folder = project(&commands);
+        age(&folder);
+        folder.run(&format!("edit {flags}")).ok();
+        let aged = folder.tree()[DEPLOYMENT].clone();
+        assert!(!aged.contains("`rbuilder edit --enable`"), "{aged}");
+        update(&folder, "update --no-conflicts").ok();
+        assert_eq!(folder.tree()[DEPLOYMENT], expected.tree()[DEPLOYMENT], "{flags}");
+    }
+}
+
 /// A project with everything that an update has to say something about.
 fn troubled() -> Folder {
     let folder = OLD.copy();

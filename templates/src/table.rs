@@ -201,6 +201,7 @@ templates! {
     CreateWebhook Always Owned "webhook/config/webhook/certificate_role.yaml.tera" => "config/webhook/certificate_role.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/certificate_role_binding.yaml.tera" => "config/webhook/certificate_role_binding.yaml",
     CreateWebhook Conversion Owned "webhook/config/webhook/conversion_role.yaml.tera" => "config/webhook/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_conversion_role.yaml",
+    CreateWebhook Always Owned "webhook/config/webhook/disabled/kustomization.yaml.tera" => "config/webhook/disabled/kustomization.yaml",
     CreateWebhook Always Shared "webhook/config/webhook/kustomization.yaml.tera" => "config/webhook/kustomization.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/kustomizeconfig.yaml.tera" => "config/webhook/kustomizeconfig.yaml",
     CreateWebhook Always Owned "webhook/config/webhook/manager_webhook_patch.yaml.tera" => "config/webhook/manager_webhook_patch.yaml",

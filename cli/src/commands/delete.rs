@@ -11,7 +11,7 @@ use rbuilder_templates::{ApiContext, OnExists, Rendered, WebhookContext};
 
 use super::create_api::{ApiPlaces, BINDING, shown_version};
 use super::create_webhook::{StorageChange, find_types, webhook_context};
-use super::{Outcome, execute, foreign_kind, scaffold};
+use super::{Outcome, execute, features, foreign_kind, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
 use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
 use crate::plan::Plan;
@@ -341,12 +341,7 @@ impl<'a> Removal<'a> {
     /// Removes what serves the webhooks of a project that has none any more.
     fn remove_webhook_server(&mut self, files: &[Rendered]) -> Result<()> {
         self.cut("src/main.rs", rust::unregister_webhooks)?;
-        self.cut("config/default/kustomization.yaml", |text| {
-            let text = kustomization::remove_component(text, "../webhook")
-                .map_err(|reason| unlisted(reason, "../webhook"))?;
-            kustomization::remove_transformer(&text, "../webhook/names")
-                .map_err(|reason| unlisted(reason, "../webhook/names"))
-        })?;
+        self.cut(features::DEPLOYMENT, features::remove_webhooks)?;
         self.unlist("config/network-policy", "allow-webhook-traffic.yaml")?;
         for file in files {
             match file.on_exists {
@@ -559,6 +554,6 @@ fn find_recorded<'p>(project: &'p Project, flags: &DeleteKindFlags) -> Result<&'
 }
 
 /// Returns the obstacle of a list that an entry cannot be removed from.
-fn unlisted(reason: String, entry: &str) -> Obstacle {
+pub(super) fn unlisted(reason: String, entry: &str) -> Obstacle {
     Obstacle::new(reason).with_lines("remove this entry", format!("- {entry}"))
 }

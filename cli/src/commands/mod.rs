@@ -11,6 +11,7 @@ mod doctor;
 mod edit;
 #[cfg(feature = "control-plane")]
 mod envtest;
+mod features;
 mod foreign_kind;
 mod init;
 mod install;
@@ -48,6 +49,7 @@ use without_control_plane::{dev, envtest};
 pub use create_api::plan_create_api;
 pub use create_webhook::plan_create_webhook;
 pub use delete::{plan_delete_api, plan_delete_controller, plan_delete_webhook};
+pub use edit::plan_edit;
 pub use init::plan_init;
 pub use library::plan_library;
 pub(crate) use manifests::SourceErrors;

@@ -9,6 +9,10 @@ use serde_json::{Map, Value};
 
 /// Key of the list that most edits change.
 const RESOURCES: &str = "resources";
+/// Key of the list of components.
+pub const COMPONENTS: &str = "components";
+/// Key of the list of transformers.
+pub const TRANSFORMERS: &str = "transformers";
 
 /// Adds an entry to `resources`, unless it exists.
 ///
@@ -29,20 +33,172 @@ pub fn find_missing(text: &str, mut entries: Vec<String>) -> Vec<String> {
     entries
 }
 
-/// Adds an entry to `components`, unless it exists.
-///
-/// # Errors
-/// Fails if `components` is not in a known notation.
-pub fn add_component(text: &str, entry: &str) -> Result<String, String> {
-    add_to(text, "components", entry)
+/// Returns the entries of a list, in order; none if there is no such list.
+pub fn entries(text: &str, key: &str) -> Vec<String> {
+    let (_, body) = split_mark(text);
+    match find(body, key) {
+        Ok(list) if is_plain(body) => list.entries.into_iter().map(|known| known.name).collect(),
+        _ => listed(body, key),
+    }
 }
 
-/// Adds an entry to `transformers`, unless it exists.
+/// Turns an entry of a list on, unless it is: uncomments it where it is commented out, or adds it at the end.
 ///
 /// # Errors
-/// Fails if `transformers` is not in a known notation.
-pub fn add_transformer(text: &str, entry: &str) -> Result<String, String> {
-    add_to(text, "transformers", entry)
+/// Fails if the list is not in a known notation.
+pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
+    let (mark, body) = split_mark(text);
+    if entries(body, key).iter().any(|known| known == entry) {
+        return Ok(text.to_owned());
+    }
+    let found = find(body, key).ok();
+    let commented = found.and_then(|list| Some((find_commented(body, &list, entry)?, list)));
+    let Some((commented, list)) = commented else {
+        return add_to(text, key, entry);
+    };
+    let above = list.entries.iter();
+    let index = above
+        .filter(|known| known.line.start < commented.line.start)
+        .count();
+    let indent = match &list.form {
+        Form::Block(indent, _) => indent.clone(),
+        _ => commented.indent,
+    };
+    let mut edited = body.to_owned();
+    edited.replace_range(commented.line.start..commented.dash, &indent);
+    if let Form::Empty(value, _) = &list.form {
+        edited.replace_range(value.clone(), "");
+    }
+    // As it is written there: `./x` is the entry `x`.
+    let written = read(&edited)
+        .map(|file| file[key][index].clone())
+        .unwrap_or_default();
+    let written = Some(written).filter(|name| is_entry(name, entry));
+    check_change(body, &edited, key, |list| {
+        list.insert(index, written.unwrap_or_else(|| entry.into()));
+    })?;
+    Ok(format!("{mark}{edited}"))
+}
+
+/// Turns an entry of a list off, if it is on, by commenting it out.
+///
+/// # Errors
+/// Fails if the list is not a block list.
+pub fn disable(text: &str, key: &str, entry: &str) -> Result<String, String> {
+    change_entry(text, key, entry, |edited, known| {
+        let line = &edited[known.line.clone()];
+        let dash = known.line.start + line.len() - line.trim_start().len();
+        edited.insert_str(dash, "# ");
+        EntryChange::Removed
+    })
+}
+
+/// Replaces an entry of a list in its place, if it is there.
+///
+/// # Errors
+/// Fails if the list is not a block list.
+pub fn replace(text: &str, key: &str, entry: &str, new: &str) -> Result<String, String> {
+    change_entry(text, key, entry, |edited, known| {
+        let line = &edited[known.line.clone()];
+        let at = known.line.start + line.find(entry).unwrap_or(0);
+        edited.replace_range(at..at + entry.len(), new);
+        EntryChange::Replaced(new.to_owned())
+    })
+}
+
+/// Removes an entry that is commented out, and a list of transformers that has none other.
+pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
+    let (mark, body) = split_mark(text);
+    let found = find(body, key).ok();
+    let commented = found.and_then(|list| find_commented(body, &list, entry));
+    let Some(commented) = commented else {
+        return text.to_owned();
+    };
+    let mut edited = body.to_owned();
+    edited.replace_range(commented.line, "");
+    match key {
+        TRANSFORMERS => format!("{mark}{}", without_empty(&edited, key)),
+        _ => format!("{mark}{edited}"),
+    }
+}
+
+/// An entry that is commented out: `# - ../prometheus`.
+struct Commented {
+    line: std::ops::Range<usize>,
+    /// Position of its dash.
+    dash: usize,
+    /// Blanks before its `#`.
+    indent: String,
+}
+
+/// Finds an entry that is commented out among the lines of a list.
+fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
+    if matches!(list.form, Form::Missing | Form::Flow(_)) {
+        return None;
+    }
+    let first = list.key_end + text[list.key_end..].find('\n')? + 1;
+    for (at, line) in lines(&text[first..]) {
+        let content = line.trim();
+        let is_entry = content == "-" || content.starts_with("- ");
+        let Some(comment) = content.strip_prefix('#') else {
+            if content.is_empty() || is_entry {
+                continue;
+            }
+            return None;
+        };
+        let item = comment.trim_start();
+        if item.strip_prefix("- ").is_some_and(|item| plain(item) == entry) {
+            let start = first + at;
+            let hash = line.len() - line.trim_start().len();
+            return Some(Commented {
+                line: start..start + line.len(),
+                dash: start + hash + 1 + comment.len() - item.len(),
+                indent: line[..hash].to_owned(),
+            });
+        }
+    }
+    None
+}
+
+/// The change of an entry that an edit of its line makes.
+enum EntryChange {
+    Removed,
+    Replaced(String),
+}
+
+/// Edits the line of an entry, if it is there.
+fn change_entry(
+    text: &str,
+    key: &str,
+    entry: &str,
+    edit: impl FnOnce(&mut String, &ListEntry) -> EntryChange,
+) -> Result<String, String> {
+    let (mark, body) = split_mark(text);
+    if !entries(body, key).iter().any(|known| known == entry) {
+        return Ok(text.to_owned());
+    }
+    let list = find(body, key)?;
+    let Form::Block(..) = list.form else {
+        return Err(format!("`{key}` is a flow sequence (`[…]`)"));
+    };
+    let unusual = || format!("`{key}` has an unsupported notation");
+    let known = list.entries.iter().find(|known| known.name == entry);
+    let known = known.ok_or_else(unusual)?;
+    let mut edited = body.to_owned();
+    let change = edit(&mut edited, known);
+    if matches!(change, EntryChange::Removed) && list.entries.len() == 1 {
+        // kustomize accepts an empty list, but not null.
+        edited.insert_str(list.key_end, " []");
+    }
+    check_change(body, &edited, key, |list| {
+        if let Some(at) = list.iter().position(|name| is_entry(name, entry)) {
+            match change {
+                EntryChange::Removed => drop(list.remove(at)),
+                EntryChange::Replaced(new) => list[at] = new.into(),
+            }
+        }
+    })?;
+    Ok(format!("{mark}{edited}"))
 }
 
 fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
@@ -105,7 +261,7 @@ pub fn remove_resource(text: &str, entry: &str) -> Result<String, String> {
 /// # Errors
 /// Fails if `components` is not a block list.
 pub fn remove_component(text: &str, entry: &str) -> Result<String, String> {
-    remove_from(text, "components", entry)
+    remove_from(text, COMPONENTS, entry)
 }
 
 /// Removes an entry from `transformers`, if it exists, and the list when it was the last one.
@@ -113,15 +269,22 @@ pub fn remove_component(text: &str, entry: &str) -> Result<String, String> {
 /// # Errors
 /// Fails if `transformers` is not a block list.
 pub fn remove_transformer(text: &str, entry: &str) -> Result<String, String> {
-    const KEY: &str = "transformers";
-    let edited = remove_from(text, KEY, entry)?;
-    let empty = format!("{KEY}: []");
-    let is_left = edited != text && read(&edited).is_ok_and(|file| file[KEY] == Value::Array(Vec::new()));
-    let lines = edited.split_inclusive('\n');
-    Ok(match is_left {
-        true => lines.filter(|line| line.trim_end() != empty).collect(),
-        false => edited,
+    let edited = remove_from(text, TRANSFORMERS, entry)?;
+    Ok(match edited == text {
+        true => edited,
+        false => without_empty(&edited, TRANSFORMERS),
     })
+}
+
+/// Removes the line of a list, if the list is empty.
+fn without_empty(text: &str, key: &str) -> String {
+    let empty = format!("{key}: []");
+    let is_empty = read(text).is_ok_and(|file| file[key] == Value::Array(Vec::new()));
+    let lines = text.split_inclusive('\n');
+    match is_empty {
+        true => lines.filter(|line| line.trim_end() != empty).collect(),
+        false => text.to_owned(),
+    }
 }
 
 fn remove_from(text: &str, key: &str, entry: &str) -> Result<String, String> {
@@ -404,12 +567,84 @@ mod tests {
     fn components_are_a_list_of_their_own() {
         let before = "resources:\n- a.yaml\n\ncomponents:\n- ../metrics\n# A heading.\n# - ../off\n";
         let after = "resources:\n- a.yaml\n\ncomponents:\n- ../metrics\n# A heading.\n# - ../off\n- ../new\n";
-        assert_eq!(add_component(before, "../new").as_deref(), Ok(after));
-        assert_eq!(add_component(after, "../new").as_deref(), Ok(after));
+        assert_eq!(enable(before, COMPONENTS, "../new").as_deref(), Ok(after));
+        assert_eq!(enable(after, COMPONENTS, "../new").as_deref(), Ok(after));
         assert_eq!(
-            add_component("resources: []\n", "../new").as_deref(),
+            enable("resources: []\n", COMPONENTS, "../new").as_deref(),
             Ok("resources: []\ncomponents:\n- ../new\n")
         );
+    }
+
+    #[test]
+    fn an_entry_is_turned_on_and_off_in_its_place() {
+        for (off, on) in [
+            (
+                "components:\n- a\n# Why.\n# - x\n# - z\nb: 1\n",
+                "components:\n- a\n# Why.\n- x\n# - z\nb: 1\n",
+            ),
+            (
+                "components: []\n# Why.\n# - x # more\n\nb: 1\n",
+                "components:\n# Why.\n- x # more\n\nb: 1\n",
+            ),
+            ("components:\n  # - x\n  - a", "components:\n  - x\n  - a"),
+            (
+                "components:\r\n- a\r\n# - ./x\r\n",
+                "components:\r\n- a\r\n- ./x\r\n",
+            ),
+            (
+                "\u{feff}components:\n- a\n# - 'x'\n",
+                "\u{feff}components:\n- a\n- 'x'\n",
+            ),
+        ] {
+            assert_eq!(enable(off, COMPONENTS, "x").as_deref(), Ok(on), "{off}");
+            assert_eq!(disable(on, COMPONENTS, "x").as_deref(), Ok(off), "{on}");
+            assert_eq!(enable(on, COMPONENTS, "x").as_deref(), Ok(on), "{on}");
+            assert_eq!(disable(off, COMPONENTS, "x").as_deref(), Ok(off), "{off}");
+        }
+        // Comments of another list, in another form, or that say more.
+        for (off, on) in [
+            (
+                "a:\n- b\n# - x\ncomponents:\n- a\n",
+                "a:\n- b\n# - x\ncomponents:\n- a\n- x\n",
+            ),
+            (
+                "components:\n- a\n# - x is off\n",
+                "components:\n- a\n# - x is off\n- x\n",
+            ),
+            ("components: [a]\n# - x\n", "components: [a, x]\n# - x\n"),
+            ("# - x\n", "# - x\ncomponents:\n- x\n"),
+        ] {
+            assert_eq!(enable(off, COMPONENTS, "x").as_deref(), Ok(on), "{off}");
+        }
+        for text in ["components: [x]\n", "components: &a\n- x\n"] {
+            assert!(disable(text, COMPONENTS, "x").is_err(), "{text}");
+            assert!(replace(text, COMPONENTS, "x", "y").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_replaced_in_its_place() {
+        let before = "components:\n- ../a # why\n- ../a/b\n- \"../c\"\n";
+        let after = "components:\n- ../a/off # why\n- ../a/b\n- \"../c\"\n";
+        assert_eq!(
+            replace(before, COMPONENTS, "../a", "../a/off").as_deref(),
+            Ok(after)
+        );
+        assert_eq!(
+            replace(after, COMPONENTS, "../a/off", "../a").as_deref(),
+            Ok(before)
+        );
+        assert_eq!(replace(after, COMPONENTS, "../a", "../x").as_deref(), Ok(after));
+        assert_eq!(entries(after, COMPONENTS), ["../a/off", "../a/b", "../c"]);
+    }
+
+    #[test]
+    fn what_is_commented_out_can_be_removed() {
+        let text = "components:\n- a\n# - x\n\ntransformers: []\n# - x/y\n";
+        let text = remove_commented(text, TRANSFORMERS, "x/y");
+        assert_eq!(text, "components:\n- a\n# - x\n\n");
+        assert_eq!(remove_commented(&text, COMPONENTS, "x"), "components:\n- a\n\n");
+        assert_eq!(remove_commented(&text, COMPONENTS, "a"), text);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Flags of `edit`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{License, MergeFlags, PlanFlags};
 
@@ -34,6 +34,55 @@ pub struct SettingFlags {
     /// Kubernetes minor that the project is built and tested for
     #[arg(long, value_name = "MINOR", value_parser = parse_minor)]
     pub kubernetes: Option<String>,
+    /// Turn features of the deployment on, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "FEATURES")]
+    pub enable: Vec<Feature>,
+    /// Turn features of the deployment off, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "FEATURES")]
+    pub disable: Vec<Feature>,
+}
+
+impl SettingFlags {
+    /// Returns whether they change what is scaffolded.
+    pub fn change_scaffold(&self) -> bool {
+        self.namespaced.is_some()
+            || self.owner.is_some()
+            || self.license.is_some()
+            || self.kubernetes.is_some()
+    }
+
+    /// Returns whether they turn features of the deployment on or off.
+    pub fn name_features(&self) -> bool {
+        !(self.enable.is_empty() && self.disable.is_empty())
+    }
+}
+
+/// A feature of the deployment in `config/default`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Feature {
+    /// Metrics over HTTPS, with the permissions to read them
+    Metrics,
+    /// A ServiceMonitor, for the Prometheus Operator
+    Prometheus,
+    /// NetworkPolicies for the ports of the manager
+    NetworkPolicy,
+    /// Certificates of webhooks from cert-manager, not from the manager
+    CertManager,
+    /// The webhooks
+    Webhooks,
+}
+
+impl Feature {
+    /// Returns the name used in flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Feature::Metrics => "metrics",
+            Feature::Prometheus => "prometheus",
+            Feature::NetworkPolicy => "network-policy",
+            Feature::CertManager => "cert-manager",
+            Feature::Webhooks => "webhooks",
+        }
+    }
 }
 
 /// Checks that k8s-openapi has a minor.

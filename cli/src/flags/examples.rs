@@ -37,6 +37,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("edit", &[
         ("Restrict the manager to its own namespace", "rbuilder edit --namespaced"),
         ("Change license and owner", "rbuilder edit --license mit --owner Shopkeepers"),
+        ("Let Prometheus scrape the metrics, and cert-manager issue the certificates of webhooks", "rbuilder edit --enable prometheus,cert-manager"),
     ]),
     ("update", &[
         ("Show what a newer rbuilder scaffolds otherwise", "rbuilder update --dry-run"),

@@ -23,7 +23,7 @@ pub use cluster::{
 };
 pub use delete::{Delete, DeleteApiFlags, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
 pub use doctor::DoctorFlags;
-pub use edit::{EditFlags, SettingFlags};
+pub use edit::{EditFlags, Feature, SettingFlags};
 #[cfg(feature = "control-plane")]
 pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,

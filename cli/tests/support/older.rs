@@ -38,7 +38,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ),
     (
         "init/config/default/kustomization.yaml.tera",
-        "# Optional components. Comment or uncomment a line to turn a component off or on.\n",
+        "# Optional components. `rbuilder edit --enable` and `--disable` turn them on and off, as uncommenting or commenting a line\n# does.\n",
         "# Optional components.\n",
     ),
     (

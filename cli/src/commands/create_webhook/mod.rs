@@ -10,7 +10,7 @@ use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 pub(super) use self::storage::StorageChange;
 use super::create_api::{ApiPlaces, add_modules, check_module_place, edit_file, shown_version};
 use super::foreign_kind::{self, KindFlags, find_foreign_kind};
-use super::{Outcome, execute, owners, scaffold};
+use super::{Outcome, execute, features, owners, scaffold};
 use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
 use crate::plan::Plan;
@@ -524,12 +524,6 @@ fn add_lines(
         "resources:\n- allow-webhook-traffic.yaml",
         |text| kustomization::add_resource(text, "allow-webhook-traffic.yaml"),
     )?;
-    let default = "config/default/kustomization.yaml";
     let lines = "components:\n- ../webhook\n\ntransformers:\n- ../webhook/names";
-    edit_file(plan, tree, default, lines, |text| {
-        kustomization::add_transformer(
-            &kustomization::add_component(text, "../webhook")?,
-            "../webhook/names",
-        )
-    })
+    edit_file(plan, tree, features::DEPLOYMENT, lines, features::enable_webhooks)
 }

@@ -1,7 +1,7 @@
-//! `rbuilder edit`: changes settings of a project by a three-way merge.
+//! `rbuilder edit`: changes settings of a project by a three-way merge, and turns features of its deployment on and off.
 //!
 //! The base is the scaffold of PROJECT as it is, the new side that of PROJECT with the new settings, both with the
-//! templates that the project was made with.
+//! templates that the project was made with. Features are no settings: what lists them is a file that people edit.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use anyhow::Result;
 use rbuilder_templates::Archive;
 
 use super::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
-use super::{Outcome, execute, init, scaffold, update};
+use super::{Outcome, execute, features, init, scaffold, update};
 use crate::edit::merge::Labels;
 use crate::flags::{EditFlags, SettingFlags};
-use crate::project::Known;
+use crate::project::{Known, Project};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -23,9 +23,34 @@ pub(super) fn run(dir: &Path, flags: &EditFlags, shell: &mut Shell) -> Result<u8
 }
 
 /// Returns the changes that `edit` makes. Its exit code is 1 if there are conflicts.
-fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> Result<Outcome> {
-    scaffold::check_names([init::check_owner(flags.settings.owner.as_deref())])?;
+///
+/// # Errors
+/// Fails if a setting is invalid or makes no sense in the project, with `--no-conflicts` if there are conflicts, or if a
+/// file cannot be edited.
+pub fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> Result<Outcome> {
+    let settings = &flags.settings;
+    scaffold::check_names([init::check_owner(settings.owner.as_deref())])?;
+    features::check_features(settings)?;
     let project = scaffold::require_project(tree)?;
+    let mut outcome = if settings.change_scaffold() {
+        merge_settings(tree, flags, project.clone(), archive)?
+    } else {
+        Outcome::default()
+            .with_next("Next: read the changes with `git diff`, then deploy the operator again.\n")
+    };
+    if settings.name_features() {
+        features::add_features(&mut outcome, tree, &project, settings)?;
+    }
+    Ok(outcome)
+}
+
+/// Merges the scaffold with the new settings into the project.
+fn merge_settings(
+    tree: &Tree,
+    flags: &EditFlags,
+    project: Project,
+    archive: &'static Archive,
+) -> Result<Outcome> {
     let (_, release) = update::find_base(&project, archive)?;
     let mut target = project.clone();
     apply_settings(&mut target.known, &flags.settings);

@@ -1,0 +1,333 @@
+//! Features of the deployment: which components `config/default` lists, and what each of them needs.
+//!
+//! The kustomization is all that records them, so that `rbuilder edit` and a person who comments a line out do the same.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, anyhow, bail};
+
+use super::create_api::edit_file;
+use super::{Outcome, delete::unlisted};
+use crate::edit::Obstacle;
+use crate::edit::kustomization::{self, COMPONENTS, TRANSFORMERS};
+use crate::flags::{Feature, SettingFlags};
+use crate::plan::Plan;
+use crate::project::{Project, Resource};
+use crate::tree::Tree;
+
+/// The list of what is deployed.
+pub(super) const DEPLOYMENT: &str = "config/default/kustomization.yaml";
+
+/// The component that serves webhooks, and the one that keeps the manager from it.
+const WEBHOOKS: &str = "../webhook";
+const NO_WEBHOOKS: &str = "../webhook/disabled";
+/// The transformer of the component that serves webhooks.
+const WEBHOOK_NAMES: &str = "../webhook/names";
+
+/// Features without which another one does nothing, or breaks the deployment.
+const NEEDS: &[(Feature, Feature, &str)] = &[
+    (Feature::Prometheus, Feature::Metrics, "scrapes the metrics"),
+    (
+        Feature::CertManager,
+        Feature::Webhooks,
+        "issues the certificate of the webhooks",
+    ),
+];
+
+/// Returns the component of a feature.
+fn component(feature: Feature) -> &'static str {
+    match feature {
+        Feature::Metrics => "../metrics",
+        Feature::Prometheus => "../prometheus",
+        Feature::NetworkPolicy => "../network-policy",
+        Feature::CertManager => "../certmanager",
+        Feature::Webhooks => WEBHOOKS,
+    }
+}
+
+/// Checks the rules for `--enable` and `--disable` that do not depend on the project.
+///
+/// # Errors
+/// Fails if a feature is in both.
+pub(super) fn check_features(settings: &SettingFlags) -> Result<()> {
+    let both = settings
+        .enable
+        .iter()
+        .find(|feature| settings.disable.contains(feature));
+    match both {
+        Some(feature) => bail!(
+            "`{}` is in `--enable` and in `--disable`: remove it from one of them",
+            feature.name()
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Turns features on and off.
+///
+/// # Errors
+/// Fails if a feature needs another one that is off, if the project lacks what a feature turns on, or if the list of
+/// components has a form that cannot be edited.
+pub(super) fn add_features(
+    outcome: &mut Outcome,
+    tree: &Tree,
+    project: &Project,
+    settings: &SettingFlags,
+) -> Result<()> {
+    let Some(text) = outcome.plan.read(tree, DEPLOYMENT)? else {
+        bail!("{DEPLOYMENT} does not exist: restore it, or copy it from a new project");
+    };
+    let before = Features::read(&text);
+    let after = before.with(settings);
+    check_project(project, &before, settings)?;
+    after.check_needs(settings)?;
+    for feature in &settings.enable {
+        let folder = component(*feature).trim_start_matches("../");
+        check_component(&outcome.plan, tree, folder, *feature)?;
+        let lines = format!("components:\n- {}", component(*feature));
+        edit_file(&mut outcome.plan, tree, DEPLOYMENT, &lines, |text| {
+            enable(text, *feature)
+        })?;
+    }
+    for feature in &settings.disable {
+        if *feature == Feature::Webhooks {
+            if !has_webhooks(project) {
+                continue;
+            }
+            check_component(&outcome.plan, tree, "webhook/disabled", *feature)?;
+        }
+        edit_file(&mut outcome.plan, tree, DEPLOYMENT, "", |text| {
+            disable(text, *feature)
+        })?;
+    }
+    let text = outcome.plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
+    check_order(&text)?;
+    if before.0.contains(&Feature::Webhooks) && settings.disable.contains(&Feature::Webhooks) {
+        warn_configurations(&project.known.project_name, outcome);
+    }
+    Ok(())
+}
+
+/// The features that are on.
+struct Features(BTreeSet<Feature>);
+
+impl Features {
+    /// Returns the features that a kustomization lists.
+    fn read(text: &str) -> Features {
+        use clap::ValueEnum as _;
+        let listed = kustomization::entries(text, COMPONENTS);
+        let all = Feature::value_variants().iter().copied();
+        Features(
+            all.filter(|feature| listed.iter().any(|entry| entry == component(*feature)))
+                .collect(),
+        )
+    }
+
+    /// Returns the features after a command.
+    fn with(&self, settings: &SettingFlags) -> Features {
+        let mut features = self.0.clone();
+        features.extend(&settings.enable);
+        features.retain(|feature| !settings.disable.contains(feature));
+        Features(features)
+    }
+
+    /// Checks that features that the command names have what they need.
+    fn check_needs(&self, settings: &SettingFlags) -> Result<()> {
+        for (feature, needed, reason) in NEEDS {
+            if !self.0.contains(feature) || self.0.contains(needed) {
+                continue;
+            }
+            let (feature_name, needed_name) = (feature.name(), needed.name());
+            if settings.disable.contains(needed) {
+                bail!(
+                    "`{feature_name}` {reason}, and is on: turn both off with `--disable {feature_name},{needed_name}`"
+                );
+            }
+            if settings.enable.contains(feature) {
+                bail!(
+                    "`{feature_name}` {reason}, and `{needed_name}` is off: turn both on with `--enable {needed_name},{feature_name}`"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_webhooks(project: &Project) -> bool {
+    let mut resources = project.known.resources.iter();
+    resources.any(|resource| resource.webhooks.as_ref().is_some_and(|own| !own.is_empty()))
+}
+
+/// Checks that the project has the webhooks to turn on, and converts no kind with those to turn off.
+fn check_project(project: &Project, before: &Features, settings: &SettingFlags) -> Result<()> {
+    let of_webhooks = [Feature::Webhooks, Feature::CertManager];
+    let asked = settings
+        .enable
+        .iter()
+        .find(|feature| of_webhooks.contains(feature));
+    if let Some(feature) = asked
+        && !has_webhooks(project)
+    {
+        bail!(
+            "the project has no webhooks, which `{}` is about: scaffold one with `rbuilder create webhook`",
+            feature.name()
+        );
+    }
+    let converts = |resource: &&Resource| resource.webhooks.as_ref().is_some_and(|own| own.conversion);
+    if let Some(resource) = project.known.resources.iter().find(converts)
+        && settings.disable.contains(&Feature::Webhooks)
+        && before.0.contains(&Feature::Webhooks)
+    {
+        let Resource {
+            group, version, kind, ..
+        } = resource;
+        let group_flag = match group.as_str() {
+            "" => String::new(),
+            group => format!("--group {group} "),
+        };
+        bail!(
+            "without its webhook the API server can serve only one version of kind `{kind}`: delete the conversion first, with `rbuilder delete webhook {group_flag}--version {version} --kind {kind} --conversion`"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the project has the component of a feature.
+fn check_component(plan: &Plan, tree: &Tree, folder: &str, feature: Feature) -> Result<()> {
+    let path = format!("config/{folder}/kustomization.yaml");
+    if plan.read(tree, &path)?.is_some() {
+        return Ok(());
+    }
+    bail!(
+        "the component of `{}`, {path}, does not exist: restore it, or copy config/{folder}/ from a new project",
+        feature.name()
+    )
+}
+
+fn enable(text: &str, feature: Feature) -> Result<String, Obstacle> {
+    match feature {
+        Feature::Webhooks => enable_webhooks(text),
+        _ => Ok(kustomization::enable(text, COMPONENTS, component(feature))?),
+    }
+}
+
+/// Lists the component that serves webhooks, in the place of the one that keeps the manager from it.
+///
+/// # Errors
+/// Fails if a list has a form that cannot be edited.
+pub(super) fn enable_webhooks(text: &str) -> Result<String, Obstacle> {
+    let text = kustomization::replace(text, COMPONENTS, NO_WEBHOOKS, WEBHOOKS)
+        .map_err(|reason| unlisted(reason, NO_WEBHOOKS))?;
+    let text = kustomization::enable(&text, COMPONENTS, WEBHOOKS)?;
+    Ok(kustomization::enable(&text, TRANSFORMERS, WEBHOOK_NAMES)?)
+}
+
+fn disable(text: &str, feature: Feature) -> Result<String, Obstacle> {
+    let entry = component(feature);
+    let edited = match feature {
+        Feature::Webhooks => return disable_webhooks(text),
+        // No scaffold has this line as a comment.
+        Feature::CertManager => kustomization::remove_component(text, entry),
+        _ => kustomization::disable(text, COMPONENTS, entry),
+    };
+    edited.map_err(|reason| unlisted(reason, entry))
+}
+
+fn disable_webhooks(text: &str) -> Result<String, Obstacle> {
+    let text = kustomization::replace(text, COMPONENTS, WEBHOOKS, NO_WEBHOOKS)
+        .map_err(|reason| unlisted(reason, WEBHOOKS))?;
+    // A person may have commented the component out.
+    let text = kustomization::enable(&text, COMPONENTS, NO_WEBHOOKS)?;
+    // It names a Service that is not there.
+    kustomization::disable(&text, TRANSFORMERS, WEBHOOK_NAMES)
+        .map_err(|reason| unlisted(reason, WEBHOOK_NAMES))
+}
+
+/// Removes everything that is about webhooks, turned on or off.
+///
+/// # Errors
+/// Fails if a list has a form that cannot be edited.
+pub(super) fn remove_webhooks(text: &str) -> Result<String, Obstacle> {
+    let mut text = text.to_owned();
+    for entry in [WEBHOOKS, NO_WEBHOOKS, component(Feature::CertManager)] {
+        text = kustomization::remove_component(&text, entry).map_err(|reason| unlisted(reason, entry))?;
+        text = kustomization::remove_commented(&text, COMPONENTS, entry);
+    }
+    let text = kustomization::remove_transformer(&text, WEBHOOK_NAMES)
+        .map_err(|reason| unlisted(reason, WEBHOOK_NAMES))?;
+    Ok(kustomization::remove_commented(
+        &text,
+        TRANSFORMERS,
+        WEBHOOK_NAMES,
+    ))
+}
+
+/// Checks that each component is below the one whose objects it changes: kustomize runs them in order.
+fn check_order(text: &str) -> Result<()> {
+    let listed = kustomization::entries(text, COMPONENTS);
+    let place = |feature| listed.iter().position(|entry| entry == component(feature));
+    let certificates = component(Feature::CertManager);
+    match (place(Feature::CertManager), place(Feature::Webhooks)) {
+        (Some(certmanager), Some(webhooks)) if certmanager < webhooks => Err(anyhow!(
+            Obstacle::new(format!(
+                "`{certificates}` is above `{WEBHOOKS}`, whose objects it changes"
+            ))
+            .with_lines(
+                "move the first line below the second",
+                format!("- {certificates}\n- {WEBHOOKS}")
+            )
+            .in_file(DEPLOYMENT, "")
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Warns about the configurations in clusters: what is no longer in the manifests is not deleted there.
+fn warn_configurations(project_name: &str, outcome: &mut Outcome) {
+    outcome.warn(
+        "webhook configurations that were deployed stay in the cluster, where the API server goes on calling the webhooks",
+        &format!(
+            "after the next `make deploy`, run `kubectl delete --ignore-not-found mutatingwebhookconfiguration/{project_name}-mutating-webhook-configuration validatingwebhookconfiguration/{project_name}-validating-webhook-configuration`"
+        ),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTED: &str = "resources:\n- ../crd\n\ncomponents:\n- ../metrics\n# - ../prometheus\n- ../webhook\n\ntransformers:\n- ../webhook/names\n";
+
+    #[test]
+    fn each_feature_comes_and_goes() {
+        for feature in [
+            Feature::Metrics,
+            Feature::Prometheus,
+            Feature::CertManager,
+            Feature::Webhooks,
+        ] {
+            let on = enable(LISTED, feature).expect("a list");
+            assert!(Features::read(&on).0.contains(&feature));
+            let off = disable(&on, feature).expect("a list");
+            assert!(!Features::read(&off).0.contains(&feature), "{off}");
+            assert_eq!(enable(&off, feature), Ok(on.clone()));
+            assert_eq!(disable(&off, feature), Ok(off.clone()));
+            assert_eq!(enable(&on, feature), Ok(on));
+        }
+    }
+
+    #[test]
+    fn webhooks_are_removed_in_every_state() {
+        let expected = "resources:\n- ../crd\n\ncomponents:\n- ../metrics\n# - ../prometheus\n\n";
+        let off = disable_webhooks(LISTED).expect("a list");
+        assert!(
+            off.contains("- ../webhook/disabled\n\ntransformers: []\n# - ../webhook/names\n"),
+            "{off}"
+        );
+        let certified = enable(LISTED, Feature::CertManager).expect("a list");
+        let commented = LISTED.replace("- ../webhook\n", "# - ../webhook\n");
+        for text in [LISTED, &off, &certified, &commented] {
+            assert_eq!(remove_webhooks(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+}
