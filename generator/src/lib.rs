@@ -25,7 +25,7 @@ pub mod yaml;
 
 use std::ops::Range;
 
-pub use cargo::{Membership, find_membership};
+pub use cargo::{Membership, PackageSummary, find_membership, summarize_package};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind};
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;

@@ -37,6 +37,12 @@ pub struct ProjectContext {
     pub rust_header: String,
     /// True if the project is in the folder of a workspace that does not list it, and so must be a workspace itself.
     pub workspace: bool,
+    /// True if the package was there before the project: its code and its `Cargo.toml` are not scaffolded.
+    pub adopted: bool,
+    /// True if the manager is rbuilder's, with its arguments, probes and metrics.
+    pub manager: bool,
+    /// Name of the binary that the image runs: `manager`.
+    pub binary: String,
     /// True if the manager watches its own namespace only, with a Role instead of a ClusterRole.
     pub namespaced: bool,
     /// True if APIs are in `src/api/<group>/<version>/`.

@@ -236,6 +236,9 @@ mod tests {
                 String::new()
             },
             workspace: flag,
+            adopted: false,
+            manager: true,
+            binary: "manager".into(),
             namespaced: flag,
             multigroup: flag,
             leader_election_id: "1fc6f0d8.example.com".into(),

@@ -18,7 +18,7 @@ use crate::sh::Cmd;
 use crate::{assets, repo};
 
 /// The pages that can be pasted.
-const PAGES: &[&str] = &["docs/tutorial.md", "docs/cronjob.md"];
+const PAGES: &[&str] = &["docs/tutorial.md", "docs/cronjob.md", "docs/adopting.md"];
 
 /// The longest time that one block may take: most of it builds dependencies.
 const LONGEST: Duration = Duration::from_secs(30 * 60);

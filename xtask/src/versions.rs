@@ -73,6 +73,9 @@ You need Rust ", " or newer", || versions::RUST.into()),
     place("README.md", " Supports Kubernetes ", " with kube ", || format!("{} to {}", Minor::EARLIEST, Minor::LATEST)),
     place("README.md", " with kube ", " and k8s-openapi ", kube_major),
     place("README.md", " and k8s-openapi ", ". ", || versions::K8S_OPENAPI.into()),
+    place("docs/adopting.md", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
+    place("docs/adopting.md", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
+    place("docs/adopting.md", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
     place("docs/types.md", "`Cargo.toml` (`", "`)", feature),
 ];
 

@@ -340,7 +340,8 @@ impl<'a> Removal<'a> {
 
     /// Removes what serves the webhooks of a project that has none any more.
     fn remove_webhook_server(&mut self, files: &[Rendered]) -> Result<()> {
-        self.cut("src/main.rs", rust::unregister_webhooks)?;
+        let main = self.project.main_file().to_owned();
+        self.cut(&main, rust::unregister_webhooks)?;
         self.cut(features::DEPLOYMENT, features::remove_webhooks)?;
         self.unlist("config/network-policy", "allow-webhook-traffic.yaml")?;
         for file in files {
@@ -417,7 +418,10 @@ impl<'a> Removal<'a> {
         let mut outcome = found.into_outcome(self.plan);
         outcome.warnings.push_str(&self.outcome.warnings);
         outcome.diagnostics.extend(self.outcome.diagnostics);
-        Ok(outcome.with_next("Next: review the changes, then run:\n  make manifests test\n"))
+        let test_command = self.project.test_command();
+        Ok(outcome.with_next(&format!(
+            "Next: review the changes, then run:\n  {test_command}\n"
+        )))
     }
 
     /// Checks that the user has changed no file that would be deleted.

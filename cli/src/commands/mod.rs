@@ -1,5 +1,6 @@
 //! Commands, one file each: flags → request → plan. This module holds the code that they share.
 
+mod adopted;
 mod completion;
 mod create_api;
 mod create_webhook;
@@ -40,6 +41,7 @@ use crate::cluster::Kubectl;
 use crate::flags::{Cli, ClusterFlags, Command, Create, Output, PlanFlags};
 use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recover};
 use crate::plan::{Moment, Plan, render_diff, render_json};
+use crate::project::{BINARY, Project};
 use crate::shell::Shell;
 use crate::tree::{Changed, Search, Tree, Viewpoint, find_project_above};
 
@@ -125,6 +127,12 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
 /// Fails if there is none.
 fn find_kubectl(dir: &Path, flags: &ClusterFlags) -> Result<Kubectl> {
     Kubectl::find(dir, flags, || envtest::find_installed(dir))
+}
+
+/// Returns the name of the manager's binary in a project, or that of a scaffolded package for a directory without PROJECT.
+fn find_binary(dir: &Path) -> String {
+    let project = Project::read(&Tree::new(dir)).ok().flatten();
+    project.map_or_else(|| BINARY.to_owned(), |project| project.binary().to_owned())
 }
 
 /// The result of a command before anything is written.

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use rbuilder_control_plane::Workspace;
 
-use super::{find_kubectl, manifests};
+use super::{find_binary, find_kubectl, manifests};
 use crate::cluster::{Interrupt, run_in_foreground};
 use crate::flags::RunFlags;
 use crate::shell::Shell;
@@ -20,7 +20,7 @@ pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8>
     }
     let mut command = Command::new("cargo");
     command
-        .args(["run", "--bin", "manager", "--"])
+        .args(["run", "--bin", &find_binary(dir), "--"])
         .args(&flags.arguments);
     command.current_dir(dir);
     // The manager uses the current context of a file, so another context becomes a file of its own while it runs.

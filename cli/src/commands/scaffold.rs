@@ -27,17 +27,18 @@ pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
         );
     }
     if project.known.rbuilder.library.is_none() {
-        project.known.rbuilder.library = read_library(tree)?;
+        project.known.rbuilder.library = read_library(tree);
     }
     Ok(Some(project))
 }
 
 /// Reads the source of the library from Cargo.toml, which an older command has not recorded in PROJECT.
-fn read_library(tree: &Tree) -> Result<Option<Library>> {
-    let text = tree.read("Cargo.toml")?.unwrap_or_default();
+pub(super) fn read_library(tree: &Tree) -> Option<Library> {
+    // An adopted package may have a link in its place, which only sources are read through.
+    let text = tree.read("Cargo.toml").ok().flatten().unwrap_or_default();
     let found = read_dependencies(&text).unwrap_or_default();
     let mut sources = found.sources.into_iter();
-    Ok(sources.find_map(|source| Library::try_from(source).ok()))
+    sources.find_map(|source| Library::try_from(source).ok())
 }
 
 /// Reads the project that `create` adds to; fails if there is none.
@@ -103,13 +104,20 @@ pub(super) fn current_versions() -> Versions {
 
 /// Returns the name of the project's library in Rust code.
 pub(super) fn crate_ident(project: &Project) -> String {
-    names::package_name(&project.known.project_name).replace('-', "_")
+    match &project.known.rbuilder.package {
+        Some(package) => package.crate_ident(),
+        None => names::package_name(&project.known.project_name).replace('-', "_"),
+    }
 }
 
 /// Returns the template context of a project.
 pub(super) fn project_context(project: &Project) -> ProjectContext {
     let known = &project.known;
-    let package = names::package_name(&known.project_name);
+    let adopted = known.rbuilder.package.as_ref();
+    let package = match adopted {
+        Some(adopted) => adopted.name.clone(),
+        None => names::package_name(&known.project_name),
+    };
     let library = known.rbuilder.library.as_ref();
     let license_spdx = match known.rbuilder.license.as_str() {
         "apache2" => "Apache-2.0",
@@ -134,6 +142,9 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         license_spdx: license_spdx.into(),
         rust_header: rust_header(&known.rbuilder.owner, license_spdx),
         workspace: known.rbuilder.workspace,
+        adopted: adopted.is_some(),
+        manager: adopted.is_none_or(|adopted| adopted.manager),
+        binary: project.binary().to_owned(),
         namespaced: known.namespaced,
         multigroup: known.multigroup,
         leader_election_id: format!("{}.{}", fnv1a_32(known.project_name.as_bytes()), known.domain),

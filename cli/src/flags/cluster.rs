@@ -89,9 +89,9 @@ pub struct DevFlags {
     /// Port of the webhook server [default: a free one]
     #[arg(long, value_name = "PORT")]
     pub webhook_port: Option<u16>,
-    /// Binary of the manager
-    #[arg(long, value_name = "NAME", default_value = "manager")]
-    pub bin: String,
+    /// Binary of the manager [default: manager, or that of an adopted package]
+    #[arg(long, value_name = "NAME")]
+    pub bin: Option<String>,
     /// Compare files every second instead of waiting for events of the file system
     #[arg(long)]
     pub poll: bool,

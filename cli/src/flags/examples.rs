@@ -10,6 +10,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("init", &[
         ("Initialize a project in the current directory", "rbuilder init --domain example.com"),
         ("Initialize a project whose manager watches its own namespace only", "rbuilder init --domain example.com --namespaced shop-operator"),
+        ("Adopt the kube-rs package in the current directory", "rbuilder init --in-package --domain example.com"),
     ]),
     ("create api", &[
         ("Scaffold a kind with a controller", "rbuilder create api --group cache --version v1alpha1 --kind Memcached"),

@@ -226,6 +226,12 @@ pub struct InitFlags {
     /// Overwrite files that already exist
     #[arg(long)]
     pub force: bool,
+    /// Adopt the kube-rs package in the directory: add what deploys and tests it, and keep its code and files
+    #[arg(long, conflicts_with_all = ["force", "library"])]
+    pub in_package: bool,
+    /// Binary of the package that the image runs, with `--in-package` [default: the one that `cargo run` runs]
+    #[arg(long, value_name = "NAME", requires = "in_package")]
+    pub bin: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub library: InitLibraryFlags,

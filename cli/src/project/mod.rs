@@ -5,6 +5,7 @@
 
 mod image;
 pub mod names;
+mod package;
 mod resource;
 mod scaffolded;
 
@@ -20,6 +21,7 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 
 pub use image::Image;
+pub use package::AdoptedPackage;
 pub use resource::{Api, NamedController, Resource, Webhooks};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
@@ -28,6 +30,9 @@ pub const FILE: &str = "PROJECT";
 
 /// Value of `layout`: the tool that created the project.
 const LAYOUT: &str = "rust.rbuilder.dev/v1";
+
+/// Name of the binary of a scaffolded package.
+pub const BINARY: &str = "manager";
 
 /// Key of the version of the command.
 const CLI_VERSION: &str = "cliVersion";
@@ -89,6 +94,9 @@ pub struct Own {
     /// True if `init` found a workspace above the project that does not list it, and so made it a workspace of its own.
     #[serde(default)]
     pub workspace: bool,
+    /// The package that `init --in-package` adopted; `None` if it is scaffolded.
+    #[serde(default)]
+    pub package: Option<AdoptedPackage>,
     /// Hash of each scaffolded file by path, as early versions wrote it here; moved to [`RECORD`].
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -193,7 +201,32 @@ impl Project {
                 bail!("invalid {key} `{name}` in {FILE}");
             }
         }
+        if let Some(package) = &self.known.rbuilder.package {
+            package.check()?;
+        }
         resources.iter().try_for_each(Resource::check_source)
+    }
+
+    /// Returns the root file of the manager's binary.
+    pub fn main_file(&self) -> &str {
+        let package = self.known.rbuilder.package.as_ref();
+        package.map_or("src/main.rs", |package| package.main.as_str())
+    }
+
+    /// Returns the name of the manager's binary.
+    pub fn binary(&self) -> &str {
+        let package = self.known.rbuilder.package.as_ref();
+        package.map_or(BINARY, |package| package.binary.as_str())
+    }
+
+    /// Returns the command that generates the manifests and runs the tests: that of the scaffolded Makefile, if the project
+    /// has it.
+    pub fn test_command(&self) -> &'static str {
+        let package = self.known.rbuilder.package.as_ref();
+        match package.is_some_and(|package| package.leaves_out("Makefile")) {
+            true => "rbuilder manifests && cargo test",
+            false => "make manifests test",
+        }
     }
 
     /// Returns the layout if another tool created the project.
@@ -330,6 +363,12 @@ impl Project {
         set(&mut own, "owner", json!(known.rbuilder.owner));
         set(&mut own, "license", json!(known.rbuilder.license));
         set(&mut own, "workspace", json!(known.rbuilder.workspace));
+        let package = known.rbuilder.package.as_ref();
+        set(
+            &mut own,
+            "package",
+            package.map_or(Value::Null, AdoptedPackage::print),
+        );
         set(
             &mut own,
             "kubernetes",
@@ -364,7 +403,8 @@ fn set(map: &mut Map<String, Value>, key: &str, value: Value) {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(items) => items.is_empty(),
-        Value::Null | Value::Number(_) => false,
+        Value::Null => true,
+        Value::Number(_) => false,
     };
     if empty {
         map.remove(key);

@@ -7,6 +7,7 @@ mod file;
 mod graph;
 mod manifest;
 mod metadata;
+mod summary;
 mod targets;
 mod workspace;
 
@@ -16,6 +17,7 @@ use file::{File, string_at};
 use graph::{Graph, Index};
 pub(crate) use manifest::{Manifest, Manifests};
 pub(crate) use metadata::{NamedKind, Selection};
+pub use summary::{PackageSummary, summarize_package};
 pub use workspace::{Membership, find_membership};
 
 use crate::report::Report;

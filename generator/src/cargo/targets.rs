@@ -34,8 +34,16 @@ pub(super) fn find_library(file: &File, sources: &dyn Sources) -> Option<Library
 
 /// The root files of the binaries, by path.
 pub(super) fn find_binaries(file: &File, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
-    let found = targets(file, sources, &BINARIES)?;
+    let found = find_named_binaries(file, sources)?;
     Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The name and root file of each binary, by path.
+pub(super) fn find_named_binaries(
+    file: &File,
+    sources: &dyn Sources,
+) -> Result<Vec<(String, String)>, Diagnostic> {
+    targets(file, sources, &BINARIES)
 }
 
 /// The name and root file of each example, by name.

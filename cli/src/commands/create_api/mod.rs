@@ -14,6 +14,7 @@ pub(super) use self::places::ApiPlaces;
 
 use self::further::types_path;
 use self::request::Request;
+use super::adopted::{Parts, check_places};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
@@ -63,6 +64,12 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     let mut request = Request::new(&project, tree, flags)?;
     let taken = request.read_previous(&project, tree, flags)?;
     request.check_free_names(&project, tree)?;
+    let parts = Parts {
+        types: request.types,
+        controller: request.controller.is_some(),
+        webhooks: false,
+    };
+    check_places(tree, &project, parts)?;
     let context = scaffold::project_context(&project);
     let mut api = request.context(&project);
     api.kube_arguments.clone_from(&taken.arguments);
@@ -92,7 +99,9 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     project.add_resource(request.resource.clone());
     project.write(&mut plan, tree)?;
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
-    let mut outcome = found.into_outcome(plan).with_next(&next_steps(&api));
+    let mut outcome = found
+        .into_outcome(plan)
+        .with_next(&next_steps(&api, project.test_command()));
     taken.warn(&api, &mut outcome);
     if request.types {
         further::warn_unconverted(&project, &request.resource, &mut outcome);
@@ -101,7 +110,7 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
 }
 
 /// Returns the next steps: the files to edit, and the command that builds and tests them.
-fn next_steps(api: &ApiContext) -> String {
+fn next_steps(api: &ApiContext, test_command: &str) -> String {
     let mut files = Vec::new();
     if api.resource {
         files.push(types_path(api));
@@ -110,7 +119,7 @@ fn next_steps(api: &ApiContext) -> String {
         files.push(format!("src/{}.rs", api.controller_path.replace("::", "/")));
     }
     format!(
-        "Next: edit {}, then run:\n  make manifests test\n",
+        "Next: edit {}, then run:\n  {test_command}\n",
         files.join(" and ")
     )
 }

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
 pub(super) use self::storage::StorageChange;
+use super::adopted::{Parts, check_places};
 use super::create_api::{ApiPlaces, add_modules, check_module_place, edit_file, shown_version};
 use super::foreign_kind::{self, KindFlags, find_foreign_kind};
 use super::{Outcome, execute, features, owners, scaffold};
@@ -33,6 +34,11 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
     check_flags(flags)?;
     let mut project = scaffold::require_project(tree)?;
     let request = Request::new(&project, flags, tree)?;
+    let parts = Parts {
+        webhooks: true,
+        ..Parts::default()
+    };
+    check_places(tree, &project, parts)?;
     let context = scaffold::project_context(&project);
     let api = request.api(&project);
     let webhook = request.context(&project, &request.webhooks, &api);
@@ -66,13 +72,14 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
         add_handlers(&mut plan, tree, &handlers, scaffold, (&api, &webhook))?;
     }
     foreign_kind::add_crate(&mut plan, tree, &request.resource)?;
-    add_lines(&mut plan, tree, &context.crate_ident, (&api, &webhook))?;
+    add_lines(&mut plan, tree, &project, (&api, &webhook))?;
     let storage = if flags.conversion {
         StorageChange::add_to_plan(&mut plan, tree, &project, &request.resource)?
     } else {
         StorageChange::default()
     };
-    let next = next_steps(&api, &request.context(&project, &request.asked, &api), &handlers);
+    let asked = request.context(&project, &request.asked, &api);
+    let next = next_steps(&api, &asked, &handlers, project.test_command());
     project.add_resource(request.resource);
     project.write(&mut plan, tree)?;
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
@@ -82,7 +89,7 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
 }
 
 /// Returns the next steps: the files to edit, and the commands that test and run them.
-fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str) -> String {
+fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str, test_command: &str) -> String {
     let mut parts = Vec::new();
     if asked.admission {
         parts.push(format!("the handlers in {handlers}"));
@@ -95,7 +102,7 @@ fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str) -> Strin
         ));
     }
     format!(
-        "Next: implement {}, then run:\n  make manifests test\n\
+        "Next: implement {}, then run:\n  {test_command}\n\
          To run the manager and its webhooks on this machine:\n  rbuilder dev\n",
         parts.join(" and ")
     )
@@ -471,7 +478,7 @@ pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<S
 fn add_lines(
     plan: &mut Plan,
     tree: &Tree,
-    crate_ident: &str,
+    project: &Project,
     (api, webhook): (&ApiContext, &WebhookContext),
 ) -> Result<()> {
     edit_file(plan, tree, "src/lib.rs", "pub mod webhook;", |text| {
@@ -480,8 +487,11 @@ fn add_lines(
     edit_file(
         plan,
         tree,
-        "src/main.rs",
-        &format!("let manager = {crate_ident}::webhook::register(manager);"),
+        project.main_file(),
+        &format!(
+            "let manager = {}::webhook::register(manager);",
+            scaffold::crate_ident(project)
+        ),
         rust::register_webhooks,
     )?;
     let mut parts: Vec<&str> = webhook.path.split("::").collect();

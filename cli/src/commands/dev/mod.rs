@@ -22,7 +22,7 @@ use self::installed::Installed;
 use self::operator::{Operator, build};
 use self::rendered::Rendered;
 use self::watch::Watch;
-use super::{find_kubectl, manifests};
+use super::{find_binary, find_kubectl, manifests};
 use crate::cluster::Interrupt;
 use crate::flags::DevFlags;
 use crate::shell::Shell;
@@ -150,8 +150,9 @@ impl Session<'_> {
         let mut rendered = Rendered::read(self.cluster.kubectl())?;
         cluster::check_reachable(self.flags, &rendered)?;
         rendered.redirect(&self.address);
-        shell.note(&format!("building: cargo build --bin {}\n", self.flags.bin));
-        let program = build(&self.dir, &self.flags.bin, self.workspace, &self.interrupt)?;
+        let bin = self.flags.bin.clone().unwrap_or_else(|| find_binary(&self.dir));
+        shell.note(&format!("building: cargo build --bin {bin}\n"));
+        let program = build(&self.dir, &bin, self.workspace, &self.interrupt)?;
         self.installed.apply_crds(&rendered, shell)?;
         if let Some(operator) = self.operator.take() {
             operator.stop();

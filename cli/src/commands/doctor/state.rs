@@ -42,7 +42,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         })
     };
     let mut findings = vec![examine_version(&project)];
-    findings.extend(examine("library", examine_library(tree)));
+    findings.extend(examine("library", examine_library(tree, &project)));
     findings.extend(examine("scaffold", examine_files(tree, &project)));
     findings.push(examine_manifests(tree));
     (needs, findings)
@@ -84,7 +84,13 @@ fn examine_version(project: &Project) -> Finding {
     }
 }
 
-fn examine_library(tree: &Tree) -> Result<Vec<Finding>> {
+fn examine_library(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
+    let known = &project.known.rbuilder;
+    if known.package.is_some() && known.library.is_none() {
+        let message =
+            "the adopted package does not depend on it, so it has no markers for roles and webhooks";
+        return Ok(vec![Finding::good("library", message)]);
+    }
     let (source, outcome) = library::describe(tree)?;
     let key = |name: &str| source.get(name).and_then(Value::as_str).unwrap_or_default();
     let mut findings: Vec<Finding> = outcome

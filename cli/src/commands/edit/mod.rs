@@ -55,6 +55,7 @@ fn merge_settings(
     let mut target = project.clone();
     apply_settings(&mut target.known, &flags.settings);
     let becomes_namespaced = target.known.namespaced && !project.known.namespaced;
+    let is_adopted = project.known.rbuilder.package.is_some();
     let labels = Labels {
         base: "scaffold with the settings before".to_owned(),
         theirs: "scaffold with the new settings".to_owned(),
@@ -67,6 +68,12 @@ fn merge_settings(
     let merge = ScaffoldMerge::new("edit", tree, project, scaffolds, labels, archive)?;
     let (mut outcome, report) = merge.run(target, flags.merge)?;
     report.add_to(&mut outcome);
+    if is_adopted && flags.settings.kubernetes.is_some() {
+        outcome.warn(
+            "Cargo.toml is the package's own, so its k8s-openapi stays as it is",
+            "choose the feature of that minor in `[dependencies]`",
+        );
+    }
     if becomes_namespaced {
         warn_cluster_roles(&project_name, &mut outcome);
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use rbuilder_generator::{OutputFile, Product};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Request;
 use super::replaced::check_replaced;
@@ -235,17 +235,31 @@ fn update_crd_kustomization(
     Ok(())
 }
 
+/// Returns whether a file is in exactly the form that the generator prints.
+fn is_printed(text: &str) -> bool {
+    let Ok(documents) = serde_saphyr::from_multiple::<Value>(text) else {
+        return false;
+    };
+    let print = |document| format!("---\n{}", rbuilder_generator::yaml::to_string(document));
+    documents.iter().map(print).collect::<String>() == text
+}
+
 /// Removes all rules from a role that no marker requests any more. Its kind and name stay, because the binding refers
-/// to them. Without PROJECT the file may belong to somebody else, and is kept.
+/// to them. Without PROJECT the file may belong to somebody else, and is kept; so is one that was written by hand in an
+/// adopted package.
 fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let path = request.layout.path("rbac/role.yaml");
-    if plan.read(tree, &path)?.is_none() {
+    let Some(text) = plan.read(tree, &path)? else {
         return Ok(());
-    }
+    };
     let Some(project) = plan.read(tree, FILE)? else {
         return Ok(());
     };
     let known = Project::parse(&project)?.known;
+    let adopted = known.rbuilder.package.as_ref();
+    if adopted.is_some_and(|package| package.leaves_out(&path) || !is_printed(&text)) {
+        return Ok(());
+    }
     let mut metadata = json!({ "name": request.options.role_name });
     if known.namespaced {
         metadata["namespace"] = format!("{}-system", known.project_name).into();

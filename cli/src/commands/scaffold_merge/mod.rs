@@ -61,6 +61,7 @@ impl<'a> ScaffoldMerge<'a> {
         labels: Labels,
         archive: &'static Archive,
     ) -> Result<Self> {
+        let report = Report::new(command, project.test_command());
         let merge = ScaffoldMerge {
             tree,
             labels,
@@ -70,7 +71,7 @@ impl<'a> ScaffoldMerge<'a> {
             archive,
             project,
             plan: Plan::default(),
-            report: Report::new(command),
+            report,
         };
         merge.check_markers()?;
         Ok(merge)
@@ -219,6 +220,8 @@ impl<'a> ScaffoldMerge<'a> {
 /// The conflicts of a merge, and the files that it leaves alone.
 pub(super) struct Report {
     command: &'static str,
+    /// The command that tests the project.
+    test_command: &'static str,
     /// Places of conflicts: path and line.
     conflicts: Vec<(String, usize)>,
     /// Files that the user has deleted and whose templates have changed.
@@ -228,9 +231,10 @@ pub(super) struct Report {
 }
 
 impl Report {
-    fn new(command: &'static str) -> Report {
+    fn new(command: &'static str, test_command: &'static str) -> Report {
         Report {
             command,
+            test_command,
             conflicts: Vec::new(),
             deleted: Vec::new(),
             unused: Vec::new(),
@@ -269,12 +273,17 @@ impl Report {
             );
         }
         if self.conflicts.is_empty() {
-            outcome.next =
-                "Next: read the changes with `git diff`, then run:\n  make manifests test\n".to_owned();
+            outcome.next = format!(
+                "Next: read the changes with `git diff`, then run:\n  {}\n",
+                self.test_command
+            );
             return;
         }
         outcome.exit_code = 1;
-        let help = "edit the lines between `<<<<<<<` and `>>>>>>>`, then run `make manifests test`";
+        let help = format!(
+            "edit the lines between `<<<<<<<` and `>>>>>>>`, then run `{}`",
+            self.test_command
+        );
         outcome.warnings.push_str(&format!(
             "error: the {} has conflicts to resolve:{}\n  = help: {help}\n",
             self.command,

@@ -52,7 +52,9 @@ pub(in crate::commands) fn rebuild_scaffold(
                 .with_context(|| cannot_rebuild(resource))?;
         }
     }
+    let stand_ins = init::render_stand_ins(project)?;
     let mut files = tree.into_files();
+    files.retain(|path, _| stand_ins.iter().all(|file| file.path != *path));
     let record = ScaffoldedFiles::parse(files.get(RECORD).map_or("", String::as_str));
     files.retain(|path, _| ![FILE, RECORD, ATTRIBUTES].contains(&path.as_str()));
     Ok(Scaffold { files, record })
@@ -88,6 +90,9 @@ fn apply_step(tree: Tree, make: impl Fn(&Tree) -> Result<Plan>) -> Result<Tree> 
 fn plan_init_again(tree: &Tree) -> Result<Plan> {
     let mut project = require_project(tree)?;
     let mut plan = init::plan_files(tree, &mut project, false)?;
+    for file in init::render_stand_ins(&project)? {
+        plan.replace(tree, &file.path, &file.text)?;
+    }
     project.write(&mut plan, tree)?;
     Ok(plan)
 }

@@ -106,8 +106,11 @@ pub(super) fn find_base(
 
 /// Moves a library that follows the version of the command to the new version.
 fn move_library(project: &mut Project, from: &str) {
+    // The manifest of an adopted package is not merged.
+    let is_scaffolded = project.known.rbuilder.package.is_none();
     if let Some(Library::Version { version }) = &mut project.known.rbuilder.library
         && version == from
+        && is_scaffolded
     {
         VERSION.clone_into(version);
     }

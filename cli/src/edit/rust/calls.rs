@@ -169,6 +169,12 @@ pub(super) fn has_ident(tokens: &TokenStream, name: &str) -> bool {
     levels(tokens).iter().flatten().any(is_it)
 }
 
+/// Returns whether a file has a name anywhere but in comments and strings; false for text that is not Rust.
+pub fn mentions(text: &str, name: &str) -> bool {
+    let tokens: Result<TokenStream, _> = text.trim_start_matches('\u{feff}').parse();
+    tokens.is_ok_and(|tokens| has_ident(&tokens, name))
+}
+
 /// Returns the functions with a name at the top level of a file, other than those for tests.
 pub(super) fn find_functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f ItemFn> {
     let named = |item: &'f Item| match item {

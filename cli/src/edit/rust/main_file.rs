@@ -60,6 +60,19 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     Ok(source.with(additions))
 }
 
+/// Returns whether a file calls the function `register` of a module; false for text that is not Rust.
+pub fn calls_register(text: &str, module: &str) -> bool {
+    let Ok(source) = Source::parse(text) else {
+        return false;
+    };
+    let imports = Imports::of(&source.file);
+    let calls = find_calls(&code_without_tests(&source.file));
+    let wanted = [module.to_owned(), "register".to_owned()];
+    calls
+        .iter()
+        .any(|call| !call.is_method && imports.absolute(&call.path, &[]).ends_with(&wanted))
+}
+
 /// Returns whether a call is written as `module::register`.
 fn is_short(call: &Call, module: &str) -> bool {
     let path = match call.path.split_first() {

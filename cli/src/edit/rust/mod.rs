@@ -10,9 +10,10 @@ mod registration;
 mod removal;
 mod source;
 
+pub use calls::mentions;
 pub use conversion::{add_conversion, defines_kind, has_conversion};
 pub use handlers::{Handlers, add_handlers};
-pub use main_file::register_webhooks;
+pub use main_file::{calls_register, register_webhooks};
 pub use modules::{add_module, add_reexport, compare_names};
 pub use registration::add_registration;
 pub use removal::{

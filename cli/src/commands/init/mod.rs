@@ -1,12 +1,15 @@
-//! `rbuilder init`: scaffolds a project without APIs.
+//! `rbuilder init`: scaffolds a project without APIs, or adopts the package that is there.
+
+mod adopt;
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 
-use rbuilder_generator::{Membership, find_membership};
+use rbuilder_generator::{Membership, PackageSummary, find_membership};
 use rbuilder_templates::OnExists;
 
+pub(super) use self::adopt::render_stand_ins;
 use super::{Outcome, execute, manifests, scaffold};
 use crate::flags::{InitFlags, License};
 use crate::library::choose::choose_library;
@@ -20,17 +23,17 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
         .folder
         .as_ref()
         .map_or_else(|| dir.to_owned(), |folder| dir.join(folder));
-    let enter = flags
-        .folder
-        .as_ref()
-        .map(|folder| format!("  cd {}\n", folder.display()))
-        .unwrap_or_default();
-    let next = format!(
-        "Next: define a resource with:\n{enter}  rbuilder create api --group <group> --version v1alpha1 --kind <Kind>\n"
-    );
     execute("init", &dir, flags.plan, shell, &mut |tree| {
-        Ok(plan_init(tree, flags)?.with_next(&next))
+        plan_init(tree, flags)
     })
+}
+
+/// Returns the command that enters the directory of the project, for the next steps.
+fn enter(flags: &InitFlags) -> String {
+    let folder = flags.folder.as_ref();
+    folder
+        .map(|folder| format!("  cd {}\n", folder.display()))
+        .unwrap_or_default()
 }
 
 /// Returns the changes that `init` makes.
@@ -38,13 +41,17 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
 /// # Errors
 /// Fails if a name is invalid, or if the directory holds another project or conflicting files.
 pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
-    let mut project = request(tree, flags)?;
+    if flags.in_package || adopt::is_adopted(tree)? {
+        return adopt::plan_adoption(tree, flags);
+    }
+    let mut project = request(tree, flags, None)?;
     let warnings = settle_library(&mut project, tree, flags)?;
     let enclosing = find_enclosing_workspace(tree);
     if tree.read(FILE)?.is_none() {
         project.known.rbuilder.workspace = enclosing.is_some();
     }
-    let mut plan = plan_files(tree, &mut project, flags.force)?;
+    let mut plan = plan_files(tree, &mut project, flags.force)
+        .map_err(|error| adopt::suggest_adoption(tree, flags, error))?;
     let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
     project.write(&mut plan, tree)?;
     let mut outcome = found.into_outcome(plan);
@@ -59,7 +66,10 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
             ),
         );
     }
-    Ok(outcome)
+    let enter = enter(flags);
+    Ok(outcome.with_next(&format!(
+        "Next: define a resource with:\n{enter}  rbuilder create api --group <group> --version v1alpha1 --kind <Kind>\n"
+    )))
 }
 
 /// Returns the files of a project without APIs, which it records as scaffolded.
@@ -69,8 +79,10 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
 pub(super) fn plan_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
     let mut plan = Plan::default();
     let context = scaffold::project_context(project);
-    let files = rbuilder_templates::init_files(&context)?;
-    if tree.read(FILE)?.is_none() {
+    let mut files = rbuilder_templates::init_files(&context)?;
+    if let Some(package) = &project.known.rbuilder.package {
+        files.retain(|file| !package.leaves_out(&file.path));
+    } else if tree.read(FILE)?.is_none() {
         // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
         for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {
             plan.put_owned(tree, &file.path, &file.text, force)?;
@@ -117,14 +129,16 @@ fn find_enclosing_workspace(tree: &Tree) -> Option<(String, String)> {
     None
 }
 
-/// Returns the requested project: flags take precedence over PROJECT, and PROJECT over defaults.
-fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
+/// Returns the requested project: flags take precedence over PROJECT, and PROJECT over defaults, which are those of the
+/// package that is adopted, if one is.
+fn request(tree: &Tree, flags: &InitFlags, adopted: Option<&PackageSummary>) -> Result<Project> {
     let known = scaffold::read_project(tree)?;
     let recorded = known.as_ref().map(|project| &project.known);
     let name = flags
         .project_name
         .clone()
         .or_else(|| recorded.map(|known| known.project_name.clone()))
+        .or_else(|| adopt::default_name(adopted?))
         .or_else(|| Some(tree.folder_name()?.to_lowercase()))
         .ok_or_else(|| {
             anyhow!("cannot take the project name from the directory: set it with `--project-name`")
@@ -174,13 +188,18 @@ fn request(tree: &Tree, flags: &InitFlags) -> Result<Project> {
     if let Some(license) = flags.license {
         known.rbuilder.license = license.name().to_owned();
     } else if known.rbuilder.license.is_empty() {
-        known.rbuilder.license = find_license(tree)?.name().to_owned();
+        let license = match (find_license(tree)?, adopted) {
+            (Some(license), _) => license,
+            (None, Some(package)) => adopt::license_of(package),
+            (None, None) => License::Apache2,
+        };
+        known.rbuilder.license = license.name().to_owned();
     }
     Ok(project)
 }
 
-/// Returns the license of a repository that has a file with one; Apache-2.0 for one that has none.
-fn find_license(tree: &Tree) -> Result<License> {
+/// Returns the license of a repository that has a file with one.
+fn find_license(tree: &Tree) -> Result<Option<License>> {
     for path in [
         "LICENSE",
         "LICENSE.md",
@@ -192,7 +211,7 @@ fn find_license(tree: &Tree) -> Result<License> {
             continue;
         };
         let words = text.split_whitespace().take(60).collect::<Vec<_>>().join(" ");
-        return Ok(if words.contains("Apache License Version 2.0") {
+        return Ok(Some(if words.contains("Apache License Version 2.0") {
             License::Apache2
         } else if words.contains("MIT License")
             || words.starts_with("Permission is hereby granted, free of charge")
@@ -200,9 +219,9 @@ fn find_license(tree: &Tree) -> Result<License> {
             License::Mit
         } else {
             License::None
-        });
+        }));
     }
-    Ok(License::Apache2)
+    Ok(None)
 }
 
 /// Checks the owner, which is written into comments and Cargo.toml.

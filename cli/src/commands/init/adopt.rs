@@ -1,0 +1,357 @@
+//! `rbuilder init --in-package`: adopts a package that is there.
+//!
+//! The package keeps its code, its `Cargo.toml` and each of its files. Added is what deploys and tests it: `config/`, an
+//! end-to-end test, and the Makefile, the Dockerfile and the workflows where it has none of its own. PROJECT records what the
+//! scaffold depends on: names of the package and the paths that are left out. Run again, the command brings the scaffold in
+//! line with a package that has changed, by a three-way merge.
+
+use anyhow::{Result, anyhow, bail};
+use rbuilder_generator::{PackageSummary, Sources, summarize_package};
+use rbuilder_templates::{Archive, OnExists, Rendered};
+use serde_json::json;
+
+use super::{enter, plan_files, request};
+use crate::commands::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
+use crate::commands::{Outcome, manifests, scaffold, update};
+use crate::edit::library::read_dependencies;
+use crate::edit::merge::Labels;
+use crate::edit::rust;
+use crate::flags::{InitFlags, License, MergeFlags};
+use crate::project::{AdoptedPackage, FILE, Project};
+use crate::tree::{Tree, TreeSources};
+
+/// The role of the manager, which is generated once the source has `#[rbac]` markers.
+const ROLE: &str = "config/rbac/role.yaml";
+
+/// Directory of the workflows.
+const WORKFLOWS: &str = ".github/workflows";
+
+/// Files of other continuous integrations.
+const OTHER_CI: [&str; 8] = [
+    ".gitlab-ci.yml",
+    ".circleci/config.yml",
+    ".cirrus.yml",
+    ".drone.yml",
+    ".travis.yml",
+    ".woodpecker.yml",
+    "Jenkinsfile",
+    "azure-pipelines.yml",
+];
+
+/// Returns whether the project was adopted before.
+pub(super) fn is_adopted(tree: &Tree) -> Result<bool> {
+    let project = scaffold::read_project(tree)?;
+    Ok(project.is_some_and(|project| project.known.rbuilder.package.is_some()))
+}
+
+/// Returns the changes that adopt the package, or that bring its scaffold in line with it.
+///
+/// # Errors
+/// Fails if there is no package with a binary, if a name is invalid, or if the directory has a project whose package is
+/// scaffolded.
+pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
+    let known = scaffold::read_project(tree)?;
+    let recorded = match &known {
+        None => None,
+        Some(project) => match &project.known.rbuilder.package {
+            Some(package) => Some(package.clone()),
+            None => bail!(
+                "{} is already initialized as project `{}`, whose package is scaffolded: omit `--in-package`",
+                tree.shown(),
+                project.known.project_name
+            ),
+        },
+    };
+    let (summary, mut package) = read_package(tree, flags.bin.as_deref(), recorded.as_ref())?;
+    let mut project = request(tree, flags, Some(&summary))?;
+    let Some(known) = known else {
+        project.known.rbuilder.library = scaffold::read_library(tree);
+        project.known.rbuilder.package = Some(package.clone());
+        package.left_out = find_left_out(tree, &project, &summary)?;
+        project.known.rbuilder.package = Some(package);
+        return plan_files_of(tree, project, flags);
+    };
+    let stays = |path: &String| is_there(tree, path) || is_replaced(tree, &project, &summary, path);
+    let before = recorded.map(|package| package.left_out).unwrap_or_default();
+    package.left_out = before.into_iter().filter(stays).collect();
+    project.known.rbuilder.package = Some(package);
+    if project.known == known.known {
+        return plan_files_of(tree, project, flags);
+    }
+    merge_change(tree, known, project)
+}
+
+/// Returns the changes that write what the package lacks.
+fn plan_files_of(tree: &Tree, mut project: Project, flags: &InitFlags) -> Result<Outcome> {
+    let mut plan = plan_files(tree, &mut project, false)?;
+    let package = project.known.rbuilder.package.clone().unwrap_or_default();
+    package.left_out.iter().for_each(|path| plan.keep(path));
+    let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
+    if !package.leaves_out("config/rbac/kustomization.yaml") && plan.read(tree, ROLE)?.is_none() {
+        plan.replace(tree, ROLE, &empty_role(&project))?;
+    }
+    project.write(&mut plan, tree)?;
+    let next = next_steps(tree, &package, flags);
+    Ok(found.into_outcome(plan).with_next(&next))
+}
+
+/// Returns the changes from the scaffold as PROJECT records the package to that of the package as it is.
+fn merge_change(tree: &Tree, project: Project, target: Project) -> Result<Outcome> {
+    let archive = Archive::embedded();
+    let (_, release) = update::find_base(&project, archive)?;
+    let labels = Labels {
+        base: "scaffold of the package before".to_owned(),
+        theirs: "scaffold of the package now".to_owned(),
+    };
+    let scaffolds = (
+        rebuild_scaffold(&project, release)?,
+        rebuild_scaffold(&target, release)?,
+    );
+    let merge = ScaffoldMerge::new("init", tree, project, scaffolds, labels, archive)?;
+    let flags = MergeFlags {
+        no_conflicts: false,
+        manifests: true,
+    };
+    let (mut outcome, report) = merge.run(target, flags)?;
+    report.add_to(&mut outcome);
+    Ok(outcome)
+}
+
+/// Reads the package in the directory. The binary is the one that is asked for, the recorded one, or the one that the
+/// package runs by default.
+fn read_package(
+    tree: &Tree,
+    asked: Option<&str>,
+    recorded: Option<&AdoptedPackage>,
+) -> Result<(PackageSummary, AdoptedPackage)> {
+    let sources = tree.sources([]);
+    let summary = summarize_package(&sources)
+        .map_err(|problem| anyhow!("{}: {}", problem.place.path, problem.message))?;
+    let Some(summary) = summary else {
+        bail!(
+            "no Cargo.toml found in {}: `--in-package` adopts a package that is there; omit it for a new one",
+            tree.shown()
+        );
+    };
+    let Some(name) = summary.name.clone() else {
+        return Err(no_package(tree, &summary));
+    };
+    let recorded = recorded.map(|package| package.binary.as_str());
+    let (binary, main) = choose_binary(&summary, &name, asked, recorded)?;
+    let package = AdoptedPackage {
+        library: summary.library.clone().unwrap_or_default(),
+        manager: uses_manager(&sources, &main),
+        name,
+        binary,
+        main,
+        left_out: Vec::new(),
+    };
+    package
+        .check()
+        .map_err(|error| anyhow!("cannot adopt the package in {}: {error}", tree.shown()))?;
+    Ok((summary, package))
+}
+
+fn no_package(tree: &Tree, summary: &PackageSummary) -> anyhow::Error {
+    if !summary.is_workspace {
+        return anyhow!("Cargo.toml in {} has no `[package]` with a name", tree.shown());
+    }
+    let members = match summary.members.as_slice() {
+        [] => String::new(),
+        members => format!(", for example with `-C {}`", members.join("`, `-C ")),
+    };
+    anyhow!(
+        "Cargo.toml in {} is a workspace without a package: run the command in the member to adopt{members}",
+        tree.shown()
+    )
+}
+
+/// Returns the name and the root file of the binary that the image runs.
+fn choose_binary(
+    summary: &PackageSummary,
+    package: &str,
+    asked: Option<&str>,
+    recorded: Option<&str>,
+) -> Result<(String, String)> {
+    let named = |name: &str| summary.binaries.iter().find(|(known, _)| known == name).cloned();
+    let names: Vec<&str> = summary.binaries.iter().map(|(name, _)| name.as_str()).collect();
+    if let Some(asked) = asked {
+        return named(asked).ok_or_else(|| match names.as_slice() {
+            [] => anyhow!("package `{package}` has no binary `{asked}`, nor any other"),
+            names => anyhow!(
+                "package `{package}` has no binary `{asked}`: pass `--bin` with one of `{}`",
+                names.join("`, `")
+            ),
+        });
+    }
+    let by_default = [recorded, summary.default_run.as_deref()]
+        .into_iter()
+        .flatten()
+        .find_map(named);
+    match (by_default, summary.binaries.as_slice()) {
+        (Some(binary), _) => Ok(binary),
+        (None, [only]) => Ok(only.clone()),
+        (None, []) => bail!(
+            "package `{package}` has no binary, so there is nothing to deploy: add src/main.rs; to generate the manifests of its types alone, run `rbuilder manifests`, which needs no project"
+        ),
+        (None, _) => bail!(
+            "package `{package}` has several binaries: name the one that the image runs with `--bin`, one of `{}`",
+            names.join("`, `")
+        ),
+    }
+}
+
+/// Returns whether the package depends on the library and takes the arguments of its manager.
+fn uses_manager(sources: &TreeSources, main: &str) -> bool {
+    let text = |path: &str| sources.text(path).ok().flatten();
+    let depends = text("Cargo.toml")
+        .and_then(|manifest| read_dependencies(&manifest).ok())
+        .is_some_and(|found| found.inherits || !found.sources.is_empty());
+    let mut files = sources.rust_files("src").unwrap_or_default();
+    files.push(main.to_owned());
+    let has_arguments = |path: &String| text(path).is_some_and(|text| rust::mentions(&text, "ManagerArgs"));
+    depends && files.iter().any(has_arguments)
+}
+
+/// Returns the name of a project by that of its package: lower case, with hyphens.
+pub(super) fn default_name(package: &PackageSummary) -> Option<String> {
+    let name = package.name.as_ref()?;
+    Some(name.to_lowercase().replace('_', "-"))
+}
+
+/// Returns the license that a package declares.
+pub(super) fn license_of(package: &PackageSummary) -> License {
+    match package.license.as_deref() {
+        Some("Apache-2.0") => License::Apache2,
+        Some("MIT") => License::Mit,
+        _ => License::None,
+    }
+}
+
+/// Returns the paths of the scaffold that are left out: files that the package has, the workflows of one that is tested
+/// otherwise or without the Makefile that they call, and a test that Cargo would not find.
+fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Result<Vec<String>> {
+    let files = rbuilder_templates::init_files(&scaffold::project_context(project))?;
+    let mut left_out: Vec<String> = Vec::new();
+    for file in &files {
+        let is_theirs = match tree.read(&file.path) {
+            // Its lines are added to the list of the package.
+            _ if file.on_exists == OnExists::Merged => false,
+            Ok(there) => there.is_some_and(|there| there != file.text),
+            // A link, or something other than text.
+            Err(_) => true,
+        };
+        if is_theirs || is_replaced(tree, project, summary, &file.path) {
+            left_out.push(file.path.clone());
+        }
+    }
+    // Permissions that were written by hand are not those of markers.
+    if is_there(tree, ROLE) {
+        left_out.push(ROLE.to_owned());
+    }
+    left_out.sort();
+    Ok(left_out)
+}
+
+/// Returns whether a path of the scaffold is left out because of other files than the one at that path.
+fn is_replaced(tree: &Tree, project: &Project, summary: &PackageSummary, path: &str) -> bool {
+    let has_own = |path: &str| is_there(tree, path) && !project.has_scaffolded(path);
+    let has_makefile = || has_own("Makefile") || has_own("GNUmakefile");
+    let has_ci = || {
+        let workflows = tree.list(WORKFLOWS);
+        OTHER_CI.iter().any(|path| is_there(tree, path))
+            || workflows.map_or(true, |workflows| workflows.iter().any(|path| has_own(path)))
+    };
+    match path {
+        "Makefile" => has_own("GNUmakefile"),
+        "tests/e2e.rs" => !summary.finds_tests,
+        path => path.starts_with(WORKFLOWS) && (has_makefile() || has_ci()),
+    }
+}
+
+fn is_there(tree: &Tree, path: &str) -> bool {
+    tree.read(path).map_or(true, |text| text.is_some())
+}
+
+/// Returns the role of a manager whose permissions are not in markers.
+fn empty_role(project: &Project) -> String {
+    let known = &project.known;
+    let mut metadata = json!({ "name": "manager-role" });
+    if known.namespaced {
+        metadata["namespace"] = "system".into();
+    }
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": if known.namespaced { "Role" } else { "ClusterRole" },
+        "metadata": metadata,
+        "rules": [],
+    });
+    let text = rbuilder_generator::yaml::to_string(&role);
+    let body = text.strip_prefix("---\n").unwrap_or(&text);
+    format!(
+        "# The permissions of the manager: write them here, or as `#[rbac]` markers of rbuilder, from which `rbuilder manifests`\n# then generates this file.\n{body}"
+    )
+}
+
+/// Returns what was kept, and the next steps.
+fn next_steps(tree: &Tree, package: &AdoptedPackage, flags: &InitFlags) -> String {
+    let (mut kept, omitted): (Vec<&str>, Vec<&str>) = package
+        .left_out
+        .iter()
+        .map(String::as_str)
+        .partition(|path| is_there(tree, path));
+    kept.extend(
+        ["README.md", "LICENSE"]
+            .into_iter()
+            .filter(|path| is_there(tree, path)),
+    );
+    kept.sort_unstable();
+    let mut next = String::new();
+    for (words, paths) in [("Kept as they are", kept), ("Not added", omitted)] {
+        if !paths.is_empty() {
+            next.push_str(&format!("{words}: {}\n", paths.join(", ")));
+        }
+    }
+    let edit = match package.manager {
+        true => "Next: look through config/manager/manager.yaml",
+        false => {
+            "Next: set the arguments and probes of the container in config/manager/manager.yaml, and its permissions in \
+             config/rbac/role.yaml"
+        }
+    };
+    let enter = enter(flags);
+    next + &format!("{edit}, then run:\n{enter}  rbuilder manifests\n  rbuilder deploy --image <image>\n")
+}
+
+/// Returns the files that an adopted package has of its own, in the form in which they are scaffolded for a new package:
+/// commands that are run again to rebuild the scaffold edit them. They are not part of the scaffold.
+pub(in crate::commands) fn render_stand_ins(project: &Project) -> Result<Vec<Rendered>> {
+    let Some(package) = &project.known.rbuilder.package else {
+        return Ok(Vec::new());
+    };
+    let mut context = scaffold::project_context(project);
+    let own = rbuilder_templates::init_files(&context)?;
+    (context.adopted, context.manager) = (false, true);
+    let mut files = rbuilder_templates::init_files(&context)?;
+    let is_scaffolded = |path: &str| !package.leaves_out(path) && own.iter().any(|file| file.path == path);
+    for file in &mut files {
+        if file.path == "src/main.rs" {
+            file.path.clone_from(&package.main);
+        }
+    }
+    files.retain(|file| !is_scaffolded(&file.path));
+    Ok(files)
+}
+
+/// Adds a hint to the error about conflicting files in a directory that has a package.
+pub(super) fn suggest_adoption(tree: &Tree, flags: &InitFlags, error: anyhow::Error) -> anyhow::Error {
+    let is_new = matches!(tree.read(FILE), Ok(None));
+    let has_package = || {
+        let summary = summarize_package(&tree.sources([]));
+        summary.is_ok_and(|summary| summary.is_some_and(|summary| summary.name.is_some()))
+    };
+    if flags.force || !is_new || !has_package() {
+        return error;
+    }
+    anyhow!("{error:#}\nto keep the package that is here and add what deploys it, pass `--in-package`")
+}

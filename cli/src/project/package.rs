@@ -1,0 +1,87 @@
+//! The package that `init --in-package` has adopted, as PROJECT records it.
+
+use anyhow::{Result, bail};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{FILE, set};
+
+/// A package that was there before the project. Its code, its `Cargo.toml` and the files that it had are not part of the
+/// scaffold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AdoptedPackage {
+    /// Name of the Cargo package.
+    pub name: String,
+    /// Name of its library in Rust code; empty if it has none.
+    #[serde(default)]
+    pub library: String,
+    /// Name of the binary that the image runs.
+    pub binary: String,
+    /// Root file of that binary: `src/main.rs`.
+    pub main: String,
+    /// True if the binary takes the arguments of rbuilder's manager, and so has its probes and metrics.
+    #[serde(default)]
+    pub manager: bool,
+    /// Paths of the scaffold that are left out, because the package has files of its own there or in their stead.
+    #[serde(default)]
+    pub left_out: Vec<String>,
+}
+
+impl AdoptedPackage {
+    /// Returns the name of the crate that tests and `main` import: the library's, or the one that it would have.
+    pub fn crate_ident(&self) -> String {
+        match self.library.as_str() {
+            "" => self.name.replace('-', "_"),
+            library => library.to_owned(),
+        }
+    }
+
+    /// Returns whether a path of the scaffold is left out.
+    pub fn leaves_out(&self, path: &str) -> bool {
+        self.left_out.iter().any(|left_out| left_out == path)
+    }
+
+    /// Checks what stands in scaffolded files, some of which shells and make read.
+    ///
+    /// # Errors
+    /// Fails with the key of PROJECT at fault.
+    pub fn check(&self) -> Result<()> {
+        let is_name = |name: &str| {
+            let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            name.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
+                && name.bytes().all(is_char)
+        };
+        let is_path = crate::tree::check_relative(&self.main).is_ok();
+        for (key, value, is_valid) in [
+            ("name", &self.name, is_name(&self.name)),
+            (
+                "library",
+                &self.library,
+                self.library.is_empty() || is_name(&self.library),
+            ),
+            ("binary", &self.binary, is_name(&self.binary)),
+            ("main", &self.main, is_path),
+        ] {
+            if !is_valid {
+                bail!(
+                    "invalid {key} `{}` of the package in {FILE}",
+                    value.escape_debug()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the value in PROJECT.
+    pub(super) fn print(&self) -> Value {
+        let mut all = Map::new();
+        set(&mut all, "name", json!(self.name));
+        set(&mut all, "library", json!(self.library));
+        set(&mut all, "binary", json!(self.binary));
+        set(&mut all, "main", json!(self.main));
+        set(&mut all, "manager", json!(self.manager));
+        set(&mut all, "leftOut", json!(self.left_out));
+        Value::Object(all)
+    }
+}

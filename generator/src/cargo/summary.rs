@@ -1,0 +1,134 @@
+//! The package of a directory at a glance, for commands that adopt or describe it.
+
+use super::file::{Files, bool_at, string_at};
+use super::{targets, workspace};
+use crate::Diagnostic;
+use crate::sources::Sources;
+
+/// The package and the workspace that begin in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackageSummary {
+    /// Name of the package; `None` for a workspace without one.
+    pub name: Option<String>,
+    /// Name of its library in Rust code, if it has one.
+    pub library: Option<String>,
+    /// Its binaries, each with its root file, by path.
+    pub binaries: Vec<(String, String)>,
+    /// The binary that `cargo run` runs, if `default-run` names one.
+    pub default_run: Option<String>,
+    /// SPDX expression of its license, unless the package inherits it.
+    pub license: Option<String>,
+    /// True if Cargo takes every file in `tests/` for a test.
+    pub finds_tests: bool,
+    /// True if a workspace begins in the directory.
+    pub is_workspace: bool,
+    /// Directories of the members that the workspace lists.
+    pub members: Vec<String>,
+}
+
+/// Returns the package in the directory of the sources; `None` if there is no `Cargo.toml`.
+///
+/// # Errors
+/// Fails if a manifest cannot be read or is not TOML.
+pub fn summarize_package(sources: &dyn Sources) -> Result<Option<PackageSummary>, Diagnostic> {
+    let Some(file) = Files::new(sources).get("")? else {
+        return Ok(None);
+    };
+    let package = file.table("package");
+    let of_package = |key: &str| Some(string_at(package?, key)?.to_owned());
+    let is_workspace = file.table("workspace").is_some();
+    let mut summary = PackageSummary {
+        name: of_package("name"),
+        library: None,
+        binaries: Vec::new(),
+        default_run: of_package("default-run"),
+        license: of_package("license"),
+        finds_tests: package.and_then(|package| bool_at(package, "autotests")) != Some(false),
+        is_workspace,
+        members: Vec::new(),
+    };
+    if summary.name.is_some() {
+        summary.library = targets::find_library(&file, sources).map(|library| library.name);
+        summary.binaries = targets::find_named_binaries(&file, sources)?;
+    }
+    if is_workspace {
+        let members = workspace::find_members(&file, sources)?;
+        summary.members = members.into_iter().filter(|folder| !folder.is_empty()).collect();
+    }
+    Ok(Some(summary))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SourceSet;
+
+    fn summarize(files: &[(&str, &str)]) -> Option<PackageSummary> {
+        let mut sources = SourceSet::default();
+        for (path, text) in files {
+            sources.insert(*path, *text);
+        }
+        summarize_package(&sources).expect("the manifests are TOML")
+    }
+
+    #[test]
+    fn targets_and_members_of_a_package() {
+        let package = "[package]\nname = \"tea-pot\"\nlicense.workspace = true\n";
+        for (files, name, library, binaries, members) in [
+            (
+                vec![("Cargo.toml", package)],
+                Some("tea-pot"),
+                None,
+                vec![],
+                vec![],
+            ),
+            (
+                vec![("Cargo.toml", package), ("src/main.rs", ""), ("src/lib.rs", "")],
+                Some("tea-pot"),
+                Some("tea_pot"),
+                vec![("tea-pot", "src/main.rs")],
+                vec![],
+            ),
+            (
+                vec![
+                    (
+                        "Cargo.toml",
+                        "[package]\nname = \"a\"\n[lib]\nname = \"b\"\n[[bin]]\nname = \"c\"\npath = \"d.rs\"\n[workspace]\nmembers = [\"x/*\"]\n",
+                    ),
+                    ("d.rs", ""),
+                    ("src/lib.rs", ""),
+                    ("src/bin/e.rs", ""),
+                    ("x/y/Cargo.toml", ""),
+                ],
+                Some("a"),
+                Some("b"),
+                vec![("c", "d.rs"), ("e", "src/bin/e.rs")],
+                vec!["x/y"],
+            ),
+            (
+                vec![
+                    ("Cargo.toml", "[workspace]\nmembers = [\"y\"]\n"),
+                    ("src/main.rs", ""),
+                    ("y/Cargo.toml", ""),
+                ],
+                None,
+                None,
+                vec![],
+                vec!["y"],
+            ),
+        ] {
+            let found = summarize(&files).expect("there is a manifest");
+            assert_eq!(found.name.as_deref(), name, "{files:?}");
+            assert_eq!(found.library.as_deref(), library, "{files:?}");
+            let found_binaries: Vec<(&str, &str)> = found
+                .binaries
+                .iter()
+                .map(|(name, path)| (name.as_str(), path.as_str()))
+                .collect();
+            assert_eq!(found_binaries, binaries, "{files:?}");
+            assert_eq!(found.members, members, "{files:?}");
+            assert_eq!(found.license, None);
+        }
+        assert_eq!(summarize(&[]), None);
+    }
+}
