@@ -283,3 +283,76 @@ fn the_first_version_may_go_when_another_is_stored() {
         .ok();
     assert_same(&folder, &project("").tree(), "both deletions");
 }
+
+#[test]
+fn a_controller_that_has_moved_to_another_version_stays() {
+    for init in ["", "--multigroup"] {
+        let folder = project(init);
+        for version in ["v1", "v2"] {
+            let command = format!("create api --group crew --version {version} --kind Captain");
+            folder.run(&command).ok();
+        }
+        let group = if init.is_empty() { "" } else { "crew/" };
+        let change = |path: String, from: &str, to: &str| {
+            let text = folder.tree()[&path].clone();
+            assert!(text.contains(from), "{path}:\n{text}");
+            folder.write(&path, &text.replace(from, to));
+        };
+        change(
+            format!("src/api/{group}v2/captain.rs"),
+            "    storage = false,\n",
+            "",
+        );
+        let stored = "    namespaced,\n    storage = false,\n";
+        change(
+            format!("src/api/{group}v1/captain.rs"),
+            "    namespaced,\n",
+            stored,
+        );
+        let controller = format!("src/controller/{group}captain.rs");
+        change(controller.clone(), "v1::Captain;", "v2::Captain;");
+        let moved = folder.tree()[&controller].clone();
+        folder
+            .run("delete api --group crew --version v1 --kind Captain --force")
+            .ok();
+        let tree = folder.tree();
+        assert_eq!(tree[&controller], moved);
+        assert!(tree["src/controller/mod.rs"].contains(&format!("{}captain", group.replace('/', "::"))));
+        assert_eq!(tree["PROJECT"].matches("controller: true").count(), 1);
+        let test = format!("tests/{}captain_v2.rs", group.replace('/', "_"));
+        assert!(tree[&test].contains("controller::"), "{}", tree[&test]);
+        folder.run("manifests --check").ok();
+        let ran = folder
+            .run("create api --group crew --version v2 --kind Captain")
+            .ok();
+        assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+        folder
+            .run("delete api --group crew --version v2 --kind Captain --force")
+            .ok();
+        assert_same(&folder, &project(init).tree(), "both deletions");
+    }
+}
+
+#[test]
+fn a_storage_version_that_somebody_has_chosen_stays_without_the_conversion() {
+    let folder = captain();
+    for command in [
+        "create api --group crew --version v2 --kind Captain",
+        "create webhook --group crew --version v1 --kind Captain --conversion --spoke v2",
+    ] {
+        folder.run(command).ok();
+    }
+    let (first, second) = ("src/api/v1/captain.rs", "src/api/v2/captain.rs");
+    let tree = folder.tree();
+    folder.write(second, &tree[second].replace("    storage = false,\n", ""));
+    folder.write(
+        first,
+        &tree[first].replace("    namespaced,\n", "    namespaced,\n    storage = false,\n"),
+    );
+    let ran = folder
+        .run("delete webhook --group crew --version v1 --kind Captain --conversion")
+        .ok();
+    assert!(!ran.err.contains("storage version"), "{}", ran.err);
+    let tree = folder.tree();
+    assert!(tree[first].contains("storage = false") && !tree[second].contains("storage = false"));
+}

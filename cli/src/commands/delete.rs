@@ -45,7 +45,10 @@ pub fn plan_delete_api(tree: &Tree, flags: &DeleteKindFlags) -> Result<Outcome> 
     let resource = removal.resource.clone();
     removal.check_unused_api()?;
     for name in resource.controller_names() {
-        removal.remove_controller(&name)?;
+        match removal.find_heir(&name)? {
+            Some(heir) => removal.hand_over_controller(&name, heir)?,
+            None => removal.remove_controller(&name)?,
+        }
     }
     if resource.api.is_some() {
         removal.remove_types()?;
@@ -187,13 +190,63 @@ impl<'a> Removal<'a> {
             return Ok(());
         }
         let api = ApiPlaces::of(&self.project, &self.resource).context();
-        let path = find_types(&self.plan, self.tree, &api)?;
-        let text = self.tree.read(&path)?.unwrap_or_default();
-        let is_stored = Definition::find(&text, kind, version).is_ok_and(|definition| definition.is_stored());
-        if is_stored {
+        if self.is_stored(&api)? == Some(true) {
+            let path = find_types(&self.plan, self.tree, &api)?;
             bail!(
                 "version `{version}` of `{kind}` is the storage version: make another one it, by moving `storage = false` to {path}, and store all objects in that version before you delete this one"
             );
+        }
+        Ok(())
+    }
+
+    /// Returns whether a version is the storage version; `None` if its types have an unsupported form.
+    fn is_stored(&self, api: &ApiContext) -> Result<Option<bool>> {
+        let path = find_types(&self.plan, self.tree, api)?;
+        let text = self.plan.read(self.tree, &path)?.unwrap_or_default();
+        let definition = Definition::find(&text, &api.kind, &api.version).ok();
+        Ok(definition.map(|definition| definition.is_stored()))
+    }
+
+    /// Returns another version of the kind that a controller of this one has moved to: the user has changed its source,
+    /// which names that version and not this one any more.
+    fn find_heir(&self, controller: &str) -> Result<Option<Resource>> {
+        let own = ApiPlaces::of(&self.project, &self.resource)
+            .with_controller(controller)
+            .context();
+        let path = format!("src/{}.rs", own.controller_path.replace("::", "/"));
+        let Some(text) = self.plan.read(self.tree, &path)? else {
+            return Ok(None);
+        };
+        if rust::uses_module(&text, &own.api_path) {
+            return Ok(None);
+        }
+        let mut others = self.project.known.resources.iter().filter(|other| {
+            other.same_kind(&self.resource) && !other.same(&self.resource) && other.api.is_some()
+        });
+        let heir = others.find(|other| {
+            let api = ApiPlaces::of(&self.project, other).context();
+            rust::uses_module(&text, &api.api_path)
+        });
+        Ok(heir.cloned())
+    }
+
+    /// Records a controller with the version that it has moved to, and tests it there.
+    fn hand_over_controller(&mut self, name: &str, mut heir: Resource) -> Result<()> {
+        let is_default = name == heir.default_controller() && heir.controllers.is_empty();
+        heir.add_controller(Some(name).filter(|_| !is_default));
+        self.project.replace_resource(heir.clone());
+        let api = ApiPlaces::of(&self.project, &heir)
+            .with_types()
+            .with_controller(name)
+            .context();
+        let test = format!("tests/{}.rs", api.test_module);
+        for file in self.render_api(&api)? {
+            let text = self.plan.read(self.tree, &file.path)?.unwrap_or_default();
+            if file.on_exists == OnExists::Owned && text == file.text {
+                self.project.record(&file.path, &text);
+            } else if file.path == test && is_default && self.project.recorded(&test, &text) {
+                self.rewrite(&file)?;
+            }
         }
         Ok(())
     }
@@ -328,6 +381,10 @@ impl<'a> Removal<'a> {
         }
         let types = find_types(&self.plan, self.tree, api)?;
         self.cut(&types, rust::remove_conversion)?;
+        // A stored version other than the hub is not what `create webhook` has set, but what somebody has since.
+        if self.is_stored(api)? == Some(false) {
+            return Ok(());
+        }
         let versions = self.project.known.resources.iter();
         let mut versions = versions.filter(|other| other.same_kind(&self.resource) && other.api.is_some());
         if let Some(first) = versions.next().cloned() {

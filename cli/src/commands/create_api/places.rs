@@ -43,8 +43,10 @@ pub(in crate::commands) struct ApiPlaces<'a> {
     pub(super) types: bool,
     /// Name of the controller that is meant.
     pub(super) controller: Option<String>,
-    /// True if another version of the kind came first.
+    /// True if another version of the kind came first, after which the files are named.
     pub(super) further: bool,
+    /// True if no other version that is still there came first.
+    pub(super) stored: bool,
     pub(super) namespaced: bool,
 }
 
@@ -65,6 +67,7 @@ impl<'a> ApiPlaces<'a> {
             types: false,
             controller: None,
             further: !is_first,
+            stored: is_first,
             namespaced: resource.is_namespaced(),
         };
         // The version that came first may be gone: the files of this one keep their names.
@@ -185,7 +188,7 @@ impl<'a> ApiPlaces<'a> {
             owned_group: owned.as_ref().map_or("", |owned| owned.group).to_owned(),
             owned_plural: owned.as_ref().map_or("", |owned| owned.plural).to_owned(),
             cluster_wide: !self.namespaced,
-            storage: !self.further,
+            storage: self.stored,
             crd_file: format!("config/crd/bases/{qualified_group}_{plural}.yaml"),
             sample_file: format!("config/samples/{group_file}{version}_{singular}.yaml"),
             sample_name: if self.further {

@@ -19,8 +19,10 @@ pub(super) struct Request {
     pub(super) types: bool,
     /// Name of the controller to scaffold, if one is.
     pub(super) controller: Option<String>,
-    /// True if another version of the kind came first.
+    /// True if another version of the kind came first, after which the files are named.
     pub(super) further: bool,
+    /// True if a new version is the storage version: no other one is there.
+    pub(super) stored: bool,
     /// True if PROJECT already has this version.
     pub(super) known: bool,
     /// The version that a further version is copied from.
@@ -73,6 +75,7 @@ impl Request {
             types: false,
             controller: Some(controller),
             further: false,
+            stored: true,
             known: false,
             before: None,
             namespaced,
@@ -144,7 +147,7 @@ impl Request {
             .find(|plural| !plural.is_empty());
         resource.plural = match (&flags.plural, recorded_plural) {
             (Some(asked), Some(known)) if asked != known => bail!(
-                "kind `{}` already has the plural `{known}`, which all its versions must share (`--plural`)",
+                "kind `{}` already has the plural `{known}`, which all its versions must share: omit `--plural`",
                 flags.kind
             ),
             (Some(asked), _) => asked.clone(),
@@ -159,7 +162,7 @@ impl Request {
             .map(|api| api.namespaced);
         let namespaced = match (flags.namespaced, recorded_scope) {
             (Some(asked), Some(known)) if asked != known => bail!(
-                "kind `{}` already exists with `--namespaced={known}`, and all its versions must have the same scope",
+                "kind `{}` already exists with `--namespaced={known}`, and all its versions must have the same scope: omit `--namespaced`",
                 flags.kind
             ),
             (asked, known) => asked.or(known).unwrap_or(true),
@@ -189,7 +192,12 @@ impl Request {
         resource.image = settle_image(Image::requested(&flags.image), own, &others, &flags.kind)?;
         // The first version is the storage version; requesting it again does not change that.
         let first = family.iter().find(|other| other.api.is_some());
-        let further = first.is_some_and(|first| first.version != resource.version);
+        let stored = first.is_none_or(|first| first.version == resource.version);
+        // The version that came first may be gone.
+        let own_places = own
+            .filter(|_| is_scaffolded)
+            .map(|own| ApiPlaces::of(project, own));
+        let further = !stored || own_places.is_some_and(|places| places.further);
         let before = further::find_newest_version(&family, &resource.version).filter(|_| further && types);
         Ok(Request {
             before: before.cloned(),
@@ -197,6 +205,7 @@ impl Request {
             types,
             controller: name,
             further,
+            stored,
             known: is_scaffolded,
             namespaced,
         })
@@ -283,6 +292,7 @@ impl Request {
             types: self.types,
             controller: self.controller.clone(),
             further: self.further,
+            stored: self.stored,
             namespaced: self.namespaced,
         }
         .context()

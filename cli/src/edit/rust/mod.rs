@@ -18,7 +18,7 @@ pub use modules::{add_module, add_reexport, compare_names};
 pub use registration::add_registration;
 pub use removal::{
     has_only_lost, is_bare_module, remove_conversion, remove_module, remove_reexport, remove_registration,
-    unregister_webhooks,
+    unregister_webhooks, uses_module,
 };
 
 /// Maximum width of a method chain that rustfmt keeps on one line.

@@ -249,6 +249,34 @@ fn group_with<'t>(tree: &'t UseTree, name: &str) -> Option<&'t syn::UseGroup> {
     }
 }
 
+/// Returns whether the code of a file uses a module of the package, such as `api::v1`; a file that cannot be parsed does not.
+pub fn uses_module(text: &str, module: &str) -> bool {
+    let Ok(source) = Source::parse(text) else {
+        return false;
+    };
+    let path = format!("crate::{module}");
+    let spaced = format!("{} ::", path.split("::").collect::<Vec<_>>().join(" :: "));
+    source.file.items.iter().any(|item| match item {
+        Item::Use(import) => has_import_of(&import.tree, &path),
+        item => item.to_token_stream().to_string().contains(&spaced),
+    })
+}
+
+/// Returns whether an import is of a path, or of something below it.
+fn has_import_of(tree: &UseTree, path: &str) -> bool {
+    let (first, rest) = path
+        .split_once("::")
+        .map_or((path, None), |(first, rest)| (first, Some(rest)));
+    match tree {
+        UseTree::Path(step) if step.ident == first => rest.is_none_or(|rest| has_import_of(&step.tree, rest)),
+        UseTree::Name(name) => name.ident == first && rest.is_none(),
+        UseTree::Rename(name) => name.ident == first && rest.is_none(),
+        UseTree::Group(group) => group.items.iter().any(|tree| has_import_of(tree, path)),
+        // What a glob makes known is not looked up.
+        UseTree::Path(_) | UseTree::Glob(_) => false,
+    }
+}
+
 /// Returns whether anything but an import has an identifier.
 fn mentions(file: &syn::File, name: &str) -> bool {
     let mut items = file.items.iter().filter(|item| !matches!(item, Item::Use(_)));
@@ -434,6 +462,27 @@ mod tests {
         check(before, |text| add_conversion(text, "Cup"), remove_conversion);
         let own = before.replace("#[serde", "#[crd(conversion(path = \"/x\"))]\n#[serde");
         assert!(remove_conversion(&own).is_err());
+    }
+
+    #[test]
+    fn a_module_that_is_used() {
+        for (text, expected) in [
+            ("use crate::api::v1::Cup;", true),
+            ("use crate::api::{v1::{Cup, CupStatus}, v2};", true),
+            ("use crate::{api::v1 as old, controller};", true),
+            ("use crate::api::v1;", true),
+            ("fn f(cup: &crate::api::v1::Cup) {}", true),
+            ("use crate::api::v1alpha1::Cup;", false),
+            ("fn f(cup: &crate::api::v1alpha1::Cup) {}", false),
+            (
+                "use k8s_openapi::api::core::v1::Pod; // crate::api::v1::Cup",
+                false,
+            ),
+            ("use crate::api::v2::Cup;", false),
+            ("use crate::api::v1::Cup", false),
+        ] {
+            assert_eq!(uses_module(text, "api::v1"), expected, "{text}");
+        }
     }
 
     #[test]
