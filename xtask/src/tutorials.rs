@@ -2,7 +2,8 @@
 //!
 //! Each page is followed in an empty folder outside of the checkout: its commands are run, its files written and
 //! changed, and what it says is seen is compared with what is seen. The cluster is a control plane on this machine with
-//! stand-ins for the controllers that tutorials rely on (`runtime/examples/control_plane.rs`). Blocks that need more
+//! stand-ins for the controllers that tutorials rely on, or with the controllers and nodes
+//! (`runtime/examples/control_plane.rs`). Blocks that need more
 //! than that say so in their fence, and are listed. Projects share one target folder, and start from this workspace's
 //! Cargo.lock, as those of `cargo xtask scaffold` do.
 
@@ -17,8 +18,32 @@ use crate::page::{Action, How, Page, Step, find_difference};
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
+/// A page that can be pasted.
+struct Walk {
+    page: &'static str,
+    /// True if the page relies on the controllers of Kubernetes and on nodes, false if stand-ins will do.
+    needs_nodes: bool,
+}
+
+const fn walk(page: &'static str) -> Walk {
+    Walk {
+        page,
+        needs_nodes: false,
+    }
+}
+
 /// The pages that can be pasted.
-const PAGES: &[&str] = &["docs/tutorial.md", "docs/cronjob.md", "docs/adopting.md"];
+const PAGES: &[Walk] = &[
+    walk("docs/tutorial.md"),
+    walk("docs/cronjob.md"),
+    walk("docs/adopting.md"),
+    walk("docs/several-versions.md"),
+    walk("docs/sample-controller.md"),
+    Walk {
+        page: "docs/replicasets.md",
+        needs_nodes: true,
+    },
+];
 
 /// The longest time that one block may take: most of it builds dependencies.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
@@ -34,11 +59,23 @@ pub(crate) fn follow_pages(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let assets = assets::ensure_assets()?;
     let kubectl = assets::ensure_kubectl()?;
-    let plane = ControlPlane::start(&assets)?;
-    let chosen = |page: &&&str| args.filter.as_ref().is_none_or(|filter| page.contains(filter));
-    for page in PAGES.iter().filter(chosen) {
-        let shell = Shell::open(&bin, kubectl.as_deref(), &assets, plane.kubeconfig())?;
-        follow_page(page, shell).with_context(|| format!("{page} does not work as written"))?;
+    for needs_nodes in [false, true] {
+        let chosen = PAGES.iter().filter(|walk| {
+            let filter = args.filter.as_ref();
+            walk.needs_nodes == needs_nodes && filter.is_none_or(|filter| walk.page.contains(filter))
+        });
+        let pages: Vec<&str> = chosen.map(|walk| walk.page).collect();
+        if pages.is_empty() {
+            continue;
+        }
+        let plane = match needs_nodes {
+            true => ControlPlane::start_with_nodes(&assets::ensure_controllers()?)?,
+            false => ControlPlane::start(&assets)?,
+        };
+        for page in pages {
+            let shell = Shell::open(&bin, kubectl.as_deref(), &assets, plane.kubeconfig())?;
+            follow_page(page, shell).with_context(|| format!("{page} does not work as written"))?;
+        }
     }
     Ok(())
 }
