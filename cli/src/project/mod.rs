@@ -6,6 +6,7 @@
 mod image;
 pub mod names;
 mod package;
+mod plural;
 mod resource;
 mod scaffolded;
 

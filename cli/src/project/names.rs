@@ -4,6 +4,8 @@
 use heck::ToSnakeCase;
 use rbuilder_templates::USED_NAMES;
 
+use super::plural::pluralize;
+
 /// Maximum length of a DNS label.
 const LABEL: usize = 63;
 
@@ -307,13 +309,9 @@ pub fn module_name(kind: &str) -> String {
     kind.to_snake_case()
 }
 
-/// Returns the English plural of a kind, in lower case.
+/// Returns the English plural of a kind, in lower case, as kubebuilder forms it.
 pub fn plural_of(kind: &str) -> String {
-    let singular = kind.to_lowercase();
-    match PLURALS.iter().find(|(word, _)| *word == singular) {
-        Some((_, plural)) => (*plural).to_owned(),
-        None => pluralizer::pluralize(&singular, 2, false).to_lowercase(),
-    }
+    pluralize(&kind.to_lowercase())
 }
 
 /// Returns the name of the Cargo package: the name of the project, unless it is invalid or that of a dependency.
@@ -425,26 +423,6 @@ const PACKAGES: &[&str] = &[
     "tokio",
     "tracing",
     "webhook",
-];
-
-/// Plurals that differ between kubebuilder and the word list.
-const PLURALS: &[(&str, &str)] = &[
-    ("agenda", "agendas"),
-    ("atlas", "atlas"),
-    ("canvas", "canvas"),
-    ("cargo", "cargoes"),
-    ("dns", "dns"),
-    ("firmware", "firmwares"),
-    ("gas", "gas"),
-    ("hardware", "hardwares"),
-    ("helix", "helices"),
-    ("https", "https"),
-    ("info", "infoes"),
-    ("media", "media"),
-    ("schema", "schemas"),
-    ("software", "softwares"),
-    ("staff", "staffs"),
-    ("zero", "zeroes"),
 ];
 
 #[cfg(test)]
