@@ -181,6 +181,14 @@ fn what_cannot_be_scaffolded_is_said() {
             "objects of `TokenReview` are answered and not stored",
         ),
         (
+            "api --version v1 --kind ComponentStatus --resource=false",
+            "the API server makes objects of `ComponentStatus` for each answer, so a controller cannot watch them",
+        ),
+        (
+            "webhook --version v1 --kind ComponentStatus --validation",
+            "no client can create, update or delete objects of `ComponentStatus`",
+        ),
+        (
             "webhook --group core --version v1 --kind Pod --conversion --spoke v2",
             "only its own project can convert it",
         ),

@@ -26,7 +26,10 @@ pub struct KubernetesKind {
     /// True if its objects are in namespaces.
     pub is_namespaced: bool,
     /// True if its objects can be listed and watched; reviews cannot.
-    pub is_stored: bool,
+    pub is_watchable: bool,
+    /// True if clients can write its objects, so that webhooks are asked about them; each `ComponentStatus` is made by
+    /// the API server.
+    pub is_written: bool,
     /// True if this is the newest stable version of the kind.
     pub is_preferred: bool,
 }
@@ -51,7 +54,8 @@ pub fn find_kubernetes_kind(
         plural: known.plural().to_owned(),
         path,
         is_namespaced: known.is_namespaced(),
-        is_stored: !known.is_create_only(),
+        is_watchable: known.is_watchable(),
+        is_written: known.is_written(),
         is_preferred: newest == Some(version) && !version.contains(['a', 'b']),
     })
 }
@@ -146,7 +150,10 @@ mod tests {
     fn scopes_and_preferred_versions() {
         let find = |group, version, kind| find_kubernetes_kind(None, group, version, kind).expect(kind);
         assert!(!find("", "v1", "Node").is_namespaced && find("", "v1", "Pod").is_namespaced);
-        assert!(!find("authentication", "v1", "TokenReview").is_stored);
+        let review = find("authentication", "v1", "TokenReview");
+        assert!(!review.is_watchable && review.is_written);
+        let status = find("core", "v1", "ComponentStatus");
+        assert!(!status.is_watchable && !status.is_written);
         let autoscaler = |version| find("autoscaling", version, "HorizontalPodAutoscaler").is_preferred;
         assert!(autoscaler("v2") && !autoscaler("v1"));
     }

@@ -88,20 +88,44 @@ pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &st
 /// Checks that objects of a kind can be watched.
 ///
 /// # Errors
-/// Fails for the reviews of Kubernetes, which are answered and not stored.
-pub(super) fn check_is_stored(resource: &Resource) -> Result<()> {
-    if !resource.core {
-        return Ok(());
-    }
+/// Fails for the reviews of Kubernetes, which are answered and not stored, and for what the API server makes for each
+/// answer.
+pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     let Resource {
         group, version, kind, ..
     } = resource;
-    match find_kubernetes_kind(None, group, version, kind) {
-        Some(found) if !found.is_stored => bail!(
+    match find_built_in(resource) {
+        Some(found) if !found.is_watchable && found.is_written => bail!(
             "objects of `{kind}` are answered and not stored, so a controller cannot watch them; webhooks can: `rbuilder create webhook --group {group} --version {version} --kind {kind} --validation`"
+        ),
+        Some(found) if !found.is_watchable => bail!(
+            "the API server makes objects of `{kind}` for each answer, so a controller cannot watch them: call `Api::<{kind}>::list` of kube in a task"
         ),
         _ => Ok(()),
     }
+}
+
+/// Checks that the API server asks webhooks about objects of a kind.
+///
+/// # Errors
+/// Fails for kinds of Kubernetes that no client can write.
+pub(super) fn check_is_written(resource: &Resource) -> Result<()> {
+    let kind = &resource.kind;
+    if find_built_in(resource).is_some_and(|found| !found.is_written) {
+        bail!(
+            "no client can create, update or delete objects of `{kind}`, so the API server asks no webhook about them"
+        );
+    }
+    Ok(())
+}
+
+fn find_built_in(resource: &Resource) -> Option<KubernetesKind> {
+    let Resource {
+        group, version, kind, ..
+    } = resource;
+    resource
+        .core
+        .then(|| find_kubernetes_kind(None, group, version, kind))?
 }
 
 /// Returns the Kubernetes minor that the project is compiled for.

@@ -86,9 +86,15 @@ impl BuiltinKind {
         self.resource.is_namespaced
     }
 
-    /// True if its objects are answered and not stored, such as those of `TokenReview`: nothing can watch them.
-    pub fn is_create_only(&self) -> bool {
-        self.resource.is_create_only
+    /// Returns true if its objects can be watched. Those of `TokenReview` are answered and not stored, those of
+    /// `ComponentStatus` made for each answer.
+    pub fn is_watchable(&self) -> bool {
+        self.resource.is_watchable()
+    }
+
+    /// Returns true if clients can write its objects.
+    pub fn is_written(&self) -> bool {
+        self.resource.is_written()
     }
 
     /// Returns the canonical path of the type in a version. Whether a minor of Kubernetes has it is not checked.

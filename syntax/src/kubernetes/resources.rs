@@ -14,8 +14,8 @@ pub struct Resource {
     short_names: &'static str,
     /// True if its objects are in namespaces.
     pub is_namespaced: bool,
-    /// True if it can only be created, such as a review.
-    pub(super) is_create_only: bool,
+    /// Its verbs, separated by commas, if objects cannot be watched; empty otherwise. Reviews can only be created.
+    limited_verbs: &'static str,
     /// Names of subresources, with the verbs after a `:` where they are not those of `status`.
     subresources: &'static str,
 }
@@ -29,7 +29,7 @@ pub(super) const fn row(
     plural: &'static str,
     short_names: &'static str,
     is_namespaced: bool,
-    is_create_only: bool,
+    limited_verbs: &'static str,
     subresources: &'static str,
 ) -> Resource {
     Resource {
@@ -39,7 +39,7 @@ pub(super) const fn row(
         plural,
         short_names,
         is_namespaced,
-        is_create_only,
+        limited_verbs,
         subresources,
     }
 }
@@ -100,6 +100,16 @@ impl Resource {
         self.short_names.split_whitespace()
     }
 
+    /// Returns true if its objects can be watched.
+    pub(super) fn is_watchable(&self) -> bool {
+        self.limited_verbs.is_empty()
+    }
+
+    /// Returns true if clients can write its objects, or have them answered.
+    pub(super) fn is_written(&self) -> bool {
+        self.is_watchable() || self.limited_verbs == "create"
+    }
+
     /// The subresources and their verbs.
     fn subresources(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.subresources
@@ -110,7 +120,7 @@ impl Resource {
     /// The verbs that a subresource knows; `None` if all verbs are possible, or which are is not known.
     fn verbs(&self, subresource: Option<&str>) -> Option<&'static str> {
         match subresource {
-            None => self.is_create_only.then_some("create"),
+            None => Some(self.limited_verbs).filter(|verbs| !verbs.is_empty()),
             Some(name) => self
                 .subresources()
                 .find_map(|(known, verbs)| (known == name).then_some(verbs)),
@@ -165,7 +175,8 @@ impl Resource {
     /// The admission operations on a subresource, or on the resource itself; `None` if it is not known.
     pub fn operations(&self, subresource: Option<&str>) -> Option<&'static [&'static str]> {
         match subresource {
-            None if self.is_create_only => Some(&["CREATE"]),
+            None if self.limited_verbs == "create" => Some(&["CREATE"]),
+            None if !self.is_written() => Some(&[]),
             None => Some(&["CREATE", "UPDATE", "DELETE"]),
             Some("attach" | "exec" | "portforward" | "proxy") => Some(&["CONNECT"]),
             Some("log") => Some(&[]),

@@ -119,11 +119,14 @@ pub(crate) fn print_table(resources: &Resources) -> Result<String> {
             "`{group}/{plural}` has subresources only"
         );
         let short_names: Vec<&str> = resource.short_names.iter().map(String::as_str).collect();
-        let is_create_only = resource.verbs.iter().eq(["create"]);
+        let limited_verbs = match resource.verbs.contains("watch") {
+            true => String::new(),
+            false => join_verbs(&resource.verbs),
+        };
         let subresources: Vec<String> = resource.subresources.iter().map(print_subresource).collect();
         writeln!(
             table,
-            "    row({group:?}, {:?}, {:?}, {plural:?}, {:?}, {}, {is_create_only}, {:?}),",
+            "    row({group:?}, {:?}, {:?}, {plural:?}, {:?}, {}, {limited_verbs:?}, {:?}),",
             resource.module,
             resource.kind,
             short_names.join(" "),
@@ -136,11 +139,15 @@ pub(crate) fn print_table(resources: &Resources) -> Result<String> {
 }
 
 fn print_subresource((name, verbs): (&String, &BTreeSet<String>)) -> String {
-    let verbs = verbs.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+    let verbs = join_verbs(verbs);
     match verbs.as_str() {
         STATUS_VERBS => name.clone(),
         _ => format!("{name}:{verbs}"),
     }
+}
+
+fn join_verbs(verbs: &BTreeSet<String>) -> String {
+    verbs.iter().map(String::as_str).collect::<Vec<_>>().join(",")
 }
 
 fn text(value: &Value) -> Result<&str> {
@@ -162,7 +169,7 @@ const INTRODUCTION: &str = "\
 use super::resources::{Resource, row};
 
 /// By group, the core group first, and plural. The columns: group, module of k8s-openapi above the versions, kind,
-/// plural, short names, whether objects are in namespaces, whether it can only be created, and subresources with their
+/// plural, short names, whether objects are in namespaces, verbs of what cannot be watched, and subresources with their
 /// verbs, where these are not `get,patch,update`.
 #[rustfmt::skip]
 pub(super) const RESOURCES: &[Resource] = &[

@@ -61,7 +61,7 @@ impl Request {
             };
             bail!("kind `{kind}` is {scope}: omit `--namespaced`");
         }
-        foreign_kind::check_is_stored(&resource)?;
+        foreign_kind::check_is_watchable(&resource)?;
         let known = &project.known;
         if known.multigroup {
             scaffold::check_names([names::group_module(&resource.group).map(drop)])?;

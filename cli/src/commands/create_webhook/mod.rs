@@ -263,6 +263,7 @@ impl Request {
                 flags.kind
             );
         }
+        foreign_kind::check_is_written(&resource)?;
         if project.known.multigroup {
             scaffold::check_names([names::group_module(&resource.group).map(drop)])?;
         }
