@@ -3,12 +3,16 @@
 //! Projects are made outside the checkout, where nothing of this workspace can help them, and share one target folder,
 //! so that their dependencies compile once. They start from this workspace's Cargo.lock: a new release of a dependency
 //! must not break this task on the day it appears. `--fresh` resolves as a user would.
+//!
+//! The tests of a finished project wait for servers, so the next project is made meanwhile; cargo's lock on the target
+//! folder keeps their builds apart.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use rbuilder_templates::{Command, TEMPLATES, Template, USED_NAMES};
 use serde_json::Value;
 
@@ -24,6 +28,23 @@ struct Journey {
     commands: &'static [&'static str],
     /// Files that are written by hand after the second command, with their text.
     files: &'static [(&'static str, &'static str)],
+    tested: Tested,
+}
+
+/// The commands of a journey after which the tests run. Clippy compiles them after each.
+#[derive(PartialEq)]
+enum Tested {
+    EachCommand,
+    /// For further kinds of the same commands, whose tests come from the same templates.
+    LastCommand,
+}
+
+/// A project after its last command.
+struct Finished {
+    name: &'static str,
+    folder: PathBuf,
+    /// The folder around it, removed in the end.
+    _parent: tempfile::TempDir,
 }
 
 /// A binding to a kind of another project, in a module of its own.
@@ -51,6 +72,7 @@ const JOURNEYS: &[Journey] = &[
             "create api --group cache --version v1alpha1 --kind Memcached",
         ],
         files: &[],
+        tested: Tested::EachCommand,
     },
     Journey {
         name: "webhook-operator",
@@ -62,6 +84,7 @@ const JOURNEYS: &[Journey] = &[
             "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
         ],
         files: &[],
+        tested: Tested::EachCommand,
     },
     Journey {
         name: "grouped-operator",
@@ -72,6 +95,7 @@ const JOURNEYS: &[Journey] = &[
             "create webhook --group crew --version v1 --kind Captain --validation",
         ],
         files: &[],
+        tested: Tested::EachCommand,
     },
     Journey {
         name: "namespaced-operator",
@@ -80,6 +104,7 @@ const JOURNEYS: &[Journey] = &[
             "create api --group crew --version v1 --kind Sailor",
         ],
         files: &[],
+        tested: Tested::EachCommand,
     },
     Journey {
         name: "foreign-operator",
@@ -96,6 +121,7 @@ const JOURNEYS: &[Journey] = &[
             "create webhook --group example.org --version v1 --kind Stall --defaulting --validation",
         ],
         files: BINDING,
+        tested: Tested::LastCommand,
     },
     Journey {
         name: "foreign-grouped-operator",
@@ -108,6 +134,7 @@ const JOURNEYS: &[Journey] = &[
             "create api --group shop --version v1 --kind Deployment --controller-name deployment-audit",
         ],
         files: &[],
+        tested: Tested::LastCommand,
     },
     Journey {
         name: "image-operator",
@@ -119,6 +146,7 @@ const JOURNEYS: &[Journey] = &[
             "create api --group cache --version v1 --kind Container --image registry:5000/app@sha256:0123",
         ],
         files: &[],
+        tested: Tested::EachCommand,
     },
 ];
 
@@ -186,13 +214,21 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
             .collect();
         bail!("no journey matches; there are {}", names.join(", "));
     }
-    for journey in journeys {
-        walk(journey, &bin, args.fresh)?;
-    }
-    Ok(())
+    std::thread::scope(|scope| {
+        let (sender, finished) = mpsc::channel::<Finished>();
+        let end = scope.spawn(move || finished.iter().try_for_each(|project| project.test()));
+        let walked = journeys.into_iter().try_for_each(|journey| {
+            let project = walk(journey, &bin, args.fresh)?;
+            // Nobody receives it after a failure of the other thread, which is reported below.
+            sender.send(project).context("an earlier project failed")
+        });
+        drop(sender);
+        let tested = end.join().unwrap_or_else(|_| Err(anyhow!("the tests panicked")));
+        tested.and(walked)
+    })
 }
 
-fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
+fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<Finished> {
     let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
     let folder = parent.path().join(journey.name);
     fs_err::create_dir(&folder)?;
@@ -208,11 +244,29 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<()> {
                 fs_err::write(folder.join(path), text)?;
             }
         }
-        check(&folder, bin, done == last)?;
+        check(&folder, bin)?;
+        if done < last && journey.tested == Tested::EachCommand {
+            test_without_server(&folder)?;
+        }
     }
-    check_shared_build(&folder, journey.name)?;
-    // Its folder is gone after this, and no other project can use what it was compiled to.
-    repo::project_command(&folder, "cargo clean --workspace --quiet").run()
+    Ok(Finished {
+        name: journey.name,
+        folder,
+        _parent: parent,
+    })
+}
+
+impl Finished {
+    /// Runs the tests, with an API server where there is one, and checks what they were compiled with.
+    fn test(&self) -> Result<()> {
+        match std::env::var_os("KUBEBUILDER_ASSETS") {
+            Some(_) => run_every_test(repo::project_command(&self.folder, "cargo test --quiet").echo())?,
+            None => test_without_server(&self.folder)?,
+        }
+        check_shared_build(&self.folder, self.name)?;
+        // Its folder is gone after this, and no other project can use what it was compiled to.
+        repo::project_command(&self.folder, "cargo clean --workspace --quiet").run()
+    }
 }
 
 /// Kinds with all that can be scaffolded for them, in one project; it is compiled once, without its tests being built.
@@ -264,9 +318,8 @@ fn join_tests(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Everything a scaffolded project promises. Its tests run without an API server but after the last command, when the
-/// project has all the tests that it had before: a server takes longer to start than all others take to run.
-fn check(folder: &Path, bin: &Path, is_last: bool) -> Result<()> {
+/// Everything a scaffolded project promises, but that its tests pass.
+fn check(folder: &Path, bin: &Path) -> Result<()> {
     repo::rbuilder_command(bin, folder, "manifests --check")?
         .echo()
         .run()?;
@@ -277,12 +330,14 @@ fn check(folder: &Path, bin: &Path, is_last: bool) -> Result<()> {
     )
     .echo()
     .run()?;
-    let tests = repo::project_command(folder, "cargo test --quiet").echo();
-    match is_last && std::env::var_os("KUBEBUILDER_ASSETS").is_some() {
-        true => run_every_test(tests)?,
-        false => tests.without("KUBEBUILDER_ASSETS").run()?,
-    }
     render(folder)
+}
+
+/// Runs the tests that need no API server: one takes longer to start than these take to run, and after the last command
+/// a project has all the tests that it had before.
+fn test_without_server(folder: &Path) -> Result<()> {
+    let tests = repo::project_command(folder, "cargo test --quiet").echo();
+    tests.without("KUBEBUILDER_ASSETS").run()
 }
 
 /// Checks that `cargo test` uses what `cargo build` has compiled: a feature that only tests turn on, in a package below
@@ -302,7 +357,10 @@ fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
             again.join(", ")
         );
     }
-    println!("`cargo build` and `cargo test` share {} artifacts", built.len());
+    println!(
+        "`cargo build` and `cargo test` of {project} share {} artifacts",
+        built.len()
+    );
     Ok(())
 }
 

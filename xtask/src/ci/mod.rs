@@ -4,8 +4,8 @@
 //! names of some steps, so what holds here holds there. Steps of the cargo lane run one after the other, since cargo
 //! locks its target folder. Those of the Go lane run beside them: kube-apiserver is built while Rust compiles, in the
 //! minutes in which rustc has work for one core only. What a Go step prints is shown when it has ended. Those of the
-//! server lane run test binaries that the cargo lane has built: they wait for timers and servers most of the time, so the
-//! cargo lane goes on meanwhile, with the lower priority.
+//! tests lane run test binaries that the cargo lane has built: many wait for timers and servers most of the time, so the
+//! cargo lane goes on meanwhile, with the lower priority. It is the longest, so the cargo lane begins with its programs.
 
 mod public;
 mod report;
@@ -47,7 +47,7 @@ struct Step {
 enum Lane {
     Cargo,
     Go,
-    Server,
+    Tests,
 }
 
 enum Work {
@@ -58,7 +58,7 @@ enum Work {
     WithServer(&'static str),
 }
 
-use Lane::{Cargo, Go, Server};
+use Lane::{Cargo, Go, Tests};
 use Work::{Call, Lines, WithServer};
 
 const fn step(name: &'static str, claim: &'static str, lane: Lane, work: Work) -> Step {
@@ -98,15 +98,17 @@ const STEPS: &[Step] = &[
     step("dependencies", "dependencies are used, licensed and old enough", Cargo, Call(steps::check_dependencies)),
     step("advisories", "no dependency has a known vulnerability", Cargo, Call(steps::check_advisories)),
     step("packages", "each package is complete", Cargo, Call(public::check_packages)),
+    // Puts a command with fewer features where tests start the whole one, so it comes before them.
+    step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
+    step("test-programs", "the tests compile", Cargo, Call(test_run::build_tests)),
+    step("tests", "tests pass that need only Rust, and only those for a server are ignored", Tests, Call(test_run::run_rust_tests)).after("test-programs"),
+    step("server-tests", "tests pass against kube-apiserver", Tests, Call(test_run::run_server_tests)),
     step("lints", "clippy has no warning", Cargo, Lines(&["cargo clippy --workspace --all-targets -- --deny warnings"])),
     step("features", "each feature of the library compiles alone", Cargo, Call(public::check_features)),
     step("documentation", "the documentation has no warning", Cargo, Call(steps::check_documentation)),
-    step("tests", "tests pass that need only Rust, and only those for a server are ignored", Cargo, Call(test_run::run_rust_tests)),
     step("doc-tests", "samples in the documentation compile", Cargo, Lines(&["cargo test --workspace --doc"])),
-    step("server-tests", "tests pass against kube-apiserver", Server, Call(test_run::run_server_tests)).after("tests"),
     step("minimum-rust", "the oldest Rust that Cargo.toml names is enough", Cargo, Call(public::check_minimum_rust)),
     step("public-api", "the public API breaks nobody within a version", Cargo, Call(public::check_public_api)),
-    step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
     step("reference", "the reference pages are what the tables hold", Cargo, Lines(&["xtask docs --check"])),
     step("templates", "the templates of each release are recorded", Cargo, Lines(&["xtask templates --check"])),
     step("examples-made", "the examples are what the commands make", Cargo, Lines(&["xtask examples --check"])),
@@ -116,12 +118,14 @@ const STEPS: &[Step] = &[
     step("cel", "the API server judges CEL rules as recorded", Go, Lines(&["xtask cel --check"])),
     step("catalogue", "the catalogue is what Kubernetes publishes", Go, Lines(&["xtask catalogue --check"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
+    step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Cargo, WithServer("xtask e2e")),
+    step("examples", "the examples have no warning, and their programs pass their tests", Cargo, Call(steps::build_examples)),
+    step("example-tests", "the examples pass their tests", Tests, Call(steps::test_examples)).after("examples"),
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
     step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
-    step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Cargo, WithServer("xtask e2e")),
-    step("examples", "the examples pass their tests", Cargo, Call(steps::check_examples)),
-    step("tutorials", "the tutorials work when pasted", Cargo, WithServer("xtask tutorials")),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
+    // Its projects have the names of examples, whose programs cargo would put theirs in the place of.
+    step("tutorials", "the tutorials work when pasted", Cargo, WithServer("xtask tutorials")).after("example-tests"),
     // Each compiles kube for itself, for minutes: CI runs them as jobs beside the others, and people by name.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
     extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, WithServer("xtask image")),
@@ -164,6 +168,8 @@ struct Run {
     report: Report,
     /// The workspace's test binaries, built for the first step that runs them.
     binaries: OnceLock<Vec<TestBinary>>,
+    /// Those of the examples that may run together, likewise.
+    example_binaries: OnceLock<Vec<TestBinary>>,
     /// Steps that have ended or will not run.
     settled: Mutex<BTreeSet<&'static str>>,
     settling: Condvar,
@@ -238,9 +244,10 @@ impl Run {
             _folder: folder,
             report: Report::default(),
             binaries: OnceLock::new(),
+            example_binaries: OnceLock::new(),
             settled: Mutex::new(settled),
             settling: Condvar::new(),
-            gives_way: cfg!(unix) && steps.iter().any(|step| step.lane == Server),
+            gives_way: cfg!(unix) && steps.iter().any(|step| step.lane == Tests),
             has_failed: AtomicBool::new(false),
         })
     }
@@ -248,7 +255,7 @@ impl Run {
     /// Runs all lanes. A failure of the cargo lane is reported before those of the others.
     fn run_lanes(&self, steps: &[&'static Step]) -> Result<()> {
         std::thread::scope(|scope| {
-            let beside = [Go, Server].map(|lane| scope.spawn(move || self.run_lane(lane, steps)));
+            let beside = [Go, Tests].map(|lane| scope.spawn(move || self.run_lane(lane, steps)));
             let cargo = self.run_lane(Cargo, steps);
             beside.into_iter().fold(cargo, |result, lane| {
                 let ended = lane.join().unwrap_or_else(|_| Err(anyhow!("a lane panicked")));
@@ -298,7 +305,7 @@ impl Run {
     fn run_step(&self, step: &Step) -> Result<()> {
         let heading = format!("=== {}: {}", step.name, step.claim);
         let output = match step.lane {
-            Cargo | Server => {
+            Cargo | Tests => {
                 println!("\n{heading}");
                 None
             }
@@ -320,7 +327,7 @@ impl Run {
         self.report.add_step(step.name, took);
         let printed = context.printed()?;
         match step.lane {
-            Cargo | Server => println!("=== {}: {} s", step.name, took.as_secs()),
+            Cargo | Tests => println!("=== {}: {} s", step.name, took.as_secs()),
             Go => println!(
                 "\n{heading} (ran beside others)\n{printed}=== {}: {} s",
                 step.name,
@@ -352,13 +359,23 @@ impl Context<'_> {
         self.run_command(command.env("KUBEBUILDER_ASSETS", self.assets()?))
     }
 
-    /// Runs a command that prints where the step prints.
-    fn run_command(&self, command: Cmd) -> Result<()> {
+    /// Shows a command before it runs; it gives way to the tests lane.
+    fn prepare(&self, command: Cmd) -> Cmd {
         let command = match self.has_priority {
             true => command,
             false => command.with_low_priority(),
         };
-        let command = command.without_input().echo();
+        command.without_input().echo()
+    }
+
+    /// Runs a command and returns what it prints.
+    fn read_command(&self, command: Cmd) -> Result<String> {
+        self.prepare(command).read()
+    }
+
+    /// Runs a command that prints where the step prints.
+    fn run_command(&self, command: Cmd) -> Result<()> {
+        let command = self.prepare(command);
         match &self.output {
             Some(file) => command.run_into(file),
             None => command.run(),
@@ -431,7 +448,7 @@ mod tests {
     const ASK: Step = step(
         "ask",
         "…",
-        Server,
+        Tests,
         Call(|_| {
             note("ask");
             Ok(())

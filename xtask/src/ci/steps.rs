@@ -71,32 +71,52 @@ pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     context.run_command(command.arg(folder.path().join("memcached-operator")))
 }
 
-/// Format, lints and tests of the examples. The tests run together: those with controllers and nodes wait most of the time.
-pub(super) fn check_examples(context: &Context<'_>) -> Result<()> {
-    let assets = context.assets()?;
+/// Format, lints and programs of the examples. Tests that start the program of their project run here: the program of the
+/// next project has the same name, and takes its place.
+pub(super) fn build_examples(context: &Context<'_>) -> Result<()> {
+    build_example_tests(context).map(drop)
+}
+
+/// The other tests of the examples, together: those with controllers and nodes wait most of the time.
+pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
+    let binaries = build_example_tests(context)?;
+    test_run::run_every_test(context, binaries, &context.assets()?)?;
+    // Another clone compiles the projects anew.
+    let clean = |folder| repo::project_command(folder, "cargo clean --workspace --quiet");
     let folders = examples()?;
+    folders
+        .iter()
+        .try_for_each(|folder| context.run_command(clean(folder)))
+}
+
+/// Returns the test binaries of the examples that need no program beside them, after the work of [`build_examples`].
+fn build_example_tests<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
+    if let Some(binaries) = context.run.example_binaries.get() {
+        return Ok(binaries);
+    }
+    let assets = context.assets()?;
     let mut together = Vec::new();
-    for folder in &folders {
-        lint_project(context, folder)?;
-        let command = |line| repo::project_command(folder, line).env("KUBEBUILDER_ASSETS", &assets);
-        let built = command("cargo test --workspace --no-run --message-format=json-render-diagnostics");
-        let binaries = TestBinary::read_all(&built.without_input().echo().read()?)?;
-        if runs_its_program(folder)? {
-            // The program of the next project has the same name, and takes its place.
+    for folder in examples()? {
+        lint_project(context, &folder)?;
+        let binaries = build_project_tests(context, &folder, &assets)?;
+        if runs_its_program(&folder)? {
             test_run::run_every_test(context, &binaries, &assets)?;
         } else {
             together.extend(binaries);
         }
-        // Cargo refuses it where there is no library.
-        if folder.join("src/lib.rs").is_file() {
-            context.run_command(command("cargo test --workspace --doc"))?;
-        }
     }
-    test_run::run_every_test(context, &together, &assets)?;
-    // Another clone compiles the projects anew.
-    folders.iter().try_for_each(|folder| {
-        context.run_command(repo::project_command(folder, "cargo clean --workspace --quiet"))
-    })
+    Ok(context.run.example_binaries.get_or_init(|| together))
+}
+
+/// Builds the tests of a project, for this server, and runs those in its documentation.
+fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> Result<Vec<TestBinary>> {
+    let command = |line| repo::project_command(folder, line).env("KUBEBUILDER_ASSETS", assets);
+    // Cargo refuses it where there is no library.
+    if folder.join("src/lib.rs").is_file() {
+        context.run_command(command("cargo test --workspace --doc"))?;
+    }
+    let build = command("cargo test --workspace --no-run --message-format=json-render-diagnostics");
+    TestBinary::read_all(&context.read_command(build)?)
 }
 
 /// Returns true if tests of a project start the project's own program.

@@ -27,6 +27,11 @@ const AT_ONCE: usize = 2;
 /// As many binaries of projects as run at once: they wait for servers, controllers and nodes.
 const PROJECTS_AT_ONCE: usize = 4;
 
+/// Compiles the tests of the workspace.
+pub(super) fn build_tests(context: &Context<'_>) -> Result<()> {
+    build(context).map(drop)
+}
+
 /// Runs the tests that need only Rust; any other must be ignored for want of a server, and for nothing else.
 pub(super) fn run_rust_tests(context: &Context<'_>) -> Result<()> {
     let binaries = build(context)?;
@@ -100,7 +105,7 @@ fn build<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     let command = SERVER_VARIABLES
         .iter()
         .fold(context.command(line), |command, name| command.without(name));
-    let binaries = TestBinary::read_all(&command.without_input().echo().read()?)?;
+    let binaries = TestBinary::read_all(&context.read_command(command)?)?;
     Ok(context.run.binaries.get_or_init(|| binaries))
 }
 
