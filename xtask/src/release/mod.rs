@@ -183,7 +183,7 @@ fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     println!();
     let names = names.iter().flat_map(|name| ["--package", name]);
     // A package has no profile of the workspace: with the same debug information the dependencies are those at hand.
-    let debug = std::env::var("CARGO_PROFILE_DEV_DEBUG").unwrap_or("line-tables-only".to_owned());
+    let debug = std::env::var("CARGO_PROFILE_DEV_DEBUG").unwrap_or("none".to_owned());
     let command = Cmd::new("cargo package --quiet")
         .args(names)
         .dir(repo::root())
