@@ -28,6 +28,7 @@ mod patterns;
 mod project;
 mod release;
 mod scaffold;
+mod sequences;
 mod templates;
 mod tidy;
 mod tools;

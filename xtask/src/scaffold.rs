@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::project::share_lockfile;
 use crate::sh::Cmd;
-use crate::{repo, tools};
+use crate::{repo, sequences, tools};
 
 /// A way through the commands; after each one the project is checked.
 struct Journey {
@@ -203,14 +203,18 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
             .is_none_or(|filter| journey.name.contains(filter))
     };
     let journeys: Vec<_> = JOURNEYS.iter().filter(chosen).collect();
-    let asks_names = args.filter.as_ref().is_none_or(|filter| NAMES.contains(filter));
-    if asks_names {
+    let asks = |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(filter));
+    if asks(NAMES) {
         walk_names(&bin, args.fresh)?;
-    } else if journeys.is_empty() {
+    }
+    if asks(sequences::NAME) {
+        sequences::walk_sequences(&bin, args.fresh)?;
+    }
+    if journeys.is_empty() && !asks(NAMES) && !asks(sequences::NAME) {
         let names: Vec<_> = JOURNEYS
             .iter()
             .map(|journey| journey.name)
-            .chain([NAMES])
+            .chain([NAMES, sequences::NAME])
             .collect();
         bail!("no journey matches; there are {}", names.join(", "));
     }

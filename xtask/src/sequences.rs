@@ -1,0 +1,97 @@
+//! The journey of `cargo xtask scaffold` through sequences of commands at random, with edits by hand in between. What is
+//! left must compile; `cli/tests/sequences.rs` asks the rest of many more sequences, without compiling anything.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::project::share_lockfile;
+use crate::repo;
+use random::Random;
+
+#[allow(dead_code)] // it is shared
+#[path = "../../generator/tests/fuzz/random.rs"]
+mod random;
+#[path = "../../cli/tests/support/sequence.rs"]
+mod sequence;
+
+/// The project of the journey.
+pub(crate) const NAME: &str = "sequences-operator";
+
+/// Number of sequences, all of which go through one project, because compiling is what costs.
+const SEQUENCES: u64 = 4;
+
+/// Variable with the seed of the first sequence, to look further.
+const FIRST_SEED: &str = "RBUILDER_FUZZ_SEED";
+
+/// Gives the commands, edits files in between, and compiles what is left once.
+///
+/// # Errors
+///
+/// The manifests cannot be generated after an edit or are stale in the end, or the project does not compile.
+pub(crate) fn walk_sequences(bin: &Path, fresh: bool) -> Result<()> {
+    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
+    let folder = parent.path().join(NAME);
+    fs_err::create_dir(&folder)?;
+    let first: u64 = match std::env::var(FIRST_SEED) {
+        Ok(seed) => seed.parse().context(FIRST_SEED)?,
+        Err(_) => 0,
+    };
+    for seed in first..first + SEQUENCES {
+        walk_sequence(bin, &folder, &mut Random::new(seed))?;
+    }
+    if !fresh {
+        share_lockfile(&folder)?;
+    }
+    repo::rbuilder_command(bin, &folder, "manifests --check")?
+        .echo()
+        .run()?;
+    let clippy = "cargo clippy --quiet --all-targets --all-features -- --deny warnings";
+    repo::project_command(&folder, clippy).echo().run()
+}
+
+fn walk_sequence(bin: &Path, folder: &Path, random: &mut Random) -> Result<()> {
+    for command in sequence::sequence(random) {
+        let is_first = !folder.join("PROJECT").exists();
+        if command.starts_with("init") != is_first {
+            continue;
+        }
+        let merges = command == "update" || command.starts_with("edit");
+        let option = match merges && !command.ends_with(sequence::NO_CONFLICTS) {
+            true => sequence::NO_CONFLICTS,
+            false => "",
+        };
+        // A command that does not fit is refused, and changes nothing.
+        let is_done = repo::rbuilder_command(bin, folder, &command)?
+            .words(option)
+            .succeeds();
+        println!("{} rbuilder {command}", if is_done { "$" } else { "refused:" });
+        if is_done && random.once_in(3) {
+            edit_by_hand(folder, random)?;
+            repo::rbuilder_command(bin, folder, "manifests")?.run()?;
+        }
+    }
+    Ok(())
+}
+
+/// Changes a source file of the project.
+fn edit_by_hand(folder: &Path, random: &mut Random) -> Result<()> {
+    let files = list_sources(&folder.join("src"))?;
+    let path = random.one_of(&files);
+    println!("edits {}", path.strip_prefix(folder)?.display());
+    let text = fs_err::read_to_string(path)?;
+    fs_err::write(path, sequence::edit_rust(&text, random))?;
+    Ok(())
+}
+
+/// Returns the Rust files in a folder and below, sorted.
+fn list_sources(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+        let path = entry.context("the sources can be listed")?.into_path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
