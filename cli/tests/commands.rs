@@ -544,28 +544,6 @@ fn project_holds_no_hashes_and_those_of_an_old_one_are_moved() {
 }
 
 #[test]
-fn a_project_in_a_workspace_that_does_not_list_it_is_a_workspace() {
-    let folder = Folder::new();
-    folder.write(
-        "Cargo.toml",
-        "[workspace]\nmembers = [\"listed/*\"]\nexclude = [\"excluded\"]\n",
-    );
-    for (path, expected) in [("a/shop", true), ("listed/shop", false), ("excluded/shop", false)] {
-        let ran = folder.run(&format!("{INIT} {path}")).ok();
-        let manifest = &folder.tree()[&format!("{path}/Cargo.toml")];
-        assert_eq!(manifest.contains("\n[workspace]\n"), expected, "{manifest}");
-        assert_eq!(
-            ran.err.contains("is a workspace that does not list this project"),
-            expected,
-            "{}",
-            ran.err
-        );
-        let again = folder.run(&format!("{INIT} {path}")).ok();
-        assert!(again.out.starts_with("unchanged"), "{}", again.out);
-    }
-}
-
-#[test]
 fn commands_work_in_folders_below_the_project() {
     let folder = project();
     folder.inside("src/api").run(API).ok();

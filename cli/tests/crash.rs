@@ -1,5 +1,5 @@
-//! `create api` failing and dying at each of its steps, `update` dying at each of its own, and the recovery dying at each
-//! of its own: once somebody has recovered, the old tree or the new one is left, nothing between, and what a person wrote
+//! `create api` failing and dying at each of its steps, `update` and an `init` that joins a workspace dying at each of their
+//! own, and the recovery dying at each of its own: once somebody has recovered, the old tree or the new one is left, nothing between, and what a person wrote
 //! in the meantime is there.
 //!
 //! This target has no test harness: it starts itself as the process that dies.
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap::Parser;
-use rbuilder_cli::commands::{plan_create_api, plan_update};
+use rbuilder_cli::commands::{plan_create_api, plan_init, plan_update};
 use rbuilder_cli::flags::{Cli, Command as Typed, Create};
 use rbuilder_cli::plan::apply::{Faults, JOURNAL, apply, recover, recover_with};
 use rbuilder_cli::tree::Tree;
@@ -33,6 +33,7 @@ fn main() {
         let _ = match word.as_str() {
             "die" => create_api(Path::new(folder), faults),
             "update" => update(Path::new(folder), faults),
+            "join" => join(Path::new(folder), faults),
             "recover" => recover_with(Path::new(folder), faults).map(|(_, steps)| steps),
             word => unreachable!("{word}"),
         };
@@ -57,6 +58,7 @@ fn main() {
     edits_are_kept(&before, &done, steps);
     recoveries_die_too(&before, &done, steps);
     updates_die_too(&done);
+    joins_die_too();
     println!("test create_api_at_each_of_{steps}_steps ... ok ({new} deaths left the new tree)");
 }
 
@@ -313,4 +315,42 @@ fn updates_die_too(project: &Folder) {
         assert!(folder.tree() == new, "after step {at}");
     }
     assert!(updated > 0 && updated < steps, "{updated} of {steps}");
+}
+
+/// Initializes a project in a workspace.
+fn join(workspace: &Path, faults: Faults) -> anyhow::Result<usize> {
+    let line = "rbuilder init --domain example.com --library version --library-version 0.1.0";
+    let Typed::Init(flags) = Cli::parse_from(line.split(' ')).command else {
+        unreachable!("it is typed above")
+    };
+    let tree = Tree::new(workspace.join("crates/shop"));
+    let outcome = plan_init(&tree, &flags)?;
+    apply(&tree, &outcome.plan, faults)
+}
+
+/// An `init` that is killed leaves the workspace without the member and its files, or with both.
+fn joins_die_too() {
+    let before = Folder::in_memory();
+    before.write("Cargo.toml", "[workspace]\nmembers = [\"tools/gen\"]\n");
+    before.write("tools/gen/Cargo.toml", "[package]\nname = \"gen\"\n");
+    let done = before.copy();
+    let steps = join(done.path(), Faults::default()).expect("it works without faults");
+    let (old, new) = (plain(&before.tree()), plain(&done.tree()));
+    assert!(new["Cargo.toml"].contains("crates/shop") && new.contains_key("crates/shop/PROJECT"));
+    let mut joined = 0;
+    for at in 0..steps {
+        let folder = before.copy();
+        kill(&folder, "join", at);
+        recover(&folder.path().join("crates/shop")).expect("it can be settled");
+        let tree = plain(&folder.tree());
+        assert!(
+            tree == old || tree == new,
+            "an init that died at {at} left {:?}",
+            tree.keys()
+        );
+        joined += usize::from(tree == new);
+        join(folder.path(), Faults::default()).expect("it works afterwards");
+        assert!(plain(&folder.tree()) == new, "after step {at}");
+    }
+    assert!(joined > 0 && joined < steps, "{joined} of {steps}");
 }

@@ -37,6 +37,14 @@ pub struct ProjectContext {
     pub rust_header: String,
     /// True if the project is in the folder of a workspace that does not list it, and so must be a workspace itself.
     pub workspace: bool,
+    /// Path of the project in the Cargo workspace that it is a member of: `crates/shop`; empty if it is none.
+    pub member: String,
+    /// Path from the project to that workspace: `../..`; empty if it is no member.
+    pub workspace_root: String,
+    /// Path of the project in its repository, with a `/` at the end; empty if it is the repository.
+    pub directory_prefix: String,
+    /// Path in the repository of the directory that the image is built from: `.` or `crates/shop`.
+    pub build_directory: String,
     /// True if the package was there before the project: its code and its `Cargo.toml` are not scaffolded.
     pub adopted: bool,
     /// True if the manager is rbuilder's, with its arguments, probes and metrics.

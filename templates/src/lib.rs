@@ -236,6 +236,14 @@ mod tests {
                 String::new()
             },
             workspace: flag,
+            member: if flag { "crates/shop".into() } else { String::new() },
+            workspace_root: if flag { "../..".into() } else { String::new() },
+            directory_prefix: if flag {
+                "crates/shop/".into()
+            } else {
+                String::new()
+            },
+            build_directory: ".".into(),
             adopted: false,
             manager: true,
             binary: "manager".into(),

@@ -142,6 +142,13 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         license_spdx: license_spdx.into(),
         rust_header: rust_header(&known.rbuilder.owner, license_spdx),
         workspace: known.rbuilder.workspace,
+        workspace_root: vec![".."; member_depth(&known.rbuilder.member)].join("/"),
+        directory_prefix: match known.rbuilder.directory.as_str() {
+            "" => String::new(),
+            directory => format!("{directory}/"),
+        },
+        build_directory: build_directory(&known.rbuilder.directory, &known.rbuilder.member),
+        member: known.rbuilder.member.clone(),
         adopted: adopted.is_some(),
         manager: adopted.is_none_or(|adopted| adopted.manager),
         binary: project.binary().to_owned(),
@@ -155,6 +162,24 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         k8s_openapi_version: versions.k8s_openapi,
         kubernetes_version: versions.kubernetes,
         k8s_openapi_feature: versions.k8s_openapi_feature,
+    }
+}
+
+/// Returns the number of directories between a member and its workspace.
+pub(super) fn member_depth(member: &str) -> usize {
+    member.split('/').filter(|part| !part.is_empty()).count()
+}
+
+/// Returns the path in the repository of the directory that the image is built from: that of the workspace, or of the
+/// project if it is no member.
+fn build_directory(directory: &str, member: &str) -> String {
+    let built = match member {
+        "" => directory,
+        member => directory.strip_suffix(member).unwrap_or_default(),
+    };
+    match built.trim_end_matches('/') {
+        "" => ".".to_owned(),
+        built => built.to_owned(),
     }
 }
 

@@ -25,11 +25,20 @@ impl Folder {
 
     /// Opens a subdirectory.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
+        // A resolved path on Windows does not know `..`.
+        if name == ".." {
+            return self.above();
+        }
         match self.look(name)? {
             Some(status) if status.sort == Sort::Folder => Ok(Folder(self.0.join(name))),
             Some(_) => Err(ErrorKind::NotADirectory.into()),
             None => Err(ErrorKind::NotFound.into()),
         }
+    }
+
+    fn above(&self) -> io::Result<Folder> {
+        let above = self.0.parent().ok_or(ErrorKind::NotFound)?;
+        Ok(Folder(above.to_owned()))
     }
 
     /// Returns the status of this directory.
@@ -39,6 +48,9 @@ impl Folder {
 
     /// Returns the status of a name in this directory, without following links; `None` if it does not exist.
     pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
+        if name == ".." {
+            return self.above()?.status().map(Some);
+        }
         match fs::symlink_metadata(self.0.join(name)) {
             Ok(found) => Ok(Some(status(&found))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -6,6 +6,7 @@ pub mod library;
 pub mod merge;
 pub mod rust;
 pub mod version;
+pub mod workspace;
 
 use crate::project::{FILE, Project};
 

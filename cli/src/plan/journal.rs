@@ -9,14 +9,15 @@
 //! - it contains its own inode and that of the directory. An attacker cannot know the inodes that both will have once
 //!   they are cloned or unpacked;
 //! - every path in it is one that a plan may write: within the project, and not in a directory of a version control
-//!   system, in Cargo's configuration or among rbuilder's own files.
+//!   system, in Cargo's configuration or among rbuilder's own files; or the Cargo.toml of a workspace above, which `init` adds
+//!   the project to.
 //!
 //! Its effects are limited as well (see [`super::recover`]): recovery removes or renames only files whose inodes the
 //! command recorded when it created them, and keeps any other file under a new name.
 //!
 //! Not guaranteed: somebody who can write to the directory while commands run, or who can guess inodes (as in a machine
-//! image that is always the same), can make rbuilder replace files *within* the project directory by others within it,
-//! which they could do without rbuilder as well. On systems without inodes (Windows), a copied journal cannot be told
+//! image that is always the same), can make rbuilder replace files *within* the project directory, or a Cargo.toml above it,
+//! by others beside them, which they could do without rbuilder as well, but for that Cargo.toml. On systems without inodes (Windows), a copied journal cannot be told
 //! from an original one.
 
 #![allow(clippy::disallowed_methods)] // the clock limits waiting, and does not affect output

@@ -20,7 +20,7 @@ pub use recover::Recovery;
 pub use show::{render_diff, render_json, render_summary};
 
 use crate::edit::{verify_cut, verify_edit};
-use crate::tree::{Tree, check_relative};
+use crate::tree::{Tree, check_relative, levels_above};
 
 /// A change to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -253,12 +253,15 @@ impl Plan {
 /// systems and Cargo run.
 const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
 
-/// Checks that a plan may write to a path: not outside of the project, not in a directory whose files decide what other
+/// Checks that a plan may write to a path: not outside of the project, but for the manifest of a workspace above, not in a directory whose files decide what other
 /// programs run, and not to the temporary files of rbuilder.
 ///
 /// `.github` and `rust-toolchain.toml` are allowed: they are ordinary files of the project, and `init` writes the
 /// former.
 pub(crate) fn check_writable(path: &str) -> Result<()> {
+    if levels_above(path).is_some() {
+        return Ok(());
+    }
     check_relative(path)?;
     for part in path.split('/') {
         if is_closed(part) {
@@ -290,6 +293,9 @@ mod tests {
             "",
             "/etc/passwd",
             "../a",
+            "../a/Cargo.toml",
+            "a/../Cargo.toml",
+            "./../Cargo.toml",
             "a/../b",
             "a//b",
             "a\\b",
@@ -324,6 +330,8 @@ mod tests {
             "git/x",
             "src/cargo.rs",
             "é/x",
+            "../Cargo.toml",
+            "../../Cargo.toml",
         ] {
             assert!(check_writable(path).is_ok(), "{path:?}");
         }

@@ -95,6 +95,12 @@ pub struct Own {
     /// True if `init` found a workspace above the project that does not list it, and so made it a workspace of its own.
     #[serde(default)]
     pub workspace: bool,
+    /// Path of the project in the workspace that it is a member of: `crates/shop`; empty if it is none.
+    #[serde(default)]
+    pub member: String,
+    /// Path of the project in its repository; empty if it is the repository.
+    #[serde(default)]
+    pub directory: String,
     /// The package that `init --in-package` adopted; `None` if it is scaffolded.
     #[serde(default)]
     pub package: Option<AdoptedPackage>,
@@ -202,7 +208,13 @@ impl Project {
                 bail!("invalid {key} `{name}` in {FILE}");
             }
         }
-        if let Some(package) = &self.known.rbuilder.package {
+        let own = &self.known.rbuilder;
+        for (key, path) in [("member", &own.member), ("directory", &own.directory)] {
+            if !path.is_empty() && !names::is_plain_path(path) {
+                bail!("invalid {key} `{}` in {FILE}", path.escape_debug());
+            }
+        }
+        if let Some(package) = &own.package {
             package.check()?;
         }
         resources.iter().try_for_each(Resource::check_source)
@@ -364,6 +376,8 @@ impl Project {
         set(&mut own, "owner", json!(known.rbuilder.owner));
         set(&mut own, "license", json!(known.rbuilder.license));
         set(&mut own, "workspace", json!(known.rbuilder.workspace));
+        set(&mut own, "member", json!(known.rbuilder.member));
+        set(&mut own, "directory", json!(known.rbuilder.directory));
         let package = known.rbuilder.package.as_ref();
         set(
             &mut own,

@@ -48,6 +48,14 @@ pub fn is_recorded_name(key: &str, name: &str) -> bool {
     }
 }
 
+/// Returns whether a path has only names that need no quotes in a Dockerfile, a Makefile and a workflow.
+pub fn is_plain_path(path: &str) -> bool {
+    let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+@/".contains(&byte);
+    crate::tree::check_relative(path).is_ok()
+        && path.bytes().all(is_char)
+        && !path.starts_with(['-', '@', '+'])
+}
+
 /// Checks a domain: a DNS-1123 subdomain.
 pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
     if is_dns_1123_subdomain(domain) {

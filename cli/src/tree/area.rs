@@ -151,7 +151,7 @@ impl Area {
         let project = self.project.get_or_init(|| {
             let folder = Folder::open(&self.root).ok()?;
             let real = std::fs::canonicalize(&self.root).ok()?;
-            if let Some(repository) = repository(&real) {
+            if let Some(repository) = find_repository(&real) {
                 self.allow(repository);
             }
             Some((folder, real))
@@ -160,8 +160,8 @@ impl Area {
     }
 }
 
-/// Returns the repository of a directory.
-fn repository(folder: &Path) -> Option<PathBuf> {
+/// Returns the repository of a directory, by its resolved path.
+pub(crate) fn find_repository(folder: &Path) -> Option<PathBuf> {
     let top = folder
         .ancestors()
         .find(|top| [".git", ".jj", ".hg"].iter().any(|name| top.join(name).exists()))?;

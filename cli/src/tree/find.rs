@@ -1,5 +1,6 @@
 //! The project that a directory belongs to: the nearest one above it with a PROJECT file, as git finds its repository.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::MOST_ANCESTORS;
@@ -44,6 +45,31 @@ pub(crate) fn find_project_above(dir: &Path, search: Search) -> Option<PathBuf> 
         above.push("..");
     }
     None
+}
+
+/// Returns whether a directory above another one, both as resolved paths, is of the same repository and of the user, with
+/// all directories between: a workspace that somebody left in /tmp must not be joined. Directories that do not exist yet
+/// will be the user's.
+pub(crate) fn is_own_above(dir: &Path, above: &Path) -> bool {
+    let user = effective_user();
+    for place in dir.ancestors().take(MOST_ANCESTORS) {
+        let is_end = place == above;
+        match Folder::open(place) {
+            Ok(folder) => {
+                let is_own = folder.status().is_ok_and(|status| status.owner == user);
+                let is_repository = folder.look(".git").is_ok_and(|found| found.is_some());
+                if !is_own || (is_repository && !is_end) {
+                    return false;
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound && !is_end => {}
+            Err(_) => return false,
+        }
+        if is_end {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -101,6 +127,38 @@ mod tests {
                 "{dir} {search:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_workspace_above_is_of_the_same_repository() {
+        let top = tempfile::tempdir().expect("a temporary folder");
+        let top = top.path().canonicalize().expect("it is there");
+        for folder in ["w/.git", "w/a", "w/b/.git", "w/b/c"] {
+            std::fs::create_dir_all(top.join(folder)).expect("folders");
+        }
+        for (dir, above, expected) in [
+            ("w/a", "w", true),
+            ("w/a/new/one", "w", true),
+            ("w/b/c", "w/b", true),
+            ("w/b", "w", false),
+            ("w/b/c", "w", false),
+            ("w/a", "", false),
+            ("w/a", "w/b", false),
+        ] {
+            let above = if above.is_empty() {
+                top.clone()
+            } else {
+                top.join(above)
+            };
+            assert_eq!(
+                is_own_above(&top.join(dir), &above),
+                expected,
+                "{dir} in {above:?}"
+            );
+        }
+        // That of the system is of another user, unless the test is run by it.
+        let is_root = effective_user() == 0;
+        assert_eq!(is_own_above(&top.join("new"), Path::new("/")), is_root);
     }
 
     #[test]

@@ -25,7 +25,8 @@ use rbuilder_templates::Release;
 use crate::disk::{Folder, Sort, cannot_message, check_length, is_link, open_without_links, read_bounded};
 use crate::hash::mixed_64;
 
-pub(crate) use find::{Search, find_project_above};
+pub(crate) use area::find_repository;
+pub(crate) use find::{Search, find_project_above, is_own_above};
 #[cfg(feature = "control-plane")]
 pub(crate) use snapshot::{Snapshot, watched_folders};
 use sources::SourceTexts;
@@ -222,6 +223,9 @@ impl Tree {
 
     /// Reads the current content of a path.
     fn look(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        if let Some(levels) = levels_above(path) {
+            return self.look_above(levels, path);
+        }
         check_relative(path)?;
         if let Some(memory) = &self.memory {
             return Ok(memory.files.get(path).map(|text| text.clone().into_bytes()));
@@ -240,6 +244,33 @@ impl Tree {
             None => Ok(None),
         }
     }
+}
+
+impl Tree {
+    /// Reads the current content of a manifest above the project, which need not exist yet.
+    fn look_above(&self, levels: usize, path: &str) -> Result<Option<Vec<u8>>> {
+        let root = resolve_path(&self.root);
+        let Some(above) = root.ancestors().nth(levels).filter(|_| self.memory.is_none()) else {
+            return Ok(None);
+        };
+        let folder = Folder::open(above).with_context(|| cannot_message("open", path))?;
+        folder.read(MANIFEST, LARGEST, path)
+    }
+}
+
+/// Name of Cargo's manifests.
+const MANIFEST: &str = "Cargo.toml";
+
+/// Returns the path from a project to the manifest of a directory some levels above.
+pub(crate) fn manifest_above(levels: usize) -> String {
+    format!("{}{MANIFEST}", "../".repeat(levels))
+}
+
+/// Returns how many levels above the project a path leads if it is that of a manifest there: `../../Cargo.toml`. It is the
+/// only file outside of a project that a plan may hold: that of the workspace that the project joins.
+pub(crate) fn levels_above(path: &str) -> Option<usize> {
+    let levels = path.matches("../").count();
+    ((1..=MOST_ANCESTORS).contains(&levels) && path == manifest_above(levels)).then_some(levels)
 }
 
 impl MemoryFiles {

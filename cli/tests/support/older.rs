@@ -1,6 +1,7 @@
 //! An older version of rbuilder, invented: today's templates with an earlier form of some.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::disallowed_methods)] // tests change the disk themselves
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use clap::Parser;
@@ -110,19 +111,27 @@ fn older_rows() -> Vec<Template> {
 
 /// Makes a project what the older version would have made of it.
 pub(crate) fn age(folder: &Folder) {
-    let tree = Tree::new(folder.path());
+    age_in(folder.path());
+}
+
+/// The same for a project in a directory.
+pub(crate) fn age_in(dir: &Path) {
+    let tree = Tree::new(dir);
     let new = rebuild_files(&tree, None).expect("it can be rebuilt");
     let release = ARCHIVE.find(OLDER).expect("it is in the archive");
     let old = rebuild_files(&tree, Some(release)).expect("it can be rebuilt");
     for path in new.keys().filter(|path| !old.contains_key(*path)) {
-        folder.remove(path);
+        std::fs::remove_file(dir.join(path)).expect("a file to remove");
     }
     for (path, text) in old {
-        folder.write(&path, &text);
+        let path = dir.join(path);
+        std::fs::create_dir_all(path.parent().expect("in the project")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
     }
     let today = format!("cliVersion: {}\n", env!("CARGO_PKG_VERSION"));
-    let project = folder.tree()["PROJECT"].replace(&today, &format!("cliVersion: {OLDER}\n"));
-    folder.write("PROJECT", &project);
+    let project = std::fs::read_to_string(dir.join("PROJECT")).expect("a project");
+    let project = project.replace(&today, &format!("cliVersion: {OLDER}\n"));
+    std::fs::write(dir.join("PROJECT"), project).expect("a file");
 }
 
 /// Returns the typed flags of an `update`.
@@ -136,9 +145,14 @@ pub(crate) fn update_flags(line: &str) -> rbuilder_cli::flags::UpdateFlags {
 
 /// Runs `update` with the invented archive.
 pub(crate) fn update(folder: &Folder, line: &str) -> Ran {
+    update_in(folder.path(), line)
+}
+
+/// The same in a directory.
+pub(crate) fn update_in(dir: &Path, line: &str) -> Ran {
     let (out, err) = (Sink::default(), Sink::default());
     let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));
-    let code = run_update(folder.path(), &update_flags(line), &ARCHIVE, &mut shell);
+    let code = run_update(dir, &update_flags(line), &ARCHIVE, &mut shell);
     let code = code.unwrap_or_else(|error| {
         shell.error(&error);
         1

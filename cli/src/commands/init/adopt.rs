@@ -10,6 +10,7 @@ use rbuilder_generator::{PackageSummary, Sources, summarize_package};
 use rbuilder_templates::{Archive, OnExists, Rendered};
 use serde_json::json;
 
+use super::workspace::{find_workspace, record_place, warn_workflows};
 use super::{enter, plan_files, request};
 use crate::commands::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
 use crate::commands::{Outcome, manifests, scaffold, update};
@@ -64,6 +65,10 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     };
     let (summary, mut package) = read_package(tree, flags.bin.as_deref(), recorded.as_ref())?;
     let mut project = request(tree, flags, Some(&summary))?;
+    // A package without a workspace of its own is Cargo's member of one above, listed or not.
+    let workspace = find_workspace(tree)?.filter(|_| !summary.is_workspace);
+    record_place(&mut project, tree, workspace.as_ref())?;
+    project.known.rbuilder.workspace = false;
     let Some(known) = known else {
         project.known.rbuilder.library = scaffold::read_library(tree);
         project.known.rbuilder.package = Some(package.clone());
@@ -92,16 +97,18 @@ fn plan_files_of(tree: &Tree, mut project: Project, flags: &InitFlags) -> Result
     }
     project.write(&mut plan, tree)?;
     let next = next_steps(tree, &package, flags);
-    Ok(found.into_outcome(plan).with_next(&next))
+    let mut outcome = found.into_outcome(plan);
+    warn_workflows(&project, &mut outcome);
+    Ok(outcome.with_next(&next))
 }
 
-/// Returns the changes from the scaffold as PROJECT records the package to that of the package as it is.
-fn merge_change(tree: &Tree, project: Project, target: Project) -> Result<Outcome> {
+/// Returns the changes from the scaffold as PROJECT records the package and its place to that of both as they are.
+pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Result<Outcome> {
     let archive = Archive::embedded();
     let (_, release) = update::find_base(&project, archive)?;
     let labels = Labels {
-        base: "scaffold of the package before".to_owned(),
-        theirs: "scaffold of the package now".to_owned(),
+        base: "scaffold of PROJECT before".to_owned(),
+        theirs: "scaffold of PROJECT now".to_owned(),
     };
     let scaffolds = (
         rebuild_scaffold(&project, release)?,

@@ -1,22 +1,24 @@
 //! `rbuilder init`: scaffolds a project without APIs, or adopts the package that is there.
 
 mod adopt;
+mod workspace;
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 
-use rbuilder_generator::{Membership, PackageSummary, find_membership};
+use rbuilder_generator::PackageSummary;
 use rbuilder_templates::OnExists;
 
 pub(super) use self::adopt::render_stand_ins;
+use self::workspace::{find_workspace, join, record_place, suggest_profile, warn_workflows};
 use super::{Outcome, execute, manifests, scaffold};
 use crate::flags::{InitFlags, License};
 use crate::library::choose::choose_library;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
 use crate::shell::Shell;
-use crate::tree::{Tree, read_manifests_above, resolve_path};
+use crate::tree::Tree;
 
 pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8> {
     let dir = flags
@@ -46,9 +48,17 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     }
     let mut project = request(tree, flags, None)?;
     let warnings = settle_library(&mut project, tree, flags)?;
-    let enclosing = find_enclosing_workspace(tree);
+    let workspace = find_workspace(tree)?;
     if tree.read(FILE)?.is_none() {
-        project.known.rbuilder.workspace = enclosing.is_some();
+        record_place(&mut project, tree, workspace.as_ref())?;
+    } else if !project.known.rbuilder.member.is_empty() {
+        let mut moved = project.clone();
+        record_place(&mut moved, tree, workspace.as_ref())?;
+        if moved.known != project.known {
+            let mut outcome = adopt::merge_change(tree, project, moved.clone())?;
+            join(&mut outcome, tree, &moved, workspace.as_ref())?;
+            return Ok(outcome);
+        }
     }
     let mut plan = plan_files(tree, &mut project, flags.force)
         .map_err(|error| adopt::suggest_adoption(tree, flags, error))?;
@@ -58,17 +68,15 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     for (message, help) in &warnings {
         outcome.warn(message, help);
     }
-    if let Some((manifest, folder)) = enclosing {
-        outcome.warn(
-            &format!("{manifest} is a workspace that does not list this project, so Cargo.toml begins its own"),
-            &format!(
-                "to make it a member instead, remove `[workspace]` from Cargo.toml and add \"{folder}\" to `members` there"
-            ),
-        );
+    if let Some(workspace) = workspace.as_ref().filter(|_| project.known.rbuilder.workspace) {
+        workspace.warn_unjoined(&mut outcome);
     }
+    join(&mut outcome, tree, &project, workspace.as_ref())?;
+    warn_workflows(&project, &mut outcome);
     let enter = enter(flags);
+    let profile = suggest_profile(tree, &project)?;
     Ok(outcome.with_next(&format!(
-        "Next: define a resource with:\n{enter}  rbuilder create api --group <group> --version v1alpha1 --kind <Kind>\n"
+        "Next: define a resource with:\n{enter}  rbuilder create api --group <group> --version v1alpha1 --kind <Kind>\n{profile}"
     )))
 }
 
@@ -110,23 +118,6 @@ fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Resu
         _ => *recorded = Some(choice.library),
     }
     Ok(choice.warnings)
-}
-
-/// Returns the manifest of the workspace above that claims the project without listing it, and the project's path in
-/// it. Cargo refuses such a package unless it is a workspace of its own.
-fn find_enclosing_workspace(tree: &Tree) -> Option<(String, String)> {
-    let root = resolve_path(tree.root());
-    for (above, text) in read_manifests_above(&root) {
-        let folder = root.strip_prefix(&above).ok()?.to_str()?.replace('\\', "/");
-        match find_membership(&text, &folder) {
-            Membership::None => {}
-            Membership::Listed => return None,
-            Membership::Unlisted => {
-                return Some((above.join("Cargo.toml").display().to_string(), folder));
-            }
-        }
-    }
-    None
 }
 
 /// Returns the requested project: flags take precedence over PROJECT, and PROJECT over defaults, which are those of the
