@@ -29,6 +29,17 @@ impl Minor {
         }
     }
 
+    /// The minor that is nearest to Kubernetes 1.`number`.
+    pub const fn nearest(number: u8) -> Self {
+        if number < Self::EARLIEST.0 {
+            Self::EARLIEST
+        } else if number > Self::LATEST.0 {
+            Self::LATEST
+        } else {
+            Minor(number)
+        }
+    }
+
     /// All of them, the earliest first.
     pub fn all() -> impl DoubleEndedIterator<Item = Minor> {
         (Self::EARLIEST.0..=Self::LATEST.0).map(Minor)
@@ -92,6 +103,9 @@ mod tests {
             ("1.36.3", None),
         ] {
             assert_eq!(number(Minor::from_version(version)), expected, "{version}");
+        }
+        for (asked, expected) in [(0, 33), (20, 33), (33, 33), (35, 35), (37, 37), (90, 37)] {
+            assert_eq!(Minor::nearest(asked).number(), expected, "{asked}");
         }
         assert_eq!(Minor::LATEST.to_string(), "1.37");
     }

@@ -32,6 +32,12 @@ pub fn k8s_openapi_feature(minor: Minor) -> String {
     format!("v1_{}", minor.number())
 }
 
+/// The newest minor of Kubernetes that k8s-openapi 0.`release` has: each release since the twentieth brings one.
+pub fn newest_minor_of(release: u8) -> u8 {
+    let ahead = if release < 19 { 9 } else { 8 };
+    release.saturating_add(ahead)
+}
+
 /// The release of a minor without the leading `1.`: `35.4`.
 pub fn release_of(minor: Minor) -> Option<&'static str> {
     let mut releases = RELEASES.iter();
@@ -41,6 +47,17 @@ pub fn release_of(minor: Minor) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn releases_of_k8s_openapi_have_a_newest_minor() {
+        let own = K8S_OPENAPI
+            .strip_prefix("0.")
+            .and_then(|release| release.parse().ok());
+        assert_eq!(own.map(newest_minor_of), Some(Minor::LATEST.number()));
+        for (release, minor) in [(13, 22), (18, 27), (19, 27), (20, 28), (25, 33), (28, 36)] {
+            assert_eq!(newest_minor_of(release), minor, "{release}");
+        }
+    }
 
     #[test]
     fn each_minor_has_a_release() {

@@ -5,9 +5,10 @@ use quote::quote;
 use rbuilder_reader::Attribute;
 use rbuilder_reader::grammar::{GenericKind, Item, ItemKind, Items, TypeItem};
 use rbuilder_reader::token::lex;
-use rbuilder_syntax::{Diagnostic, Session, SlotType, crate_path, parse_type};
+use rbuilder_syntax::{Diagnostic, Session, SlotType, Type, crate_path, parse_type};
 
 use crate::byte_string;
+use crate::defaults::default_tokens;
 use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
@@ -43,11 +44,12 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnosti
     let root = root.unwrap_or_else(|| quote!(::rbuilder));
     let header = Header::of(&item, source, &root);
     let methods = match container(&attrs, item, session) {
-        Some(Ok((container, is_transparent))) => {
+        Some(Ok((container, model))) => {
             let slots = session.take_slot_types();
             let slots: Vec<TokenStream> = slots.iter().map(|slot| slot_tokens(slot, source)).collect();
-            let mut methods = json_schema(&root, &body(&root, &container, &slots));
-            if is_transparent {
+            let defaults = default_tokens(&root, &model, &slots, source);
+            let mut methods = json_schema(&root, &body(&root, &container, &slots, defaults));
+            if model.container.transparent {
                 methods.extend(is_option(&root, &slots));
             }
             methods
@@ -58,17 +60,15 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnosti
     Ok(implementation(&header, &root, &methods))
 }
 
-/// The container as JSON, and whether it is absent where what it holds is; unless there is something wrong with
-/// the item.
+/// The container as JSON, and the model that it is of; unless there is something wrong with the item.
 fn container(
     attrs: &[Attribute<'_>],
     item: TypeItem<'_>,
     session: &mut Session,
-) -> Option<serde_json::Result<(String, bool)>> {
-    let container = parse_type(attrs, item, session)?.container;
-    let is_transparent = container.transparent;
+) -> Option<serde_json::Result<(String, Type)>> {
+    let model = parse_type(attrs, item, session)?;
     (!session.diagnostics.has_errors())
-        .then(|| serde_json::to_string(&container).map(|text| (text, is_transparent)))
+        .then(|| serde_json::to_string(&model.container).map(|text| (text, model)))
 }
 
 /// The type of a slot for the compiler; a text has been read as a type before.
@@ -79,14 +79,28 @@ fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
     }
 }
 
-fn body(root: &TokenStream, container: &str, slots: &[TokenStream]) -> TokenStream {
+fn body(
+    root: &TokenStream,
+    container: &str,
+    slots: &[TokenStream],
+    defaults: Option<TokenStream>,
+) -> TokenStream {
     let container = Literal::string(container);
     let slots = slots.iter().map(|ty| slot(root, ty));
-    quote! {
-        #root::__private::json_schema::<Self>(
-            #container,
-            || ::std::vec![#(#slots),*],
-        )
+    match defaults {
+        None => quote! {
+            #root::__private::json_schema::<Self>(
+                #container,
+                || ::std::vec![#(#slots),*],
+            )
+        },
+        Some(defaults) => quote! {
+            #root::__private::json_schema_with_defaults::<Self>(
+                #container,
+                || ::std::vec![#(#slots),*],
+                || { #defaults },
+            )
+        },
     }
 }
 
@@ -239,6 +253,67 @@ mod tests {
             ),
             &["my :: lib :: __private"],
             &[":: rbuilder ::"],
+        );
+    }
+
+    #[test]
+    fn defaults_are_called() {
+        check(
+            quote!(
+                struct S {
+                    #[serde(default = "m::port", skip_serializing_if = "is_zero")]
+                    a: i32,
+                    #[serde(default)]
+                    b: i32,
+                }
+            ),
+            &[
+                "json_schema_with_defaults",
+                "(:: rbuilder :: __private :: Site :: Field (0usize) , { let value : & i32 = & m :: port () ; if is_zero (value)",
+            ],
+            &["Field (1usize)", "compile_error"],
+        );
+        check(
+            quote!(
+                #[crd(serde_defaults)]
+                #[serde(default)]
+                enum E {
+                    A {
+                        #[serde(default)]
+                        r#type: i32,
+                    },
+                }
+            ),
+            &[
+                "Site :: VariantField (0usize , 0usize)",
+                "< i32 as :: core :: default :: Default > :: default ()",
+            ],
+            &["compile_error"],
+        );
+        check(
+            quote!(
+                #[crd(serde_defaults)]
+                #[serde(default)]
+                struct S {
+                    r#type: i32,
+                }
+            ),
+            &[
+                "let whole : Self = :: core :: default :: Default :: default () ;",
+                "& whole . r#type",
+            ],
+            &["compile_error"],
+        );
+        check(
+            quote!(
+                #[crd(serde_defaults = false)]
+                struct S {
+                    #[serde(default = "port")]
+                    a: i32,
+                }
+            ),
+            &["json_schema :: < Self >"],
+            &["port ("],
         );
     }
 

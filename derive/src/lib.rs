@@ -5,6 +5,7 @@
 
 mod byte_string;
 mod crd_schema;
+mod defaults;
 mod envtest;
 mod rbac;
 mod report;

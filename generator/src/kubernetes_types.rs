@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::Schema;
 
+use crate::cargo::MinorChoice;
 use crate::{Diagnostic, FileRange};
 
 /// The catalogue of a package.
@@ -15,32 +16,42 @@ pub(crate) struct KubernetesTypes {
     doubt: Option<Doubt>,
 }
 
-/// Nothing says which minor is meant.
+/// The minor is not certain, or not the one that is meant.
 struct Doubt {
     /// The file that a diagnostic would name.
     path: String,
     range: Range<usize>,
+    /// What is to be said of the choice, if one was made.
+    remark: Option<String>,
+    /// The types of other minors; none where each type may differ.
     others: Vec<Catalogue<'static>>,
 }
 
 impl KubernetesTypes {
-    /// Returns the types of a minor, or those of the newest when nothing chooses one. `place` is the dependency on
-    /// k8s-openapi, whose feature would choose: the path of a manifest, and the bytes in it.
-    pub(crate) fn choose(minor: Option<Minor>, place: Option<(String, Range<usize>)>) -> Self {
-        let others = |(path, range)| Doubt {
+    /// Returns the types of the minor that was chosen, or those of the newest when nothing chooses one. `place` is the
+    /// dependency on k8s-openapi, whose feature would choose: the path of a manifest, and the bytes in it.
+    pub(crate) fn new(choice: MinorChoice, place: Option<(String, Range<usize>)>) -> Self {
+        let MinorChoice {
+            minor,
+            remark,
+            is_other,
+        } = choice;
+        let chosen = minor.unwrap_or_default();
+        let is_doubtful = minor.is_none() || remark.is_some();
+        let doubt = place.filter(|_| is_doubtful).map(|(path, range)| Doubt {
             path,
             range,
-            others: Minor::all()
-                .filter(|minor| *minor != Minor::LATEST)
-                .map(Catalogue::new)
-                .collect(),
-        };
-        KubernetesTypes {
-            catalogue: Catalogue::new(minor.unwrap_or_default()),
-            doubt: match minor {
-                Some(_) => None,
-                None => place.map(others),
+            remark,
+            others: if is_other {
+                Vec::new()
+            } else {
+                let others = Minor::all().filter(|other| *other != chosen);
+                others.map(Catalogue::new).collect()
             },
+        });
+        KubernetesTypes {
+            catalogue: Catalogue::new(chosen),
+            doubt,
         }
     }
 
@@ -71,23 +82,25 @@ impl KubernetesTypes {
         ))
     }
 
-    /// A warning about a type that is not the same in all minors, when nothing says which is meant.
+    /// A diagnostic about a type that is not the same in all minors, when it is not certain which is meant.
     pub(crate) fn doubt(&self, path: &str) -> Option<Diagnostic> {
         let doubt = self.doubt.as_ref()?;
         let here = self.schema(path);
-        if doubt.others.iter().all(|other| other.schema(path) == here) {
+        if !doubt.others.is_empty() && doubt.others.iter().all(|other| other.schema(path) == here) {
             return None;
         }
+        let place = FileRange::new(doubt.path.clone(), doubt.range.clone());
         let minor = self.catalogue.minor();
-        Some(
-            Diagnostic::warning(
-                FileRange::new(doubt.path.clone(), doubt.range.clone()),
+        let diagnostic = match &doubt.remark {
+            Some(remark) => return Some(Diagnostic::note(place, remark.clone())),
+            None => Diagnostic::warning(
+                place,
                 format!("no feature of k8s-openapi selects a Kubernetes version; using the types of {minor}"),
-            )
-            .help(format!(
-                "enable a feature of k8s-openapi, such as `v1_{}`",
-                minor.number()
-            )),
-        )
+            ),
+        };
+        Some(diagnostic.help(format!(
+            "enable a feature of k8s-openapi, such as `v1_{}`",
+            minor.number()
+        )))
     }
 }

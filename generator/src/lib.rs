@@ -6,6 +6,7 @@
 mod cargo;
 mod collect;
 mod crd;
+mod defaults;
 mod kubernetes_kinds;
 mod kubernetes_types;
 mod origin;
@@ -174,9 +175,9 @@ pub fn generate_each(
 /// Returns the Kubernetes minor whose types the packages compile, as far as their manifests or the options say it.
 pub fn find_kubernetes_minor(sources: &dyn Sources, options: &Options) -> Option<Minor> {
     let manifests = cargo::read_manifests(sources, options, &mut Report::default());
-    manifests
-        .and_then(|manifests| manifests.k8s_openapi.minor())
-        .or(options.kubernetes)
+    manifests.map_or(options.kubernetes, |manifests| {
+        manifests.k8s_openapi.choose(options.kubernetes).minor
+    })
 }
 
 /// Errors are collected within a stage; a stage that cannot go on hands nothing to the next.
@@ -190,8 +191,8 @@ fn manifests(
         return;
     };
     let k8s_openapi = manifests.k8s_openapi;
-    let minor = k8s_openapi.minor().or(options.kubernetes);
-    let kubernetes = KubernetesTypes::choose(minor, k8s_openapi.place);
+    let choice = k8s_openapi.choose(options.kubernetes);
+    let kubernetes = KubernetesTypes::new(choice, k8s_openapi.place);
     let build = collect::Build::Asked;
     let mut collected =
         collect::collect_packages(sources, manifests.packages, kubernetes, build, options, report);

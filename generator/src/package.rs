@@ -35,6 +35,10 @@ id!(
     /// A `type` alias.
     AliasId
 );
+id!(
+    /// A function or a constant.
+    ValueId
+);
 
 /// The source of a run: of the packages that are asked for all targets, of path crates what is needed of them.
 #[derive(Default)]
@@ -42,6 +46,10 @@ pub(crate) struct Package {
     pub(crate) modules: Vec<Module>,
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
+    /// Functions and constants that may be a single value.
+    pub(crate) values: Vec<ValueItem>,
+    /// Those of them that belong to a type.
+    pub(crate) associated: Vec<Associated>,
     pub(crate) rules: Vec<PlacedRule>,
     pub(crate) handlers: Vec<Handler>,
     /// Implementations of `Serialize` and `Deserialize` that are no derives.
@@ -70,6 +78,8 @@ pub(crate) struct Member {
     pub(crate) library: Option<(String, ModuleId)>,
     /// The crates that its source can name.
     pub(crate) dependencies: BTreeMap<String, Dependency>,
+    /// True if serde's defaults are defaults of the schemas that other derives than ours make.
+    pub(crate) takes_serde_defaults: bool,
     /// True where the paths of imports begin at the root of the crate, as in edition 2015.
     pub(crate) is_2015: bool,
 }
@@ -86,6 +96,8 @@ pub(crate) struct Module {
     /// The root of the target that the module is in.
     pub(crate) root: ModuleId,
     pub(crate) names: BTreeMap<String, Name>,
+    /// Its functions and constants that may be a single value.
+    pub(crate) values: BTreeMap<String, ValueId>,
     pub(crate) globs: Vec<Vec<String>>,
 }
 
@@ -113,6 +125,10 @@ pub(crate) struct TypeItem {
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
     /// The traits of serde that are derived.
     pub(crate) serde: SerdeDerives,
+    /// True if `Default` is derived.
+    pub(crate) derives_default: bool,
+    /// True if `CrdSchema` gives it its schema.
+    pub(crate) is_ours: bool,
     /// Why no CRD is written for it, where it is a kind.
     pub(crate) skipped: Option<Skipped>,
 }
@@ -166,6 +182,32 @@ pub(crate) struct Alias {
     pub(crate) target: TypeRef,
     /// Complaints that count only when something refers to the alias.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
+}
+
+/// A function or a constant that may be a single value.
+#[derive(Debug)]
+pub(crate) struct ValueItem {
+    pub(crate) file: FileId,
+    pub(crate) module: ModuleId,
+    /// True for a function.
+    pub(crate) is_function: bool,
+    /// The name of its one parameter.
+    pub(crate) parameter: Option<String>,
+    /// The type that `Self` stands for.
+    pub(crate) self_type: Option<TypeRef>,
+    /// The body of the function, or the value of the constant, as written.
+    pub(crate) body: Box<str>,
+}
+
+/// A function or a constant of a type.
+#[derive(Debug)]
+pub(crate) struct Associated {
+    pub(crate) module: ModuleId,
+    pub(crate) self_type: TypeRef,
+    /// The trait that it is of, by its last name.
+    pub(crate) of_trait: Option<String>,
+    pub(crate) name: String,
+    pub(crate) value: ValueId,
 }
 
 /// A kind and its plural, which is made once.

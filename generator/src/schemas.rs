@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use rbuilder_reader::{Span, TypeKind, TypeRef};
 use rbuilder_schema::{
-    Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble, known, map_of, or_null, set_of,
+    Assembled, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble_with_defaults, known,
+    map_of, or_null, set_of,
 };
-use rbuilder_syntax::Type;
+use rbuilder_syntax::{AbsentField, Type};
+use serde_json::Value;
 
+use crate::defaults::{self, Associated, Evaluator};
 use crate::package::{Direction, ModuleId, Package, TypeId};
 use crate::place::Place;
 use crate::report::Report;
@@ -32,6 +35,8 @@ pub(crate) struct Schemas<'a> {
     spelled: HashMap<ModuleId, HashMap<String, Slot>>,
     /// The items being made, outermost first.
     open: Vec<Instance>,
+    /// The functions and constants of types.
+    associated: Associated,
 }
 
 impl<'a> Schemas<'a> {
@@ -42,6 +47,7 @@ impl<'a> Schemas<'a> {
             made: BTreeMap::new(),
             spelled: HashMap::new(),
             open: Vec::new(),
+            associated: defaults::index_associated(package),
         }
     }
 
@@ -216,9 +222,13 @@ impl<'a> Schemas<'a> {
             self.report().warning(place, warning.message, &warning.help);
         }
         self.check_one_way(model, scope)?;
-        match assemble(&model.container, &slots) {
-            Ok(schema) => Some(Slot {
-                schema: schema.into(),
+        let absent = self.absent_values(*id, args, model);
+        match assemble_with_defaults(&model.container, &slots, &absent) {
+            Ok(Assembled { schema, refused }) => Some(Slot {
+                schema: {
+                    self.warn_of_refused(*id, model, refused);
+                    schema.into()
+                },
                 optional: model.container.transparent && slots.iter().any(|slot| slot.optional),
             }),
             // What is wrong may follow from what could not be read.
@@ -238,6 +248,59 @@ impl<'a> Schemas<'a> {
                 }
                 None
             }
+        }
+    }
+
+    /// The values that serde reads in place of absent fields, where the schema is to have them as defaults.
+    fn absent_values(&mut self, id: TypeId, args: &[Ty], model: &Type) -> Vec<(Site, Option<Value>)> {
+        let item = self.package().item(id);
+        let fields = model.absent_fields();
+        let takes_defaults = item.is_ours || self.package().member(item.module).takes_serde_defaults;
+        if fields.is_empty() || !takes_defaults {
+            return Vec::new();
+        }
+        let mut evaluator = Evaluator::new(&mut self.resolver, &self.associated);
+        let values = evaluator.absent_values(id, args, &fields);
+        for (field, (_, value)) in fields.iter().zip(&values) {
+            if value.is_none() {
+                self.report_unknown_default(id, model, field);
+            }
+        }
+        values
+    }
+
+    fn report_unknown_default(&mut self, id: TypeId, model: &Type, field: &AbsentField<'_>) {
+        let item = self.package().item(id);
+        let place = Place {
+            file: item.file,
+            span: field.span,
+        };
+        let help = defaults::help(item.is_ours);
+        if field.value.is_shown_only {
+            let message =
+                "the default that schemars computes is unknown: rbuilder does not run the program".to_owned();
+            return self.report().error(place, message, &help);
+        }
+        let message = format!(
+            "the default of `{}` is unknown, so the schema has none: {}",
+            field.field.ident,
+            defaults::describe_unread(&field.value.source, model)
+        );
+        self.report().warning(place, message, &help);
+    }
+
+    fn warn_of_refused(&mut self, id: TypeId, model: &Type, refused: Vec<(Site, String)>) {
+        let file = self.package().item(id).file;
+        for (site, reason) in refused {
+            let place = Place {
+                file,
+                span: span_of(model, &site),
+            };
+            let message =
+                format!("the schema refuses serde's default of this field, so it has none: {reason}");
+            let help =
+                "change the default or the constraint: the program reads a value that nobody may write";
+            self.report().warning(place, message, help);
         }
     }
 

@@ -77,7 +77,7 @@ const TRAPS: &[Trap] = &[
     (
         15,
         "`#[serde(default = \"f\")]`",
-        &[Handled, Escape],
+        &[Handled, Warning, Escape],
         default_functions,
     ),
     (
@@ -591,12 +591,14 @@ fn conditional_attributes() {
 
 fn default_functions() {
     let with = |marker: &str| format!("#[serde(default = \"port\")] {marker} a: i32");
-    handled(&with(""), "fn port() -> i32 { 80 }", lax(json!({"a": number()})));
-    escaped(
-        &with("#[kube(default = 80)]"),
-        "fn port() -> i32 { 80 }",
-        lax(json!({"a": {"type": "integer", "format": "int32", "default": 80}})),
+    let filled = |port: i32| lax(json!({"a": {"type": "integer", "format": "int32", "default": port}}));
+    handled(&with(""), "fn port() -> i32 { 80 }", filled(80));
+    let computed = "fn port() -> i32 { compute() }";
+    warned(
+        &[("src/lib.rs", &kind(&with(""), computed))],
+        "the default of `a` is unknown",
     );
+    escaped(&with("#[kube(default = 80)]"), computed, filled(80));
 }
 
 fn default_fields() {
@@ -976,8 +978,8 @@ fn pattern_paths() {
     refused(
         "#[kube(validation(pattern = *RE))] a: String",
         "",
-        "expected a string literal for `pattern`",
-        "",
+        "found the name `RE`",
+        "write the value",
     );
 }
 

@@ -33,7 +33,13 @@ pub(crate) fn evaluate_expr<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
             let (left, right) = (evaluate_expr(left)?, evaluate_expr(right)?);
             operate(&left, *operator, &right).ok_or(Unknown::Part(expr.text))
         }
-        ExprKind::Call(..) | ExprKind::Method(..) | ExprKind::Other => Err(Unknown::Part(expr.text)),
+        ExprKind::Call(..)
+        | ExprKind::Method(..)
+        | ExprKind::Tuple(_)
+        | ExprKind::Struct(_)
+        | ExprKind::Not(_)
+        | ExprKind::Equals(..)
+        | ExprKind::Other => Err(Unknown::Part(expr.text)),
     }
 }
 

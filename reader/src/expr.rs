@@ -17,7 +17,7 @@ pub struct Expr<'a> {
     pub text: &'a str,
 }
 
-/// The forms of expressions. Parentheses and `&` are passed over.
+/// The forms of expressions. Parentheses, `&` and `*` in front are passed over.
 #[derive(Clone, Debug)]
 pub enum ExprKind<'a> {
     /// A literal with a form in JSON; a number may be negative.
@@ -30,12 +30,31 @@ pub enum ExprKind<'a> {
     Method(Box<Expr<'a>>, &'a str, Vec<Expr<'a>>),
     /// `[a, b]` and `vec![a, b]`.
     Array(Vec<Expr<'a>>),
+    /// `(a, b)`.
+    Tuple(Vec<Expr<'a>>),
+    /// `a::S { x: 1, y, ..base }`: a field without a value has that of the variable of its name.
+    Struct(StructExpr<'a>),
+    /// `!x`.
+    Not(Box<Expr<'a>>),
+    /// `a == b`, or `a != b` where the flag is false.
+    Equals(Box<Expr<'a>>, Box<Expr<'a>>, bool),
     /// `-x`, where `x` is no literal.
     Negative(Box<Expr<'a>>),
     /// `a + b` and the like.
     Binary(Box<Expr<'a>>, Operator, Box<Expr<'a>>),
     /// Anything else.
     Other,
+}
+
+/// A struct, or a variant with named fields, as it is made.
+#[derive(Clone, Debug)]
+pub struct StructExpr<'a> {
+    /// Its name, as in [`ExprKind::Path`].
+    pub path: Vec<&'a str>,
+    /// The fields and their values, in source order.
+    pub fields: Vec<(&'a str, Expr<'a>)>,
+    /// The value that the other fields are taken from.
+    pub base: Option<Box<Expr<'a>>>,
 }
 
 /// Arithmetic on two numbers.
@@ -63,7 +82,7 @@ impl<'a> Expr<'a> {
         if start.is_end() || start.is_punct(b',') {
             return Err(start.expected("an expression"));
         }
-        let kind = match operation(cursor, 0, 0) {
+        let kind = match comparison(cursor, 0) {
             Ok(Some(expr)) if cursor.is_end() || cursor.is_punct(b',') => expr.kind,
             Err(error) if !error.is_error() => return Err(error),
             _ => {
@@ -107,6 +126,25 @@ pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
             cursor.skip();
         }
     }
+}
+
+/// An operation, or two of them compared.
+fn comparison<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
+    let start = *cursor;
+    let Some(left) = operation(cursor, 0, depth)? else {
+        return Ok(None);
+    };
+    let is_equal = cursor.is_pair(b'=', b'=');
+    if !is_equal && !cursor.is_pair(b'!', b'=') {
+        return Ok(Some(left));
+    }
+    cursor.skip();
+    cursor.skip();
+    let right = operation(cursor, 0, depth + 1)?;
+    Ok(right.map(|right| {
+        let kind = ExprKind::Equals(Box::new(left), Box::new(right), is_equal);
+        made(kind, start, *cursor)
+    }))
 }
 
 /// Operators by how tightly they bind.
@@ -206,10 +244,15 @@ fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
 
 fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Diagnostic> {
     match cursor.kind() {
-        Kind::Punct(b'&') => {
+        Kind::Punct(b'&' | b'*') => {
             cursor.skip();
             cursor.eat_word("mut");
             Ok(operand(cursor, depth + 1)?.map(|expr| expr.kind))
+        }
+        Kind::Punct(b'!') => {
+            cursor.skip();
+            let operand = operand(cursor, depth + 1)?;
+            Ok(operand.map(|operand| ExprKind::Not(Box::new(operand))))
         }
         Kind::Punct(b'-') => {
             let mut ahead = *cursor;
@@ -223,10 +266,15 @@ fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>
         }
         Kind::Literal(_) => Ok(args::literal_value(cursor).ok().map(ExprKind::Literal)),
         Kind::Open(Delimiter::Paren) => {
-            let Some(mut inner) = cursor.group(Delimiter::Paren) else {
+            let mut ahead = *cursor;
+            let Some(mut inner) = ahead.group(Delimiter::Paren) else {
                 return Ok(None);
             };
-            let expr = operation(&mut inner, 0, depth + 1)?;
+            let expr = comparison(&mut inner, depth + 1)?;
+            if inner.is_punct(b',') {
+                return Ok(list(cursor, depth)?.map(ExprKind::Tuple));
+            }
+            *cursor = ahead;
             Ok(expr.filter(|_| inner.is_end()).map(|expr| expr.kind))
         }
         Kind::Open(Delimiter::Bracket) => Ok(list(cursor, depth)?.map(ExprKind::Array)),
@@ -266,7 +314,60 @@ fn path<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>
         cursor.skip();
         return Ok(list(cursor, depth)?.map(ExprKind::Array));
     }
+    if cursor.is_group(Delimiter::Brace) {
+        return fields(names, cursor, depth);
+    }
     Ok(Some(ExprKind::Path(names)))
+}
+
+/// Reads `{ x: 1, y, ..base }`.
+fn fields<'a>(
+    path: Vec<&'a str>,
+    cursor: &mut Cursor<'a>,
+    depth: usize,
+) -> Result<Option<ExprKind<'a>>, Diagnostic> {
+    let Some(mut inner) = cursor.group(Delimiter::Brace) else {
+        return Ok(None);
+    };
+    let mut found = StructExpr {
+        path,
+        fields: Vec::new(),
+        base: None,
+    };
+    while !inner.is_end() {
+        if inner.eat_pair(b'.', b'.') {
+            let base = comparison(&mut inner, depth + 1)?;
+            found.base = base.filter(|_| inner.is_end()).map(Box::new);
+            return Ok(found.base.is_some().then_some(ExprKind::Struct(found)));
+        }
+        let start = inner;
+        let Some(name) = inner.any_ident() else {
+            return Ok(None);
+        };
+        let value = if inner.eat(b':') {
+            value(&mut inner, depth)?
+        } else {
+            made(ExprKind::Path(vec![name.text]), start, inner)
+        };
+        found.fields.push((name.text, value));
+        if !inner.eat(b',') && !inner.is_end() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(ExprKind::Struct(found)))
+}
+
+/// Reads the value of a field, up to a comma or the end.
+fn value<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Expr<'a>, Diagnostic> {
+    let start = *cursor;
+    match comparison(cursor, depth + 1)? {
+        Some(expr) if cursor.is_end() || cursor.is_punct(b',') => Ok(expr),
+        _ => {
+            *cursor = start;
+            pass_expr(cursor);
+            Ok(made(ExprKind::Other, start, *cursor))
+        }
+    }
 }
 
 /// Reads the content of delimiters, separated by commas.
@@ -312,6 +413,20 @@ mod tests {
                 format!("{}.{name}({})", shown(receiver), list(args))
             }
             ExprKind::Array(items) => format!("[{}]", list(items)),
+            ExprKind::Tuple(items) => format!("({})", list(items)),
+            ExprKind::Struct(made) => {
+                let fields = made.fields.iter();
+                let mut parts: Vec<_> = fields
+                    .map(|(name, value)| format!("{name}: {}", shown(value)))
+                    .collect();
+                parts.extend(made.base.iter().map(|base| format!("..{}", shown(base))));
+                format!("{} {{{}}}", made.path.join("::"), parts.join(", "))
+            }
+            ExprKind::Not(inner) => format!("!{}", shown(inner)),
+            ExprKind::Equals(left, right, is_equal) => {
+                let sign = if *is_equal { "==" } else { "!=" };
+                format!("({} {sign} {})", shown(left), shown(right))
+            }
             ExprKind::Negative(inner) => format!("(-{})", shown(inner)),
             ExprKind::Binary(left, operator, right) => {
                 format!("({} {operator:?} {})", shown(left), shown(right))
@@ -353,6 +468,17 @@ mod tests {
         check("f::<A, B>(x, y)", "f(x, y)");
         check("x.collect::<Vec<_>>()", "x.collect()");
         check("(1)", "1");
+        check("(1, a)", "(1, a)");
+        check("*x == 1", "(x == 1)");
+        check("!(a != b), next", "!(a != b)");
+        check(
+            "a::S { x: 1 + 1, y, ..Default::default() }",
+            "a::S {x: (1 Add 1), y: y, ..Default::default()}",
+        );
+        check(
+            "S { x: if a { 1 } else { 2 } }",
+            "S {x: other if a { 1 } else { 2 }}",
+        );
     }
 
     #[test]
@@ -377,11 +503,8 @@ mod tests {
             "a.b",
             "a?",
             "concat!(\"a\", \"b\")",
-            "S { a: 1 }",
-            "a == b",
             "..",
             "b\"x\"",
-            "!a",
             "[0; 4]",
         ] {
             check(text, &format!("other {text}"));

@@ -49,7 +49,7 @@ pub use args::{Arg, ArgValue, Literal};
 pub use attribute::{Attribute, Form, read_string};
 pub use constant::Unknown;
 pub use derives::{has_derive, read_derives};
-pub use expr::{Expr, ExprKind, Operator};
+pub use expr::{Expr, ExprKind, Operator, StructExpr};
 pub use span::Span;
 pub use types::{TypeKind, TypeRef, is_path};
 

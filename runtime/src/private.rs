@@ -7,7 +7,9 @@ use rbuilder_catalogue::KUBERNETES;
 use rbuilder_schema::Slot;
 use schemars::{JsonSchema, SchemaGenerator};
 
-pub use rbuilder_schema::private::{is_option, json_schema};
+pub use rbuilder_schema::private::{
+    Held, Serialized, Site, Unserialized, is_option, json_schema, json_schema_with_defaults,
+};
 /// The crate whose trait the derive implements, so that the user's program need not depend on it.
 pub use schemars;
 

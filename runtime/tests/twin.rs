@@ -44,10 +44,11 @@ serde = "1"
 serde_json = "1"
 "#;
 
-const SOURCES: [(&str, &str); 9] = [
+const SOURCES: [(&str, &str); 10] = [
     ("src/lib.rs", include_str!("twin/kinds.rs")),
     ("src/docs.rs", include_str!("twin/docs.rs")),
     ("src/kubernetes.rs", include_str!("twin/kubernetes.rs")),
+    ("src/filled_in.rs", include_str!("twin/filled_in.rs")),
     ("src/forms.rs", include_str!("twin/forms.rs")),
     ("src/leaves.rs", include_str!("twin/leaves.rs")),
     ("src/markers.rs", include_str!("twin/markers.rs")),
@@ -76,6 +77,7 @@ fn compiled_kinds() -> Vec<CustomResourceDefinition> {
         kinds::Policy::crd(),
         kinds::docs::Documented::crd(),
         kinds::kubernetes::Workload::crd(),
+        kinds::filled_in::FilledIn::crd(),
         kinds::forms::Form::crd(),
         kinds::leaves::Leaf::crd(),
         kinds::markers::Marked::crd(),

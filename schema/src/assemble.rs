@@ -2,6 +2,9 @@
 
 use rbuilder_diagnostic::Diagnostic;
 
+use serde_json::Value;
+
+use crate::absent::AbsentValues;
 use crate::apply::apply_markers;
 use crate::build::{allow_null, any, of_type};
 use crate::enumeration::{enum_schema, variant_docs};
@@ -10,7 +13,7 @@ use crate::validate::check_default;
 use crate::{Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
 /// The part of a container that a problem is in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// The type as a whole.
     Container,
@@ -22,13 +25,36 @@ pub enum Site {
     VariantField(usize, usize),
 }
 
+/// The schema of a container, and the defaults of serde that it cannot have.
+#[derive(Clone, Debug, Default)]
+pub struct Assembled {
+    /// The schema.
+    pub schema: Schema,
+    /// The fields whose default the API server would refuse, each with the reason.
+    pub refused: Vec<(Site, String)>,
+}
+
 /// Builds the schema of a container from the schemas of the types it mentions.
 ///
 /// # Errors
 /// All errors found, in source order: types without a structural schema, and what the API server would refuse.
 pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Site>>> {
+    assemble_with_defaults(container, slots, &[]).map(|assembled| assembled.schema)
+}
+
+/// [`assemble`], with the values that serde gives to absent fields; nothing for one that is not known. A field whose markers have no default has this one,
+/// unless it is `null`, the schema refuses it, or a rule such as `exactly_one_of(…)` asks whether the field is set.
+///
+/// # Errors
+/// As those of [`assemble`].
+pub fn assemble_with_defaults(
+    container: &Container,
+    slots: &[Slot],
+    defaults: &[(Site, Option<Value>)],
+) -> Result<Assembled, Vec<Diagnostic<Site>>> {
     let mut diagnostics = Vec::new();
-    let mut schema = shape(container, slots, &mut diagnostics);
+    let mut absent = AbsentValues::new(defaults, &container.markers);
+    let mut schema = shape(container, slots, &mut absent, &mut diagnostics);
     if let Some(description) = describe(container) {
         schema.description = Some(description.into());
     }
@@ -53,17 +79,25 @@ pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Dia
     }
     diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.at(Site::Container)));
     if diagnostics.is_empty() {
-        Ok(schema)
+        Ok(Assembled {
+            schema,
+            refused: absent.refused,
+        })
     } else {
         Err(diagnostics)
     }
 }
 
-fn shape(container: &Container, slots: &[Slot], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
+fn shape(
+    container: &Container,
+    slots: &[Slot],
+    absent: &mut AbsentValues<'_>,
+    diagnostics: &mut Vec<Diagnostic<Site>>,
+) -> Schema {
     match &container.shape {
         Shape::Object(fields) => {
             let mut found = Vec::new();
-            let mut schema = object_schema(fields, slots, &mut found);
+            let mut schema = object_schema(fields, slots, absent, &Site::Field, &mut found);
             diagnostics.extend(
                 found
                     .into_iter()
@@ -81,7 +115,7 @@ fn shape(container: &Container, slots: &[Slot], diagnostics: &mut Vec<Diagnostic
         {
             any()
         }
-        Shape::Enum { tagging, variants } => enum_schema(tagging, variants, slots, diagnostics),
+        Shape::Enum { tagging, variants } => enum_schema(tagging, variants, slots, absent, diagnostics),
     }
 }
 

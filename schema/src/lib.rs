@@ -8,6 +8,7 @@
 //! This crate knows no Rust syntax, resolves no names and does no I/O. Reading markers and serde attributes
 //! is `rbuilder-syntax`; finding types is `rbuilder-generator`.
 
+mod absent;
 mod address;
 mod apply;
 mod assemble;
@@ -41,7 +42,7 @@ mod type_name;
 mod validate;
 
 pub use apply::check_markers;
-pub use assemble::{Site, assemble};
+pub use assemble::{Assembled, Site, assemble, assemble_with_defaults};
 pub use build::{
     any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, or_null, set_of,
 };
@@ -63,6 +64,6 @@ pub use private as __private;
 pub use re2::{Choice, Pattern};
 pub use refused::{ESCAPE, refused};
 pub use rework::{dropped_object_meta, embedded_object_meta, keep_object_meta, shorten_descriptions};
-pub use schema::{KeyForm, Schema, SchemaType};
+pub use schema::{KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
-pub use validate::{check_default, validate};
+pub use validate::{check_default, is_same as is_same_value, validate};

@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use rbuilder_diagnostic::Diagnostic;
 
+use crate::absent::AbsentValues;
 use crate::apply::apply_markers;
 use crate::build::of_type;
 use crate::number::check_integer;
-use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Slot, cel_name};
+use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot, cel_name};
 
 /// A diagnostic about one field, by its position in the list.
 pub(crate) type FieldDiagnostic = (usize, Diagnostic<()>);
 
-/// Builds the schema of an object from its fields.
+/// Builds the schema of an object from its fields; `site` is that of a field by position.
 pub(crate) fn object_schema(
     fields: &[Field],
     slots: &[Slot],
+    absent: &mut AbsentValues<'_>,
+    site: &dyn Fn(usize) -> Site,
     diagnostics: &mut Vec<FieldDiagnostic>,
 ) -> Schema {
     let mut schema = of_type(SchemaType::Object);
@@ -23,7 +26,11 @@ pub(crate) fn object_schema(
         let mut found = Vec::new();
         match slots.get(field.slot) {
             Some(slot) if field.flatten => flatten(field, slot, &mut schema, &mut found),
-            Some(slot) => add(field, slot, &mut schema, &mut found),
+            Some(slot) => {
+                let mut fill_in =
+                    |property: &mut Arc<Schema>| absent.fill_in(site(position), field, property);
+                add(field, slot, &mut fill_in, &mut schema, &mut found);
+            }
             None => found.push(Diagnostic::error((), "the type of the field could not be read")),
         }
         diagnostics.extend(found.into_iter().map(|diagnostic| (position, diagnostic)));
@@ -97,7 +104,15 @@ pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec
     }
 }
 
-fn add(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+/// Adds a field; `fill_in` puts what serde reads in place of an absent field into its schema, and says whether it did.
+fn add(
+    field: &Field,
+    slot: &Slot,
+    fill_in: &mut dyn FnMut(&mut Arc<Schema>) -> bool,
+    schema: &mut Schema,
+    diagnostics: &mut Vec<Diagnostic<()>>,
+) {
+    let had = diagnostics.len();
     let mut property = if field.markers.schemaless {
         Arc::default()
     } else {
@@ -109,7 +124,10 @@ fn add(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Di
     if field.markers != *Markers::none() {
         apply_markers(&field.markers, Arc::make_mut(&mut property), diagnostics);
     }
-    let optional = is_optional(field, slot);
+    let mut optional = is_optional(field, slot);
+    if diagnostics.len() == had && fill_in(&mut property) {
+        optional |= field.markers.optional.is_none();
+    }
     check_readable(field, slot, &property, diagnostics);
     if !field.stated {
         check_range(&field.markers, &slot.schema, diagnostics);
@@ -224,12 +242,18 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
     schema.min_properties = schema.min_properties.max(inner.min_properties);
 }
 
-/// The rules of an optional flattened value, asked only where one of its fields is there.
+/// The rules of an optional flattened value, asked only where one of its fields is there. A field with a default always
+/// is: it counts only where all have one.
 fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
+    let has_open = inner
+        .properties
+        .values()
+        .any(|property| property.default.is_none());
     let present: Vec<_> = inner
         .properties
-        .keys()
-        .filter_map(|name| cel_name(name))
+        .iter()
+        .filter(|(_, property)| !has_open || property.default.is_none())
+        .filter_map(|(name, _)| cel_name(name))
         .map(|path| format!("has(self.{path})"))
         .collect();
     let guard = present.join(" || ");

@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::import::{OWN, import_schema};
 use crate::kube_quirks::{deny_null, shield_from_kube};
 use crate::type_name::refine_by_type_name;
-use crate::{Container, ESCAPE, Schema, Shape, Site, Slot, assemble};
+use crate::{Container, ESCAPE, Schema, Shape, Slot, assemble_with_defaults};
+
+pub use crate::Site;
 
 /// The crate whose trait the derive implements: the user's program need not depend on it.
 pub use schemars;
@@ -38,13 +40,26 @@ impl Drop for Entered {
 /// When the type has no structural schema: it contains itself, or a marker does not fit the type it is on.
 /// `JsonSchema` has no way to return an error; `rbuilder manifests` reports the same at its place in the source.
 pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>) -> schemars::Schema {
+    json_schema_with_defaults::<T>(container, slots, Vec::new)
+}
+
+/// [`json_schema`], with the values that serde reads in place of absent fields.
+///
+/// # Panics
+/// As [`json_schema`].
+pub fn json_schema_with_defaults<T: ?Sized>(
+    container: &str,
+    slots: impl FnOnce() -> Vec<Slot>,
+    defaults: impl FnOnce() -> Vec<(Site, Option<Value>)>,
+) -> schemars::Schema {
     let container: Container = match serde_json::from_str(container) {
         Ok(container) => container,
         Err(error) => panic!("rbuilder and rbuilder-derive are of different versions: {error}"),
     };
     let (_entered, depth) = enter(std::any::type_name::<T>());
-    let mut schema = match assemble(&container, &slots()) {
-        Ok(schema) => schema,
+    let mut schema = match assemble_with_defaults(&container, &slots(), &defaults()) {
+        // The generator warns of a default that the schema refuses.
+        Ok(assembled) => assembled.schema,
         Err(diagnostics) => panic!("{}", report(&container, &diagnostics)),
     };
     if depth == 0 {
@@ -120,6 +135,36 @@ fn place(container: &Container, site: &Site) -> String {
         _ => None,
     };
     name.unwrap_or_else(|| container.name.clone())
+}
+
+/// A value that may have a form in JSON.
+///
+/// `(&Held(&value)).to_json()` is that form, or `null` for a type that does not implement `Serialize`: method resolution
+/// tries [`Unserialized`] last.
+pub struct Held<'a, T: ?Sized>(pub &'a T);
+
+/// Preferred by method resolution.
+pub trait Serialized {
+    /// The value as serde writes it.
+    fn to_json(&self) -> Option<Value>;
+}
+
+impl<T: serde::Serialize + ?Sized> Serialized for Held<'_, T> {
+    fn to_json(&self) -> Option<Value> {
+        Some(serde_json::to_value(self.0).unwrap_or_default())
+    }
+}
+
+/// Used by method resolution when [`Serialized`] does not apply.
+pub trait Unserialized {
+    /// No value.
+    fn to_json(&self) -> Option<Value>;
+}
+
+impl<T: ?Sized> Unserialized for &Held<'_, T> {
+    fn to_json(&self) -> Option<Value> {
+        Some(Value::Null)
+    }
 }
 
 /// Returns whether a field of the type may be absent.

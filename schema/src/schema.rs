@@ -176,6 +176,9 @@ pub struct Schema {
     /// The form of a map's keys, for messages.
     #[serde(skip)]
     pub keys: KeyForm,
+    /// Whether serde fills in the field where it is absent, with a value that is no default here, for messages.
+    #[serde(skip)]
+    pub lacks_default: LacksDefault,
 }
 
 /// The form in which the program reads the keys of a map; nothing where it takes any text. The schema language has no word
@@ -185,6 +188,17 @@ pub struct KeyForm(pub Option<&'static str>);
 
 impl PartialEq for KeyForm {
     fn eq(&self, _: &KeyForm) -> bool {
+        true
+    }
+}
+
+/// Whether serde gives an absent field a value that the API server does not. The schema language has no word for it, so
+/// that two schemas are the same whatever it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LacksDefault(pub bool);
+
+impl PartialEq for LacksDefault {
+    fn eq(&self, _: &LacksDefault) -> bool {
         true
     }
 }

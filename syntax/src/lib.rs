@@ -41,7 +41,10 @@ pub use kubebuilder::warn_of_go_marker;
 pub use kubernetes::resources;
 pub use mark::{MarkKind, lex_file};
 pub use marker::pattern_problem;
-pub use model::{Conversion, CustomResource, OneWay, PrintColumn, RbacRule, Scale, SchemaMode, Type};
+pub use model::{
+    AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, OneWay, PrintColumn,
+    RbacRule, Scale, SchemaMode, Type,
+};
 pub use printer_column::check_printer_columns;
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
 pub use session::{Session, SlotType};

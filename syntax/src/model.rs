@@ -1,7 +1,7 @@
 //! The model of one item, unresolved: owned values and [`Span`]s, no tokens beyond this point.
 
 use rbuilder_reader::{Span, TypeRef};
-use rbuilder_schema::Container;
+use rbuilder_schema::{Container, Content, Field, Shape, Site};
 
 use crate::names;
 
@@ -28,6 +28,117 @@ pub struct Type {
     pub custom_resource: Option<CustomResource>,
     /// `from` or `into` without the other, where serde derives both ways.
     pub one_way: Option<OneWay>,
+    /// serde's view of the values of the fields of a struct, in their order.
+    pub values: Vec<FieldValue>,
+    /// The same for the named fields of each variant.
+    pub variant_values: Vec<Vec<FieldValue>>,
+    /// The value of the whole struct whose fields stand for absent ones.
+    pub whole_default: Option<DefaultSource>,
+    /// True if another type or a schema that is written out stands for it in JSON.
+    pub is_replaced: bool,
+    /// The position of the variant with `#[default]`.
+    pub default_variant: Option<usize>,
+}
+
+/// A field whose default counts for the schema.
+#[derive(Clone, Copy, Debug)]
+pub struct AbsentField<'a> {
+    /// The field.
+    pub field: &'a Field,
+    /// The place of its name.
+    pub span: Span,
+    /// The position of the variant that it is in.
+    pub variant: Option<usize>,
+    /// Its position among the fields.
+    pub position: usize,
+    /// serde's view of its value.
+    pub said: &'a FieldValue,
+    /// The value in its place where it is absent.
+    pub value: &'a AbsentValue,
+}
+
+impl AbsentField<'_> {
+    /// The part of the container that it is.
+    pub fn site(&self) -> Site {
+        match self.variant {
+            Some(variant) => Site::VariantField(variant, self.position),
+            None => Site::Field(self.position),
+        }
+    }
+}
+
+impl Type {
+    /// The fields whose default counts for the schema, in source order.
+    pub fn absent_fields(&self) -> Vec<AbsentField<'_>> {
+        let mut found = Vec::new();
+        match &self.container.shape {
+            Shape::Object(fields) => add_absent(fields, &self.values, &self.sites, None, &mut found),
+            Shape::Transparent(_) => {}
+            Shape::Enum { variants, .. } => {
+                let parts = variants.iter().zip(&self.variant_values).zip(&self.variant_sites);
+                for (position, ((variant, values), sites)) in parts.enumerate() {
+                    if let Content::Object(fields) = &variant.content {
+                        add_absent(fields, values, sites, Some(position), &mut found);
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+fn add_absent<'a>(
+    fields: &'a [Field],
+    values: &'a [FieldValue],
+    sites: &[Span],
+    variant: Option<usize>,
+    to: &mut Vec<AbsentField<'a>>,
+) {
+    for (position, ((field, said), span)) in fields.iter().zip(values).zip(sites).enumerate() {
+        if let Some(value) = &said.absent {
+            to.push(AbsentField {
+                field,
+                span: *span,
+                variant,
+                position,
+                said,
+                value,
+            });
+        }
+    }
+}
+
+/// The value of a field, as far as serde's attributes speak of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldValue {
+    /// The value of the field where it is absent, if the schema is to have it as a default.
+    pub absent: Option<AbsentValue>,
+    /// The function of `skip_serializing_if`.
+    pub skip_if: Option<String>,
+    /// True if serde never writes the field.
+    pub is_unwritten: bool,
+    /// True if a function of the program writes it, so that its type does not say its form.
+    pub is_opaque: bool,
+}
+
+/// The value that takes the place of an absent field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsentValue {
+    /// Its origin.
+    pub source: DefaultSource,
+    /// True if only schemars is told of it: serde reads no object without the field.
+    pub is_shown_only: bool,
+}
+
+/// The origin of a default value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefaultSource {
+    /// `Default` of the field's type, or of the struct.
+    Type,
+    /// The function of this path.
+    Function(String),
+    /// The field of the same name in the value of the whole struct.
+    Container,
 }
 
 /// A type that another one stands for when serde reads it, or when serde writes it, and not both.

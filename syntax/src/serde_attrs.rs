@@ -6,6 +6,7 @@ use rbuilder_reader::{Attribute, Span};
 use rbuilder_schema::Tagging;
 
 use crate::args::{self, Arg, ArgValue, ReadArg as _};
+use crate::model::DefaultSource;
 use crate::names::Case;
 use crate::table::{ArgRow, Draft, find_row, read_args, report_duplicate};
 use crate::{Diagnostic, Session};
@@ -48,8 +49,8 @@ pub(crate) struct ContainerAttrs {
     rename: Directions<String>,
     pub(crate) rename_all: Directions<Case>,
     pub(crate) rename_all_fields: Directions<Case>,
-    /// All fields have a default.
-    pub(crate) default: bool,
+    /// The value whose fields stand for absent ones.
+    pub(crate) default: Option<DefaultSource>,
     pub(crate) transparent: bool,
     tag: Option<String>,
     content: Option<String>,
@@ -62,8 +63,8 @@ pub(crate) struct ContainerAttrs {
     pub(crate) denies_unknown: Option<Span>,
     /// True if that is the type read, where only one way has another type.
     pub(crate) is_one_way: Option<bool>,
-    /// schemars' own `default`, where serde has none.
-    pub(crate) shown_default: Option<Span>,
+    /// schemars' own `default`, which counts for the schema.
+    pub(crate) shown_default: Option<DefaultSource>,
     /// The keys that schemars is told and serde is not.
     pub(crate) foreign: Foreign,
 }
@@ -90,11 +91,9 @@ impl ContainerAttrs {
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) rename: Directions<String>,
-    pub(crate) default: bool,
-    /// schemars' own `default`, where serde has none: serde reads no object without the field.
-    pub(crate) shown_default: Option<Span>,
-    /// True if that is the type's own default, `null` for an `Option`: it names no function.
-    pub(crate) shows_type_default: bool,
+    pub(crate) default: Option<DefaultSource>,
+    /// schemars' own `default`, which counts for the schema: serde may read no object without the field.
+    pub(crate) shown_default: Option<DefaultSource>,
     pub(crate) skip: bool,
     /// `skip_deserializing`: written, never read.
     pub(crate) output_only: bool,
@@ -184,8 +183,8 @@ const CONTAINER: &[ArgRow<ContainerAttrs>] = &[
             read.rename_all_fields.add(cases(arg, session), arg, session);
         },
     ),
-    ArgRow::once("default", "Every field has a default.", |_, read, _| {
-        read.default = true
+    ArgRow::once("default", "Every field has a default.", |arg, read, session| {
+        read.default = default_source(arg, session);
     }),
     ArgRow::once("transparent", "As its one field.", |_, read, _| {
         read.transparent = true
@@ -227,9 +226,13 @@ const CONTAINER: &[ArgRow<ContainerAttrs>] = &[
 
 /// The keys on a container that mean another thing to schemars.
 const SHOWN_CONTAINER: &[ArgRow<ContainerAttrs>] = &[
-    ArgRow::once("default", "A default in the schema only.", |arg, read, _| {
-        read.shown_default = Some(arg.span);
-    }),
+    ArgRow::once(
+        "default",
+        "A default in the schema only.",
+        |arg, read, session| {
+            read.shown_default = default_source(arg, session);
+        },
+    ),
     ArgRow::once(
         "deny_unknown_fields",
         "A schema that takes no other fields.",
@@ -242,8 +245,8 @@ const FIELD: &[ArgRow<FieldAttrs>] = &[
     ArgRow::repeatable("rename", "Name of the field.", |arg, read, session| {
         read.rename.add(names(arg, session), arg, session);
     }),
-    ArgRow::once("default", "Value of an absent field.", |_, read, _| {
-        read.default = true
+    ArgRow::once("default", "Value of an absent field.", |arg, read, session| {
+        read.default = default_source(arg, session);
     }),
     ArgRow::once("skip", "Neither read nor written.", |_, read, _| read.skip = true),
     ArgRow::once("skip_serializing", "Never written.", |arg, read, _| {
@@ -275,10 +278,13 @@ const FIELD: &[ArgRow<FieldAttrs>] = &[
 
 /// The keys on a field that mean another thing to schemars.
 const SHOWN_FIELD: &[ArgRow<FieldAttrs>] = &[
-    ArgRow::once("default", "A default in the schema only.", |arg, read, _| {
-        read.shown_default = Some(arg.span);
-        read.shows_type_default = matches!(arg.value, ArgValue::Flag);
-    }),
+    ArgRow::once(
+        "default",
+        "A default in the schema only.",
+        |arg, read, session| {
+            read.shown_default = default_source(arg, session);
+        },
+    ),
     ArgRow::once("skip", "Not part of the schema.", |arg, read, _| {
         read.foreign.skip = Some(arg.span);
     }),
@@ -325,6 +331,14 @@ const DIRECTIONS: &[ArgRow<Directions<String>>] = &[
         to.read = arg.text(session);
     }),
 ];
+
+/// `default`, or `default = "path"`.
+fn default_source(arg: &Arg<'_>, session: &mut Session) -> Option<DefaultSource> {
+    match arg.value {
+        ArgValue::Flag => Some(DefaultSource::Type),
+        _ => arg.text(session).map(DefaultSource::Function),
+    }
+}
 
 /// A string and its place.
 fn placed_text(arg: &Arg<'_>, session: &mut Session) -> Option<(String, Span)> {
@@ -397,7 +411,6 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
         keys.note_foreign(&mut read.foreign);
     }
     let into = read.into.take();
-    read.shown_default = read.shown_default.filter(|_| !read.default);
     if let (Some((from, _)), Some((into, at))) = (&read.stands_for, &into)
         && plain(from) != plain(into)
     {
@@ -442,9 +455,6 @@ pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -
     read.opaque = read.opaque.or(converted.map(Attribute::span));
     read.skip |= read.input_only.is_some() && read.output_only;
     read.foreign.skip = read.foreign.skip.filter(|_| !read.skip);
-    if read.default || read.skip {
-        read.shown_default = None;
-    }
     read
 }
 

@@ -38,6 +38,11 @@ impl Session {
         }
     }
 
+    /// Returns true if the item comes from the derive, which sees the markers of the item and not its derives.
+    pub(crate) fn is_of_derive(&self) -> bool {
+        self.slot_types.is_some()
+    }
+
     /// The slots' types of the last item parsed, in slot order; empty unless they are kept.
     pub fn take_slot_types(&mut self) -> Vec<SlotType> {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()

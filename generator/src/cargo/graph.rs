@@ -175,6 +175,11 @@ impl<'a> Graph<'a> {
         &self.nodes[index].file.folder
     }
 
+    /// The number of packages met so far.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     fn follow(&mut self, index: Index, feature: &str) {
         let node = &self.nodes[index];
         let Some(features) = node
@@ -246,7 +251,7 @@ impl<'a> Graph<'a> {
         for node in &self.nodes {
             add_k8s_openapi(&mut found, &node.file, &node.wanted);
         }
-        if found.minor().is_none() {
+        if !found.is_chosen() {
             for node in &self.nodes {
                 let with_dev = wanted(&node.file, node.root.as_deref(), true);
                 add_k8s_openapi(&mut found, &node.file, &with_dev);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use rbuilder_catalogue::Minor;
+use rbuilder_catalogue::{Minor, versions};
 
 use super::metadata::Selection;
 use super::targets::Library;
@@ -42,13 +42,185 @@ pub(crate) struct K8sOpenapi {
     pub(crate) features: BTreeSet<String>,
     /// The first manifest that has the dependency, and the bytes in it.
     pub(crate) place: Option<(String, Range<usize>)>,
+    /// The release in Cargo.lock: 20 for 0.20.
+    pub(crate) locked: Option<u8>,
+}
+
+/// The minor of Kubernetes whose types are used, and what is to be said of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MinorChoice {
+    /// Nothing where nothing chooses one.
+    pub(crate) minor: Option<Minor>,
+    /// Why it is another than the one that is asked for, or where it comes from.
+    pub(crate) remark: Option<String>,
+    /// True if the types of the one that is asked for are not at hand.
+    pub(crate) is_other: bool,
 }
 
 impl K8sOpenapi {
-    /// Returns the minor of Kubernetes that a feature chooses.
-    pub(crate) fn minor(&self) -> Option<Minor> {
-        self.features
+    /// Returns true if a feature chooses a minor.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.features.iter().any(|feature| minor_of(feature).is_some())
+    }
+
+    /// Returns the minor of Kubernetes that a feature chooses, else `asked`, else the newest that the release in Cargo.lock
+    /// has; the nearest that the catalogue has.
+    pub(crate) fn choose(&self, asked: Option<Minor>) -> MinorChoice {
+        let feature = self
+            .features
             .iter()
-            .find_map(|feature| Minor::from_feature(feature))
+            .find_map(|name| Some((name, minor_of(name)?)));
+        let newest = self.locked.map(versions::newest_minor_of);
+        let locked = self.locked.unwrap_or_default();
+        match (feature, asked, newest) {
+            (Some((name, Asked::Minor(number))), ..) => near(
+                number,
+                format!("the feature `{name}` of k8s-openapi selects"),
+                false,
+            ),
+            (Some((name, Asked::Latest)), _, Some(newest)) => {
+                let is_told = newest != Minor::LATEST.number();
+                near(
+                    newest,
+                    format!("the feature `{name}` of k8s-openapi 0.{locked} selects"),
+                    is_told,
+                )
+            }
+            (Some((_, Asked::Latest)), _, None) => exact(Minor::LATEST),
+            (Some((_, Asked::Earliest)), ..) => exact(Minor::EARLIEST),
+            (None, Some(asked), _) => exact(asked),
+            (None, None, Some(newest)) => {
+                let why = format!(
+                    "no feature of k8s-openapi selects a Kubernetes version; k8s-openapi 0.{locked} has"
+                );
+                near(newest, why, true)
+            }
+            (None, None, None) => MinorChoice::default(),
+        }
+    }
+}
+
+/// The meaning of a feature.
+#[derive(Clone, Copy)]
+enum Asked {
+    Minor(u8),
+    Latest,
+    Earliest,
+}
+
+fn minor_of(feature: &str) -> Option<Asked> {
+    match feature {
+        "latest" => Some(Asked::Latest),
+        "earliest" => Some(Asked::Earliest),
+        _ => feature.strip_prefix("v1_")?.parse().ok().map(Asked::Minor),
+    }
+}
+
+fn exact(minor: Minor) -> MinorChoice {
+    MinorChoice {
+        minor: Some(minor),
+        ..MinorChoice::default()
+    }
+}
+
+/// The minor that is nearest to a number; `is_told` where it needs a word also if it is that one.
+fn near(number: u8, why: String, is_told: bool) -> MinorChoice {
+    let minor = Minor::nearest(number);
+    let is_other = minor.number() != number;
+    let remark = if is_other {
+        Some(format!(
+            "{why} Kubernetes 1.{number}, whose types are not built in; using those of {minor}"
+        ))
+    } else {
+        is_told.then(|| format!("{why} Kubernetes {minor}, whose types are used"))
+    };
+    MinorChoice {
+        minor: Some(minor),
+        remark,
+        is_other,
+    }
+}
+
+/// The release of k8s-openapi in a lock file, the newest of several: 20 for 0.20.
+pub(super) fn find_locked(lock: &str) -> Option<u8> {
+    let mut lines = lock.lines();
+    let mut newest = None;
+    while let Some(line) = lines.next() {
+        if line.trim() != "name = \"k8s-openapi\"" {
+            continue;
+        }
+        let version = lines
+            .next()
+            .and_then(|line| line.trim().strip_prefix("version = \"0."));
+        let release = version.and_then(|version| version.split('.').next()?.parse().ok());
+        newest = newest.max(release);
+    }
+    newest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(features: &[&str], locked: Option<u8>, asked: Option<u8>, minor: Option<u8>, remark: &str) {
+        let dependency = K8sOpenapi {
+            features: features.iter().map(|name| (*name).to_owned()).collect(),
+            place: None,
+            locked,
+        };
+        let choice = dependency.choose(asked.and_then(Minor::new));
+        assert_eq!(choice.minor.map(Minor::number), minor, "{features:?} {locked:?}");
+        assert_eq!(
+            choice.remark.unwrap_or_default(),
+            remark,
+            "{features:?} {locked:?}"
+        );
+    }
+
+    #[test]
+    fn minors_come_from_features_and_the_lock_file() {
+        check(&["v1_35", "schemars"], Some(29), None, Some(35), "");
+        check(
+            &["v1_28"],
+            Some(20),
+            Some(36),
+            Some(33),
+            "the feature `v1_28` of k8s-openapi selects Kubernetes 1.28, whose types are not built in; using those of 1.33",
+        );
+        check(&["latest"], Some(29), None, Some(37), "");
+        check(&["latest"], None, None, Some(37), "");
+        check(
+            &["latest"],
+            Some(28),
+            None,
+            Some(36),
+            "the feature `latest` of k8s-openapi 0.28 selects Kubernetes 1.36, whose types are used",
+        );
+        check(
+            &["latest"],
+            Some(20),
+            None,
+            Some(33),
+            "the feature `latest` of k8s-openapi 0.20 selects Kubernetes 1.28, whose types are not built in; using those of 1.33",
+        );
+        check(&["earliest"], Some(29), None, Some(33), "");
+        check(&["default"], Some(28), Some(35), Some(35), "");
+        check(
+            &[],
+            Some(28),
+            None,
+            Some(36),
+            "no feature of k8s-openapi selects a Kubernetes version; k8s-openapi 0.28 has Kubernetes 1.36, whose types are used",
+        );
+        check(&[], None, None, None, "");
+    }
+
+    #[test]
+    fn lock_files() {
+        let lock = "[[package]]\nname = \"k8s-openapi-derive\"\nversion = \"0.9.0\"\n\n[[package]]\nname = \"k8s-openapi\"\nversion = \"0.20.0\"\n";
+        assert_eq!(find_locked(lock), Some(20));
+        let two = format!("{lock}\n[[package]]\nname = \"k8s-openapi\"\nversion = \"0.28.1\"\n");
+        assert_eq!(find_locked(&two), Some(28));
+        assert_eq!(find_locked("version = 4\n"), None);
     }
 }

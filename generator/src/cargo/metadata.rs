@@ -8,15 +8,27 @@ use crate::Diagnostic;
 use std::ops::Range;
 
 /// The keys of the table.
-const KEYS: &[&str] = &["only", "skip"];
+const KEYS: &[&str] = &["only", "skip", "serde-defaults"];
 
-/// The kinds that a manifest selects.
-#[derive(Clone, Debug, Default)]
+/// The kinds that a manifest selects, and what their schemas have.
+#[derive(Clone, Debug)]
 pub(crate) struct Selection {
     /// Those that are written; all where there is no list.
     pub(crate) only: Option<Vec<NamedKind>>,
     /// Those that are not.
     pub(crate) skip: Vec<NamedKind>,
+    /// True if types with schemars' derive have serde's defaults in their schemas.
+    pub(crate) serde_defaults: bool,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Selection {
+            only: None,
+            skip: Vec::new(),
+            serde_defaults: true,
+        }
+    }
 }
 
 /// A kind as a manifest names it: `Kind`, `Kind.group` or `*.group`.
@@ -62,7 +74,18 @@ pub(super) fn read_selection(file: &File) -> Result<Selection, Diagnostic> {
         let message = format!("`{name}` is in both `only` and `skip`");
         return Err(super::file::manifest_error(path, range.clone(), message));
     }
-    Ok(Selection { only, skip })
+    let serde_defaults = match own.get("serde-defaults") {
+        None => true,
+        Some(item) => item.as_bool().ok_or_else(|| {
+            let message = "expected a boolean for `serde-defaults`";
+            file.error(Some(item), message, "write `serde-defaults = false`")
+        })?,
+    };
+    Ok(Selection {
+        only,
+        skip,
+        serde_defaults,
+    })
 }
 
 fn names(own: &dyn TableLike, key: &str, file: &File) -> Result<Vec<NamedKind>, Diagnostic> {

@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 
 use file::{File, string_at};
 use graph::{Graph, Index};
-pub(crate) use manifest::{Manifest, Manifests};
+use manifest::K8sOpenapi;
+pub(crate) use manifest::{Manifest, Manifests, MinorChoice};
 pub(crate) use metadata::{NamedKind, Selection};
 pub use summary::{PackageSummary, summarize_package};
 pub use workspace::{Membership, find_membership};
@@ -67,8 +68,18 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
                 .collect(),
         });
     }
-    let k8s_openapi = graph.k8s_openapi();
+    let k8s_openapi = K8sOpenapi {
+        locked: find_lock(&here, &mut graph, sources),
+        ..graph.k8s_openapi()
+    };
+    // A path crate has no kinds of its own to select, but its types are part of others'.
+    let takes_defaults: Vec<bool> = (0..graph.len())
+        .map(|index| metadata::read_selection(graph.file(index)).is_ok_and(|read| read.serde_defaults))
+        .collect();
     let mut manifests = graph.finish();
+    for (manifest, takes_defaults) in manifests.iter_mut().zip(takes_defaults) {
+        manifest.selection.serde_defaults = takes_defaults;
+    }
     for ((index, roots), selection) in selected.iter().zip(roots).zip(selections) {
         manifests[*index].roots = roots;
         manifests[*index].selection = selection;
@@ -78,6 +89,18 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
     Ok(Manifests {
         packages: manifests,
         k8s_openapi,
+    })
+}
+
+/// The release of k8s-openapi in the lock file: that of the package here, or of its workspace.
+fn find_lock(here: &File, graph: &mut Graph<'_>, sources: &dyn Sources) -> Option<u8> {
+    let read = |folder: &str| {
+        let text = sources.text(&crate::sources::join(folder, "Cargo.lock")).ok()??;
+        manifest::find_locked(&text)
+    };
+    read(&here.folder).or_else(|| {
+        let root = workspace::root_of(here, &mut graph.files).ok()??;
+        read(&root.folder)
     })
 }
 

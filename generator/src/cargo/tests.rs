@@ -354,7 +354,10 @@ fn the_kubernetes_that_a_feature_of_k8s_openapi_chooses() {
         sources.insert("api/src/lib.rs", "");
         let read = read_manifests(&sources, &Options::default(), &mut Report::default()).expect("manifests");
         assert_eq!(
-            read.k8s_openapi.minor().map(rbuilder_catalogue::Minor::number),
+            read.k8s_openapi
+                .choose(None)
+                .minor
+                .map(rbuilder_catalogue::Minor::number),
             expected,
             "{manifests:?}"
         );

@@ -185,7 +185,11 @@ impl<'c> FileReader<'c, '_> {
                 self.by_hand(&item, module)?;
                 return self.members(Items::new(item.content, Some(self.cfg)), Some(&item), module);
             }
-            ItemKind::Function(function) => return self.webhooks(&attrs, &function, None, module),
+            ItemKind::Function(function) => {
+                self.function_value(&function, None, module);
+                return self.webhooks(&attrs, &function, None, module);
+            }
+            ItemKind::Constant(constant) => self.constant_value(&constant, None, module),
             ItemKind::Alias(item) => self.alias(item, module),
             ItemKind::Use(tree) => return self.imports(tree, module),
             ItemKind::ExternCrate(ident, rename) => {
@@ -222,7 +226,15 @@ impl<'c> FileReader<'c, '_> {
             }
             self.rules(&item.attrs);
             match item.kind {
-                ItemKind::Function(function) => self.webhooks(&item.attrs, &function, around, module)?,
+                ItemKind::Function(function) => {
+                    if around.is_some() {
+                        self.function_value(&function, around, module);
+                    }
+                    self.webhooks(&item.attrs, &function, around, module)?;
+                }
+                ItemKind::Constant(constant) if around.is_some() => {
+                    self.constant_value(&constant, around, module);
+                }
                 ItemKind::Macro(mac) if include::is_include(&mac) => {
                     self.include(&mac, module, Content::Members);
                 }

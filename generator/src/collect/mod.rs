@@ -12,6 +12,7 @@ mod path;
 mod reach;
 mod seen_marks;
 mod types;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -159,12 +160,14 @@ impl Collector<'_> {
             Build::Asked => Cfg::with_features(manifest.features),
             Build::Every => Cfg::everything(),
         }));
+        let takes_serde_defaults = manifest.selection.serde_defaults;
         self.selector.add_package(manifest.selection);
         self.package.members.push(Member {
             folder: manifest.folder.clone(),
             library: None,
             dependencies: manifest.dependencies,
             is_2015: manifest.is_2015,
+            takes_serde_defaults,
         });
         if let Some(library) = manifest.library {
             let root = self.add_root(id, library.path, manifest.selected);
@@ -193,6 +196,7 @@ impl Collector<'_> {
             parent,
             root,
             names: BTreeMap::new(),
+            values: BTreeMap::new(),
             globs: Vec::new(),
         });
         id

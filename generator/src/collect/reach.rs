@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 use rbuilder_reader::{TypeKind, TypeRef};
+use rbuilder_syntax::{DefaultSource, Type};
 
 use super::Collector;
-use crate::package::{AliasId, ModuleId, TypeId};
-use crate::resolve::{Found, find_item};
+use crate::package::{AliasId, ModuleId, TypeId, ValueId};
+use crate::resolve::{Found, ValueTarget, find_item, find_value};
 
 /// A type or an alias whose mentions have to be followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +39,40 @@ impl Collector<'_> {
             let (module, types) = self.mentions(item);
             let mut found = Vec::new();
             types.iter().for_each(|ty| self.follow(ty, module, &mut found));
+            if let Item::Type(id) = item {
+                self.follow_defaults(id);
+            }
             open.extend(found.into_iter().filter(|item| seen.insert(*item)));
+        }
+    }
+
+    /// Reads the modules that the functions of defaults are in, and those of what they name.
+    fn follow_defaults(&mut self, id: TypeId) {
+        let item = self.package.item(id);
+        let module = item.module;
+        let Some(model) = &item.model else {
+            return;
+        };
+        let mut open: Vec<(ModuleId, Vec<String>)> = functions(model)
+            .map(|path| {
+                (
+                    module,
+                    path.split("::").map(|name| name.trim().to_owned()).collect(),
+                )
+            })
+            .collect();
+        let mut seen: BTreeSet<ValueId> = BTreeSet::new();
+        while let Some((module, segments)) = open.pop() {
+            if segments.len() > 1 {
+                self.find(&segments[..segments.len() - 1], module);
+            }
+            self.find(&segments, module);
+            if let Some(ValueTarget::Value(id)) = find_value(&self.package, module, &segments)
+                && seen.insert(id)
+            {
+                let value = &self.package.values[id.0];
+                open.extend(paths(&value.body).into_iter().map(|path| (value.module, path)));
+            }
         }
     }
 
@@ -105,6 +140,51 @@ impl Collector<'_> {
                 Found::Alias(id) => return Some(Item::Alias(id)),
                 Found::Other => return None,
             }
+        }
+    }
+}
+
+/// The functions that fields of a type have their defaults from.
+fn functions(model: &Type) -> impl Iterator<Item = &String> {
+    let fields = model.values.iter().chain(model.variant_values.iter().flatten());
+    let of_fields = fields.filter_map(|field| Some(&field.absent.as_ref()?.source));
+    of_fields
+        .chain(&model.whole_default)
+        .filter_map(|source| match source {
+            DefaultSource::Function(path) => Some(path),
+            DefaultSource::Type | DefaultSource::Container => None,
+        })
+}
+
+/// The paths that an expression names.
+fn paths(body: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    if let Ok(tokens) = lex(body) {
+        add_paths(tokens.cursor(), &mut found);
+    }
+    found
+}
+
+fn add_paths(mut cursor: Cursor<'_>, found: &mut Vec<Vec<String>>) {
+    while !cursor.is_end() {
+        let mut path = Vec::new();
+        while let Some(ident) = cursor.any_ident() {
+            path.push(ident.text.to_owned());
+            if !cursor.eat_pair(b':', b':') {
+                break;
+            }
+        }
+        if !path.is_empty() {
+            found.push(path);
+            continue;
+        }
+        match cursor.kind() {
+            Kind::Open(Delimiter::Paren | Delimiter::Bracket | Delimiter::Brace) => {
+                if let Some(inner) = cursor.any_group() {
+                    add_paths(inner, found);
+                }
+            }
+            _ => cursor.skip(),
         }
     }
 }

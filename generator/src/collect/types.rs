@@ -69,6 +69,8 @@ impl FileReader<'_, '_> {
             model,
             reserved,
             serde: attributes::serde_derives(attrs),
+            derives_default: has_derive(attrs, "Default"),
+            is_ours: has_derive(attrs, "CrdSchema"),
             skipped,
         });
         self.name(module, ident, Name::Type(id));

@@ -51,6 +51,7 @@ fn write(schema: &Schema, entries: &mut Entries<'_>) {
         preserve_unknown_fields,
         validations,
         keys: _,
+        lacks_default: _,
     } = schema;
     part(entries, "additionalProperties", additional_properties);
     parts(entries, "allOf", all_of);

@@ -1,6 +1,9 @@
 //! The CEL rules of a version, judged as the API server will judge them; complaints stand where the rules are written.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rbuilder_schema::{Cel, Schema, cel_name};
 
 use super::Version;
 use crate::origin;
@@ -18,4 +21,67 @@ pub(super) fn check_rules(version: &Version<'_>, schemas: &mut Schemas<'_>) {
         let diagnostic = diagnostic.map_message(|message| format!("{message} ({place})"));
         schemas.report().add(diagnostic.at(at));
     }
+    let mut found = Vec::new();
+    find_unknown_defaults(&version.schema, &mut found);
+    for (rule, path) in found {
+        let at = origin::place_of(rule.origin).unwrap_or(version.place);
+        let message = format!(
+            "the rule reads `{path}`, to which serde gives a default that the schema does not have: the API server refuses an object without the field"
+        );
+        if said.insert((at, message.clone())) {
+            let help = format!("write `!has({path}) || …`, or give the field a default in the schema");
+            schemas.report().warning(at, message, &help);
+        }
+    }
+}
+
+/// Adds the rules that read a field whose default only the program knows, with the path of the field.
+fn find_unknown_defaults<'s>(schema: &'s Schema, found: &mut Vec<(&'s Cel, String)>) {
+    for rule in &schema.validations {
+        for path in paths_of_self(&rule.rule) {
+            let unknown = unknown_field(schema, &path);
+            found.extend(
+                unknown
+                    .filter(|path| !asks_for(&rule.rule, path))
+                    .map(|path| (rule, path)),
+            );
+        }
+    }
+    let inner = schema.properties.values().chain(&schema.items);
+    for inner in inner.chain(&schema.additional_properties) {
+        find_unknown_defaults(Arc::as_ref(inner), found);
+    }
+}
+
+/// The names behind each `self.` of a rule.
+fn paths_of_self(rule: &str) -> Vec<Vec<&str>> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let starts = rule.match_indices("self.");
+    let starts = starts.filter(|(at, _)| !rule[..*at].ends_with(|c: char| is_word(c) || c == '.'));
+    let path = |at: usize| {
+        let rest = &rule[at + "self.".len()..];
+        let end = rest.find(|c: char| !is_word(c) && c != '.').unwrap_or(rest.len());
+        rest[..end].split('.').collect()
+    };
+    starts.map(|(at, _)| path(at)).collect()
+}
+
+/// The path up to the first field that lacks its default.
+fn unknown_field(schema: &Schema, path: &[&str]) -> Option<String> {
+    let mut schema = schema;
+    for (position, name) in path.iter().enumerate() {
+        let mut properties = schema.properties.iter();
+        let (_, property) = properties.find(|(property, _)| cel_name(property).as_deref() == Some(name))?;
+        if property.lacks_default.0 {
+            return Some(format!("self.{}", path[..=position].join(".")));
+        }
+        schema = property;
+    }
+    None
+}
+
+/// Returns whether a rule asks if a field is there.
+fn asks_for(rule: &str, path: &str) -> bool {
+    let rule: String = rule.split_whitespace().collect();
+    rule.contains(&format!("has({path})"))
 }

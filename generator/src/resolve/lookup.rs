@@ -1,6 +1,9 @@
 //! One path in one module: Rust's rules for the type namespace, without visibility.
 
-use crate::package::{AliasId, Dependency, ModuleId, Name, Package, TypeId};
+use rbuilder_reader::TypeKind;
+use rbuilder_schema::Shape;
+
+use crate::package::{AliasId, Dependency, ModuleId, Name, Package, TypeId, ValueId};
 
 use super::external;
 
@@ -27,7 +30,7 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
         Some(Step::Type(id)) => Target::Type(id),
         Some(Step::Root(id)) => Target::Root(id),
         Some(Step::Alias(id)) => Target::Alias(id),
-        Some(Step::Opaque) => Target::Opaque,
+        Some(Step::Opaque(..)) => Target::Opaque,
         Some(Step::External(path)) => Target::External(external::canonical_path(&path)),
         None => Target::Missing(search.open_globs),
     }
@@ -57,13 +60,46 @@ pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]
     }
 }
 
+/// The target of the path of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ValueTarget {
+    /// A function or constant of a module.
+    Value(ValueId),
+    /// A name of a type: a variant, or an associated function or constant.
+    Of(Owner, String),
+    /// A type, by whose name values of it are made.
+    Type(TypeId),
+    /// A path into another crate, by its canonical name.
+    External(String),
+}
+
+/// A type that has functions and constants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    Type(TypeId),
+    /// A type without a schema, by its module and name.
+    Opaque(ModuleId, String),
+}
+
+/// Follows the path of a value from a module.
+pub(crate) fn find_value(package: &Package, module: ModuleId, segments: &[String]) -> Option<ValueTarget> {
+    Search::new(package).value(module, segments, 0)
+}
+
+/// The type that a path leads to, if it is one of the run's.
+pub(crate) fn find_owner(package: &Package, module: ModuleId, segments: &[String]) -> Option<Owner> {
+    let mut search = Search::new(package);
+    let step = search.path(module, segments)?;
+    search.owner(step, 0)
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Module(ModuleId),
     Type(TypeId),
     Root(TypeId),
     Alias(AliasId),
-    Opaque,
+    Opaque(ModuleId, String),
     External(Vec<String>),
 }
 
@@ -124,6 +160,81 @@ impl<'a> Search<'a> {
         self.walk(step, rest)
     }
 
+    /// A function, constant, variant or constructor.
+    fn value(&mut self, module: ModuleId, segments: &[String], depth: usize) -> Option<ValueTarget> {
+        let (last, prefix) = segments.split_last()?;
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        if prefix.is_empty() {
+            return self.value_in(module, last, depth);
+        }
+        if let Some(Step::Type(id)) = self.path(module, segments) {
+            return Some(ValueTarget::Type(id));
+        }
+        match self.path(module, prefix)? {
+            Step::Module(id) => self.value_in(id, last, depth),
+            Step::External(mut path) => {
+                path.push(last.clone());
+                Some(ValueTarget::External(external::canonical_path(&path)))
+            }
+            step => {
+                let owner = self.owner(step, depth)?;
+                Some(ValueTarget::Of(owner, last.clone()))
+            }
+        }
+    }
+
+    fn owner(&mut self, step: Step, depth: usize) -> Option<Owner> {
+        match step {
+            Step::Type(id) => Some(Owner::Type(id)),
+            Step::Opaque(module, name) => Some(Owner::Opaque(module, name)),
+            Step::Alias(id) if depth < MAX_DEPTH => {
+                let alias = self.package.alias(id);
+                let TypeKind::Path(segments, _) = &alias.target.kind else {
+                    return None;
+                };
+                let step = self.path(alias.module, segments)?;
+                self.owner(step, depth + 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// A value that a module declares, imports, or has from a glob.
+    fn value_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<ValueTarget> {
+        self.steps += 1;
+        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+            return None;
+        }
+        let package = self.package;
+        let this = package.module(module);
+        if let Some(id) = this.values.get(name) {
+            return Some(ValueTarget::Value(*id));
+        }
+        match this.names.get(name) {
+            Some(Name::Type(id)) => return Some(ValueTarget::Type(*id)),
+            Some(Name::Import(path)) if path.len() > 1 => return self.value(module, path, depth + 1),
+            _ => {}
+        }
+        this.globs.iter().find_map(|glob| match self.path(module, glob)? {
+            Step::Module(id) if id != module => self.value_in(id, name, depth + 1),
+            // The variants of an enum.
+            Step::Type(id) if self.has_variant(id, name) => {
+                Some(ValueTarget::Of(Owner::Type(id), name.to_owned()))
+            }
+            _ => None,
+        })
+    }
+
+    fn has_variant(&self, id: TypeId, name: &str) -> bool {
+        let model = self.package.item(id).model.as_ref();
+        model.is_some_and(|model| match &model.container.shape {
+            Shape::Enum { variants, .. } => variants.iter().any(|variant| variant.ident == name),
+            Shape::Object(_) | Shape::Transparent(_) => false,
+        })
+    }
+
     fn walk(&mut self, mut step: Step, segments: &[String]) -> Option<Step> {
         for segment in segments {
             step = match step {
@@ -132,7 +243,7 @@ impl<'a> Search<'a> {
                     path.push(segment.clone());
                     Step::External(path)
                 }
-                Step::Type(_) | Step::Root(_) | Step::Alias(_) | Step::Opaque => return None,
+                Step::Type(_) | Step::Root(_) | Step::Alias(_) | Step::Opaque(..) => return None,
             };
         }
         Some(step)
@@ -173,7 +284,7 @@ impl<'a> Search<'a> {
             Some(Name::Type(id)) => Step::Type(*id),
             Some(Name::Root(id)) => Step::Root(*id),
             Some(Name::Alias(id)) => Step::Alias(*id),
-            Some(Name::Opaque) => Step::Opaque,
+            Some(Name::Opaque) => Step::Opaque(module, name.to_owned()),
             Some(Name::Import(path)) => return self.import(module, name, path),
             None => return self.through_globs(module, name),
         })

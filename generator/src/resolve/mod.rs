@@ -16,7 +16,7 @@ use crate::place::{FileId, Place};
 use crate::report::Report;
 
 pub(crate) use external::{crate_name, is_known_crate, is_transparent};
-pub(crate) use lookup::{Found, Target, find_item, lookup_path};
+pub(crate) use lookup::{Found, Owner, Target, ValueTarget, find_item, find_owner, find_value, lookup_path};
 
 /// A type, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -94,7 +94,7 @@ impl Selector {
         if !self.kinds.is_empty() {
             return (!self.kinds.iter().any(matches)).then_some(Skipped::Flag);
         }
-        let Selection { only, skip } = &self.of_package[package.0];
+        let Selection { only, skip, .. } = &self.of_package[package.0];
         let lists = |list: &[NamedKind]| list.iter().any(|named| is_named(&named.name, resource));
         if lists(skip) {
             return Some(Skipped::Listed);

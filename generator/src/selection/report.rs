@@ -100,7 +100,7 @@ impl Selector {
     /// Each name in `only` and `skip` must be that of a kind.
     fn check_names(&self, package: &Package, sources: &dyn Sources, options: &Options, report: &mut Report) {
         let mut unknown: Vec<Unknown<'_>> = Vec::new();
-        for (index, Selection { only, skip }) in self.of_package.iter().enumerate() {
+        for (index, Selection { only, skip, .. }) in self.of_package.iter().enumerate() {
             let own = || kinds(package).filter(|(_, id, ..)| id.0 == index);
             for named in only.iter().flatten().chain(skip) {
                 if !own().any(|(.., resource, _)| is_named(&named.name, resource)) {

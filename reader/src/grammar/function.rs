@@ -19,6 +19,8 @@ pub struct Function<'a> {
     pub output: Option<Span>,
     /// Everything behind the visibility and in front of the body: `async fn name(…) -> Type where …`.
     pub signature: Span,
+    /// The text between the braces, of which there are no tokens; `None` where there are no braces.
+    pub body: Option<&'a str>,
     inputs: Cursor<'a>,
 }
 
@@ -27,6 +29,8 @@ pub struct Function<'a> {
 pub struct Parameter {
     /// The whole parameter, without attributes.
     pub span: Span,
+    /// Its name, where it has one: `self` too.
+    pub name: Option<String>,
     /// Its type; `None` for `self` in any form.
     pub ty: Option<TypeRef>,
 }
@@ -45,7 +49,8 @@ impl Function<'_> {
             let start = cursor;
             let ty = parameter(&mut cursor)?;
             let span = cursor.span_since(start);
-            parameters.push(Parameter { span, ty });
+            let name = name(start);
+            parameters.push(Parameter { span, name, ty });
             if !cursor.is_end() {
                 cursor.expect(b',')?;
             }
@@ -81,9 +86,16 @@ pub(super) fn read_function<'a>(
     }
     pass_header(cursor);
     let signature = cursor.span_since(start);
-    if !cursor.eat(b';') && cursor.group(Delimiter::Brace).is_none() {
-        return Err(cursor.expected("`{` or `;`"));
-    }
+    let body = if cursor.eat(b';') {
+        None
+    } else {
+        let open = *cursor;
+        if cursor.group(Delimiter::Brace).is_none() {
+            return Err(cursor.expected("`{` or `;`"));
+        }
+        let (start, end) = (open.span().end, cursor.previous_span().start);
+        Some(cursor.text_of(Span { start, end }))
+    };
     Ok(Function {
         ident,
         keyword,
@@ -91,8 +103,21 @@ pub(super) fn read_function<'a>(
         generics,
         output,
         signature,
+        body,
         inputs,
     })
+}
+
+/// Returns the name in front of a colon, or `self`.
+fn name(mut cursor: Cursor<'_>) -> Option<String> {
+    cursor.eat(b'&');
+    if cursor.kind() == Kind::Lifetime {
+        cursor.skip();
+    }
+    cursor.eat_word("mut");
+    let ident = cursor.any_ident()?;
+    let is_whole = ident.text == "self" || cursor.is_punct(b':');
+    is_whole.then(|| ident.text.to_owned())
 }
 
 /// Returns the type; `None` for `self`.

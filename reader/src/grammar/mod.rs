@@ -75,6 +75,8 @@ pub enum ItemKind<'a> {
     Alias(Alias<'a>),
     /// `extern crate name as other;`.
     ExternCrate(Ident<'a>, Option<Ident<'a>>),
+    /// A `const` or a `static`.
+    Constant(Constant<'a>),
     /// `name!(…)`.
     Macro(Macro<'a>),
     /// Any other item.
@@ -90,6 +92,17 @@ pub struct Alias<'a> {
     pub generics: Generics<'a>,
     /// The type that it stands for; `None` in a trait.
     pub target: Option<TypeRef>,
+}
+
+/// `const NAME: Type = value;`, `static NAME: Type = value;`
+#[derive(Debug)]
+pub struct Constant<'a> {
+    /// Its name; `_` for one that nothing can refer to.
+    pub ident: Ident<'a>,
+    /// Its type.
+    pub ty: TypeRef,
+    /// The value, up to a semicolon; `None` in a trait that leaves it open.
+    pub value: Option<Cursor<'a>>,
 }
 
 /// `path::name!(…)`
@@ -204,10 +217,7 @@ fn kind<'a>(
             return Ok(ItemKind::Use(tree));
         }
         "type" => return alias(cursor).map(ItemKind::Alias),
-        "static" => {
-            pass_statement(cursor)?;
-            return Ok(ItemKind::Other);
-        }
+        "static" => return constant(cursor),
         "macro" if matches!(start.second_kind(), Kind::Ident | Kind::RawIdent) => {
             pass_header(cursor);
             body(cursor)?;
@@ -221,8 +231,7 @@ fn kind<'a>(
     }
     *cursor = start;
     if cursor.is_word("const") {
-        pass_statement(cursor)?;
-        return Ok(ItemKind::Other);
+        return constant(cursor);
     }
     macro_call(cursor).map(ItemKind::Macro)
 }
@@ -310,6 +319,25 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
         generics,
         target,
     })
+}
+
+/// Reads a `const` or a `static`; one of a form that is not known is passed.
+fn constant<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
+    let start = *cursor;
+    pass_statement(cursor)?;
+    Ok(constant_at(start).map_or(ItemKind::Other, ItemKind::Constant))
+}
+
+fn constant_at(mut cursor: Cursor<'_>) -> Option<Constant<'_>> {
+    cursor.skip();
+    cursor.eat_word("mut");
+    let ident = cursor.any_ident()?;
+    if !cursor.eat(b':') {
+        return None;
+    }
+    let ty = TypeRef::read(&mut cursor).ok()?;
+    let value = cursor.eat(b'=').then_some(cursor);
+    Some(Constant { ident, ty, value })
 }
 
 fn extern_crate<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {

@@ -74,7 +74,7 @@ impl Outline<'_> {
                 self.line(format!("extern {} {rename}", ident.text));
             }
             ItemKind::Macro(item) => self.line(format!("{}!", item.path.join("::"))),
-            ItemKind::Other => self.line("other"),
+            ItemKind::Constant(_) | ItemKind::Other => self.line("other"),
         }
         Ok(())
     }

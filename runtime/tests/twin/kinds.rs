@@ -5,6 +5,7 @@
 //! the generator and a module to the compiler.
 
 pub mod docs;
+pub mod filled_in;
 pub mod forms;
 pub mod kubernetes;
 pub mod leaves;

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
+use crate::absent::AbsentValues;
 use crate::apply::apply_markers;
 use crate::build::of_type;
 use crate::object::object_schema;
-use crate::{Content, Markers, Schema, SchemaType, Site, Slot, Tagging, Variant};
+use crate::{Content, Field, Markers, Schema, SchemaType, Site, Slot, Tagging, Variant};
 
 /// One variant, and what it carries.
 struct Case<'a> {
@@ -45,6 +46,7 @@ pub(crate) fn enum_schema(
     tagging: &Tagging,
     variants: &[Variant],
     slots: &[Slot],
+    absent: &mut AbsentValues<'_>,
     diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Schema {
     if variants.is_empty() {
@@ -54,10 +56,20 @@ pub(crate) fn enum_schema(
         ));
         return Schema::default();
     }
-    let cases = variants.iter().enumerate().map(|(position, variant)| Case {
-        position,
-        variant,
-        carried: carried(position, variant, slots, diagnostics),
+    let mut none = AbsentValues::default();
+    let cases = variants.iter().enumerate().map(|(position, variant)| {
+        // Where the fields of all variants stand in one object, a default would be put into those of other variants.
+        let is_apart = variants.len() == 1 || *tagging == Tagging::External && !variant.untagged;
+        let absent = if is_apart { &mut *absent } else { &mut none };
+        let mut carried = carried(position, variant, slots, absent, diagnostics);
+        if let Some(carried) = carried.as_mut().filter(|_| !is_apart) {
+            drop_defaults(&variant.content, &mut carried.schema);
+        }
+        Case {
+            position,
+            variant,
+            carried,
+        }
     });
     let is_untagged = |case: &Case<'_>| case.variant.untagged || *tagging == Tagging::Untagged;
     let (untagged, tagged): (Vec<_>, Vec<_>) = cases.partition(is_untagged);
@@ -99,6 +111,7 @@ fn carried(
     position: usize,
     variant: &Variant,
     slots: &[Slot],
+    absent: &mut AbsentValues<'_>,
     diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Option<Carried> {
     let mut optional = false;
@@ -117,8 +130,8 @@ fn carried(
         }
         Content::Object(fields) => {
             let mut found = Vec::new();
-            let schema = object_schema(fields, slots, &mut found);
             let site = |field| Site::VariantField(position, field);
+            let schema = object_schema(fields, slots, absent, &site, &mut found);
             diagnostics.extend(
                 found
                     .into_iter()
@@ -138,6 +151,20 @@ fn carried(
             .map(|diagnostic| diagnostic.at(Site::Variant(position))),
     );
     Some(Carried { schema, optional })
+}
+
+/// Takes the defaults off the fields of a variant, but for those that markers on the fields give.
+fn drop_defaults(content: &Content, schema: &mut Schema) {
+    let fields = match content {
+        Content::Object(fields) => fields.as_slice(),
+        Content::Unit | Content::Newtype(_) => &[],
+    };
+    for (name, property) in &mut schema.properties {
+        let is_marked = |field: &Field| *field.name == **name && field.markers.default.is_some();
+        if property.default.is_some() && !fields.iter().any(is_marked) {
+            Arc::make_mut(property).default = None;
+        }
+    }
 }
 
 fn name(case: &Case<'_>) -> Value {

@@ -83,7 +83,7 @@ fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) -> 
 
 fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) {
     refuse_rules(
-        contents.iter().map(|(site, content)| (site.clone(), content)),
+        contents.iter().map(|(site, content)| (*site, content)),
         "a rule on a variant of an untagged enum cannot tell which variant a value is",
         "move the rule to the enum, or add `#[serde(tag = \"…\")]`",
         diagnostics,
@@ -227,7 +227,7 @@ fn objects(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) ->
     let mut schema = of_type(SchemaType::Object);
     for (site, content) in contents {
         if let Err(diagnostic) = hoist_variant(content, &mut schema) {
-            diagnostics.push(diagnostic.at(site.clone()));
+            diagnostics.push(diagnostic.at(*site));
         }
     }
     let any_of: Vec<_> = contents.iter().map(|(_, content)| presence_of(content)).collect();

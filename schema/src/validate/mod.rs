@@ -114,7 +114,7 @@ fn check_null(schema: &Schema) -> Result<(), String> {
 }
 
 /// Numbers are the same by value, however they are written.
-pub(crate) fn is_same(left: &Value, right: &Value) -> bool {
+pub fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right).is_eq(),
         _ => left == right,

@@ -5,35 +5,39 @@ use rbuilder_reader::{Span, TypeRef};
 use rbuilder_schema::{Field, Markers, Presence};
 
 use super::retype::{check_retyped, may_retype};
-use super::{FieldRules, Reader, described, report_shown_default};
-use crate::Diagnostic;
+use super::{FieldRules, Reader, described};
 use crate::marker::{self, Kind, Place};
 use crate::names::Case;
 use crate::serde_attrs::{self, FieldAttrs};
+use crate::{Diagnostic, FieldValue};
+
+/// The fields of a struct or variant: each with its place, and with serde's view of its value.
+#[derive(Default)]
+pub(super) struct ReadFields {
+    pub(super) fields: Vec<Field>,
+    pub(super) sites: Vec<Span>,
+    pub(super) values: Vec<FieldValue>,
+}
 
 impl Reader<'_, '_> {
-    /// Fields, and where each of them is.
-    pub(super) fn fields(
-        &mut self,
-        items: Vec<FieldItem<'_>>,
-        rules: &FieldRules,
-    ) -> (Vec<Field>, Vec<Span>) {
-        let (mut fields, mut sites) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+    pub(super) fn fields(&mut self, items: Vec<FieldItem<'_>>, rules: &FieldRules) -> ReadFields {
+        let mut read = ReadFields::default();
         for item in items {
-            if let Some((field, site)) = self.field(item, rules) {
-                fields.push(field);
-                sites.push(site);
+            if let Some((field, site, value)) = self.field(item, rules) {
+                read.fields.push(field);
+                read.sites.push(site);
+                read.values.push(value);
             }
         }
-        (fields, sites)
+        read
     }
 
-    fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, Span)> {
+    fn field(&mut self, field: FieldItem<'_>, rules: &FieldRules) -> Option<(Field, Span, FieldValue)> {
         let attrs = serde_attrs::read_field_attrs(&field.attrs, self.session);
         let place = field.ident?;
         let ident = place.text.to_owned();
         // A default of the whole is no help to a flattened field either: serde reads it from what is there.
-        let has_default = (attrs.default || rules.all_default) && !attrs.flatten;
+        let has_default = (attrs.default.is_some() || rules.default.is_some()) && !attrs.flatten;
         if let Some(at) = attrs.foreign.skip {
             self.check_hidden(at, &attrs, has_default, &field.ty);
         }
@@ -53,20 +57,19 @@ impl Reader<'_, '_> {
         if has_default && marker::is_required_elsewhere(&field.attrs) {
             read.markers.optional = None;
         }
-        // The API server passes over a default of `null`.
-        let shows_null = attrs.shows_type_default && marker::is_option(&field.ty);
-        if let Some(at) = attrs.shown_default
-            && !shows_null
-            && !has_default
-            && read.markers.default.is_none()
-        {
-            report_shown_default(at, self.session);
-        }
         self.check_written(&attrs, has_default, &field.ty, &read.markers);
         if attrs.opaque.is_none() && may_retype(&read.markers) {
             check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
+        let stated = stated || attrs.opaque.is_some();
+        let absent = self.absent_value(&attrs, rules, &field.ty, &read.markers);
+        let value = FieldValue {
+            absent: absent.filter(|_| !stated),
+            skip_if: attrs.skip_if.as_ref().map(|(path, _)| path.clone()),
+            is_unwritten: attrs.input_only.is_some(),
+            is_opaque: stated,
+        };
         let slot = self.slot(field.ty, &attrs, &read);
         let presence = match &attrs {
             _ if has_default || attrs.output_only => Presence::Defaulted,
@@ -82,10 +85,11 @@ impl Reader<'_, '_> {
                 slot,
                 flatten,
                 presence,
-                stated: stated || attrs.opaque.is_some(),
+                stated,
                 markers: read.markers,
             },
             place.span,
+            value,
         ))
     }
 

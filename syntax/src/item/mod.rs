@@ -1,5 +1,6 @@
 //! A struct or enum to a [`Type`]: serde's attributes, doc comments and markers put together.
 
+mod default;
 mod field;
 mod retype;
 mod slot;
@@ -13,7 +14,11 @@ use crate::marker::{self, Kind, Place};
 use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
 use crate::session::SlotType;
-use crate::{Diagnostic, OneWay, Session, Type, custom_resource, docs, serde_attrs, suggest};
+use crate::{
+    DefaultSource, Diagnostic, FieldValue, OneWay, Session, Type, custom_resource, docs, serde_attrs, suggest,
+};
+use default::Defaults;
+use field::ReadFields;
 
 /// Returns the form on the wire, as far as it is certain.
 fn kind(body: &Body<'_>) -> Kind {
@@ -34,22 +39,26 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         body,
     } = item;
     let span = ident.span;
+    let type_parameters = default::type_parameters(&parameters);
     let mut reader = Reader {
         session,
         attrs,
+        defaults: Defaults::Serde,
+        type_parameters,
         slots: Vec::new(),
         sites: Vec::new(),
         variant_sites: Vec::new(),
+        values: Vec::new(),
+        variant_values: Vec::new(),
+        default_variant: None,
     };
     let serde = serde_attrs::read_container_attrs(attrs, reader.session);
     reader.check_foreign(&serde.foreign);
-    if let Some(at) = serde.shown_default {
-        report_shown_default(at, reader.session);
-    }
     let custom_resource = custom_resource::parse_custom_resource(attrs, ident, reader.session);
     let is_root = custom_resource::is_kind(attrs);
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
     let mut markers = read.markers;
+    reader.defaults = Defaults::choose(read.serde_defaults, attrs, reader.session);
     let stand_in = read.schema_type.is_some() || serde.stands_for.is_some();
     let one_way = match read.schema_type {
         None if markers.schema.is_none() => one_way(attrs, &serde, &body),
@@ -70,11 +79,15 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         slots,
         sites,
         variant_sites,
+        values,
+        variant_values,
+        default_variant,
         ..
     } = reader;
     let generics = generics(parameters, session);
     let description = described(attrs, session);
     let tag = serde.struct_tag(ident.text);
+    let is_replaced = stand_in || markers.schema.is_some();
     let container = Container {
         name: ident.text.to_owned(),
         description,
@@ -94,6 +107,11 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         variant_sites,
         custom_resource,
         one_way,
+        values,
+        variant_values,
+        is_replaced,
+        whole_default: serde.shown_default.or(serde.default),
+        default_variant,
     })
 }
 
@@ -137,14 +155,24 @@ struct Reader<'s, 'a> {
     /// The attributes of the item.
     attrs: &'s [Attribute<'a>],
     slots: Vec<TypeRef>,
+    /// The defaults of serde that the schema has.
+    defaults: Defaults,
+    /// The names of the item's type parameters.
+    type_parameters: Vec<String>,
     sites: Vec<Span>,
     variant_sites: Vec<Vec<Span>>,
+    values: Vec<FieldValue>,
+    variant_values: Vec<Vec<FieldValue>>,
+    default_variant: Option<usize>,
 }
 
 /// The attributes around a list of fields that decide their names and presence.
 struct FieldRules {
     rename_all: Directions<Case>,
-    all_default: bool,
+    /// The value whose fields stand for absent ones.
+    default: Option<DefaultSource>,
+    /// The same as schemars is told.
+    shown_default: Option<DefaultSource>,
 }
 
 impl Reader<'_, '_> {
@@ -183,10 +211,15 @@ impl Reader<'_, '_> {
             Body::Struct(Fields::Named(fields)) => {
                 let rules = FieldRules {
                     rename_all: serde.rename_all.clone(),
-                    all_default: serde.default,
+                    default: serde.default.clone(),
+                    shown_default: serde.shown_default.clone(),
                 };
-                let (fields, sites) = self.fields(fields, &rules);
-                self.sites = sites;
+                let ReadFields {
+                    fields,
+                    sites,
+                    values,
+                } = self.fields(fields, &rules);
+                (self.sites, self.values) = (sites, values);
                 Some(Shape::Object(fields))
             }
             Body::Struct(fields @ Fields::Unnamed(_)) if fields.list().len() == 1 => {
@@ -255,13 +288,6 @@ impl Reader<'_, '_> {
             serde_attrs::check_foreign_name(foreign, shown, ident, rename_all, by_case, self.session);
         }
     }
-}
-
-/// Reports a default that schemars would ask a function for.
-fn report_shown_default(at: Span, session: &mut Session) {
-    let message = "the default that schemars computes is unknown: rbuilder does not run the program";
-    let help = "add `#[kube(default = …)]`, or add `default` to `#[serde(…)]` so that serde fills it in";
-    session.error_help(at, message, help);
 }
 
 /// `PhantomData` is nothing to serde where one field stands for the whole struct.

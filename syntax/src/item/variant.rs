@@ -5,6 +5,7 @@ use rbuilder_reader::grammar::{Fields, VariantItem};
 use rbuilder_reader::token::Ident;
 use rbuilder_schema::{Content, Shape, Variant};
 
+use super::field::ReadFields;
 use super::{FieldRules, Reader, described};
 use crate::marker::{self, Place};
 use crate::names::Case;
@@ -39,6 +40,9 @@ impl Reader<'_, '_> {
                 Case::variant,
             );
             self.sites.push(variant.ident.span);
+            if variant.attrs.iter().any(|attr| attr.is("default")) {
+                self.default_variant = Some(read.len());
+            }
             read.push(self.variant(variant, &attrs, serde)?);
         }
         Some(Shape::Enum {
@@ -70,16 +74,21 @@ impl Reader<'_, '_> {
             );
         }
         let mut markers = marker::parse_variant(&variant.attrs, self.session);
-        let mut field_sites = Vec::new();
+        let (mut field_sites, mut field_values) = (Vec::new(), Vec::new());
         let content = match variant.fields {
             Fields::Unit => Content::Unit,
             Fields::Named(fields) => {
                 let rules = FieldRules {
                     rename_all: attrs.rename_all.clone().or(&serde.rename_all_fields),
-                    all_default: false,
+                    default: None,
+                    shown_default: None,
                 };
-                let (fields, sites) = self.fields(fields, &rules);
-                field_sites = sites;
+                let ReadFields {
+                    fields,
+                    sites,
+                    values,
+                } = self.fields(fields, &rules);
+                (field_sites, field_values) = (sites, values);
                 Content::Object(fields)
             }
             Fields::Unnamed(fields) if fields.len() == 1 => {
@@ -105,6 +114,7 @@ impl Reader<'_, '_> {
             }
         };
         self.variant_sites.push(field_sites);
+        self.variant_values.push(field_values);
         let description = described(&variant.attrs, self.session);
         Some(Variant {
             ident,

@@ -127,6 +127,8 @@ struct Reading {
     one_of_fields: Vec<(String, Span)>,
     /// The type that `schema_type` names, and how it is written.
     schema_type: Option<(TypeRef, String)>,
+    /// The value of `serde_defaults`.
+    serde_defaults: Option<bool>,
     /// True if something could not be read: a marker that seems to be missing may be that.
     is_incomplete: bool,
 }
@@ -140,6 +142,7 @@ impl Reading {
             seen: Seen::default(),
             one_of_fields: Vec::new(),
             schema_type: None,
+            serde_defaults: None,
             is_incomplete: false,
         }
     }
@@ -247,6 +250,8 @@ pub(crate) struct ContainerMarkers {
     pub(crate) one_of_fields: Vec<(String, Span)>,
     /// The type that `schema_type` names, and how it is written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
+    /// The value of `serde_defaults`.
+    pub(crate) serde_defaults: Option<bool>,
 }
 
 /// The markers of one field.
@@ -279,6 +284,7 @@ pub(crate) fn parse_container(
         markers: reading.markers,
         one_of_fields: reading.one_of_fields,
         schema_type: reading.schema_type,
+        serde_defaults: reading.serde_defaults,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `optional`, `required`, `nullable`, `immutable`: whether a field is there, and whether it may change.
 
-use super::{ANYWHERE, FIELD, Marker, Reading};
+use super::{ANYWHERE, FIELD, Marker, Reading, TYPE};
 use crate::Session;
 use crate::args::{Arg, ReadArg as _};
 
@@ -20,6 +20,14 @@ pub(super) const MARKERS: &[Marker] = &[
         places: FIELD,
         repeatable: false,
         read: |arg, reading, session| presence(arg, false, reading, session),
+    },
+    Marker {
+        name: "serde_defaults",
+        form: "serde_defaults = false",
+        doc: "Whether the schema has all of serde's defaults, or none. Without it: those of functions, `#[serde(default = \"…\")]`.",
+        places: TYPE,
+        repeatable: false,
+        read: |arg, reading, session| reading.serde_defaults = arg.boolean(session),
     },
     Marker {
         name: "nullable",

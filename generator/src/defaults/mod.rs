@@ -1,0 +1,185 @@
+//! serde's defaults, as far as the source says their value: literals, constants, variants, lists, structs of these, and
+//! functions that return one.
+//!
+//! Nothing is run and nothing is guessed: a value that takes more than looking names up is unknown, which is said where
+//! the default is written. `derive(CrdSchema)` calls the same functions; the twin test compares the results.
+
+mod evaluate;
+mod leaf;
+mod object;
+mod predicate;
+
+use std::collections::BTreeMap;
+
+use rbuilder_reader::TypeKind;
+use rbuilder_schema::Site;
+use rbuilder_syntax::{AbsentField, DefaultSource, Type};
+use serde_json::Value;
+
+use crate::package::{Package, TypeId, ValueId};
+use crate::resolve::{Bindings, Owner, Resolver, Scope, Ty, find_owner};
+
+/// Functions and constants of types, by type and name; those of `Default` are named `default`.
+pub(crate) type Associated = BTreeMap<(Owner, String), ValueId>;
+
+/// Functions that call functions, and values within values; no honest default is this deep.
+const MAX_DEPTH: usize = 32;
+
+/// The functions and constants of the types of a run.
+pub(crate) fn index_associated(package: &Package) -> Associated {
+    let mut index = Associated::new();
+    for item in &package.associated {
+        let TypeKind::Path(segments, _) = &item.self_type.kind else {
+            continue;
+        };
+        // `default` of another trait is another function.
+        let is_other = item.of_trait.as_deref().is_some_and(|name| name != "Default");
+        if is_other && item.name == "default" {
+            continue;
+        }
+        if let Some(owner) = find_owner(package, item.module, segments) {
+            index.insert((owner, item.name.clone()), item.value);
+        }
+    }
+    index
+}
+
+/// The words for a default that cannot be read.
+pub(crate) fn describe_unread(source: &DefaultSource, model: &Type) -> String {
+    match (source, &model.whole_default) {
+        (DefaultSource::Function(path), _)
+        | (DefaultSource::Container, Some(DefaultSource::Function(path))) => {
+            format!("`{path}` is more than a value that is written out")
+        }
+        (DefaultSource::Container, _) => {
+            format!(
+                "the `Default` of `{}` is more than a value that is written out",
+                model.ident
+            )
+        }
+        (DefaultSource::Type, _) => {
+            "the `Default` of its type is more than a value that is written out".into()
+        }
+    }
+}
+
+/// The ways to give a default that cannot be read.
+pub(crate) fn help(is_ours: bool) -> String {
+    let marker = if is_ours {
+        "write it as `#[kube(default = …)]`"
+    } else {
+        "write it as `#[schemars(extend(\"default\" = …))]`"
+    };
+    format!("make the default a literal, a constant, a variant, or a list or struct of these, or {marker}")
+}
+
+/// Evaluates the defaults of one type.
+pub(crate) struct Evaluator<'e, 'a> {
+    pub(crate) resolver: &'e mut Resolver<'a>,
+    pub(crate) associated: &'e Associated,
+    depth: usize,
+}
+
+/// The place of an expression, and what it may name.
+#[derive(Clone, Copy)]
+struct Frame<'f> {
+    scope: Scope<'f>,
+    /// The type that `Self` stands for.
+    owner: Option<&'f Owner>,
+    /// The parameter of the function around: its name, its value, and its type.
+    parameter: Option<(&'f str, &'f Value, &'f Ty)>,
+}
+
+impl<'e, 'a> Evaluator<'e, 'a> {
+    pub(crate) fn new(resolver: &'e mut Resolver<'a>, associated: &'e Associated) -> Self {
+        Evaluator {
+            resolver,
+            associated,
+            depth: 0,
+        }
+    }
+
+    fn package(&self) -> &'a Package {
+        self.resolver.package
+    }
+
+    /// The value that serde reads in place of a field, for each of them: `null` where the schema has no default, nothing
+    /// where it is unknown.
+    pub(crate) fn absent_values(
+        &mut self,
+        id: TypeId,
+        args: &[Ty],
+        fields: &[AbsentField<'_>],
+    ) -> Vec<(Site, Option<Value>)> {
+        let is_of_whole = |field: &AbsentField<'_>| field.value.source == DefaultSource::Container;
+        let whole = fields.iter().any(is_of_whole).then(|| self.whole(id, args));
+        let values = fields.iter().map(|field| {
+            let value = match &whole {
+                // What serde does not write of the whole is no default either.
+                Some(whole) if is_of_whole(field) => whole
+                    .as_ref()
+                    .map(|whole| whole.get(&field.field.name).cloned().unwrap_or_default()),
+                _ => self.absent_value(id, args, field),
+            };
+            (field.site(), value)
+        });
+        values.collect()
+    }
+
+    /// The value of a whole struct by its own default.
+    fn whole(&mut self, id: TypeId, args: &[Ty]) -> Option<Value> {
+        let model = self.package().item(id).model.as_ref()?;
+        let ty = Ty::Item(id, args.to_vec());
+        match model.whole_default.as_ref()? {
+            DefaultSource::Function(path) => {
+                self.in_type(id, args, |this, frame| this.call_path(path, &ty, frame))
+            }
+            DefaultSource::Type | DefaultSource::Container => self.zero(&ty),
+        }
+    }
+
+    fn absent_value(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>) -> Option<Value> {
+        let ty = self.type_of(id, args, field.field.slot)?;
+        let value = match &field.value.source {
+            DefaultSource::Function(path) => {
+                self.in_type(id, args, |this, frame| this.call_path(path, &ty, frame))?
+            }
+            DefaultSource::Type | DefaultSource::Container => self.zero(&ty)?,
+        };
+        let is_skipped = match &field.said.skip_if {
+            Some(path) => self.in_type(id, args, |this, frame| this.test_path(path, &value, &ty, frame))?,
+            None => false,
+        };
+        Some(if is_skipped { Value::Null } else { value })
+    }
+
+    /// The type of a slot of an item.
+    fn type_of(&mut self, id: TypeId, args: &[Ty], slot: usize) -> Option<Ty> {
+        let model = self.package().item(id).model.as_ref()?;
+        let ty = model.slots.get(slot)?;
+        self.in_type(id, args, |this, frame| this.resolver.resolve(ty, frame.scope))
+    }
+
+    /// Evaluates something in the place of an item.
+    fn in_type<T>(
+        &mut self,
+        id: TypeId,
+        args: &[Ty],
+        run: impl FnOnce(&mut Self, Frame<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let item = self.package().item(id);
+        let model = item.model.as_ref()?;
+        let names = model.generics.iter().map(|(name, _)| name.clone());
+        let bindings: Bindings = names.zip(args.iter().cloned()).collect();
+        let frame = Frame {
+            scope: Scope {
+                file: item.file,
+                module: item.module,
+                bindings: &bindings,
+            },
+            owner: None,
+            parameter: None,
+        };
+        run(self, frame)
+    }
+}

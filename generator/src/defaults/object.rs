@@ -1,0 +1,217 @@
+//! Values of the package's own types, as serde writes them.
+
+use std::collections::BTreeMap;
+
+use rbuilder_reader::Expr;
+use rbuilder_schema::{Content, Field, Shape, Tagging};
+use rbuilder_syntax::{FieldValue, Type};
+use serde_json::{Map, Value};
+
+use super::{Evaluator, Frame, MAX_DEPTH, leaf};
+use crate::package::TypeId;
+use crate::resolve::{Owner, Ty};
+
+/// The origin of the fields that are not written out.
+pub(super) enum Rest<'r> {
+    /// There are none.
+    None,
+    /// Each is the default of its type.
+    Zero,
+    /// Those of another value, as serde writes it.
+    Of(&'r Map<String, Value>),
+}
+
+impl<'a> Evaluator<'_, 'a> {
+    /// The model of a type whose form is that of its fields and variants.
+    pub(super) fn plain_model(&self, id: TypeId) -> Option<&'a Type> {
+        let item = self.package().item(id);
+        let is_plain = item.serde.writes && item.serde.other.is_none();
+        item.model.as_ref().filter(|model| is_plain && !model.is_replaced)
+    }
+
+    /// The `Default` of a type.
+    pub(super) fn zero(&mut self, ty: &Ty) -> Option<Value> {
+        let Ty::Item(id, args) = ty else {
+            return leaf::zero(ty, self.package());
+        };
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        let value = self.zero_of_item(*id, args, ty);
+        self.depth -= 1;
+        value
+    }
+
+    fn zero_of_item(&mut self, id: TypeId, args: &[Ty], ty: &Ty) -> Option<Value> {
+        if let Some(function) = self.associated.get(&(Owner::Type(id), "default".to_owned())) {
+            return self.in_body(*function, None, |this, expr, frame| this.value(expr, ty, frame));
+        }
+        let model = self.plain_model(id)?;
+        if !self.package().item(id).derives_default {
+            return None;
+        }
+        match &model.container.shape {
+            Shape::Object(fields) => {
+                let object = self.in_type(id, args, |this, frame| {
+                    this.fields(
+                        model,
+                        fields,
+                        &model.values,
+                        &BTreeMap::new(),
+                        &Rest::Zero,
+                        frame,
+                        frame,
+                    )
+                })?;
+                Some(tagged(model, object))
+            }
+            Shape::Transparent(slot) => {
+                let inner = self.type_of(id, args, *slot)?;
+                self.zero(&inner)
+            }
+            Shape::Enum { .. } => self.variant(id, model, model.default_variant?, None),
+        }
+    }
+
+    /// A struct as it is made: some fields are written out.
+    pub(super) fn structure(
+        &mut self,
+        id: TypeId,
+        args: &[Ty],
+        given: &BTreeMap<&str, &Expr<'_>>,
+        rest: &Rest<'_>,
+        at: Frame<'_>,
+    ) -> Option<Value> {
+        let model = self.plain_model(id)?;
+        let Shape::Object(fields) = &model.container.shape else {
+            return None;
+        };
+        let object = self.in_type(id, args, |this, frame| {
+            this.fields(model, fields, &model.values, given, rest, at, frame)
+        })?;
+        Some(tagged(model, object))
+    }
+
+    /// The content of a variant with named fields.
+    pub(super) fn variant_fields(
+        &mut self,
+        id: TypeId,
+        args: &[Ty],
+        position: usize,
+        given: &BTreeMap<&str, &Expr<'_>>,
+        at: Frame<'_>,
+    ) -> Option<Value> {
+        let model = self.plain_model(id)?;
+        let Shape::Enum { variants, .. } = &model.container.shape else {
+            return None;
+        };
+        let Content::Object(fields) = &variants.get(position)?.content else {
+            return None;
+        };
+        let values = model.variant_values.get(position)?;
+        let object = self.in_type(id, args, |this, frame| {
+            this.fields(model, fields, values, given, &Rest::None, at, frame)
+        })?;
+        self.variant(id, model, position, Some(Value::Object(object)))
+    }
+
+    /// The fields that serde writes. Values that are written out stand at `at`; `of_type` is the place of the type.
+    #[allow(clippy::too_many_arguments)] // the same for structs, variants and defaults
+    fn fields(
+        &mut self,
+        model: &Type,
+        fields: &[Field],
+        values: &[FieldValue],
+        given: &BTreeMap<&str, &Expr<'_>>,
+        rest: &Rest<'_>,
+        at: Frame<'_>,
+        of_type: Frame<'_>,
+    ) -> Option<Map<String, Value>> {
+        let mut object = Map::new();
+        for (field, said) in fields.iter().zip(values) {
+            if said.is_unwritten {
+                continue;
+            }
+            let ty = self
+                .resolver
+                .resolve(model.slots.get(field.slot)?, of_type.scope)?;
+            let value = match (given.get(field.ident.as_str()), rest) {
+                (Some(expr), _) => self.value(expr, &ty, at)?,
+                (None, Rest::Zero) => self.zero(&ty)?,
+                (None, Rest::Of(_)) if field.flatten => return None,
+                (None, Rest::Of(other)) => {
+                    // What serde has left out there it leaves out here.
+                    let kept = other.get(&field.name).cloned();
+                    object.extend(kept.map(|value| (field.name.clone(), value)));
+                    continue;
+                }
+                (None, Rest::None) => return None,
+            };
+            if said.is_opaque && !value.is_null() {
+                return None;
+            }
+            if let Some(path) = &said.skip_if
+                && self.test_path(path, &value, &ty, of_type)?
+            {
+                continue;
+            }
+            match value {
+                Value::Null if field.flatten => {}
+                Value::Object(inner) if field.flatten => object.extend(inner),
+                _ if field.flatten => return None,
+                value => drop(object.insert(field.name.clone(), value)),
+            }
+        }
+        Some(object)
+    }
+
+    /// A variant, by its position, with what it carries.
+    pub(super) fn variant(
+        &self,
+        id: TypeId,
+        model: &Type,
+        position: usize,
+        content: Option<Value>,
+    ) -> Option<Value> {
+        self.plain_model(id)?;
+        let Shape::Enum { tagging, variants } = &model.container.shape else {
+            return None;
+        };
+        let variant = variants.get(position)?;
+        let is_unit = variant.content == Content::Unit;
+        if is_unit != content.is_none() {
+            return None;
+        }
+        let name = Value::String(variant.name.clone());
+        let of = |pairs: Vec<(&String, Value)>| {
+            Value::Object(
+                pairs
+                    .into_iter()
+                    .map(|(key, value)| (key.clone(), value))
+                    .collect(),
+            )
+        };
+        Some(match (tagging, content) {
+            _ if variant.untagged => return None,
+            (Tagging::External, None) => name,
+            (Tagging::External, Some(content)) => of(vec![(&variant.name, content)]),
+            (Tagging::Internal(tag) | Tagging::Adjacent(tag, _), None) => of(vec![(tag, name)]),
+            (Tagging::Internal(tag), Some(Value::Object(mut fields))) => {
+                fields.insert(tag.clone(), name);
+                Value::Object(fields)
+            }
+            (Tagging::Adjacent(tag, key), Some(content)) => of(vec![(tag, name), (key, content)]),
+            (Tagging::Untagged, Some(content)) => content,
+            (Tagging::Internal(_), Some(_)) | (Tagging::Untagged, None) => return None,
+        })
+    }
+}
+
+/// The fields of a struct, with the tag that serde adds.
+fn tagged(model: &Type, mut object: Map<String, Value>) -> Value {
+    if let Some((tag, name)) = &model.container.tag {
+        object.insert(tag.clone(), name.as_str().into());
+    }
+    Value::Object(object)
+}

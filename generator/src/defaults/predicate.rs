@@ -1,0 +1,92 @@
+//! `skip_serializing_if`: whether serde writes a value.
+
+use rbuilder_reader::{Expr, ExprKind};
+use serde_json::Value;
+
+use super::{Evaluator, Frame};
+use crate::resolve::Ty;
+
+impl Evaluator<'_, '_> {
+    /// The answer of a function of this path about a value; nothing where it is unknown.
+    pub(super) fn test_path(&mut self, path: &str, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
+        let tokens = rbuilder_reader::token::lex(path).ok()?;
+        let names = match Expr::read(&mut tokens.cursor()).ok()?.kind {
+            ExprKind::Path(names) => names,
+            _ => return None,
+        };
+        self.test(&names, value, ty, frame)
+    }
+
+    fn test(&mut self, names: &[&str], value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
+        if let Some(id) = self.find_function(names, frame) {
+            return self.in_body(id, Some((value, ty)), |this, expr, frame| this.holds(expr, frame));
+        }
+        test_std(names.last()?, value)
+    }
+
+    /// The value of a condition on the parameter.
+    fn holds(&mut self, expr: &Expr<'_>, frame: Frame<'_>) -> Option<bool> {
+        let (_, value, ty) = frame.parameter?;
+        match &expr.kind {
+            ExprKind::Literal(Value::Bool(flag)) => Some(*flag),
+            ExprKind::Not(inner) => self.holds(inner, frame).map(|holds| !holds),
+            ExprKind::Equals(left, right, is_equal) => {
+                let other = match (is_parameter(left, frame), is_parameter(right, frame)) {
+                    (true, false) => right,
+                    (false, true) => left,
+                    _ => return None,
+                };
+                let other = self.other_side(other, ty, frame)?;
+                Some(rbuilder_schema::is_same_value(value, &other) == *is_equal)
+            }
+            ExprKind::Path(_) if is_parameter(expr, frame) => value.as_bool(),
+            ExprKind::Method(receiver, "eq", args) if is_parameter(receiver, frame) && args.len() == 1 => {
+                let other = self.other_side(&args[0], ty, frame)?;
+                Some(rbuilder_schema::is_same_value(value, &other))
+            }
+            ExprKind::Method(receiver, name, args) if is_parameter(receiver, frame) && args.is_empty() => {
+                test_std(name, value)
+            }
+            ExprKind::Call(function, args) => match (&function.kind, args.as_slice()) {
+                (ExprKind::Path(names), [only]) if is_parameter(only, frame) => {
+                    self.test(names, value, ty, frame)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The value that the parameter is compared with, which is of its type, also where that is a type parameter.
+    fn other_side(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
+        if let ExprKind::Call(function, args) = &expr.kind
+            && let ExprKind::Path(names) = &function.kind
+            && names.last() == Some(&"default")
+            && args.is_empty()
+        {
+            return self.zero(ty);
+        }
+        self.value(expr, ty, frame)
+    }
+}
+
+fn is_parameter(expr: &Expr<'_>, frame: Frame<'_>) -> bool {
+    let Some((name, ..)) = frame.parameter else {
+        return false;
+    };
+    matches!(&expr.kind, ExprKind::Path(names) if *names == [name])
+}
+
+/// The answers of std's functions of this name.
+fn test_std(name: &str, value: &Value) -> Option<bool> {
+    match (name, value) {
+        ("is_none", value) => Some(value.is_null()),
+        ("is_some", value) => Some(!value.is_null()),
+        ("not", Value::Bool(flag)) => Some(!flag),
+        ("clone", Value::Bool(flag)) => Some(*flag),
+        ("is_empty", Value::Array(items)) => Some(items.is_empty()),
+        ("is_empty", Value::Object(fields)) => Some(fields.is_empty()),
+        ("is_empty", Value::String(text)) => Some(text.is_empty()),
+        _ => None,
+    }
+}

@@ -1,0 +1,201 @@
+//! The values that serde gives to absent fields, as defaults of a schema.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::validate::check_default;
+use crate::{Field, LacksDefault, Markers, OneOf, Schema, Site};
+
+/// The values of the fields of one container, and what has become of them.
+#[derive(Default)]
+pub(crate) struct AbsentValues<'a> {
+    values: &'a [(Site, Option<Value>)],
+    /// The identifiers of fields that a rule asks whether they are set: a default would set them.
+    counted: Vec<&'a str>,
+    /// The fields whose value the schema refuses, each with the reason.
+    pub(crate) refused: Vec<(Site, String)>,
+}
+
+impl<'a> AbsentValues<'a> {
+    pub(crate) fn new(values: &'a [(Site, Option<Value>)], markers: &'a Markers) -> Self {
+        let counted = markers.one_of.iter().flat_map(|rule| {
+            let (OneOf::AtMost(idents) | OneOf::Exactly(idents) | OneOf::AtLeast(idents)) = rule;
+            idents.iter().map(String::as_str)
+        });
+        AbsentValues {
+            values,
+            counted: counted.collect(),
+            refused: Vec::new(),
+        }
+    }
+
+    /// Gives a field its default, if it has one; returns whether it does.
+    pub(crate) fn fill_in(&mut self, site: Site, field: &Field, property: &mut Arc<Schema>) -> bool {
+        let Some((_, value)) = self.values.iter().find(|(at, _)| *at == site) else {
+            return false;
+        };
+        let is_said = field.markers.default.is_some();
+        let is_null = value.as_ref().is_some_and(Value::is_null);
+        if is_null || is_said || self.counted.contains(&field.ident.as_str()) {
+            return false;
+        }
+        let property = Arc::make_mut(property);
+        let Some(mut value) = value.clone() else {
+            property.lacks_default = LacksDefault(true);
+            return false;
+        };
+        drop_nulls(&mut value, property);
+        match check_default(&value, property) {
+            Ok(()) => {
+                property.default = Some(value);
+                true
+            }
+            Err(reason) => {
+                property.lacks_default = LacksDefault(true);
+                self.refused.push((site, reason));
+                false
+            }
+        }
+    }
+}
+
+/// Takes out the fields that are `null` where the schema has no `null`: the API server drops them from objects, and
+/// refuses them in a default.
+fn drop_nulls(value: &mut Value, schema: &Schema) {
+    match value {
+        Value::Object(fields) => {
+            let inner = |name: &str| {
+                let property = schema.properties.get(name);
+                property.or(schema.additional_properties.as_ref())
+            };
+            fields.retain(|name, field| {
+                !field.is_null() || inner(name).is_none_or(|inner| inner.nullable || is_open(inner))
+            });
+            for (name, field) in fields {
+                if let Some(inner) = inner(name) {
+                    drop_nulls(field, inner);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                items.iter_mut().for_each(|item| drop_nulls(item, inner));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns true if a value may be of any type.
+fn is_open(schema: &Schema) -> bool {
+    schema.schema_type.is_none() && !schema.int_or_string
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::{
+        Container, Field, Markers, OneOf, Presence, Shape, Site, Slot, Validation, assemble_with_defaults,
+        known, map_of, of_type,
+    };
+    use crate::{Schema, SchemaType};
+
+    /// A struct with one field, `x`.
+    fn container(markers: Markers, of_field: Markers) -> Container {
+        let field = Field {
+            ident: "x".into(),
+            name: "x".into(),
+            description: None,
+            slot: 0,
+            flatten: false,
+            presence: Presence::Defaulted,
+            stated: false,
+            markers: of_field,
+        };
+        Container {
+            name: "S".into(),
+            markers,
+            shape: Shape::Object(vec![field]),
+            ..Container::default()
+        }
+    }
+
+    fn check(
+        container: &Container,
+        schema: Schema,
+        value: serde_json::Value,
+        default: Option<serde_json::Value>,
+        refused: &[&str],
+    ) {
+        let slot = Slot {
+            schema: schema.into(),
+            optional: false,
+        };
+        let made = assemble_with_defaults(container, &[slot], &[(Site::Field(0), Some(value.clone()))]);
+        let made = made.expect("a schema");
+        assert_eq!(made.schema.properties["x"].default, default, "{value}");
+        let reasons: Vec<_> = made.refused.iter().map(|(_, reason)| reason.as_str()).collect();
+        assert_eq!(reasons, refused, "{value}");
+    }
+
+    #[test]
+    fn values_become_defaults() {
+        let plain = container(Markers::default(), Markers::default());
+        let integer = || Schema::clone(&known("i32").expect("a schema"));
+        check(&plain, integer(), json!(3), Some(json!(3)), &[]);
+        check(&plain, integer(), json!(null), None, &[]);
+        check(
+            &plain,
+            integer(),
+            json!("a"),
+            None,
+            &["expected an integer, found \"a\""],
+        );
+        let object = map_of(&of_type(SchemaType::String), integer());
+        check(
+            &plain,
+            object,
+            json!({"a": null, "b": 1}),
+            Some(json!({"b": 1})),
+            &[],
+        );
+        let said = Markers {
+            default: Some(json!(4)),
+            ..Markers::default()
+        };
+        check(
+            &container(Markers::default(), said),
+            integer(),
+            json!(3),
+            Some(json!(4)),
+            &[],
+        );
+        let bounded = Markers {
+            validation: Validation {
+                minimum: Some(1.into()),
+                ..Validation::default()
+            },
+            ..Markers::default()
+        };
+        check(
+            &container(Markers::default(), bounded),
+            integer(),
+            json!(0),
+            None,
+            &["0 is less than the minimum 1"],
+        );
+        let counted = Markers {
+            one_of: vec![OneOf::AtMost(vec!["x".into()])],
+            ..Markers::default()
+        };
+        check(
+            &container(counted, Markers::default()),
+            integer(),
+            json!(3),
+            None,
+            &[],
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! serde's defaults: those that a schema has.
+//!
+//! A schema of schemars has all of them, so that types with its derive do too. `derive(CrdSchema)` has a marker for
+//! defaults, beside which a bare `#[serde(default)]` says no more than that a field may be absent; a function that is
+//! named gives a value as the marker does. `#[crd(serde_defaults)]` takes all, `#[crd(serde_defaults = false)]` none.
+
+use rbuilder_reader::grammar::{GenericKind, Generics};
+use rbuilder_reader::{Attribute, TypeKind, TypeRef, has_derive};
+use rbuilder_schema::Markers;
+
+use super::{FieldRules, Reader};
+use crate::serde_attrs::FieldAttrs;
+use crate::{AbsentValue, DefaultSource, Session};
+
+/// The defaults of serde that the schema of a type has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Defaults {
+    /// All of them.
+    Serde,
+    /// Those that a function gives.
+    Functions,
+    None,
+}
+
+impl Defaults {
+    pub(super) fn choose(marker: Option<bool>, attrs: &[Attribute<'_>], session: &Session) -> Self {
+        match marker {
+            Some(true) => Defaults::Serde,
+            Some(false) => Defaults::None,
+            None if session.is_of_derive() || has_derive(attrs, "CrdSchema") => Defaults::Functions,
+            None => Defaults::Serde,
+        }
+    }
+
+    fn has(self, source: &DefaultSource, of_container: Option<&DefaultSource>) -> bool {
+        let is_function = |source: &DefaultSource| matches!(source, DefaultSource::Function(_));
+        match self {
+            Defaults::Serde => true,
+            Defaults::Functions => match source {
+                DefaultSource::Container => of_container.is_some_and(is_function),
+                source => is_function(source),
+            },
+            Defaults::None => false,
+        }
+    }
+}
+
+impl Reader<'_, '_> {
+    /// The value in place of a field that is absent, where the schema is to have it.
+    pub(super) fn absent_value(
+        &self,
+        attrs: &FieldAttrs,
+        rules: &FieldRules,
+        ty: &TypeRef,
+        markers: &Markers,
+    ) -> Option<AbsentValue> {
+        // What serde does not write has no form in JSON, and what it does not read has no default.
+        if attrs.flatten || attrs.output_only || attrs.input_only.is_some() || markers.default.is_some() {
+            return None;
+        }
+        let container = |written: &Option<DefaultSource>| written.as_ref().map(|_| DefaultSource::Container);
+        let has_default = attrs.default.is_some() || rules.default.is_some();
+        let shown = attrs.shown_default.clone();
+        let shown = shown.or_else(|| container(&rules.shown_default).filter(|_| attrs.default.is_none()));
+        let source = match shown {
+            Some(source) => source,
+            None => {
+                let own = attrs.default.clone();
+                let source = own.or_else(|| container(&rules.default))?;
+                if !self.defaults.has(&source, rules.default.as_ref()) {
+                    return None;
+                }
+                source
+            }
+        };
+        let is_generic = match source {
+            DefaultSource::Container => !self.type_parameters.is_empty(),
+            _ => mentions(ty, &self.type_parameters),
+        };
+        (!is_generic).then_some(AbsentValue {
+            source,
+            is_shown_only: !has_default,
+        })
+    }
+}
+
+/// The names of the type parameters.
+pub(super) fn type_parameters(generics: &Generics<'_>) -> Vec<String> {
+    let types = generics.list.iter();
+    let types = types.filter(|parameter| parameter.kind == GenericKind::Type);
+    types.map(|parameter| parameter.ident.text.to_owned()).collect()
+}
+
+/// Returns true if a type mentions one of these names: its values need not have a form in JSON.
+fn mentions(ty: &TypeRef, names: &[String]) -> bool {
+    if names.is_empty() {
+        return false;
+    }
+    match &ty.kind {
+        TypeKind::Path(segments, args) => {
+            let first = segments.first();
+            first.is_some_and(|first| names.contains(first)) || args.iter().any(|arg| mentions(arg, names))
+        }
+        TypeKind::Array(item, _) => mentions(item, names),
+        TypeKind::Tuple(items) => items.iter().any(|item| mentions(item, names)),
+        TypeKind::Other(_) => true,
+    }
+}
