@@ -1,0 +1,159 @@
+//! docs/from-kubebuilder.md: the commands and flags of rbuilder that it names exist, and it has every marker of kubebuilder
+//! that rbuilder has an answer to.
+// The test reads the page and a table of another crate.
+#![allow(clippy::disallowed_methods)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap::Command;
+
+/// Flags that are not of the command: those of the manager, of kubebuilder's spelling and of other programs.
+const FLAGS_OF_OTHERS: &[&str] = &["--help"];
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the checkout");
+    std::fs::read_to_string(root.join(path)).expect(path)
+}
+
+/// Returns the second column of each row, with the heading of its section.
+fn counterparts(page: &str) -> Vec<(String, String)> {
+    let mut heading = String::new();
+    let mut found = Vec::new();
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            title.clone_into(&mut heading);
+        }
+        let cells: Vec<&str> = line.split(" | ").collect();
+        if line.starts_with("| ") && cells.len() == 2 {
+            found.push((heading.clone(), cells[1].trim_end_matches(" |").to_owned()));
+        }
+    }
+    found
+}
+
+fn code_spans(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Returns the command that a line begins with, and its first word that is no command.
+fn find_command<'c>(root: &'c Command, line: &str) -> Result<&'c Command, String> {
+    let mut command = root;
+    for word in line.split_whitespace().skip(1) {
+        match command.find_subcommand(word) {
+            Some(inner) => command = inner,
+            None if command.has_subcommands() && !word.starts_with(['-', '…']) => {
+                return Err(word.to_owned());
+            }
+            None => break,
+        }
+    }
+    Ok(command)
+}
+
+fn has_flag(command: &Command, flag: &str) -> bool {
+    let name = flag.trim_start_matches("--");
+    let is_it = |arg: &clap::Arg| {
+        arg.get_long() == Some(name)
+            || arg
+                .get_all_aliases()
+                .is_some_and(|aliases| aliases.contains(&name))
+    };
+    command.get_arguments().any(is_it)
+}
+
+fn any_command_has(command: &Command, flag: &str) -> bool {
+    has_flag(command, flag)
+        || command
+            .get_subcommands()
+            .any(|inner| any_command_has(inner, flag))
+}
+
+/// Returns the flags in a text: `--kind` of `--kind=Cup`.
+fn flags(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| c.is_whitespace() || c == '=' || c == ',');
+    words.filter(|word| word.starts_with("--") && word.len() > 2)
+}
+
+#[test]
+fn the_commands_and_flags_that_the_page_names_exist() {
+    let root = rbuilder_cli::flags::command();
+    let manager = read("runtime/src/args/mod.rs");
+    let mut seen = 0;
+    let mut problems = Vec::new();
+    for (heading, text) in counterparts(&read("docs/from-kubebuilder.md")) {
+        for span in code_spans(&text) {
+            let is_command = span.starts_with("rbuilder ");
+            let command = match is_command.then(|| find_command(&root, span)) {
+                Some(Ok(command)) => Some(command),
+                Some(Err(word)) => {
+                    problems.push(format!("`{span}`: no command `{word}`"));
+                    continue;
+                }
+                None => None,
+            };
+            seen += usize::from(is_command);
+            for flag in flags(span).filter(|flag| !FLAGS_OF_OTHERS.contains(flag)) {
+                let of_manager = format!("pub {}:", flag.trim_start_matches("--").replace('-', "_"));
+                let exists = match command {
+                    Some(command) => has_flag(command, flag) || has_flag(&root, flag),
+                    None if heading == "Commands" || heading == "Flags" => any_command_has(&root, flag),
+                    None => any_command_has(&root, flag) || manager.contains(&of_manager),
+                };
+                if !exists {
+                    problems.push(format!("`{span}`: no flag `{flag}`"));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(
+        seen > 30,
+        "{seen} commands were found: is the page read as it is written?"
+    );
+}
+
+#[test]
+fn every_command_is_on_the_page() {
+    let page = read("docs/from-kubebuilder.md");
+    let mut missing = Vec::new();
+    for command in rbuilder_cli::flags::command().get_subcommands() {
+        let name = format!("rbuilder {}", command.get_name());
+        if !command.is_hide_set() && command.get_name() != "help" && !page.contains(&name) {
+            missing.push(name);
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_marker_with_an_answer_is_on_the_page() {
+    let page = read("docs/from-kubebuilder.md");
+    let table = read("syntax/src/kubebuilder.rs");
+    let rows = table.lines().filter_map(|line| {
+        let row = line.trim_start().strip_prefix("(\"")?;
+        let (name, _) = row.split_once("\", ")?;
+        name.starts_with("kubebuilder:").then_some(name)
+    });
+    let names: BTreeSet<&str> = rows.collect();
+    assert!(names.len() > 40, "{names:?}");
+    let missing: Vec<&&str> = names
+        .iter()
+        .filter(|name| !page.contains(&format!("+{name}")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_row_has_a_counterpart_or_a_reason() {
+    for (heading, text) in counterparts(&read("docs/from-kubebuilder.md")) {
+        let is_none = text.starts_with("none");
+        assert!(
+            !is_none || text.starts_with("none, because "),
+            "{heading}: {text}"
+        );
+        assert!(!text.is_empty(), "{heading}");
+    }
+}
