@@ -335,6 +335,98 @@ fn the_hub_becomes_the_storage_version() {
     }
 }
 
+/// A CRD that git tracks may be in use: its storage version is for the author to change, once every replica converts.
+#[test]
+fn the_storage_version_of_a_released_kind_stays() {
+    let hub = "create webhook --group cache --version v2 --kind Cup --conversion --spoke v1";
+    let stays = "warning: version `v1` of `Cup` stays the storage version, because clusters may store objects in it: that is what config/crd/bases/cache.example.com_cups.yaml says, and git tracks it\n";
+    for (add, is_released) in [
+        (None, false),
+        (Some("src PROJECT"), false),
+        (Some("config/crd/bases"), true),
+        (Some("."), true),
+    ] {
+        let folder = project();
+        folder.run(V2).ok();
+        // The index is no text, as those who look at the folder expect.
+        let outside = Folder::new();
+        let place = outside.path().join("git");
+        git(
+            &folder,
+            &format!("init -q --separate-git-dir {}", place.display()),
+        );
+        if let Some(paths) = add {
+            git(&folder, &format!("add {paths}"));
+        }
+        let before = folder.tree();
+        let ran = folder.run(hub).ok();
+        let tree = folder.tree();
+        assert_eq!(ran.err.contains(stays), is_released, "{add:?}: {}", ran.err);
+        assert_eq!(tree[TYPES].contains("storage = false"), !is_released, "{add:?}");
+        assert_eq!(
+            tree[NEW_TYPES].contains("storage = false"),
+            is_released,
+            "{add:?}"
+        );
+        let again = folder.run(hub).ok();
+        assert!(again.out.starts_with("unchanged"), "{}", again.out);
+        if !is_released {
+            continue;
+        }
+        assert_eq!(tree[TYPES], before[TYPES]);
+        for line in [
+            "remove `storage = false` from `#[kube(…)]` in src/api/v2/cup.rs",
+            "add it to `#[kube(…)]` in src/api/v1/cup.rs",
+            "docs/several-versions.md, steps 5 and 6",
+        ] {
+            assert!(ran.err.contains(line), "{line}: {}", ran.err);
+        }
+        // With those lines, nothing more is said.
+        change(&folder, NEW_TYPES, "    storage = false,\n", "");
+        change(
+            &folder,
+            TYPES,
+            "    namespaced,\n",
+            "    namespaced,\n    storage = false,\n",
+        );
+        folder.run("manifests").ok();
+        let done = folder.run(hub).ok();
+        assert!(
+            done.out.starts_with("unchanged") && done.err.is_empty(),
+            "{}",
+            done.err
+        );
+        folder.run("update").ok();
+    }
+    // What cannot be determined counts as released.
+    let folder = project();
+    folder.run(V2).ok();
+    folder.write(".git/index", "nonsense");
+    let ran = folder.run(hub).ok();
+    assert!(
+        ran.err.contains("cannot determine if git tracks it"),
+        "{}",
+        ran.err
+    );
+    // The hub that is stored, and a CRD that was never generated, need no decision.
+    folder.remove(CRD);
+    folder.run(&hub.replace("v2", "v3").replace("v1", "v2"));
+    let ran = folder.run(hub).ok();
+    assert!(ran.err.contains("is now the storage version"), "{}", ran.err);
+}
+
+/// Runs git in a folder.
+fn git(folder: &Folder, line: &str) {
+    let mut command = std::process::Command::new("git");
+    let ran = command
+        .arg("-C")
+        .arg(folder.path())
+        .args(line.split(' '))
+        .output();
+    let ran = ran.expect("git runs");
+    assert!(ran.status.success(), "{line}: {ran:?}");
+}
+
 #[test]
 fn a_storage_version_that_cannot_be_changed_is_named() {
     let folder = project();

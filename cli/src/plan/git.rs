@@ -10,11 +10,11 @@ use crate::disk::Folder;
 /// Maximum size of an index in bytes, enough for millions of files.
 const LARGEST: u64 = 1 << 30;
 
-/// Checks that git does not track a file.
+/// Checks that git does not track a file in a folder that is there, whether the file is or not.
 ///
 /// # Errors
 /// Fails with the reason, a phrase, if git tracks it or if that cannot be determined.
-pub(super) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
+pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     let unsure = |reason: String| format!("cannot determine if git tracks it ({reason})");
     let folder = std::fs::canonicalize(folder).map_err(|error| unsure(error.to_string()))?;
     for top in folder.ancestors() {

@@ -1,14 +1,21 @@
 //! The storage version of a converted kind, which is its hub: every version is converted to and from the hub, so storing
 //! another one would convert each request twice.
+//!
+//! It is changed where no cluster can have objects of the kind yet. Where one can, the change would have the API server ask
+//! the conversion for every request of the old version, and before the operator that converts is there, they would fail. So the
+//! version stays, and the command says how to change it once every replica converts. What a repository tells of that is
+//! whether git tracks the CRD with another storage version: a CRD that is in nobody's hands but the author's has not been
+//! released.
 
 use anyhow::Result;
 use rbuilder_templates::ApiContext;
+use serde_json::Value;
 
 use super::find_types;
 use crate::commands::Outcome;
 use crate::commands::create_api::ApiPlaces;
 use crate::edit::version::Definition;
-use crate::plan::Plan;
+use crate::plan::{Plan, check_untracked};
 use crate::project::{Project, Resource};
 use crate::tree::Tree;
 
@@ -19,10 +26,50 @@ pub(in crate::commands) struct StorageChange {
     changed: Vec<String>,
     /// Types that could not be changed, with the reason.
     problems: Vec<(String, String)>,
+    /// What stays for the author to do, because clusters may have objects.
+    left: Option<LeftChange>,
+}
+
+/// A change of the storage version that only the author can make, once every replica converts.
+#[derive(Debug)]
+struct LeftChange {
+    /// The version that stays.
+    stored: String,
+    /// The reason why objects may be stored in it.
+    reason: String,
+    /// The file of each version to change, and whether it becomes the stored one.
+    files: Vec<(String, bool)>,
 }
 
 impl StorageChange {
-    /// Makes the hub the storage version. Types in an unusual form are left as they are.
+    /// Makes the hub the storage version, unless clusters may have objects in another one. Types in an unusual form are left
+    /// as they are.
+    ///
+    /// # Errors
+    /// Fails as [`Plan::replace`] does.
+    pub(super) fn to_hub(
+        plan: &mut Plan,
+        tree: &Tree,
+        project: &Project,
+        hub: &Resource,
+    ) -> Result<StorageChange> {
+        let Some((stored, reason)) = find_released(tree, project, hub)? else {
+            return StorageChange::add_to_plan(plan, tree, project, hub);
+        };
+        let (found, texts) = StorageChange::find(plan, tree, project, hub)?;
+        let files: Vec<(String, bool)> = texts
+            .into_iter()
+            .map(|text| (text.path, text.becomes_stored))
+            .collect();
+        let left = (!files.is_empty()).then_some(LeftChange {
+            stored,
+            reason,
+            files,
+        });
+        Ok(StorageChange { left, ..found })
+    }
+
+    /// Makes a version the storage version. Types in an unusual form are left as they are.
     ///
     /// # Errors
     /// Fails as [`Plan::replace`] does.
@@ -30,33 +77,49 @@ impl StorageChange {
         plan: &mut Plan,
         tree: &Tree,
         project: &Project,
-        hub: &Resource,
+        stored: &Resource,
     ) -> Result<StorageChange> {
-        let mut found = StorageChange::default();
-        let mut texts = Vec::new();
-        let versions = project.known.resources.iter();
-        for version in versions.filter(|version| version.same_kind(hub) && version.api.is_some()) {
-            let api = ApiPlaces::of(project, version).context();
-            let path = find_types(plan, tree, &api)?;
-            let Some(text) = plan.read(tree, &path)? else {
-                continue;
-            };
-            let changed = Definition::find(&text, &version.kind, &version.version)
-                .and_then(|definition| definition.with_storage(version.version == hub.version));
-            match changed {
-                Ok(None) => {}
-                Ok(Some(text)) => texts.push((path, text)),
-                Err(reason) => found.problems.push((path, reason)),
-            }
-        }
+        let (mut found, texts) = StorageChange::find(plan, tree, project, stored)?;
         // Half of a change would leave no storage version, or two.
         if found.problems.is_empty() {
-            for (path, text) in texts {
+            for StoredText { path, text, .. } in texts {
                 plan.replace(tree, &path, &text)?;
                 found.changed.push(path);
             }
         }
         Ok(found)
+    }
+
+    /// Finds the types to change, with their new text, and those that cannot be changed.
+    fn find(
+        plan: &Plan,
+        tree: &Tree,
+        project: &Project,
+        stored: &Resource,
+    ) -> Result<(StorageChange, Vec<StoredText>)> {
+        let mut found = StorageChange::default();
+        let mut texts = Vec::new();
+        let versions = project.known.resources.iter();
+        for version in versions.filter(|version| version.same_kind(stored) && version.api.is_some()) {
+            let api = ApiPlaces::of(project, version).context();
+            let path = find_types(plan, tree, &api)?;
+            let Some(text) = plan.read(tree, &path)? else {
+                continue;
+            };
+            let becomes_stored = version.version == stored.version;
+            let changed = Definition::find(&text, &version.kind, &version.version)
+                .and_then(|definition| definition.with_storage(becomes_stored));
+            match changed {
+                Ok(None) => {}
+                Ok(Some(text)) => texts.push(StoredText {
+                    path,
+                    text,
+                    becomes_stored,
+                }),
+                Err(reason) => found.problems.push((path, reason)),
+            }
+        }
+        Ok((found, texts))
     }
 
     /// Warns about the change back to the first version, when the conversion is gone.
@@ -80,6 +143,9 @@ impl StorageChange {
                 "objects in a cluster stay stored as they are until they are written again; keep all versions until then",
             );
         }
+        if let Some(left) = &self.left {
+            left.warn(hub, outcome);
+        }
         self.warn_of_problems(kind, version, "the hub ", outcome);
     }
 
@@ -91,4 +157,63 @@ impl StorageChange {
             );
         }
     }
+}
+
+impl LeftChange {
+    /// Says why the version stays, and which lines change it.
+    fn warn(&self, hub: &ApiContext, outcome: &mut Outcome) {
+        let (kind, version, stored) = (&hub.kind, &hub.version, &self.stored);
+        let lines: Vec<String> = self
+            .files
+            .iter()
+            .map(|(path, becomes_stored)| match becomes_stored {
+                true => format!("remove `storage = false` from `#[kube(…)]` in {path}"),
+                false => format!("add it to `#[kube(…)]` in {path}"),
+            })
+            .collect();
+        outcome.warn(
+            &format!(
+                "version `{stored}` of `{kind}` stays the storage version, because clusters may store objects in it: {}",
+                self.reason
+            ),
+            &format!(
+                "deploy the conversion first; to store the hub `{version}` when every replica converts, {}, and run `{}`; then migrate the objects (docs/several-versions.md, steps 5 and 6)",
+                lines.join(", "),
+                "rbuilder manifests"
+            ),
+        );
+    }
+}
+
+/// Types whose storage version changes.
+struct StoredText {
+    path: String,
+    text: String,
+    becomes_stored: bool,
+}
+
+/// Returns the version other than the hub in which clusters may have objects, and the reason: the CRD stores it, and git
+/// tracks the CRD or may do so.
+fn find_released(tree: &Tree, project: &Project, hub: &Resource) -> Result<Option<(String, String)>> {
+    let crd = ApiPlaces::of(project, hub).context().crd_file;
+    let Some(text) = tree.read(&crd)? else {
+        return Ok(None);
+    };
+    let stored = find_stored(&text).filter(|stored| *stored != hub.version);
+    let (Some(stored), Some((folder, name))) = (stored, crd.rsplit_once('/')) else {
+        return Ok(None);
+    };
+    // A rebuilt scaffold has no manifests, so this tree is on disk.
+    Ok(match check_untracked(&tree.root().join(folder), name) {
+        Ok(()) => None,
+        Err(reason) => Some((stored, format!("that is what {crd} says, and {reason}"))),
+    })
+}
+
+/// Returns the storage version of a CRD.
+fn find_stored(crd: &str) -> Option<String> {
+    let crd: Value = serde_saphyr::from_str(crd).ok()?;
+    let mut versions = crd["spec"]["versions"].as_array()?.iter();
+    let stored = versions.find(|version| version["storage"] == true)?;
+    Some(stored["name"].as_str()?.to_owned())
 }
