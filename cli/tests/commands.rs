@@ -335,7 +335,6 @@ fn a_crd_that_no_kind_stands_for_is_removed() {
     assert!(tree.contains_key(theirs));
 }
 
-#[cfg(unix)]
 const WEBHOOK: &str = "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting";
 
 #[test]
@@ -473,6 +472,7 @@ fn webhooks_of_nothing_are_refused() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 #[allow(clippy::disallowed_methods)] // the folder is replaced by a link
 fn links_are_not_written_through() {

@@ -241,6 +241,10 @@ fn relative_path(from: &Path, to: &Path) -> PathBuf {
         .zip(to.iter())
         .take_while(|(from, to)| from == to)
         .count();
+    // Nothing leads from one drive of Windows to another.
+    if common == 0 && to.has_root() {
+        return to.to_owned();
+    }
     let up = from.iter().skip(common).map(|_| "..");
     up.map(AsRef::as_ref).chain(to.iter().skip(common)).collect()
 }
@@ -309,5 +313,7 @@ mod tests {
         check("/a/b", "/a/c/d", "../c/d");
         check("/a", "/a/c", "c");
         check("/a/b/c", "/a", "../..");
+        // As two drives of Windows, which have nothing in common.
+        check("a/b", "/c/d", "/c/d");
     }
 }

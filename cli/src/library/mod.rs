@@ -15,6 +15,7 @@ use serde::Deserialize;
 use toml_edit::Value;
 
 use crate::flags::LibraryForm;
+use crate::tree::with_slashes;
 
 /// Name of the package on registries, where `rbuilder` belongs to somebody else.
 pub const PACKAGE: &str = "rbuilder-runtime";
@@ -135,7 +136,7 @@ impl Library {
     /// # Errors
     /// Fails for characters that TOML, make or a shell could take for something else than part of the path.
     pub fn path(path: &str) -> Result<Library, String> {
-        let path = path.replace('\\', "/");
+        let path = with_slashes(path);
         let is_special = |letter: char| letter.is_control() || "\"'`$#;&|<>".contains(letter);
         if path.is_empty() || path.contains(is_special) {
             return Err(format!(
@@ -253,5 +254,7 @@ mod tests {
         assert_eq!(path("../r/runtime").seen_from(2), path("../../../r/runtime"));
         assert_eq!(path("/r/runtime").seen_from(2), path("/r/runtime"));
         assert_eq!(path("C:\\r\\runtime").seen_from(1), path("C:/r/runtime"));
+        assert_eq!(path("\\\\?\\C:\\r\\runtime").seen_from(1), path("C:/r/runtime"));
+        assert_eq!(path("\\\\server\\r").seen_from(1), path("//server/r"));
     }
 }

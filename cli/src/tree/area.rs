@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::disk::{Folder, Sort, open_without_links, read_bounded, status_of, too_large};
-use crate::tree::LARGEST;
+use crate::tree::{LARGEST, without_verbatim_prefix};
 
 /// Maximum total size of source in bytes.
 const MOST: u64 = 1 << 30;
@@ -125,7 +125,7 @@ impl Area {
         }
         Err(format!(
             "it resolves to `{}`, which is neither in this repository nor in a package that a manifest refers to",
-            real.display()
+            without_verbatim_prefix(&real.display().to_string())
         ))
     }
 

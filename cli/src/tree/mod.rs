@@ -7,6 +7,7 @@
 
 mod area;
 mod find;
+mod portable;
 #[cfg(feature = "control-plane")]
 mod snapshot;
 mod sources;
@@ -27,6 +28,7 @@ use crate::hash::mixed_64;
 
 pub(crate) use area::find_repository;
 pub(crate) use find::{Search, find_project_above, is_own_above};
+pub(crate) use portable::{typed_path, with_slashes, without_verbatim_prefix};
 #[cfg(feature = "control-plane")]
 pub(crate) use snapshot::{Snapshot, watched_folders};
 use sources::SourceTexts;
@@ -317,7 +319,7 @@ pub(crate) fn display_root(root: &Path) -> String {
     if root == Path::new(".") {
         "this directory".to_owned()
     } else {
-        root.display().to_string()
+        without_verbatim_prefix(&root.display().to_string())
     }
 }
 
@@ -358,12 +360,7 @@ pub(crate) fn resolve_path(path: &Path) -> PathBuf {
 
 /// Checks that a path does not lead out of the project.
 pub(crate) fn check_relative(path: &str) -> Result<()> {
-    let sound = !path.is_empty()
-        && !path.contains(['\\', '\0'])
-        && path
-            .split('/')
-            .all(|part| !part.is_empty() && part != "." && part != "..");
-    if !sound {
+    if !portable::is_within(path) {
         bail!("`{}` is not a path within the project", path.escape_debug());
     }
     check_length(path)

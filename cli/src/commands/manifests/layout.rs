@@ -11,7 +11,7 @@ use crate::edit::{Unrecognised, kustomization};
 use crate::flags::TargetFlags;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
-use crate::tree::{Tree, check_relative};
+use crate::tree::{Tree, check_relative, typed_path};
 
 /// Output directories, relative to the project directory.
 pub(in crate::commands) struct Layout {
@@ -101,6 +101,7 @@ impl Layout {
 
 /// Normalizes a directory within the project: `./deploy/` is `deploy`.
 fn folder(flag: &str, typed: &str) -> Result<String> {
+    let typed = typed_path(typed);
     let parts: Vec<&str> = typed.split('/').filter(|part| *part != ".").collect();
     let folder = parts.join("/");
     let folder = folder.trim_end_matches('/');

@@ -1,0 +1,92 @@
+//! Paths of any system as they are written into files and messages.
+//!
+//! Files of a project have `/` in paths, whatever system they were written on. Windows also accepts `\`, begins a resolved
+//! path with `\\?\`, which neither Cargo nor make understand, and has drives (`C:`) and shares (`\\server\share`).
+
+/// Returns a path as files have it: with `/`, and without the prefix of resolved paths.
+pub(crate) fn with_slashes(path: &str) -> String {
+    without_verbatim_prefix(path).replace('\\', "/")
+}
+
+/// Returns a path without the prefix with which Windows resolves it: `C:\a` for `\\?\C:\a`, `\\s\a` for `\\?\UNC\s\a`.
+pub(crate) fn without_verbatim_prefix(path: &str) -> String {
+    match (path.strip_prefix(r"\\?\UNC\"), path.strip_prefix(r"\\?\")) {
+        (Some(share), _) => format!(r"\\{share}"),
+        (None, Some(rest)) => rest.to_owned(),
+        (None, None) => path.to_owned(),
+    }
+}
+
+/// Returns a path that was typed as the project has it; only on Windows is `\` a separator.
+pub(crate) fn typed_path(path: &str) -> String {
+    read_typed_path(path, cfg!(windows))
+}
+
+fn read_typed_path(path: &str, is_windows: bool) -> String {
+    match is_windows {
+        true => path.replace('\\', "/"),
+        false => path.to_owned(),
+    }
+}
+
+/// Returns whether a path stays within the directory that it is joined to. On Windows, a colon begins a path anew (`C:`)
+/// or names a stream of a file.
+pub(super) fn is_within(path: &str) -> bool {
+    stays_within(path, cfg!(windows))
+}
+
+fn stays_within(path: &str, is_windows: bool) -> bool {
+    let is_name = |part: &str| !part.is_empty() && part != "." && part != "..";
+    let is_special = |c: char| matches!(c, '\\' | '\0') || is_windows && c == ':';
+    !path.contains(is_special) && path.split('/').all(is_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_in_files() {
+        for (path, expected) in [
+            ("/srv/rbuilder/runtime", "/srv/rbuilder/runtime"),
+            ("..\\rbuilder\\runtime", "../rbuilder/runtime"),
+            ("C:\\src\\rbuilder", "C:/src/rbuilder"),
+            ("\\\\?\\C:\\src\\rbuilder", "C:/src/rbuilder"),
+            ("\\\\server\\share\\rbuilder", "//server/share/rbuilder"),
+            ("\\\\?\\UNC\\server\\share\\rbuilder", "//server/share/rbuilder"),
+        ] {
+            assert_eq!(with_slashes(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_as_typed() {
+        for (path, on_windows, elsewhere) in [
+            ("deploy\\crd", "deploy/crd", "deploy\\crd"),
+            ("deploy/crd", "deploy/crd", "deploy/crd"),
+            (".\\deploy\\", "./deploy/", ".\\deploy\\"),
+        ] {
+            assert_eq!(read_typed_path(path, true), on_windows);
+            assert_eq!(read_typed_path(path, false), elsewhere);
+        }
+    }
+
+    #[test]
+    fn paths_within_a_directory() {
+        for (path, on_windows, elsewhere) in [
+            ("src/lib.rs", true, true),
+            ("src", true, true),
+            ("", false, false),
+            ("/etc/passwd", false, false),
+            ("../x", false, false),
+            ("a//b", false, false),
+            ("a\\..\\..\\b", false, false),
+            ("C:/Windows", false, true),
+            ("C:x", false, true),
+            ("src/lib.rs:stream", false, true),
+        ] {
+            assert_eq!(stays_within(path, true), on_windows, "{path}");
+            assert_eq!(stays_within(path, false), elsewhere, "{path}");
+        }
+    }
+}
