@@ -358,6 +358,26 @@ fn inherited_keys_and_a_linked_manifest_are_read() {
 }
 
 #[test]
+fn packages_outside_of_the_image_are_named() {
+    for (dependency, is_outside) in [
+        ("common = { path = \"../common\" }", true),
+        ("common = { path = \"common\" }", false),
+    ] {
+        let folder = Folder::in_memory();
+        folder.write("op/Cargo.toml", &format!("{MANIFEST}{dependency}\n"));
+        folder.write("op/src/main.rs", "fn main() {}\n");
+        for path in ["common", "op/common"] {
+            folder.write(&format!("{path}/Cargo.toml"), "[package]\nname = \"common\"\n");
+            folder.write(&format!("{path}/src/lib.rs"), "");
+        }
+        let ran = folder.inside("op").run(ADOPT).ok();
+        let warning =
+            "warning: the image is built from the directory of the package, which does not hold ../common\n";
+        assert_eq!(ran.err.contains(warning), is_outside, "{}", ran.err);
+    }
+}
+
+#[test]
 fn permissions_by_hand_stay() {
     let folder = plain();
     folder.run(ADOPT).ok();

@@ -221,6 +221,33 @@ fn settings_that_the_root_decides_are_said() {
     }
 }
 
+/// Without a workspace, a project below the root of a repository has no workflows either that GitHub runs.
+#[test]
+fn a_project_below_the_root_of_a_repository_knows_its_place() {
+    let folder = Folder::in_memory();
+    folder.write(".git/HEAD", "ref: refs/heads/main\n");
+    let ran = folder.run(&format!("{INIT} operators/shop")).ok();
+    assert!(
+        ran.err.contains("mkdir -p ../../.github/workflows && "),
+        "{}",
+        ran.err
+    );
+    let tree = folder.tree();
+    let workflow = &tree["operators/shop/.github/workflows/release.yml"];
+    for line in [
+        "    working-directory: operators/shop/\n",
+        "          context: operators/shop\n",
+        "          files: operators/shop/dist/install.yaml\n",
+        "hashFiles('operators/shop/PROJECT', 'operators/shop/Cargo.toml')",
+    ] {
+        assert!(workflow.contains(line), "{line}: {workflow}");
+    }
+    assert!(!workflow.contains("Dockerfile"), "{workflow}");
+    assert!(tree["operators/shop/Cargo.toml"].contains("[profile.release]"));
+    let again = folder.run(&format!("{INIT} operators/shop")).ok();
+    assert!(again.out.starts_with("unchanged"), "{}", again.out);
+}
+
 #[test]
 fn every_command_works_in_a_member() {
     let folder = workspace(ROOT);

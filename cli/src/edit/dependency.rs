@@ -73,6 +73,22 @@ pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     names.collect()
 }
 
+/// Returns the paths of the packages that a build of a package needs, but for the library; none for text that is not TOML.
+pub fn list_paths(text: &str) -> Vec<String> {
+    let Ok(document) = toml_edit::Document::parse(text) else {
+        return Vec::new();
+    };
+    let tables = [DEPENDENCIES, "build-dependencies"]
+        .iter()
+        .filter_map(|table| document.get(table)?.as_table_like());
+    let of_others = tables.flat_map(|table| table.iter()).filter(|(name, item)| {
+        let package = item.get("package").and_then(Item::as_str);
+        package.unwrap_or(name) != crate::library::PACKAGE
+    });
+    let paths = of_others.filter_map(|(_, item)| Some(item.get("path")?.as_str()?.to_owned()));
+    paths.collect()
+}
+
 /// Returns whether a package depends on a crate, by its name in Rust code; false for text that is not TOML.
 pub fn has_crate(text: &str, crate_name: &str) -> bool {
     crate_names(text, &[DEPENDENCIES]).contains(crate_name)
@@ -150,6 +166,13 @@ mod tests {
         let wanted = Requirement::parse("kube@6").expect("a crate");
         assert_eq!(add_dependency(BEFORE, &wanted).as_deref(), Ok(BEFORE));
         assert_eq!(remove_dependency(BEFORE, &wanted).as_deref(), Ok(BEFORE));
+    }
+
+    #[test]
+    fn paths_of_packages_that_a_build_needs() {
+        let text = "[dependencies]\na = { path = \"../a\" }\nb = \"1\"\nrbuilder = { package = \"rbuilder-runtime\", path = \"../r\" }\n\n[dependencies.c]\npath = \"c\"\n\n[dev-dependencies]\nd = { path = \"d\" }\n\n[build-dependencies]\ne = { path = \"/e\" }\n";
+        assert_eq!(list_paths(text), ["../a", "c", "/e"]);
+        assert_eq!(list_paths("["), [""; 0]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::workspace::{find_workspace, record_place, warn_workflows};
 use super::{enter, plan_files, request};
 use crate::commands::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
 use crate::commands::{Outcome, manifests, scaffold, update};
+use crate::edit::dependency;
 use crate::edit::library::read_dependencies;
 use crate::edit::merge::Labels;
 use crate::edit::rust;
@@ -99,6 +100,9 @@ fn plan_files_of(tree: &Tree, mut project: Project, flags: &InitFlags) -> Result
     let next = next_steps(tree, &package, flags);
     let mut outcome = found.into_outcome(plan);
     warn_workflows(&project, &mut outcome);
+    if !package.leaves_out("Dockerfile") {
+        warn_outside(tree, &project, &mut outcome);
+    }
     Ok(outcome.with_next(&next))
 }
 
@@ -298,6 +302,31 @@ fn empty_role(project: &Project) -> String {
     format!(
         "# The permissions of the manager: write them here, or as `#[rbac]` markers of rbuilder, from which `rbuilder manifests`\n# then generates this file.\n{body}"
     )
+}
+
+/// Warns about packages that the image needs and that are not in the directory that it is built from.
+fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
+    let text = tree
+        .sources([])
+        .text("Cargo.toml")
+        .ok()
+        .flatten()
+        .unwrap_or_default();
+    let depth = scaffold::member_depth(&project.known.rbuilder.member);
+    let outside: Vec<String> = dependency::list_paths(&text)
+        .into_iter()
+        .filter(|path| path.starts_with('/') || path.matches("../").count() > depth)
+        .collect();
+    if !outside.is_empty() {
+        outcome.warn(
+            &format!(
+                "the image is built from the directory of the {}, which does not hold {}",
+                if depth == 0 { "package" } else { "workspace" },
+                outside.join(", ")
+            ),
+            "make them members of one workspace, and run `rbuilder init` again, or write a Dockerfile of your own",
+        );
+    }
 }
 
 /// Returns what was kept, and the next steps.
