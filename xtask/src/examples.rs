@@ -161,7 +161,9 @@ fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
     if folder.exists() {
         fs_err::remove_dir_all(&folder)?;
     }
-    fs_err::create_dir_all(&folder)?;
+    // A repository of its own: below another one, workflows and a workspace would be that one's.
+    let repository = folder.join(".git");
+    fs_err::create_dir_all(&repository)?;
     follow_recipe(project, bin, &folder)?;
     for path in project.kept {
         if let Some(content) = committed.get(*path) {
@@ -169,6 +171,7 @@ fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
         }
     }
     rbuilder(bin, &folder, "manifests")?;
+    fs_err::remove_dir(&repository)?;
     let files = read_tree(&folder)?;
     fs_err::remove_dir_all(&folder)?;
     Ok(files)

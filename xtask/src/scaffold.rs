@@ -82,6 +82,7 @@ const JOURNEYS: &[Journey] = &[
             "create webhook --group crew --version v1 --kind Mate --defaulting --validation",
             "create api --group crew --version v2 --kind Mate",
             "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
+            "edit --enable prometheus,network-policy,cert-manager",
         ],
         files: &[],
         tested: Tested::EachCommand,
