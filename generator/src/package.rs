@@ -50,6 +50,8 @@ pub(crate) struct Package {
     pub(crate) values: Vec<ValueItem>,
     /// Those of them that belong to a type.
     pub(crate) associated: Vec<Associated>,
+    /// The kinds that `merge_crds` is called for, with the version that it is told to store.
+    pub(crate) merges: Vec<(String, String)>,
     pub(crate) rules: Vec<PlacedRule>,
     pub(crate) handlers: Vec<Handler>,
     /// Implementations of `Serialize` and `Deserialize` that are no derives.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rbuilder_reader::{Span, TypeKind, TypeRef};
 use rbuilder_schema::{
-    Assembled, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble_with_defaults, known,
-    map_of, or_null, set_of,
+    Assembled, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble_with_defaults,
+    dropped_object_meta, fill_object_meta, is_bare, known, map_of, or_null, set_of, whole_object_meta,
 };
 use rbuilder_syntax::{AbsentField, Type};
 use serde_json::Value;
@@ -23,6 +23,8 @@ type Instance = (TypeId, Vec<Ty>);
 
 /// Arguments can grow on every round (`struct P<T> { next: P<Vec<T>> }`); no honest type is this deep.
 const MAX_DEPTH: usize = 64;
+
+const OBJECT_META: &str = "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta";
 
 /// Makes schemas and remembers them.
 pub(crate) struct Schemas<'a> {
@@ -59,9 +61,10 @@ impl<'a> Schemas<'a> {
         self.resolver.report
     }
 
-    /// The schema of an item without type parameters.
+    /// The schema of an item, with the defaults of its type parameters.
     pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
-        self.instance(&(id, Vec::new()), place).map(|slot| slot.schema)
+        let args = self.resolver.default_args(id, place)?;
+        self.instance(&(id, args), place).map(|slot| slot.schema)
     }
 
     /// The schema of a type as written beside an item.
@@ -210,10 +213,19 @@ impl<'a> Schemas<'a> {
             module: item.module,
             bindings: &bindings,
         };
+        if let Some(schema) = self.numbered(*id, model) {
+            return Some(Slot {
+                schema,
+                optional: false,
+            });
+        }
         self.check_serde(*id, model)?;
         // Every slot is tried, so that one mistake does not hide the next.
         let slots: Vec<Option<Slot>> = model.slots.iter().map(|ty| self.slot(ty, scope)).collect();
-        let slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
+        let mut slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
+        if !item.is_ours {
+            self.keep_object_meta(model, scope, &mut slots);
+        }
         for (site, warning) in serde_forms::find_doubts(&model.container, &slots) {
             let place = Place {
                 file: item.file,
@@ -247,6 +259,24 @@ impl<'a> Schemas<'a> {
                     self.error::<()>(place, diagnostic.message, &diagnostic.help.unwrap_or_default());
                 }
                 None
+            }
+        }
+    }
+
+    /// Gives the metadata inside a type the fields that it has with kube's derive, whose CRDs lose nothing of it.
+    fn keep_object_meta(&mut self, model: &Type, scope: Scope<'_>, slots: &mut [Slot]) {
+        for (slot, ty) in slots.iter_mut().zip(&model.slots) {
+            if is_bare(&slot.schema) {
+                let resolved = self.resolver.resolve(ty, scope);
+                let held = match &resolved {
+                    Some(Ty::Option(inner)) => Some(&**inner),
+                    other => other.as_ref(),
+                };
+                if matches!(held, Some(Ty::Known(path)) if path == OBJECT_META) {
+                    slot.schema = whole_object_meta().into();
+                }
+            } else if dropped_object_meta(&slot.schema).is_some() {
+                fill_object_meta(Arc::make_mut(&mut slot.schema), &whole_object_meta);
             }
         }
     }
@@ -316,6 +346,22 @@ impl<'a> Schemas<'a> {
         };
         let attributes = span_of(model, &before).range().end..place.span.range().start;
         self.report().has_error(place.file, attributes, message)
+    }
+
+    /// The schema of an enum that serde_repr writes as the numbers of its variants. What the compiler hands to our derive
+    /// does not say so, so that this is for other derives.
+    fn numbered(&self, id: TypeId, model: &Type) -> Option<Arc<Schema>> {
+        let item = self.package().item(id);
+        let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr"));
+        let numbers = model.numbers.as_ref().filter(|_| is_repr && !item.is_ours)?;
+        let integer = known(model.repr.as_deref()?)?;
+        Some(Arc::new(Schema {
+            description: model.container.description.as_deref().map(Arc::from),
+            minimum: None,
+            maximum: None,
+            enumeration: numbers.iter().map(|number| Value::from(*number)).collect(),
+            ..Schema::clone(&integer)
+        }))
     }
 
     /// The form of a type is that of its fields only as far as serde's derives make it.

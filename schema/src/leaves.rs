@@ -34,6 +34,7 @@ enum Wire {
 
 const DATE_TIME: Wire = Wire::Text(Some("date-time"));
 const DATE: Wire = Wire::Text(Some("date"));
+const CIDR: Wire = Wire::Text(Some("cidr"));
 const PLAIN: Wire = Wire::Text(None);
 const TYPE_META: Wire = Wire::Texts(&["apiVersion", "kind"]);
 
@@ -58,6 +59,9 @@ const LEAVES: &[Leaf] = &[
         source: "chrono 0.4, feature serde: Display",
     },
     Leaf { path: "url::Url", wire: Wire::Both("uri", URL), source: "url 2, feature serde: as_str" },
+    Leaf { path: "ipnet::IpNet", wire: CIDR, source: "ipnet 2, feature serde: Display, an address and a prefix length" },
+    Leaf { path: "ipnet::Ipv4Net", wire: CIDR, source: "ipnet 2, feature serde: Display" },
+    Leaf { path: "ipnet::Ipv6Net", wire: CIDR, source: "ipnet 2, feature serde: Display" },
     Leaf { path: "uuid::Uuid", wire: Wire::Pattern(UUID), source: "uuid 1, feature serde: hyphenated, where readable" },
     Leaf { path: "semver::Version", wire: Wire::Pattern(SEMVER), source: "semver 1, feature serde: Display" },
     Leaf { path: "serde_json::Value", wire: Wire::Any, source: "serde_json 1: itself" },

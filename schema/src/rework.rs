@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Schema, SchemaType, array_of, map_of, of_type};
+use crate::{Schema, SchemaType, any_object, array_of, map_of, of_type};
 
 /// Visits every schema inside another, itself first. What does not change is not copied.
 fn visit(schema: &mut Schema, wanted: &dyn Fn(&Schema) -> bool, change: &dyn Fn(&mut Schema)) {
@@ -93,9 +93,75 @@ pub fn embedded_object_meta() -> Schema {
     }
 }
 
+/// The `metadata` of an object inside another, as kube's derive has it: with all fields of `ObjectMeta`.
+pub fn whole_object_meta() -> Schema {
+    let text = || of_type(SchemaType::String);
+    let time = || Schema {
+        format: Some("date-time".into()),
+        ..text()
+    };
+    let long = || Schema {
+        format: Some("int64".into()),
+        ..of_type(SchemaType::Integer)
+    };
+    let flag = || of_type(SchemaType::Boolean);
+    let object = |fields: Vec<(&str, Schema)>, required: &[&str]| Schema {
+        properties: fields
+            .into_iter()
+            .map(|(name, schema)| (name.into(), schema.into()))
+            .collect(),
+        required: required.iter().map(|name| (*name).into()).collect(),
+        ..of_type(SchemaType::Object)
+    };
+    let manager = object(
+        vec![
+            ("apiVersion", text()),
+            ("fieldsType", text()),
+            ("fieldsV1", any_object()),
+            ("manager", text()),
+            ("operation", text()),
+            ("subresource", text()),
+            ("time", time()),
+        ],
+        &[],
+    );
+    let owner = object(
+        vec![
+            ("apiVersion", text()),
+            ("blockOwnerDeletion", flag()),
+            ("controller", flag()),
+            ("kind", text()),
+            ("name", text()),
+            ("uid", text()),
+        ],
+        &["apiVersion", "kind", "name", "uid"],
+    );
+    let mut schema = embedded_object_meta();
+    let further = [
+        ("creationTimestamp", time()),
+        ("deletionGracePeriodSeconds", long()),
+        ("deletionTimestamp", time()),
+        ("generateName", text()),
+        ("generation", long()),
+        ("managedFields", array_of(manager)),
+        ("ownerReferences", array_of(owner)),
+        ("resourceVersion", text()),
+        ("selfLink", text()),
+        ("uid", text()),
+    ];
+    let further = further.map(|(name, schema)| (name.into(), schema.into()));
+    schema.properties.extend(further);
+    schema
+}
+
 /// Gives every bare `metadata` of an object inside a schema the fields that embedded objects have; says whether there
 /// was any.
 pub fn keep_object_meta(schema: &mut Schema) -> bool {
+    fill_object_meta(schema, &embedded_object_meta)
+}
+
+/// Gives every bare `metadata` of an object inside a schema these fields; says whether there was any.
+pub fn fill_object_meta(schema: &mut Schema, fields: &dyn Fn() -> Schema) -> bool {
     let found = any_of(schema, &|schema| {
         schema
             .properties
@@ -119,7 +185,7 @@ pub fn keep_object_meta(schema: &mut Schema) -> bool {
             let description = metadata.description.clone();
             *metadata = Arc::new(Schema {
                 description,
-                ..embedded_object_meta()
+                ..fields()
             });
         }
     });
@@ -144,7 +210,7 @@ pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
 }
 
 /// An object of which nothing is said: what `ObjectMeta` is without its fields.
-pub(crate) fn is_bare(schema: &Schema) -> bool {
+pub fn is_bare(schema: &Schema) -> bool {
     let bare = Schema {
         description: schema.description.clone(),
         default: schema.default.clone(),

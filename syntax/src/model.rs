@@ -36,6 +36,10 @@ pub struct Type {
     pub whole_default: Option<DefaultSource>,
     /// True if another type or a schema that is written out stands for it in JSON.
     pub is_replaced: bool,
+    /// The numbers of the variants of an enum, where each is known.
+    pub numbers: Option<Vec<i64>>,
+    /// The integer type of `#[repr(…)]`.
+    pub repr: Option<String>,
     /// The position of the variant with `#[default]`.
     pub default_variant: Option<usize>,
 }
@@ -179,6 +183,8 @@ pub struct CustomResource {
     /// Description of the root; kube's `doc`.
     pub doc: Option<String>,
     pub storage: bool,
+    /// True if `storage` is written.
+    pub is_storage_written: bool,
     pub served: bool,
     /// `None`: not deprecated; `Some(None)`: deprecated without a warning of its own.
     pub deprecated: Option<Option<String>>,

@@ -266,13 +266,13 @@ const FIELD: &[ArgRow<FieldAttrs>] = &[
         read.flatten = true
     }),
     ArgRow::once("with", "Module that reads and writes.", |arg, read, _| {
-        (read.opaque, read.read_by_function) = (Some(arg.span), true);
+        (read.opaque, read.read_by_function) = (changes_form(arg), true);
     }),
     ArgRow::once("deserialize_with", "Function that reads.", |arg, read, _| {
-        (read.opaque, read.read_by_function) = (Some(arg.span), true);
+        (read.opaque, read.read_by_function) = (read.opaque.or(changes_form(arg)), true);
     }),
     ArgRow::once("serialize_with", "Function that writes.", |arg, read, _| {
-        read.opaque = Some(arg.span);
+        read.opaque = read.opaque.or(changes_form(arg));
     }),
 ];
 
@@ -331,6 +331,17 @@ const DIRECTIONS: &[ArgRow<Directions<String>>] = &[
         to.read = arg.text(session);
     }),
 ];
+
+/// Returns the place of a function that reads or writes a value, unless the form in JSON is the type's own: `singleton_map`
+/// of serde_yaml and its successors keeps enums in YAML in the form that they have in JSON.
+fn changes_form(arg: &Arg<'_>) -> Option<Span> {
+    let path = arg.literal().and_then(|literal| literal.value.as_str());
+    let keeps_form = path.is_some_and(|path| {
+        path.split("::")
+            .any(|name| name == "singleton_map" || name == "singleton_map_recursive")
+    });
+    (!keeps_form).then_some(arg.span)
+}
 
 /// `default`, or `default = "path"`.
 fn default_source(arg: &Arg<'_>, session: &mut Session) -> Option<DefaultSource> {

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 /// Asks the server about every case; writes its answers or compares them.
 pub(crate) fn record_answers(args: &Args) -> Result<()> {
-    let mut command = Cmd::new("cargo test --package rbuilder --test mutations --")
+    let mut command = Cmd::new("cargo test --package rbuilder-runtime --test mutations --")
         .args(["--exact", "the_server_says_what_is_recorded"])
         .env("KUBEBUILDER_ASSETS", assets::ensure_assets()?)
         .dir(repo::root());

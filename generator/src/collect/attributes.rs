@@ -8,6 +8,7 @@ use crate::package::SerdeDerives;
 const HARMLESS: &[&str] = &[
     "allow",
     "automatically_derived",
+    "cel_validate",
     "cfg",
     "cfg_attr",
     "coverage",

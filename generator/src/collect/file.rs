@@ -8,7 +8,7 @@ use rbuilder_syntax::{Diagnostic, Diagnostics, Session, check_conditions, descri
 
 use super::path::{self, Location};
 use super::seen_marks::SeenMarks;
-use super::{Collector, Content, OpenFile, attributes, include};
+use super::{Collector, Content, OpenFile, attributes, include, merges};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
 
@@ -27,6 +27,7 @@ impl Collector<'_> {
         let Some(text) = self.text(&open.path) else {
             return;
         };
+        merges::find_merges(&text, &mut self.package.merges);
         let id = self.report.files.add(&open.path);
         let said = match lex_file(&text) {
             Ok(tokens) => self.read_tokens(&tokens, &open, id),

@@ -7,6 +7,7 @@ mod handler;
 mod imports;
 mod include;
 mod markers;
+mod merges;
 mod modules;
 mod path;
 mod reach;

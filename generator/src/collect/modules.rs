@@ -76,11 +76,12 @@ impl<'c> FileReader<'c, '_> {
 
     /// Returns whether an API can depend on the items in a module's file or below it.
     fn may_matter(&self, name: &str, folder: &str, written: Option<&str>) -> bool {
-        const WORDS: [&str; 7] = [
+        const WORDS: [&str; 8] = [
             "CustomResource",
             "CrdSchema",
             "JsonSchema",
             "KubeSchema",
+            "CELSchema",
             "rbac",
             "webhook",
             "include!",

@@ -12,7 +12,7 @@ use crate::package::{
 use crate::selection::SchemaAsked;
 
 /// The derives of schemars and kube that give a type a schema.
-const THEIRS: &[&str] = &["JsonSchema", "KubeSchema"];
+const THEIRS: &[&str] = &["JsonSchema", "KubeSchema", "CELSchema", "JsonSchema_repr"];
 
 impl FileReader<'_, '_> {
     /// Notes who writes or reads itself by hand.

@@ -2,7 +2,7 @@
 //! or a selector that the API server refuses.
 
 use rbuilder_reader::Span;
-use rbuilder_schema::{PathEnd, SchemaType, check_structural, dropped_object_meta, find_field};
+use rbuilder_schema::{PathEnd, SchemaType, check_structural, dropped_object_meta, find_field, is_bare};
 use rbuilder_syntax::{Scale, check_printer_columns};
 
 use super::Version;
@@ -62,13 +62,29 @@ pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) 
     }
 }
 
-/// Labels and annotations of a pod template are lost without a word from anyone.
+/// Labels and annotations of a pod template are lost without a word from anyone: a warning for each field of the spec and
+/// the status.
 pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
-    for (name, field) in &version.schema.properties {
-        if let Some(below) = dropped_object_meta(field) {
-            let message = format!("the API server drops the labels and annotations in `.{name}{below}`");
-            let help = "add `embedded_object_meta` to the field or type, in `#[kube(…)]` or `#[crd(…)]`";
-            return warn(version, version.place.span, message, help, schemas);
+    for (name, part) in &version.schema.properties {
+        let fields = part
+            .properties
+            .iter()
+            .map(|(field, schema)| (Some(field), schema));
+        let whole = part.properties.is_empty().then_some((None, part));
+        for (field, schema) in fields.chain(whole) {
+            let at = field.map(|field| format!(".{field}")).unwrap_or_default();
+            let is_metadata = field.is_some_and(|field| &**field == "metadata") && is_bare(schema);
+            let below = if is_metadata && !part.embedded_resource {
+                Some(String::new())
+            } else {
+                dropped_object_meta(schema)
+            };
+            if let Some(below) = below {
+                let message =
+                    format!("the API server drops the labels and annotations in `.{name}{at}{below}`");
+                let help = "add `embedded_object_meta` to the field or type, in `#[kube(…)]` or `#[crd(…)]`";
+                warn(version, version.place.span, message, help, schemas);
+            }
         }
     }
 }

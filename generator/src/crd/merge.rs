@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use rbuilder_syntax::{Conversion, CustomResource};
 
-use super::Names;
+use super::{Names, storage};
 use crate::package::{Package, TypeId};
 use crate::place::Place;
-use crate::report::Report;
+use crate::report::{PlacedDiagnostic, Report};
 
 /// The versions of one kind, in the order of their names.
-type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
+pub(super) type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
 
 /// All kinds of a package by group and kind.
 pub(super) fn group_versions<'a>(
@@ -198,26 +198,33 @@ fn disagreement(a: &CustomResource, b: &CustomResource) -> Option<&'static str> 
 }
 
 fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report) {
-    let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
     let kind = &versions[0].1.kind;
-    match (stored.next(), stored.next()) {
-        (None, _) => {
-            let message = format!("no version of `{kind}` is the storage version");
-            report.error(
-                place(package, &versions[0]),
-                message,
-                "write `storage = true` on one version",
-            );
+    if let Some(note) = storage::explain(package, versions) {
+        let (position, message) = note;
+        let help = "write `storage = false` on the other versions, which needs kube 0.98 or newer";
+        let at = place(package, &versions[position]);
+        report.add(PlacedDiagnostic::note(at, message).help(help));
+    } else {
+        let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
+        match (stored.next(), stored.next()) {
+            (None, _) => {
+                let message = format!("no version of `{kind}` is the storage version");
+                report.error(
+                    place(package, &versions[0]),
+                    message,
+                    "write `storage = true` on one version",
+                );
+            }
+            (Some((_, first)), Some(second)) => {
+                let message = format!(
+                    "`{kind}` has two storage versions, `{}` and `{}`",
+                    first.version, second.1.version
+                );
+                let help = "write `storage = false` on all versions but one";
+                report.error(place(package, second), message, help);
+            }
+            _ => {}
         }
-        (Some((_, first)), Some(second)) => {
-            let message = format!(
-                "`{kind}` has two storage versions, `{}` and `{}`",
-                first.version, second.1.version
-            );
-            let help = "write `storage = false` on all versions but one";
-            report.error(place(package, second), message, help);
-        }
-        _ => {}
     }
     if !versions.iter().any(|(_, resource)| resource.served) {
         let message = format!("no version of `{kind}` is served");

@@ -6,6 +6,7 @@ mod print;
 mod root;
 mod rules;
 mod size;
+mod storage;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,8 @@ pub(crate) struct Version<'a> {
     resource: &'a CustomResource,
     place: Place,
     schema: Schema,
+    /// True for the version in which objects are stored.
+    is_stored: bool,
 }
 
 impl Version<'_> {
@@ -67,9 +70,15 @@ pub(crate) fn crd_files(
     let kinds = merge::group_versions(package, report);
     let mut schemas = Schemas::new(package, report);
     for versions in kinds.values() {
+        let stored = storage::find_stored(package, versions);
         let made: Vec<Option<Version<'_>>> = versions
             .iter()
-            .map(|(id, resource)| version(*id, resource, options, &mut schemas))
+            .enumerate()
+            .map(|(position, (id, resource))| {
+                let made = version(*id, resource, options, &mut schemas)?;
+                let is_stored = stored.map_or(resource.storage, |stored| stored == position);
+                Some(Version { is_stored, ..made })
+            })
             .collect();
         // One CRD at a time: a large one is not kept while the next is made.
         let made = made.into_iter().collect::<Option<Vec<_>>>();
@@ -109,6 +118,7 @@ fn version<'a>(
         resource,
         place,
         schema,
+        is_stored: resource.storage,
     };
     check::check_version(&version, schemas);
     check::check_structure(&version, schemas);
@@ -261,7 +271,7 @@ fn write_version(version: &Version<'_>, entries: &mut Entries<'_>) {
         entries.word("selectableFields").value(&fields);
     }
     entries.word("served").flag(resource.served);
-    entries.word("storage").flag(resource.storage);
+    entries.word("storage").flag(version.is_stored);
     let subresources = subresources(resource);
     if subresources != json!({}) {
         entries.word("subresources").value(&subresources);

@@ -42,7 +42,9 @@ pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
         | "std::sync::RwLock"
         | "std::num::Wrapping"
         | "std::num::Saturating"
-        | "std::cmp::Reverse" => Constructor::Pointer,
+        | "std::cmp::Reverse"
+        | "ordered_float::OrderedFloat"
+        | "ordered_float::NotNan" => Constructor::Pointer,
         "std::num::NonZero" => Constructor::NonZero,
         "std::vec::Vec"
         | "std::collections::VecDeque"
@@ -77,6 +79,7 @@ const KNOWN_CRATES: &[&str] = &[
     "bytes",
     "chrono",
     "indexmap",
+    "ipnet",
     "jiff",
     "k8s_openapi",
     "kube",
@@ -84,6 +87,7 @@ const KNOWN_CRATES: &[&str] = &[
     "kube_core",
     "kube_derive",
     "kube_runtime",
+    "ordered_float",
     "rbuilder",
     "schemars",
     "semver",

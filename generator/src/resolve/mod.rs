@@ -149,6 +149,21 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// The types that an item's type parameters have where none are written.
+    pub(crate) fn default_args(&mut self, id: TypeId, place: Place) -> Option<Vec<Ty>> {
+        let item = self.package.item(id);
+        let model = item.model.as_ref()?;
+        let bindings = Bindings::new();
+        let scope = Scope {
+            file: item.file,
+            module: item.module,
+            bindings: &bindings,
+        };
+        let inner = (item.file, item.module);
+        let args = self.bind(&model.ident, &model.generics, &[], inner, place, scope)?;
+        Some(args.into_iter().map(|(_, ty)| ty).collect())
+    }
+
     fn resolve_item(&mut self, id: TypeId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
         let item = self.package.item(id);
         self.report.add_all(item.file, item.reserved.iter().cloned());

@@ -59,6 +59,8 @@ pub struct VariantItem<'a> {
     pub ident: Ident<'a>,
     /// Its fields.
     pub fields: Fields<'a>,
+    /// The expression behind `=`, as written.
+    pub discriminant: Option<&'a str>,
 }
 
 impl<'a> Fields<'a> {
@@ -201,11 +203,18 @@ fn variants<'a>(
         } else {
             Fields::Unit
         };
-        if cursor.eat(b'=') {
+        let discriminant = cursor.eat(b'=').then(|| {
+            let start = cursor;
             expr::pass_expr(&mut cursor);
-        }
+            start.text_of(cursor.span_since(start))
+        });
         if active {
-            variants.push(VariantItem { attrs, ident, fields });
+            variants.push(VariantItem {
+                attrs,
+                ident,
+                fields,
+                discriminant,
+            });
         }
         if !cursor.is_end() {
             cursor.expect(b',')?;

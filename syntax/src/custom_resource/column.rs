@@ -73,8 +73,23 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Reads a column and reports what is wrong with it by itself. `None` if anything is.
-pub(super) fn read_print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
+/// Reads columns and reports what is wrong with each by itself: one, or several objects with commas between, which kube
+/// puts into its list as they are.
+pub(super) fn read_print_columns(arg: &Arg, session: &mut Session) -> Vec<PrintColumn> {
+    let text = arg.literal().and_then(|literal| literal.value.as_str());
+    let several = text.and_then(|text| serde_json::from_str::<Vec<JsonColumn>>(&format!("[{text}]")).ok());
+    match several {
+        Some(several) => {
+            let columns = several.into_iter();
+            columns
+                .filter_map(|column| checked(column, arg, session))
+                .collect()
+        }
+        None => read_print_column(arg, session).into_iter().collect(),
+    }
+}
+
+fn read_print_column(arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
     let json: JsonColumn = match &arg.value {
         ArgValue::Literal(_) => from_json(arg, session)?,
         _ => {
@@ -90,6 +105,10 @@ pub(super) fn read_print_column(arg: &Arg, session: &mut Session) -> Option<Prin
             }
         }
     };
+    checked(json, arg, session)
+}
+
+fn checked(json: JsonColumn, arg: &Arg, session: &mut Session) -> Option<PrintColumn> {
     let column = PrintColumn {
         span: arg.span,
         name: json.name,

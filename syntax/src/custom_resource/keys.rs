@@ -112,7 +112,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
             parts
                 .made
                 .print_columns
-                .extend(column::read_print_column(arg, session));
+                .extend(column::read_print_columns(arg, session));
         },
     ),
     ArgRow::repeatable(
@@ -147,6 +147,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "True for the storage version [default: true].",
         |arg, parts, session| {
             parts.made.storage = kube_bool(arg, session).unwrap_or(true);
+            parts.made.is_storage_written = true;
         },
     ),
     ArgRow::once(
@@ -170,6 +171,9 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
             parts.made.validations.extend(root_rule(arg, session));
         },
     ),
+    ArgRow::repeatable("rule", "`validation` in kube 0.98.", |arg, parts, session| {
+        parts.made.validations.extend(root_rule(arg, session));
+    }),
     ArgRow::once(
         "crates",
         "Paths of the crates that generated code uses.",

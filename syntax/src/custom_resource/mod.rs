@@ -89,6 +89,7 @@ fn empty(span: Span) -> CustomResource {
         selectable: Vec::new(),
         doc: None,
         storage: true,
+        is_storage_written: false,
         served: true,
         deprecated: None,
         validations: Vec::new(),

@@ -51,6 +51,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         values: Vec::new(),
         variant_values: Vec::new(),
         default_variant: None,
+        numbers: Some(Vec::new()),
     };
     let serde = serde_attrs::read_container_attrs(attrs, reader.session);
     reader.check_foreign(&serde.foreign);
@@ -82,6 +83,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         values,
         variant_values,
         default_variant,
+        numbers,
         ..
     } = reader;
     let generics = generics(parameters, session);
@@ -110,6 +112,8 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         values,
         variant_values,
         is_replaced,
+        numbers: numbers.filter(|numbers| !numbers.is_empty()),
+        repr: read_repr(attrs),
         whole_default: serde.shown_default.or(serde.default),
         default_variant,
     })
@@ -164,6 +168,8 @@ struct Reader<'s, 'a> {
     values: Vec<FieldValue>,
     variant_values: Vec<Vec<FieldValue>>,
     default_variant: Option<usize>,
+    /// The numbers of the variants so far; nothing once one is not known.
+    numbers: Option<Vec<i64>>,
 }
 
 /// The attributes around a list of fields that decide their names and presence.
@@ -288,6 +294,13 @@ impl Reader<'_, '_> {
             serde_attrs::check_foreign_name(foreign, shown, ident, rename_all, by_case, self.session);
         }
     }
+}
+
+/// The first argument of `#[repr(…)]`.
+fn read_repr(attrs: &[Attribute<'_>]) -> Option<String> {
+    let repr = attrs.iter().find(|attr| attr.is("repr"))?;
+    let args = crate::args::of_attribute(repr, &mut Session::default());
+    args.first().map(|arg| arg.name.to_owned())
 }
 
 /// `PhantomData` is nothing to serde where one field stands for the whole struct.

@@ -1,8 +1,9 @@
 //! Variants of enums.
 
-use rbuilder_reader::Span;
 use rbuilder_reader::grammar::{Fields, VariantItem};
 use rbuilder_reader::token::Ident;
+use rbuilder_reader::token::lex;
+use rbuilder_reader::{Expr, Span};
 use rbuilder_schema::{Content, Shape, Variant};
 
 use super::field::ReadFields;
@@ -20,6 +21,7 @@ impl Reader<'_, '_> {
     ) -> Option<Shape> {
         let mut read = Vec::with_capacity(variants.len());
         for variant in variants {
+            self.number(&variant);
             let attrs = serde_attrs::read_variant_attrs(&variant.attrs, self.session);
             if attrs.skip {
                 continue;
@@ -49,6 +51,28 @@ impl Reader<'_, '_> {
             tagging: serde.tagging(),
             variants: read,
         })
+    }
+
+    /// Notes the number of a variant: the one behind `=`, else the next.
+    fn number(&mut self, variant: &VariantItem<'_>) {
+        let next = |numbers: &Vec<i64>| numbers.last().map_or(Some(0), |last| last.checked_add(1));
+        let number = match (&self.numbers, variant.discriminant) {
+            (None, _) => None,
+            (Some(_), Some(written)) => lex(written).ok().and_then(|tokens| {
+                let expr = Expr::read(&mut tokens.cursor()).ok()?;
+                expr.value().ok()?.as_i64()
+            }),
+            (Some(numbers), None) => next(numbers),
+        };
+        let is_unit = matches!(variant.fields, Fields::Unit);
+        self.numbers = self
+            .numbers
+            .take()
+            .zip(number.filter(|_| is_unit))
+            .map(|(mut numbers, number)| {
+                numbers.push(number);
+                numbers
+            });
     }
 
     fn variant(

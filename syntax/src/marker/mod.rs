@@ -329,7 +329,11 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
 
 /// Reads other tools' attributes about the schema, after our own: where those say it, nothing is opaque.
 fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
-    for names in [&["schemars", "x_kube"][..], &["validate"], &["garde"]] {
+    for names in [
+        &["schemars", "x_kube", "cel_validate"][..],
+        &["validate"],
+        &["garde"],
+    ] {
         for attr in attrs.iter().filter(|attr| names.iter().any(|name| attr.is(name))) {
             schemars::read_attribute(attr, reading, session);
         }

@@ -82,7 +82,7 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
         Owner::Schemars
     } else if attr.is("validate") || attr.is("garde") {
         Owner::Validator
-    } else if attr.is("x_kube") {
+    } else if attr.is("x_kube") || attr.is("cel_validate") {
         let args = args::of_attribute(attr, session);
         return x_kube::read_x_kube(args, reading, session);
     } else {

@@ -14,6 +14,11 @@ pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &m
     for arg in args {
         match arg.name {
             "validation" => reading.read(&[arg], session),
+            // The name in kube 0.98, with `#[cel_validate(…)]`.
+            "rule" => {
+                let name = "validation";
+                reading.read(&[Arg { name, ..arg }], session);
+            }
             "merge_strategy" => {
                 let markers = merge_strategy(&arg, session);
                 reading.read(&markers, session);

@@ -11,7 +11,7 @@ pub struct BrewSpec {
     pub conditions: Vec<String>,
     pub by_hand: ByHand,
     pub route: gateway::Route,
-    pub network: ipnet::IpNet,
+    pub network: macaddr::MacAddr6,
     pub nested: Nested,
 }
 

@@ -1,0 +1,102 @@
+//! The version in which objects are stored, where the versions do not say it: kube's `storage` is younger than its
+//! `merge_crds`, which is told the version.
+
+use rbuilder_syntax::CustomResource;
+
+use super::merge::Versions;
+use crate::package::Package;
+
+/// The position of the stored version, where several could be; nothing where `storage` says all, or says it twice.
+pub(super) fn find_stored(package: &Package, versions: &Versions<'_>) -> Option<usize> {
+    choose(package, versions).map(|(position, _)| position)
+}
+
+/// Why a version is the stored one, with its position, where `storage` does not say it.
+pub(super) fn explain(package: &Package, versions: &Versions<'_>) -> Option<(usize, String)> {
+    let (position, why) = choose(package, versions)?;
+    let CustomResource { kind, version, .. } = versions[position].1;
+    Some((
+        position,
+        format!("several versions of `{kind}` could be the storage version; it is `{version}`, {why}"),
+    ))
+}
+
+fn choose(package: &Package, versions: &Versions<'_>) -> Option<(usize, &'static str)> {
+    let is_open = |resource: &CustomResource| resource.storage && !resource.is_storage_written;
+    let stored = versions.iter().filter(|(_, resource)| resource.storage).count();
+    let open: Vec<usize> = (0..versions.len())
+        .filter(|at| is_open(versions[*at].1))
+        .collect();
+    let is_twice = versions
+        .windows(2)
+        .any(|pair| pair[0].1.version == pair[1].1.version);
+    if stored < 2 || open.is_empty() || is_twice {
+        return None;
+    }
+    let written: Vec<usize> = (0..versions.len())
+        .filter(|at| versions[*at].1.storage && versions[*at].1.is_storage_written)
+        .collect();
+    match written.as_slice() {
+        [] => {}
+        [only] => return Some((*only, "which says `storage = true`")),
+        _ => return None,
+    }
+    let merged = package.merges.iter().find_map(|(name, version)| {
+        let root = |resource: &CustomResource| resource.root.clone().unwrap_or_else(|| resource.kind.clone());
+        let at = |at: &&usize| root(versions[**at].1) == *name && versions[**at].1.version == *version;
+        open.iter().find(at)
+    });
+    if let Some(position) = merged {
+        return Some((*position, "as `merge_crds` is told"));
+    }
+    let newest = open
+        .into_iter()
+        .max_by_key(|at| priority(&versions[*at].1.version))?;
+    Some((newest, "the highest by Kubernetes' order of versions"))
+}
+
+/// The rank of a version: `v2` is above `v1`, that above `v1beta1` and `v1alpha1`, and any other name is below.
+fn priority(version: &str) -> (u8, u32, u32, std::cmp::Reverse<&str>) {
+    let other = (0, 0, 0, std::cmp::Reverse(version));
+    let Some(rest) = version.strip_prefix('v') else {
+        return other;
+    };
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (major, rest) = rest.split_at(digits(rest));
+    let Ok(major) = major.parse() else {
+        return other;
+    };
+    let (rank, minor) = if rest.is_empty() {
+        (3, Some(0))
+    } else if let Some(minor) = rest.strip_prefix("beta") {
+        (2, minor.parse().ok())
+    } else if let Some(minor) = rest.strip_prefix("alpha") {
+        (1, minor.parse().ok())
+    } else {
+        (0, None)
+    };
+    minor.map_or(other, |minor| (rank, major, minor, std::cmp::Reverse(version)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_in_the_order_of_kubernetes() {
+        let sorted = [
+            "foo10",
+            "foo1",
+            "v11alpha2",
+            "v1beta1",
+            "v3beta1",
+            "v3beta2",
+            "v1",
+            "v2",
+            "v10",
+        ];
+        for pair in sorted.windows(2) {
+            assert!(priority(pair[0]) < priority(pair[1]), "{pair:?}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What published kube-rs projects write that scaffolds do not.
+
+mod support;
+
+use rbuilder_generator::{Options, Severity, SourceSet, generate};
+use serde_json::{Value, json};
+use support::{CARGO_TOML, PRELUDE, kind, run, spec, spec_of, warnings};
+
+/// The source of a kind whose schema comes from schemars, with these further keys of kube.
+fn theirs(derive: &str, keys: &str, fields: &str, items: &str) -> String {
+    format!(
+        "{PRELUDE}use schemars::JsonSchema;\n\
+         #[derive(CustomResource, {derive}, Serialize, Deserialize, Clone, Debug)]\n\
+         #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\" {keys})]\n\
+         pub struct TestSpec {{ {fields} }}\n{items}"
+    )
+}
+
+/// The only CRD of these sources.
+fn crd(source: &str) -> Value {
+    let made = run(&[("src/lib.rs", source)]);
+    let said: Vec<_> = made.diagnostics.iter().map(|said| &said.message).collect();
+    let file = made.files.iter().find(|file| file.path.starts_with("crd/"));
+    let file = file.unwrap_or_else(|| panic!("{source}\n{said:?}"));
+    serde_saphyr::from_str(&file.text).expect("YAML")
+}
+
+#[test]
+fn several_columns_in_one_key() {
+    let keys = r##", printcolumn = r#"{"name":"A", "type":"string", "jsonPath":".spec.a"}, {"name":"B", "type":"integer", "jsonPath":".spec.b", "priority": 1}"#"##;
+    let crd = crd(&theirs("JsonSchema", keys, "a: String, b: i32", ""));
+    assert_eq!(
+        crd["spec"]["versions"][0]["additionalPrinterColumns"],
+        json!([
+            {"jsonPath": ".spec.a", "name": "A", "type": "string"},
+            {"jsonPath": ".spec.b", "name": "B", "type": "integer", "priority": 1},
+        ])
+    );
+    let broken =
+        r##", printcolumn = r#"{"name":"A", "type":"string", "jsonPath":".spec.a"}, {"name":"B"}"#"##;
+    let made = run(&[("src/lib.rs", &theirs("JsonSchema", broken, "a: String", ""))]);
+    assert!(
+        made.diagnostics
+            .iter()
+            .any(|said| said.message.starts_with("invalid JSON in `printcolumn`"))
+    );
+}
+
+#[test]
+fn rules_in_the_words_of_kube_0_98() {
+    let source = theirs(
+        "CELSchema",
+        ", rule = Rule::new(\"self.metadata.name != 'x'\")",
+        "#[cel_validate(rule = Rule::new(\"self > 0\").message(\"positive\"))] a: i32, inner: Inner",
+        "#[derive(CELSchema, Serialize, Deserialize)] #[cel_validate(rule = Rule::new(\"self.x > 1\"))] struct Inner { x: i32 }",
+    );
+    let crd = crd(&source);
+    let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    assert_eq!(
+        root["x-kubernetes-validations"],
+        json!([{"rule": "self.metadata.name != 'x'"}])
+    );
+    let fields = &root["properties"]["spec"]["properties"];
+    assert_eq!(
+        fields["a"]["x-kubernetes-validations"],
+        json!([{"rule": "self > 0", "message": "positive"}])
+    );
+    assert_eq!(
+        fields["inner"]["x-kubernetes-validations"],
+        json!([{"rule": "self.x > 1"}])
+    );
+}
+
+#[test]
+fn types_of_more_crates() {
+    let manifest = format!("{CARGO_TOML}\nipnet = \"2\"\nordered-float = \"4\"\n");
+    let source = kind(
+        "a: ipnet::IpNet, b: ipnet::Ipv4Net, c: ordered_float::OrderedFloat<f64>, d: Option<ordered_float::NotNan<f32>>",
+        "",
+    );
+    let schema = spec_of(&[("Cargo.toml", &manifest), ("src/lib.rs", &source)]).expect("a schema");
+    assert_eq!(
+        schema["properties"],
+        json!({
+            "a": {"type": "string", "format": "cidr"},
+            "b": {"type": "string", "format": "cidr"},
+            "c": {"type": "number", "format": "double"},
+            "d": {"type": "number", "format": "float"},
+        })
+    );
+}
+
+#[test]
+fn enums_as_maps_with_one_key() {
+    let items = "#[derive(CrdSchema, Serialize, Deserialize)] enum E { A { x: i32 }, B { y: i32 } }";
+    let plain = spec("a: E", items).expect("a schema");
+    for path in [
+        "serde_yaml::with::singleton_map",
+        "serde_yaml_ng::with::singleton_map_recursive",
+    ] {
+        let schema = spec(&format!("#[serde(with = \"{path}\")] a: E"), items).expect("a schema");
+        assert_eq!(schema, plain, "{path}");
+    }
+    assert!(spec("#[serde(with = \"other\")] a: E", items).is_err());
+}
+
+#[test]
+fn parameters_with_defaults() {
+    let source = format!(
+        "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+         #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")]\n\
+         pub struct TestSpec<T = i32, L = Vec<T>> {{ a: T, b: L }}"
+    );
+    let schema = spec_of(&[("src/lib.rs", &source)]).expect("a schema");
+    assert_eq!(
+        schema["properties"],
+        json!({
+            "a": {"type": "integer", "format": "int32"},
+            "b": {"type": "array", "items": {"type": "integer", "format": "int32"}},
+        })
+    );
+}
+
+#[test]
+fn enums_that_are_numbers() {
+    let items = "#[derive(JsonSchema_repr, Serialize_repr, Deserialize_repr)] #[repr(u8)] enum E { A = 1, B, C = 1 << 3 }";
+    let schema = spec_of(&[("src/lib.rs", &theirs("JsonSchema", "", "a: E", items))]).expect("a schema");
+    assert_eq!(
+        schema["properties"]["a"],
+        json!({"type": "integer", "format": "int32", "enum": [1, 2, 8]})
+    );
+    // The derive of rbuilder sees no other derives.
+    let ours = items.replace("JsonSchema_repr", "CrdSchema");
+    assert!(spec("a: E", &ours).is_err());
+    let unknown = items.replace("1 << 3", "EIGHT");
+    assert!(spec_of(&[("src/lib.rs", &theirs("JsonSchema", "", "a: E", &unknown))]).is_err());
+}
+
+/// Two kinds of one name, with these versions and keys.
+fn versions(list: &[(&str, &str)], rest: &str) -> SourceSet {
+    let mut lib = String::new();
+    for (position, (version, keys)) in list.iter().enumerate() {
+        lib += &format!(
+            "pub mod m{position} {{ {PRELUDE} #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+             #[kube(group = \"g.example.com\", version = \"{version}\", kind = \"Test\" {keys})]\n\
+             pub struct TestSpec {{ a: i32 }} }}\n"
+        );
+    }
+    let mut sources = SourceSet::default();
+    sources.insert("Cargo.toml", CARGO_TOML);
+    sources.insert("src/lib.rs", lib + rest);
+    sources
+}
+
+/// The stored version, and the note about it; an error where there is one.
+fn stored(list: &[(&str, &str)], rest: &str) -> (Vec<String>, String) {
+    let made = generate(&versions(list, rest), &Options::default());
+    let said = made.diagnostics.iter();
+    let said: Vec<_> = said.filter(|said| said.severity != Severity::Warning).collect();
+    let message = said.first().map(|said| said.message.clone()).unwrap_or_default();
+    let Some(file) = made.files.first() else {
+        return (Vec::new(), message);
+    };
+    let crd: Value = serde_saphyr::from_str(&file.text).expect("YAML");
+    let versions = crd["spec"]["versions"].as_array().expect("versions");
+    let stored = versions.iter().filter(|version| version["storage"] == true);
+    let names = stored.map(|version| version["name"].as_str().unwrap_or_default().to_owned());
+    (names.collect(), message)
+}
+
+#[test]
+fn versions_that_do_not_say_which_is_stored() {
+    let merge = "fn crd() { kube::core::crd::merge_crds(vec![m0::Test::crd(), m1::Test::crd()], \"v1beta1\").unwrap(); }";
+    let several = |version: &str, why: &str| {
+        format!("several versions of `Test` could be the storage version; it is `{version}`, {why}")
+    };
+    let order = "the highest by Kubernetes' order of versions";
+    let check = |list: &[(&str, &str)], rest: &str, version: &str, note: &str| {
+        assert_eq!(
+            stored(list, rest),
+            (vec![version.to_owned()], note.to_owned()),
+            "{list:?}"
+        );
+    };
+    check(&[("v1beta1", ""), ("v1", "")], "", "v1", &several("v1", order));
+    check(
+        &[("v1beta1", ""), ("v1alpha1", "")],
+        "",
+        "v1beta1",
+        &several("v1beta1", order),
+    );
+    check(
+        &[("v1beta1", ""), ("v1", "")],
+        merge,
+        "v1beta1",
+        &several("v1beta1", "as `merge_crds` is told"),
+    );
+    check(
+        &[("v1beta1", ", storage = true"), ("v1", "")],
+        "",
+        "v1beta1",
+        &several("v1beta1", "which says `storage = true`"),
+    );
+    check(&[("v1beta1", ", storage = false"), ("v1", "")], "", "v1", "");
+    let twice = stored(&[("v1beta1", ", storage = true"), ("v1", ", storage = true")], "");
+    assert_eq!(
+        twice,
+        (
+            Vec::new(),
+            "`Test` has two storage versions, `v1` and `v1beta1`".to_owned()
+        )
+    );
+}
+
+#[test]
+fn metadata_is_whole_where_kube_has_it() {
+    let fields = "template: k8s_openapi::api::core::v1::PodTemplateSpec, meta: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta, \
+                  more: Vec<k8s_openapi::api::core::v1::PodTemplateSpec>";
+    let schema = spec_of(&[("src/lib.rs", &theirs("JsonSchema", "", fields, ""))]).expect("a schema");
+    for metadata in [
+        &schema["properties"]["template"]["properties"]["metadata"],
+        &schema["properties"]["meta"],
+        &schema["properties"]["more"]["items"]["properties"]["metadata"],
+    ] {
+        let names: Vec<_> = metadata["properties"]
+            .as_object()
+            .expect("fields")
+            .keys()
+            .collect();
+        assert_eq!(names.len(), 15, "{names:?}");
+        assert_eq!(
+            metadata["properties"]["labels"],
+            json!({"type": "object", "additionalProperties": {"type": "string"}})
+        );
+    }
+    let dropped = |message: &String| message.contains("drops the labels");
+    let source = theirs("JsonSchema", "", fields, "");
+    assert!(!warnings(&[("src/lib.rs", &source)]).iter().any(dropped));
+    // With rbuilder's derive a marker keeps it, and each field without one is a warning.
+    let ours: Vec<_> = warnings(&[("src/lib.rs", &kind(fields, ""))])
+        .into_iter()
+        .filter(dropped)
+        .collect();
+    assert_eq!(
+        ours,
+        [
+            "the API server drops the labels and annotations in `.spec.more[].metadata`",
+            "the API server drops the labels and annotations in `.spec.template.metadata`",
+        ]
+    );
+}
