@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use hand_edit::{HandEdit, apply, hand_edit};
 use proc_macro2::{TokenStream, TokenTree};
 use proptest::prelude::*;
-use support::Folder;
+use support::{Folder, Saved};
 
 /// The code of a file in one line, without comments and with `_` for literals.
 fn code(text: &str) -> String {
@@ -40,26 +40,26 @@ fn is_kept(before: &str, after: &str) -> bool {
 }
 
 /// A project with the kind `Cup`, and handlers of it.
-static PROJECT: LazyLock<Folder> = LazyLock::new(|| {
+static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     folder
         .run("create api --group cache --version v1 --kind Cup")
         .ok();
-    folder
+    folder.save()
 });
 
-static WITH_WEBHOOK: LazyLock<Folder> = LazyLock::new(|| {
+static WITH_WEBHOOK: LazyLock<Saved> = LazyLock::new(|| {
     let folder = PROJECT.copy();
     folder
         .run("create webhook --group cache --version v1 --kind Cup --defaulting")
         .ok();
-    folder
+    folder.save()
 });
 
 /// Runs a command on a project with one file edited by hand, and looks at that file.
 fn check(
-    project: &Folder,
+    project: &Saved,
     path: &str,
     edits: &[HandEdit],
     command: &str,
@@ -113,7 +113,7 @@ fn check(
 }
 
 /// Runs many cases; some of them must have come through.
-fn check_all(project: &Folder, path: &str, command: &str, once: &[&str]) {
+fn check_all(project: &Saved, path: &str, command: &str, once: &[&str]) {
     let cases = std::env::var("HAND_EDITS")
         .ok()
         .and_then(|cases| cases.parse().ok())

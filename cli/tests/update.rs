@@ -15,7 +15,7 @@ use older::{ADDED, OLDER, REMOVED, age, update};
 use proptest::prelude::*;
 use rbuilder_cli::edit::merge::find_markers;
 use rbuilder_templates::{Archive, Release, Template, TemplateSet};
-use support::Folder;
+use support::{Folder, Saved};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const RECORD: &str = ".rbuilder/files.sum";
@@ -71,10 +71,10 @@ const IMAGE: &[&str] = &[
 ];
 
 /// The plain project as the older version made it.
-static OLD: LazyLock<Folder> = LazyLock::new(|| {
+static OLD: LazyLock<Saved> = LazyLock::new(|| {
     let folder = project(PLAIN);
     age(&folder);
-    folder
+    folder.save()
 });
 
 #[test]

@@ -80,10 +80,31 @@ impl Folder {
     pub(crate) fn copy(&self) -> Folder {
         let above = self.path().parent().expect("a temporary folder is in another");
         let copy = Folder(tempfile::tempdir_in(above).expect("a temporary folder"));
-        for (path, text) in self.tree() {
-            copy.write(&path, &text);
-        }
+        copy.write_all(&self.tree());
         copy
+    }
+
+    /// The files, without the folder.
+    pub(crate) fn save(&self) -> Saved {
+        Saved(self.tree())
+    }
+
+    fn write_all(&self, files: &BTreeMap<String, String>) {
+        for (path, text) in files {
+            self.write(path, text);
+        }
+    }
+}
+
+/// The files of a folder, for a `static`: nothing drops one, so its folder would stay after the test.
+pub(crate) struct Saved(BTreeMap<String, String>);
+
+impl Saved {
+    /// A folder with these files, in memory where the system has such a place.
+    pub(crate) fn copy(&self) -> Folder {
+        let folder = Folder::in_memory();
+        folder.write_all(&self.0);
+        folder
     }
 }
 
