@@ -169,27 +169,10 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
         .and_then(|()| recover::remove_temporary_files(&root, &left, &mut Steps::default()))
         .is_ok()
     {
-        remove_empty_folders(&root, plan);
+        recover::remove_empty_folders(&root, &left.record);
         journal.close()?;
     }
     Ok(steps.taken)
-}
-
-/// Removes the directories that deletions have left empty. Best effort: git has no empty directories, and one that is
-/// left, or that another program fills meanwhile, does no harm.
-fn remove_empty_folders(root: &Folder, plan: &Plan) {
-    let deleted = plan.changes().iter();
-    let deleted = deleted.filter(|(_, change)| change.after().is_none());
-    for (path, _) in deleted {
-        let mut path = path.as_str();
-        while let Some((folder, _)) = path.rsplit_once('/') {
-            path = folder;
-            match root.reach(path) {
-                Ok(Some((above, name))) if above.remove_folder(name).is_ok() => {}
-                _ => break,
-            }
-        }
-    }
 }
 
 /// Runs the phases in order; `left` records the progress.
@@ -262,10 +245,11 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
             let there = folder
                 .look(name)
                 .with_context(|| cannot_message("access", &entry.path))?;
-            let mode = match change {
+            let mode = match (change, plan.moved_from(&entry.path)) {
+                (_, Some(from)) => mode_of(root, from)?,
                 // New files are readable by everyone, regardless of the umask.
-                Change::Create { .. } => 0o644,
-                _ => there.map_or(0o644, |status| status.mode),
+                (Change::Create { .. }, None) => NEW_MODE,
+                _ => there.map_or(NEW_MODE, |status| status.mode),
             };
             let mut inodes = Inodes::default();
             if let Some(after) = change.after() {
@@ -284,6 +268,18 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
             Ok(inodes)
         })
         .collect()
+}
+
+/// Mode of new files.
+const NEW_MODE: u32 = 0o644;
+
+/// Returns the mode of a file that moves.
+fn mode_of(root: &Folder, path: &str) -> Result<u32> {
+    let (folder, name) = reach(root, path)?;
+    let status = folder
+        .look(name)
+        .with_context(|| cannot_message("access", path))?;
+    Ok(status.map_or(NEW_MODE, |status| status.mode))
 }
 
 fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {

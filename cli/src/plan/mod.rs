@@ -90,6 +90,19 @@ pub struct Plan {
     changes: BTreeMap<String, Change>,
     unchanged: BTreeSet<String>,
     conflicts: BTreeSet<String>,
+    /// The old path of each file that moves, by its new path.
+    moves: BTreeMap<String, String>,
+}
+
+/// A file that moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMove {
+    /// Path before the move.
+    pub from: String,
+    /// Path after it.
+    pub to: String,
+    /// Text after it.
+    pub text: String,
 }
 
 impl Plan {
@@ -178,6 +191,37 @@ impl Plan {
         verify_cut(path, &before, text)
             .map_err(|reason| anyhow!("editing {path} would break it ({reason}); no files were written"))?;
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
+    }
+
+    /// Moves files. A file may move to the place of another one that moves.
+    ///
+    /// A move is a deletion and a creation, which are applied like all others; only what is shown differs.
+    ///
+    /// # Errors
+    /// Fails as [`Tree::read`] does.
+    pub fn move_files(&mut self, tree: &Tree, moves: &[FileMove]) -> Result<()> {
+        for FileMove { from, .. } in moves {
+            self.delete(tree, from)?;
+        }
+        for FileMove { from, to, text } in moves {
+            self.merge(tree, to, text)?;
+            self.moves.insert(to.clone(), from.clone());
+        }
+        Ok(())
+    }
+
+    /// Returns the old path of a file that moves to a path where none was.
+    pub fn moved_from(&self, path: &str) -> Option<&str> {
+        let from = self.moves.get(path)?;
+        let is_created = matches!(self.changes.get(path), Some(Change::Create { .. }));
+        let is_deleted = matches!(self.changes.get(from), Some(Change::Delete { .. }));
+        (is_created && is_deleted).then_some(from)
+    }
+
+    /// Returns whether a file is deleted because it moves.
+    pub fn moves_away(&self, path: &str) -> bool {
+        let mut moved = self.moves.keys().filter_map(|to| self.moved_from(to));
+        moved.any(|from| from == path)
     }
 
     /// Records that a file is kept as it is.

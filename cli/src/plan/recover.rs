@@ -83,6 +83,8 @@ pub(super) fn resolve_interruption(
     remove_temporary_files(root, left, steps)?;
     if recovery.undone {
         remove_folders(root, &left.record, steps)?;
+    } else {
+        remove_empty_folders(root, &left.record);
     }
     sync_folders(root, &left.record)?;
     journal.clear()?;
@@ -130,6 +132,22 @@ fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Removes the directories that deletions have left empty. Best effort: git has no empty directories, and one that is
+/// left, or that another program fills meanwhile, does no harm.
+pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
+    let deleted = record.entries.iter();
+    for entry in deleted.filter(|entry| entry.action == Action::Delete) {
+        let mut path = entry.path.as_str();
+        while let Some((folder, _)) = path.rsplit_once('/') {
+            path = folder;
+            match root.reach(path) {
+                Ok(Some((above, name))) if above.remove_folder(name).is_ok() => {}
+                _ => break,
+            }
+        }
+    }
 }
 
 /// Syncs the directories, so that renames survive a power failure.

@@ -3,24 +3,36 @@
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::Plan;
+use super::{Change, Plan};
 
 /// Returns a line for each change; `show` gives the path of a file as the user can open it.
 pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
     if plan.is_empty() {
         return "unchanged: everything is up to date\n".to_owned();
     }
-    plan.changes()
-        .iter()
-        .map(|(path, change)| format!("{:>9} {}\n", change.verb(), show(path)))
+    shown_changes(plan)
+        .map(|(path, change)| match plan.moved_from(path) {
+            Some(from) => format!("{:>9} {} -> {}\n", "moved", show(from), show(path)),
+            None => format!("{:>9} {}\n", change.verb(), show(path)),
+        })
         .collect()
+}
+
+/// Returns the changes, without the deletions that are a part of moves.
+fn shown_changes(plan: &Plan) -> impl Iterator<Item = (&String, &Change)> {
+    let changes = plan.changes().iter();
+    changes.filter(|(path, _)| !plan.moves_away(path))
 }
 
 /// Returns the plan as a unified diff for `git apply` and `patch -p1`.
 pub fn render_diff(plan: &Plan) -> String {
-    plan.changes()
-        .iter()
+    let has_moves = plan.changes().keys().any(|path| plan.moves_away(path));
+    shown_changes(plan)
         .map(|(path, change)| {
+            if let Some(from) = plan.moved_from(path) {
+                let before = plan.changes().get(from).map_or("", Change::before);
+                return render_move(from, path, (before, change.after().unwrap_or_default()));
+            }
             let old = if change.verb() == "create" {
                 "/dev/null".to_owned()
             } else {
@@ -31,20 +43,43 @@ pub fn render_diff(plan: &Plan) -> String {
             } else {
                 format!("b/{path}")
             };
-            TextDiff::from_lines(change.before(), change.after().unwrap_or_default())
-                .unified_diff()
-                .header(&old, &new)
-                .to_string()
+            let diff = TextDiff::from_lines(change.before(), change.after().unwrap_or_default());
+            let hunks = diff.unified_diff().header(&old, &new).to_string();
+            match has_moves {
+                true => git_header(path, change) + &hunks,
+                false => hunks,
+            }
         })
         .collect()
 }
 
+/// Returns the line of git that begins the diff of a file. Without it, the diff would belong to a move before it.
+fn git_header(path: &str, change: &Change) -> String {
+    let mode = match change {
+        Change::Create { .. } => "new file mode 100644\n",
+        Change::Delete { .. } => "deleted file mode 100644\n",
+        Change::Edit { .. } | Change::Replace { .. } => "",
+    };
+    format!("diff --git a/{path} b/{path}\n{mode}")
+}
+
+/// Returns the diff of a move, as git writes one.
+fn render_move(from: &str, to: &str, (before, after): (&str, &str)) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let hunks = diff
+        .unified_diff()
+        .header(&format!("a/{from}"), &format!("b/{to}"))
+        .to_string();
+    format!("diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n{hunks}")
+}
+
 /// Returns the plan as JSON. `applied` is true if the files were written.
 pub fn render_json(plan: &Plan, command: &str, applied: bool) -> Value {
-    let changes: Vec<Value> = plan
-        .changes()
-        .iter()
-        .map(|(path, change)| json!({ "path": path, "action": change.verb(), "content": change.after() }))
+    let changes: Vec<Value> = shown_changes(plan)
+        .map(|(path, change)| match plan.moved_from(path) {
+            Some(from) => json!({ "path": path, "action": "move", "from": from, "content": change.after() }),
+            None => json!({ "path": path, "action": change.verb(), "content": change.after() }),
+        })
         .collect();
     let unchanged: Vec<&str> = plan.unchanged().collect();
     json!({ "command": command, "applied": applied, "changes": changes, "unchanged": unchanged })
