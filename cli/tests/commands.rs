@@ -138,7 +138,7 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
         ),
         (
             "--group other --version v1 --kind Cup",
-            "multiple groups are not enabled",
+            "use group `cache` instead of `other`, or run `rbuilder edit --multigroup` first",
         ),
         (
             "--group cache --version v1 --kind Memcached --plural mcs",

@@ -1,5 +1,6 @@
-//! `create api` failing and dying at each of its steps, `update` and an `init` that joins a workspace dying at each of their
-//! own, and the recovery dying at each of its own: once somebody has recovered, the old tree or the new one is left, nothing between, and what a person wrote
+//! `create api` failing and dying at each of its steps, `update`, an `init` that joins a workspace and `edit --multigroup`, which
+//! moves files, dying at each of their own, and the recovery dying at each of its own: once somebody has recovered, the old tree
+//! or the new one is left, nothing between, and what a person wrote
 //! in the meantime is there.
 //!
 //! This target has no test harness: it starts itself as the process that dies.
@@ -15,10 +16,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap::Parser;
-use rbuilder_cli::commands::{plan_create_api, plan_init, plan_update};
+use rbuilder_cli::commands::{plan_create_api, plan_edit, plan_init, plan_update};
 use rbuilder_cli::flags::{Cli, Command as Typed, Create};
 use rbuilder_cli::plan::apply::{Faults, JOURNAL, apply, recover, recover_with};
 use rbuilder_cli::tree::Tree;
+use rbuilder_templates::Archive;
 use support::Folder;
 
 const API: &str = "rbuilder create api --group cache --version v1alpha1 --kind Memcached";
@@ -34,6 +36,7 @@ fn main() {
             "die" => create_api(Path::new(folder), faults),
             "update" => update(Path::new(folder), faults),
             "join" => join(Path::new(folder), faults),
+            "edit" => edit(Path::new(folder), faults),
             "recover" => recover_with(Path::new(folder), faults).map(|(_, steps)| steps),
             word => unreachable!("{word}"),
         };
@@ -59,6 +62,7 @@ fn main() {
     recoveries_die_too(&before, &done, steps);
     updates_die_too(&done);
     joins_die_too();
+    moves_die_too(&done);
     println!("test create_api_at_each_of_{steps}_steps ... ok ({new} deaths left the new tree)");
 }
 
@@ -353,4 +357,44 @@ fn joins_die_too() {
         assert!(plain(&folder.tree()) == new, "after step {at}");
     }
     assert!(joined > 0 && joined < steps, "{joined} of {steps}");
+}
+
+/// Moves the files of a project to directories of their group.
+fn edit(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
+    let cli = Cli::parse_from(["rbuilder", "edit", "--multigroup"]);
+    let Typed::Edit(flags) = cli.command else {
+        unreachable!("it is typed above")
+    };
+    let tree = Tree::new(folder);
+    let outcome = plan_edit(&tree, &flags, Archive::embedded())?;
+    apply(&tree, &outcome.plan, faults)
+}
+
+/// A move that is killed leaves all files in their old places or in their new ones.
+fn moves_die_too(before: &Folder) {
+    let done = before.copy();
+    let steps = edit(done.path(), Faults::default()).expect("it works without faults");
+    let (old, new) = (before.tree(), done.tree());
+    assert!(new.contains_key("src/api/cache/v1alpha1/memcached.rs"));
+    assert!(
+        !new.keys().any(|path| path.starts_with("src/api/v1alpha1")),
+        "{:?}",
+        new.keys()
+    );
+    let mut moved = 0;
+    for at in 0..steps {
+        let folder = before.copy();
+        kill(&folder, "edit", at);
+        recover(folder.path()).expect("it can be settled");
+        let tree = folder.tree();
+        assert!(
+            tree == old || tree == new,
+            "a move that died at {at} left {:?}",
+            tree.keys()
+        );
+        moved += usize::from(tree == new);
+        edit(folder.path(), Faults::default()).expect("it works afterwards");
+        assert!(folder.tree() == new, "after step {at}");
+    }
+    assert!(moved > 0 && moved < steps, "{moved} of {steps}");
 }

@@ -1,6 +1,8 @@
 //! `rbuilder edit`: settings changed later are the settings of a project that began with them, and features of the
 //! deployment come and go without a trace.
 
+#![allow(clippy::disallowed_methods)] // a test looks at the mode of a file
+
 #[path = "support/mod.rs"]
 mod support;
 
@@ -320,4 +322,365 @@ fn features_that_make_no_sense_are_refused() {
     // What is not there is off already.
     let ran = none.run("edit --disable webhooks,cert-manager").ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+}
+
+/// Commands that make a project in each way in which its layout matters; `INIT` is first.
+const LAYOUTS: &[&[&str]] = &[
+    &[],
+    COMMANDS,
+    &[
+        "create api --group cache --version v1 --kind Cup",
+        "create webhook --group cache --version v1 --kind Cup --defaulting",
+        "create api --group cache --version v2 --kind Cup",
+        "create webhook --group cache --version v2 --kind Cup --conversion --spoke v1 --validation",
+        "create api --group cache --version v1 --kind Captain",
+        "create api --group cache --version v1 --kind Captain --controller-name captain-backup",
+    ],
+    // Webhooks of several groups in one version, and a kind whose module is that of its group.
+    &[
+        "create api --group pot --version v1 --kind Pot",
+        "create api --group apps --version v1 --kind ReplicaSet --controller",
+        "create api --version v1 --kind Node --resource=false --controller-name node-labels",
+        "create webhook --group pot --version v1 --kind Pot --validation",
+        "create webhook --version v1 --kind Pod --defaulting --defaulting-path /mutate/pods",
+    ],
+    // A group without a name has no directory.
+    &[
+        "create api --version v1 --kind Cup",
+        "create webhook --version v1 --kind Cup --validation",
+    ],
+    // The modules have to say that they do not mean the crate.
+    &["create api --group tea-time --version v1alpha1 --kind Kube"],
+];
+
+fn begun(flags: &str, commands: &[&str]) -> Folder {
+    let folder = Folder::in_memory();
+    folder.run(&format!("{INIT} {flags}")).ok();
+    for command in commands {
+        folder.run(command).ok();
+    }
+    folder
+}
+
+#[track_caller]
+fn assert_same(left: &Folder, right: &Folder, what: &str) {
+    let (left, right) = (left.tree(), right.tree());
+    for path in left.keys().chain(right.keys()) {
+        assert_eq!(left.get(path), right.get(path), "{path}, {what}");
+    }
+}
+
+#[test]
+fn a_project_becomes_what_it_is_when_begun_with_groups() {
+    for (at, commands) in LAYOUTS.iter().enumerate() {
+        let what = format!("layout {at}");
+        let single = begun("", commands);
+        let folder = begun("", commands);
+        let several = begun("--multigroup", commands);
+        folder.run("edit --multigroup").ok();
+        assert_same(&folder, &several, &what);
+        let again = folder.run("edit --multigroup").ok();
+        assert!(again.out.starts_with("unchanged"), "{what}: {}", again.out);
+        let updated = folder.run("update").ok();
+        assert!(updated.out.starts_with("unchanged"), "{what}: {}", updated.out);
+
+        folder.run("edit --multigroup=false").ok();
+        assert_same(&folder, &single, &format!("{what}, and back"));
+    }
+    // With other settings in one command.
+    let folder = begun("", COMMANDS);
+    folder.run("edit --multigroup --namespaced --owner Us").ok();
+    assert_same(
+        &folder,
+        &begun("--multigroup --namespaced --owner Us", COMMANDS),
+        "with settings",
+    );
+}
+
+/// A project in which people have written what a move has to follow.
+fn worked_on() -> Folder {
+    let folder = begun("", LAYOUTS[2]);
+    let change = |path: &str, from: &str, to: &str| {
+        let text = folder.tree()[path].clone();
+        assert!(text.contains(from), "{path}: {text}");
+        folder.write(path, &text.replacen(from, to, 1));
+    };
+    change(
+        "src/controller/cup.rs",
+        "use crate::api::v1::Cup;\n",
+        "use super::names;\nuse crate::api::{v1::{Cup, CupSpec}, v2 as newer}; // both\n",
+    );
+    change(
+        "src/controller/mod.rs",
+        "pub mod cup;",
+        "pub mod cup;\nmod names; // ours",
+    );
+    folder.write(
+        "src/controller/names.rs",
+        "//! Ours.\r\nuse crate::api::{self, v1};\r\nfn f(_: v1::Cup, _: api::v2::Cup) {}\r\n",
+    );
+    folder.write("src/api/v1/notes.md", "Ours.\n");
+    change("src/api/v1/mod.rs", "mod cup;", "mod cup;\npub mod helpers;");
+    folder.write(
+        "src/api/v1/helpers.rs",
+        "use super::super::v2::Cup;\nuse crate::api::v1::Cup as Old;\n",
+    );
+    folder.write(
+        "tests/ours.rs",
+        "use shop::api::v1::helpers;\n#[test]\nfn ours() { shop::controller::cup::controller(); }\n",
+    );
+    change(
+        "config/rbac/cup_viewer_role.yaml",
+        "  - watch\n",
+        "  - watch\n# Ours.\n",
+    );
+    change(
+        "config/rbac/kustomization.yaml",
+        "- cup_viewer_role.yaml\n",
+        "- cup_viewer_role.yaml # seen by all\n- ours.yaml\n",
+    );
+    folder.write("config/rbac/ours.yaml", "kind: Ours\nrole: cup-editor-role\n");
+    folder.remove("tests/captain.rs");
+    folder
+}
+
+#[test]
+fn a_move_keeps_what_people_wrote() {
+    let folder = worked_on();
+    let before = folder.tree();
+    let ran = folder.run("edit --multigroup --no-conflicts").ok();
+    for moved in [
+        "    moved src/api/v1/notes.md -> src/api/cache/v1/notes.md\n",
+        "    moved src/controller/cup.rs -> src/controller/cache/cup.rs\n",
+        "    moved config/rbac/cup_viewer_role.yaml -> config/rbac/cache_cup_viewer_role.yaml\n",
+        "     edit src/controller/names.rs\n",
+    ] {
+        assert!(ran.out.contains(moved), "{}", ran.out);
+    }
+    assert!(
+        ran.err.contains("bindings in clusters name the old ones"),
+        "{}",
+        ran.err
+    );
+    let role = "config/rbac/ours.yaml:2 names the role `cup-editor-role`, which has another name now\n  = help: write `cache-cup-editor-role`";
+    assert!(ran.err.contains(role), "{}", ran.err);
+    let tree = folder.tree();
+    for (path, expected) in [
+        (
+            "src/controller/cache/cup.rs",
+            "use super::super::names;\nuse crate::api::{cache::v1::{Cup, CupSpec}, cache::v2 as newer}; // both\n",
+        ),
+        ("src/controller/mod.rs", "pub mod cache;\nmod names; // ours\n"),
+        (
+            "src/controller/names.rs",
+            "//! Ours.\r\nuse crate::api::{self, cache::v1};\r\nfn f(_: v1::Cup, _: api::cache::v2::Cup) {}\r\n",
+        ),
+        ("src/api/cache/v1/notes.md", "Ours.\n"),
+        ("src/api/cache/v1/mod.rs", "mod cup;\npub mod helpers;\n"),
+        (
+            "src/api/cache/v1/helpers.rs",
+            "use super::super::v2::Cup;\nuse crate::api::cache::v1::Cup as Old;\n",
+        ),
+        (
+            "tests/ours.rs",
+            "use shop::api::cache::v1::helpers;\n#[test]\nfn ours() { shop::controller::cache::cup::controller(); }\n",
+        ),
+        (
+            "config/rbac/cache_cup_viewer_role.yaml",
+            "  name: cache-cup-viewer-role\n",
+        ),
+        ("config/rbac/cache_cup_viewer_role.yaml", "  - watch\n# Ours.\n"),
+        (
+            "config/rbac/kustomization.yaml",
+            "- cache_cup_viewer_role.yaml # seen by all\n- ours.yaml\n",
+        ),
+    ] {
+        assert!(tree[path].contains(expected), "{path}: {}", tree[path]);
+    }
+    // What was deleted stays deleted.
+    assert!(
+        !tree
+            .keys()
+            .any(|path| path.ends_with("captain.rs") && path.starts_with("tests/"))
+    );
+    let old = [
+        "src/api/v1/",
+        "src/webhook/v1/",
+        "src/controller/cup.rs",
+        "tests/cup.rs",
+    ];
+    assert!(
+        !tree
+            .keys()
+            .any(|path| old.iter().any(|old| path.starts_with(old)))
+    );
+
+    // Other commands go on as in a project that began so.
+    let again = folder.run("update").ok();
+    assert!(again.out.starts_with("unchanged"), "{}", again.out);
+    folder.run("create api --group tea --version v1 --kind Leaf").ok();
+    folder.run("delete api --group tea --version v1 --kind Leaf").ok();
+    assert_eq!(folder.tree(), tree);
+    let refused = folder.run("delete controller --group cache --version v1 --kind Cup");
+    assert!(
+        refused.err.contains("\n  src/controller/cache/cup.rs\n"),
+        "{}",
+        refused.err
+    );
+
+    folder.run("edit --multigroup=false --no-conflicts").ok();
+    let after = folder.tree();
+    for path in before.keys().chain(after.keys()) {
+        assert_eq!(before.get(path), after.get(path), "{path}, there and back");
+    }
+}
+
+#[test]
+fn a_move_is_shown_as_one() {
+    let folder = begun("", &["create api --group cache --version v1 --kind Cup"]);
+    let before = folder.tree();
+    let dry = folder.run("edit --multigroup --dry-run").ok();
+    assert!(
+        dry.out.contains(
+            "diff --git a/src/api/v1/cup.rs b/src/api/cache/v1/cup.rs\nrename from src/api/v1/cup.rs\nrename to src/api/cache/v1/cup.rs\ndiff --git a/"
+        ),
+        "{}",
+        dry.out
+    );
+    assert!(
+        dry.out
+            .contains("rename to tests/cache_cup.rs\n--- a/tests/cup.rs\n+++ b/tests/cache_cup.rs\n@@ "),
+        "{}",
+        dry.out
+    );
+    assert!(
+        dry.err.contains("    moved tests/cup.rs -> tests/cache_cup.rs\n"),
+        "{}",
+        dry.err
+    );
+    let json = folder.run("edit --multigroup --dry-run --output json").ok();
+    let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    let changes = json["changes"].as_array().expect("changes");
+    let find = |path: &str| changes.iter().find(|change| change["path"] == path);
+    let moved = find("tests/cache_cup.rs").expect("a move");
+    assert_eq!(
+        (&moved["action"], &moved["from"]),
+        (&"move".into(), &"tests/cup.rs".into())
+    );
+    assert!(find("tests/cup.rs").is_none());
+    assert_eq!(folder.tree(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_moves_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = begun("", &["create api --group cache --version v1 --kind Cup"]);
+    let path = |name: &str| folder.path().join(name);
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path("tests/cup.rs"), mode).expect("a mode");
+    folder.run("edit --multigroup").ok();
+    let moved = std::fs::metadata(path("tests/cache_cup.rs")).expect("it has moved");
+    assert_eq!(moved.permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn moves_that_are_not_certain_are_refused() {
+    for (path, from, to, expected) in [
+        (
+            "src/api/v1/cup.rs",
+            "    pub foo:",
+            "    #[serde(deserialize_with = \"crate::api::v1::read\")]\n    pub foo:",
+            "\n  src/api/v1/cup.rs:27:32: `crate::api::v1::read` is in an attribute, and will be at another path\n    help: write `crate::api::cache::v1::read`\nchange them by hand and run the command again",
+        ),
+        (
+            "src/api/mod.rs",
+            "pub mod v1;",
+            "/// The first version.\npub mod v1;",
+            "src/api/mod.rs:5:1: `mod v1` moves, and has attributes, comments or a visibility of its own",
+        ),
+        (
+            "src/api/mod.rs",
+            "pub mod v1;",
+            "pub mod common;\npub mod v1; // ours",
+            "src/api/mod.rs:6:1: `pub mod v1;` moves, and shares its line",
+        ),
+        (
+            "src/controller/mod.rs",
+            "pub mod cup;",
+            "mod cup;",
+            "help: write `pub mod cup;`",
+        ),
+        (
+            "src/controller/mod.rs",
+            "pub mod cup;",
+            "pub mod cup;\nuse std::collections as cache;",
+            "`cache` will be the name of a module here",
+        ),
+        (
+            "src/lib.rs",
+            "pub mod api;",
+            "pub mod api",
+            "src/lib.rs:1:1: it does not parse",
+        ),
+        (
+            "Cargo.toml",
+            "[dependencies]\n",
+            "[[test]]\nname = \"cup\"\npath = \"tests/cup.rs\"\n\n[dependencies]\n",
+            "`tests/cup.rs` is a file that moves to `tests/cache_cup.rs`",
+        ),
+        (
+            "src/controller/cache.rs",
+            "",
+            "//! Ours.\n",
+            "src/controller/cache.rs is in the way of the modules that move",
+        ),
+        (
+            "tests/cache_cup.rs",
+            "",
+            "//! Ours.\n",
+            "tests/cache_cup.rs is in the way",
+        ),
+        (
+            "config/rbac/kustomization.yaml",
+            "resources:",
+            "resources: &all",
+            "write this entry, for the old one, by hand",
+        ),
+    ] {
+        let folder = begun("", &["create api --group cache --version v1 --kind Cup"]);
+        let text = folder.tree().get(path).cloned().unwrap_or_default();
+        assert!(text.contains(from), "{path}: {text}");
+        folder.write(path, &text.replacen(from, to, 1));
+        let before = folder.tree();
+        let ran = folder.run("edit --multigroup");
+        assert!(ran.code != 0 && ran.err.contains(expected), "{path}: {}", ran.err);
+        assert_eq!(folder.tree(), before, "{path}");
+    }
+    let folder = begun(
+        "--multigroup",
+        &[LAYOUTS[1][0], "create api --group tea --version v1 --kind Leaf"],
+    );
+    let before = folder.tree();
+    let ran = folder.run("edit --multigroup=false");
+    assert!(
+        ran.err
+            .contains("the project has APIs in the groups `cache`, `tea`"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(folder.tree(), before);
+    let folder = begun(
+        "--multigroup",
+        &["create api --group cache --version v1 --kind Cup"],
+    );
+    let path = "src/api/cache/mod.rs";
+    folder.write(path, &format!("{}\npub fn ours() {{}}\n", folder.tree()[path]));
+    let ran = folder.run("edit --multigroup=false");
+    assert!(
+        ran.err
+            .contains("src/api/cache/mod.rs has more than the modules that move"),
+        "{}",
+        ran.err
+    );
 }

@@ -112,12 +112,49 @@ fn check(
     Ok(true)
 }
 
+/// Moves a project with one file edited by hand to a layout with groups and back. The file is then as it was, or one of
+/// both commands has stopped and changed nothing.
+fn check_move(path: &str, edits: &[HandEdit]) -> Result<bool, TestCaseError> {
+    let folder = WITH_WEBHOOK.copy();
+    let mut text = folder.tree()[path].clone();
+    for edit in edits {
+        text = apply(&text, edit);
+    }
+    folder.write(path, &text);
+    for command in [
+        "edit --multigroup --no-conflicts",
+        "edit --multigroup=false --no-conflicts",
+    ] {
+        let before = folder.tree();
+        let ran = folder.run(command);
+        if ran.code != 0 {
+            prop_assert!(ran.err.contains("error: "), "{}", ran.err);
+            prop_assert!(before == folder.tree(), "{}", ran.err);
+            return Ok(false);
+        }
+        for (path, text) in folder.tree().iter().filter(|(path, _)| path.ends_with(".rs")) {
+            prop_assert!(syn::parse_file(text).is_ok(), "{}\n{}", path, text);
+        }
+        let again = folder.tree();
+        let ran = folder.run(command);
+        prop_assert_eq!(ran.code, 0, "{}", ran.err);
+        prop_assert!(again == folder.tree(), "{}", ran.out);
+    }
+    prop_assert_eq!(&folder.tree()[path], &text);
+    Ok(true)
+}
+
 /// Runs many cases; some of them must have come through.
 fn check_all(project: &Saved, path: &str, command: &str, once: &[&str]) {
+    run_cases(path, 48, |edits| check(project, path, edits, command, once));
+}
+
+/// Runs a number of cases, of which one in eight must have come through; `HAND_EDITS` is another number.
+fn run_cases(path: &str, cases: u32, case: impl Fn(&[HandEdit]) -> Result<bool, TestCaseError>) {
     let cases = std::env::var("HAND_EDITS")
         .ok()
         .and_then(|cases| cases.parse().ok())
-        .unwrap_or(48);
+        .unwrap_or(cases);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         cases,
         failure_persistence: None,
@@ -126,7 +163,7 @@ fn check_all(project: &Saved, path: &str, command: &str, once: &[&str]) {
     let edits = proptest::collection::vec(hand_edit(), 1..4);
     let done = std::cell::Cell::new(0);
     let ran = runner.run(&edits, |edits| {
-        done.set(done.get() + u32::from(check(project, path, &edits, command, once)?));
+        done.set(done.get() + u32::from(case(&edits)?));
         Ok(())
     });
     if let Err(error) = ran {
@@ -178,4 +215,16 @@ fn handlers_are_added_once() {
         command,
         &[".validator(validate)", "fnvalidate("],
     );
+}
+
+#[test]
+fn moves_there_and_back_change_nothing() {
+    for path in [
+        "src/controller/mod.rs",
+        "src/controller/cup.rs",
+        "src/webhook/v1/cup.rs",
+        "tests/cup.rs",
+    ] {
+        run_cases(path, 12, |edits| check_move(path, edits));
+    }
 }

@@ -89,6 +89,13 @@ pub fn list_paths(text: &str) -> Vec<String> {
     paths.collect()
 }
 
+/// Returns the name of a package's library in Rust code; `None` for text that has none.
+pub fn library_name(text: &str) -> Option<String> {
+    let document = toml_edit::Document::parse(text).ok()?;
+    let name = |table: &str| Some(document.get(table)?.get("name")?.as_str()?.replace('-', "_"));
+    name("lib").or_else(|| name("package"))
+}
+
 /// Returns whether a package depends on a crate, by its name in Rust code; false for text that is not TOML.
 pub fn has_crate(text: &str, crate_name: &str) -> bool {
     crate_names(text, &[DEPENDENCIES]).contains(crate_name)

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 /// Key of the list that most edits change.
-const RESOURCES: &str = "resources";
+pub const RESOURCES: &str = "resources";
 /// Key of the list of components.
 pub const COMPONENTS: &str = "components";
 /// Key of the list of transformers.

@@ -25,6 +25,9 @@ pub struct SettingFlags {
     /// Restrict the manager to its own namespace, or with `=false` let it watch all namespaces
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub namespaced: Option<bool>,
+    /// Lay out APIs by group, to support multiple API groups: moves files and rewrites their paths
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub multigroup: Option<bool>,
     /// Owner in the copyright header of each source file; empty for none
     #[arg(long)]
     pub owner: Option<String>,
@@ -46,6 +49,7 @@ impl SettingFlags {
     /// Returns whether they change what is scaffolded.
     pub fn change_scaffold(&self) -> bool {
         self.namespaced.is_some()
+            || self.multigroup.is_some()
             || self.owner.is_some()
             || self.license.is_some()
             || self.kubernetes.is_some()

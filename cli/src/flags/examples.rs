@@ -36,6 +36,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Delete the validating webhook", "rbuilder delete webhook --group cache --version v1alpha1 --kind Memcached --validation"),
     ]),
     ("edit", &[
+        ("Show what moves when the project gets several groups", "rbuilder edit --multigroup --dry-run"),
         ("Restrict the manager to its own namespace", "rbuilder edit --namespaced"),
         ("Change license and owner", "rbuilder edit --license mit --owner Shopkeepers"),
         ("Let Prometheus scrape the metrics, and cert-manager issue the certificates of webhooks", "rbuilder edit --enable prometheus,cert-manager"),

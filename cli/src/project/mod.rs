@@ -337,6 +337,11 @@ impl Project {
         self.scaffolded.copy(path, scaffolded);
     }
 
+    /// Sets the record of scaffolded files.
+    pub(crate) fn set_scaffolded_files(&mut self, scaffolded: ScaffoldedFiles) {
+        self.scaffolded = scaffolded;
+    }
+
     /// Removes a file from the record of scaffolded files.
     pub(crate) fn forget(&mut self, path: &str) {
         self.scaffolded.forget(path);

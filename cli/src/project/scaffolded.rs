@@ -62,6 +62,18 @@ impl ScaffoldedFiles {
         }
     }
 
+    /// Returns whether both have the same hashes of a file.
+    pub fn agrees(&self, path: &str, other: &ScaffoldedFiles) -> bool {
+        self.0.get(path) == other.0.get(path)
+    }
+
+    /// Records a file that moves at its new path.
+    pub fn rename(&mut self, from: &str, to: &str) {
+        if let Some(hashes) = self.0.remove(from) {
+            self.0.insert(to.to_owned(), hashes);
+        }
+    }
+
     /// Removes a file.
     pub fn forget(&mut self, path: &str) {
         self.0.remove(path);

@@ -94,6 +94,14 @@ impl<'a> ApiPlaces<'a> {
         names.into_iter().map(place).collect()
     }
 
+    /// Returns the same parts of the kind in another project that has it, such as one with another layout.
+    pub(in crate::commands) fn in_project<'b>(self, project: &'b Project) -> ApiPlaces<'b>
+    where
+        'a: 'b,
+    {
+        ApiPlaces { project, ..self }
+    }
+
     /// Includes the types.
     pub(in crate::commands) fn with_types(self) -> Self {
         ApiPlaces {

@@ -239,7 +239,7 @@ impl Request {
             && self.types
         {
             bail!(
-                "multiple groups are not enabled: use group `{}` instead of `{}`, or initialize a project with `rbuilder init --multigroup`",
+                "multiple groups are not enabled: use group `{}` instead of `{}`, or run `rbuilder edit --multigroup` first, which moves each group to directories of its own",
                 other.group,
                 wanted.group
             );

@@ -3,6 +3,8 @@
 //! The base is the scaffold of PROJECT as it is, the new side that of PROJECT with the new settings, both with the
 //! templates that the project was made with. Features are no settings: what lists them is a file that people edit.
 
+mod multigroup;
+
 use std::path::Path;
 
 use anyhow::Result;
@@ -60,14 +62,25 @@ fn merge_settings(
         base: "scaffold with the settings before".to_owned(),
         theirs: "scaffold with the new settings".to_owned(),
     };
-    let scaffolds = (
-        rebuild_scaffold(&project, release)?,
-        rebuild_scaffold(&target, release)?,
-    );
+    multigroup::check_layout(&project, &target)?;
     let project_name = target.known.project_name.clone();
-    let merge = ScaffoldMerge::new("edit", tree, project, scaffolds, labels, archive)?;
-    let (mut outcome, report) = merge.run(target, flags.merge)?;
+    let theirs = rebuild_scaffold(&target, release)?;
+    let base = rebuild_scaffold(&project, release)?;
+    let mut role_references = Vec::new();
+    let (mut outcome, report) = if target.known.multigroup == project.known.multigroup {
+        let merge = ScaffoldMerge::new("edit", tree, project, (base, theirs), labels, archive)?;
+        merge.run(target, flags.merge)?
+    } else {
+        let moved = multigroup::relocate(tree, &project, &target, base, &theirs)?;
+        role_references = moved.role_references;
+        let mut target = moved.project.clone();
+        apply_settings(&mut target.known, &flags.settings);
+        let scaffolds = (moved.base, theirs);
+        let merge = ScaffoldMerge::new("edit", tree, moved.project, scaffolds, labels, archive)?;
+        merge.after(moved.relocated).run(target, flags.merge)?
+    };
     report.add_to(&mut outcome);
+    multigroup::warn_renamed_roles(&role_references, &mut outcome);
     if is_adopted && flags.settings.kubernetes.is_some() {
         outcome.warn(
             "Cargo.toml is the package's own, so its k8s-openapi stays as it is",
@@ -83,6 +96,7 @@ fn merge_settings(
 /// Sets what the flags ask for.
 fn apply_settings(known: &mut Known, settings: &SettingFlags) {
     known.namespaced = settings.namespaced.unwrap_or(known.namespaced);
+    known.multigroup = settings.multigroup.unwrap_or(known.multigroup);
     if let Some(owner) = &settings.owner {
         known.rbuilder.owner.clone_from(owner);
     }

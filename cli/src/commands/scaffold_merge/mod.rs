@@ -6,7 +6,7 @@
 mod rebuild;
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::Archive;
@@ -17,13 +17,14 @@ pub(super) use self::rebuild::{Scaffold, rebuild_scaffold};
 use super::{Outcome, scaffold};
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::flags::MergeFlags;
-use crate::plan::Plan;
+use crate::plan::{FileMove, Plan};
 use crate::project::Project;
 use crate::tree::Tree;
 
 /// A merge of the difference of two scaffolds into a project, while it is computed.
 pub(super) struct ScaffoldMerge<'a> {
     tree: &'a Tree,
+    relocated: Relocated,
     labels: Labels,
     /// The project before the merge.
     project: Project,
@@ -34,6 +35,42 @@ pub(super) struct ScaffoldMerge<'a> {
     archive: &'static Archive,
     plan: Plan,
     report: Report,
+}
+
+/// The changes of the user's files before the merge: what moves with the layout of the project.
+#[derive(Default)]
+pub(super) struct Relocated {
+    /// Files that move.
+    pub(super) moves: Vec<FileMove>,
+    /// New texts of files that stay; `None` for files that are gone.
+    pub(super) texts: BTreeMap<String, Option<String>>,
+}
+
+impl Relocated {
+    /// Reads a file as it is after the moves.
+    fn read(&self, tree: &Tree, path: &str) -> Result<Option<String>> {
+        if let Some(moved) = self.moves.iter().find(|moved| moved.to == path) {
+            return Ok(Some(moved.text.clone()));
+        }
+        let is_away = || self.moves.iter().any(|moved| moved.from == path);
+        match self.texts.get(path) {
+            Some(text) => Ok(text.clone()),
+            None if is_away() => Ok(None),
+            None => tree.read(path),
+        }
+    }
+
+    /// Adds the changes to a plan.
+    fn add_to(&self, plan: &mut Plan, tree: &Tree) -> Result<()> {
+        plan.move_files(tree, &self.moves)?;
+        for (path, text) in &self.texts {
+            match text {
+                Some(text) => plan.merge(tree, path, text)?,
+                None => plan.delete(tree, path)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The result for a file.
@@ -64,6 +101,7 @@ impl<'a> ScaffoldMerge<'a> {
         let report = Report::new(command, project.test_command());
         let merge = ScaffoldMerge {
             tree,
+            relocated: Relocated::default(),
             labels,
             base,
             theirs,
@@ -77,12 +115,18 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(merge)
     }
 
+    /// Merges into the files as they are after moves; the project and the scaffolds are those after the moves, too.
+    pub(super) fn after(self, relocated: Relocated) -> Self {
+        ScaffoldMerge { relocated, ..self }
+    }
+
     /// Returns the changes that make `target` of the project, and what is to be said of them.
     ///
     /// # Errors
     /// Fails if a file cannot be read, if a text that is edited would not be read again as it should, with
     /// `--no-conflicts` if there are any, or if manifests cannot be generated.
     pub(super) fn run(mut self, mut target: Project, flags: MergeFlags) -> Result<(Outcome, Report)> {
+        self.relocated.add_to(&mut self.plan, self.tree)?;
         self.merge_files(&mut target)?;
         let ScaffoldMerge {
             tree,
@@ -123,7 +167,7 @@ impl<'a> ScaffoldMerge<'a> {
     /// Decides about every file of both scaffolds, and records the new ones.
     fn merge_files(&mut self, target: &mut Project) -> Result<()> {
         for path in self.paths() {
-            let ours = self.tree.read(&path)?;
+            let ours = self.relocated.read(self.tree, &path)?;
             let fate = self.decide(&path, ours.as_deref())?;
             self.record(target, &path, ours.as_deref(), &fate);
             match fate {

@@ -7,6 +7,7 @@ mod handlers;
 mod main_file;
 mod modules;
 mod registration;
+pub mod relocate;
 mod removal;
 mod source;
 

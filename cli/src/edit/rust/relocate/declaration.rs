@@ -1,0 +1,113 @@
+//! Changes the declarations of modules that move: `pub mod cup;` becomes that of the module of its group.
+
+use std::cmp::Ordering;
+
+use syn::spanned::Spanned;
+use syn::{Item, ItemMod, Visibility};
+
+use super::super::calls::strip_raw_prefix;
+use super::super::source::{Source, byte_range};
+use super::super::{add_module, compare_names, remove_module};
+use super::Obstruction;
+
+/// Declares modules in a file in the place of those that move out of it. The first declaration changes its name where it
+/// stands, if that keeps the modules in order, so that comments around it stay around it.
+///
+/// # Errors
+/// Fails with a place if the file does not parse, or if it declares a module in another form, which would be lost.
+pub fn replace_declarations(
+    path: &str,
+    text: &str,
+    removed: &[&str],
+    added: &[&str],
+) -> Result<String, Obstruction> {
+    let refused = |reason: String| Obstruction::at(path, text, 0, reason, "correct it".to_owned());
+    let source = Source::parse(text).map_err(refused)?;
+    let is_declared = |name: &&str| find_declaration(&source, name).is_some();
+    let (mut removed, mut added) = (removed.to_vec(), added.to_vec());
+    removed.retain(is_declared);
+    added.retain(|name| !is_declared(name));
+    for name in &removed {
+        check_form(path, &source, name)?;
+    }
+    let mut edited = text.to_owned();
+    if let (Some(from), Some(to)) = (removed.first(), added.first())
+        && let Some(renamed) = rename_declaration(&source, from, to)
+    {
+        edited = renamed;
+        removed.remove(0);
+        added.remove(0);
+    }
+    for name in &added {
+        edited = add_module(&edited, name, true)
+            .map_err(|_| refused(format!("`pub mod {name};` cannot be added")))?;
+    }
+    for name in &removed {
+        edited = remove_module(&edited, name).map_err(|_| {
+            let start = find_declaration(&source, name).map_or(0, |item| byte_range(item.span()).start);
+            let reason = format!("`pub mod {name};` moves, and shares its line");
+            let help = "write it in a line of its own".to_owned();
+            Obstruction::at(path, text, start, reason, help)
+        })?;
+    }
+    Ok(edited)
+}
+
+fn find_declaration<'s>(source: &'s Source<'_>, name: &str) -> Option<&'s ItemMod> {
+    source.file.items.iter().find_map(|item| match item {
+        Item::Mod(module) if name_of(module) == strip_raw_prefix(name) => Some(module),
+        _ => None,
+    })
+}
+
+fn name_of(module: &ItemMod) -> String {
+    strip_raw_prefix(&module.ident.to_string())
+}
+
+/// Checks that a declaration has nothing that would be lost.
+fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruction> {
+    let Some(declared) = find_declaration(source, name) else {
+        return Ok(());
+    };
+    let start = byte_range(declared.span()).start;
+    let obstruct = |reason: String, help: String| Obstruction::at(path, source.text, start, reason, help);
+    if declared.content.is_some() {
+        return Err(obstruct(
+            format!("`mod {name}` has its content here, and moves"),
+            format!("move the content to {name}/mod.rs, and write `pub mod {name};`"),
+        ));
+    }
+    if !declared.attrs.is_empty() || !matches!(declared.vis, Visibility::Public(_)) {
+        return Err(obstruct(
+            format!("`mod {name}` moves, and has attributes, comments or a visibility of its own"),
+            format!(
+                "write `pub mod {name};`, and move attributes and comments to the top of its file, as `#![…]` and `//!`"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Changes the name of a declaration; `None` if modules that were in order would not be any more.
+fn rename_declaration(source: &Source<'_>, from: &str, to: &str) -> Option<String> {
+    let declared = find_declaration(source, from)?;
+    let names = source.file.items.iter().filter_map(|item| match item {
+        Item::Mod(module) if module.content.is_none() => Some(name_of(module)),
+        _ => None,
+    });
+    let before: Vec<String> = names.collect();
+    let after = before
+        .iter()
+        .map(|name| if name == from { to } else { name.as_str() });
+    let is_sorted = |names: &[&str]| {
+        let mut pairs = names.windows(2);
+        pairs.all(|pair| compare_names(pair[0], pair[1]) != Ordering::Greater)
+    };
+    let was_sorted = is_sorted(&before.iter().map(String::as_str).collect::<Vec<_>>());
+    if was_sorted && !is_sorted(&after.collect::<Vec<_>>()) {
+        return None;
+    }
+    let mut edited = source.text.to_owned();
+    edited.replace_range(byte_range(declared.ident.span()), to);
+    Some(edited)
+}

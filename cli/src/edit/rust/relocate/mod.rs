@@ -1,0 +1,95 @@
+//! Rewrites the paths of a package whose modules move to other places.
+//!
+//! The modules of the package are read as rustc reads them (`modules.rs`), and every path in their code is resolved as far
+//! as it names modules (`resolve.rs`). From where each of them will be follows which segments change (`rewrite.rs`):
+//!
+//! ```text
+//! api::v1 moves to api::cache::v1
+//! crate::api::v1::Cup          crate::api::cache::v1::Cup
+//! super::super::v2 in api::v1::cup   stays: both versions move
+//! super::settings in controller::cup, which moves a level down: super::super::settings
+//! ```
+//!
+//! Only these segments are replaced; each other byte of a file is kept. Where a path is not code for certain, as in an
+//! attribute, a string of an attribute or arguments of a macro that are no expressions, or where a glob import would
+//! bring in something else, nothing is rewritten and the place is an [`Obstruction`].
+
+mod declaration;
+mod modules;
+mod moves;
+mod resolve;
+mod rewrite;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+pub use self::declaration::replace_declarations;
+pub use self::moves::{FileFate, ModuleMoves};
+
+use self::modules::Modules;
+use self::scan::scan_modules;
+
+/// A place that cannot be rewritten, with what is to be written there by hand.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Obstruction {
+    /// The file.
+    pub path: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// The reason, a phrase.
+    pub reason: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+impl Obstruction {
+    /// Creates an obstruction at a byte of a text.
+    pub fn at(path: &str, text: &str, byte: usize, reason: String, help: String) -> Obstruction {
+        let before = &text[..byte];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let head = before[line_start..].trim_start_matches('\u{feff}');
+        Obstruction {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: head.chars().count() + 1,
+            reason,
+            help,
+        }
+    }
+}
+
+/// Rewrites the paths in the Rust files of a package. Returns the new texts of the files that change, by their paths
+/// before the move.
+///
+/// `library` is the name of the package's library in other crates, such as its tests.
+///
+/// # Errors
+/// Fails with all places that cannot be rewritten, in order.
+pub fn relocate_paths(
+    files: &BTreeMap<String, String>,
+    library: &str,
+    moves: &ModuleMoves,
+) -> Result<BTreeMap<String, String>, Vec<Obstruction>> {
+    let modules = Modules::read(files, library, moves)?;
+    let mut edits = scan_modules(&modules, moves)?;
+    let mut obstructions = Vec::new();
+    let mut texts = BTreeMap::new();
+    for (path, edits) in &mut edits {
+        let text = &files[path];
+        match rewrite::apply_edits(path, text, edits) {
+            Ok(edited) if edited == *text => {}
+            Ok(edited) => {
+                texts.insert(path.clone(), edited);
+            }
+            Err(obstruction) => obstructions.push(obstruction),
+        }
+    }
+    match obstructions.is_empty() {
+        true => Ok(texts),
+        false => Err(obstructions),
+    }
+}

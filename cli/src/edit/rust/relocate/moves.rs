@@ -1,0 +1,101 @@
+//! Where modules of the library move.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The modules of a library that move, by their path in the crate.
+#[derive(Clone, Debug, Default)]
+pub struct ModuleMoves {
+    /// The new path of each; `None` for a module that only held modules that move, and is gone.
+    moves: BTreeMap<Vec<String>, Option<Vec<String>>>,
+}
+
+/// What becomes of a file in `src/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileFate {
+    /// It stays.
+    Stays,
+    /// It moves to this path.
+    Moves(String),
+    /// It is the file of a module that is gone.
+    Gone,
+}
+
+impl ModuleMoves {
+    /// Moves a module, with everything in it.
+    pub fn insert(&mut self, from: &str, to: &str) {
+        let parts = |path: &str| -> Vec<String> { path.split("::").map(str::to_owned).collect() };
+        if from != to {
+            self.moves.insert(parts(from), Some(parts(to)));
+        }
+    }
+
+    /// Records that a module is gone, unless it moves itself. Another one may move to its path.
+    pub fn insert_gone(&mut self, module: &[String]) {
+        self.moves.entry(module.to_vec()).or_insert(None);
+    }
+
+    /// Returns the moves: old and new path.
+    pub fn iter(&self) -> impl Iterator<Item = (&[String], &[String])> {
+        let moves = self.moves.iter();
+        moves.filter_map(|(from, to)| Some((from.as_slice(), to.as_deref()?)))
+    }
+
+    /// Returns the modules that are gone.
+    pub fn gone(&self) -> impl Iterator<Item = &[String]> {
+        let moves = self.moves.iter();
+        moves
+            .filter(|(_, to)| to.is_none())
+            .map(|(from, _)| from.as_slice())
+    }
+
+    /// Returns where a module will be; `None` if it is gone.
+    pub(super) fn target(&self, module: &[String]) -> Option<Vec<String>> {
+        for length in (0..=module.len()).rev() {
+            if let Some(to) = self.moves.get(&module[..length]) {
+                return to.as_ref().map(|to| [to, &module[length..]].concat());
+            }
+        }
+        Some(module.to_vec())
+    }
+
+    /// Returns the modules that the moves need and that are not there before, each with the module it is in.
+    pub(super) fn added(&self) -> BTreeMap<Vec<String>, BTreeSet<String>> {
+        let mut added: BTreeMap<Vec<String>, BTreeSet<String>> = BTreeMap::new();
+        for (_, to) in self.iter() {
+            for length in 1..=to.len() {
+                let (above, name) = (&to[..length - 1], &to[length - 1]);
+                added.entry(above.to_vec()).or_default().insert(name.clone());
+            }
+        }
+        added
+    }
+
+    /// Returns what becomes of a file.
+    pub fn file(&self, path: &str) -> FileFate {
+        let Some(below) = path.strip_prefix("src/") else {
+            return FileFate::Stays;
+        };
+        let mut parts: Vec<String> = below.split('/').map(str::to_owned).collect();
+        let name = parts.pop().unwrap_or_default();
+        let stem = name.strip_suffix(".rs").filter(|stem| *stem != "mod");
+        let folders = parts.len();
+        parts.extend(stem.map(str::to_owned));
+        for length in (1..=parts.len()).rev() {
+            let Some(to) = self.moves.get(&parts[..length]) else {
+                continue;
+            };
+            let Some(to) = to else { return FileFate::Gone };
+            let to = to.join("/");
+            return FileFate::Moves(match folders.checked_sub(length) {
+                // The file of the module itself.
+                None => format!("src/{to}.rs"),
+                Some(_) => {
+                    let rest: Vec<&str> = parts[length..folders].iter().map(String::as_str).collect();
+                    let rest = rest.into_iter().chain([name.as_str()]);
+                    format!("src/{to}/{}", rest.collect::<Vec<_>>().join("/"))
+                }
+            });
+        }
+        FileFate::Stays
+    }
+}

@@ -1,0 +1,164 @@
+//! Resolves paths as far as they name modules of the package.
+
+use std::cell::RefCell;
+
+use super::modules::{Module, ModuleId, Modules, Name, Scope, UsePath};
+
+/// A segment of a path that names a module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    pub(super) module: ModuleId,
+    pub(super) how: How,
+}
+
+/// The way in which a segment names a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// `crate`, `self`, `super` or the name of the library.
+    Start,
+    /// The module declares it: that of the segment before, or the one that the path is written in.
+    Child,
+    /// An import.
+    Import,
+    /// A glob import of this module.
+    Glob(ModuleId),
+}
+
+/// The place of a path: its module, and the blocks around it, outermost first.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'p> {
+    pub(super) module: ModuleId,
+    pub(super) blocks: &'p [Scope],
+}
+
+/// Most imports that are followed from one to the next.
+const DEEPEST: usize = 64;
+
+pub(super) struct Resolver<'m, 't> {
+    modules: &'m Modules<'t>,
+    /// Imports that are being resolved: the module and the name. A name may import another of the same name.
+    open: RefCell<Vec<(ModuleId, String)>>,
+}
+
+impl<'m, 't> Resolver<'m, 't> {
+    pub(super) fn new(modules: &'m Modules<'t>) -> Self {
+        Resolver {
+            modules,
+            open: RefCell::default(),
+        }
+    }
+
+    fn module(&self, id: ModuleId) -> &Module {
+        &self.modules.all[id]
+    }
+
+    /// Returns the modules that the first segments of a path name.
+    pub(super) fn walk(&self, place: Place<'_>, is_global: bool, segments: &[&str]) -> Vec<Hop> {
+        let mut hops: Vec<Hop> = Vec::new();
+        for segment in segments {
+            let next = match (hops.last(), *segment) {
+                (None, name) if is_global => self.find_crate(place.module, name),
+                (None, "crate") => Some((self.module(place.module).root, How::Start)),
+                (None, "self") => Some((place.module, How::Start)),
+                (None, "super") => self.parent(place.module),
+                (Some(last), "super") if last.how == How::Start => self.parent(last.module),
+                (Some(last), "self") => Some((last.module, How::Start)),
+                (None, name) => self.find_in_place(place, name),
+                (Some(last), name) => self.find_in_module(last.module, name),
+            };
+            match next {
+                Some((module, how)) => hops.push(Hop { module, how }),
+                None => break,
+            }
+        }
+        hops
+    }
+
+    fn parent(&self, module: ModuleId) -> Option<(ModuleId, How)> {
+        Some((self.module(module).parent?, How::Start))
+    }
+
+    /// Returns the library by its name, in a crate that is not the library.
+    fn find_crate(&self, from: ModuleId, name: &str) -> Option<(ModuleId, How)> {
+        let root = self.modules.library_root?;
+        let is_library = name == self.modules.library && !self.module(from).is_library;
+        is_library.then_some((root, How::Start))
+    }
+
+    fn find_in_place(&self, place: Place<'_>, name: &str) -> Option<(ModuleId, How)> {
+        for (depth, block) in place.blocks.iter().enumerate().rev() {
+            let outer = Place {
+                blocks: &place.blocks[..depth + 1],
+                ..place
+            };
+            if let Some(found) = self.find_in_scope(outer, block, name) {
+                return found;
+            }
+        }
+        let outside = Place { blocks: &[], ..place };
+        match self.find_in_scope(outside, &self.module(place.module).scope, name) {
+            Some(found) => found,
+            None => self.find_crate(place.module, name),
+        }
+    }
+
+    fn find_in_module(&self, module: ModuleId, name: &str) -> Option<(ModuleId, How)> {
+        let place = Place { module, blocks: &[] };
+        self.find_in_scope(place, &self.module(module).scope, name)
+            .flatten()
+    }
+
+    /// Finds a name in a scope. `None` means that the scope does not have it, `Some(None)` that it is no module.
+    fn find_in_scope(&self, place: Place<'_>, scope: &Scope, name: &str) -> Option<Option<(ModuleId, How)>> {
+        let key = (place.module, format!("{}:{name}", place.blocks.len()));
+        if self.open.borrow().contains(&key) || self.open.borrow().len() > DEEPEST {
+            return None;
+        }
+        self.open.borrow_mut().push(key);
+        let found = match scope.names.get(name) {
+            Some(Name::Child(module)) => Some(Some((*module, How::Child))),
+            Some(Name::Type) => Some(None),
+            Some(Name::Use(path)) => Some(self.resolve(place, path).map(|module| (module, How::Import))),
+            None => self.find_in_globs(place, scope, name).map(Some),
+        };
+        self.open.borrow_mut().pop();
+        found
+    }
+
+    fn find_in_globs(&self, place: Place<'_>, scope: &Scope, name: &str) -> Option<(ModuleId, How)> {
+        scope.globs.iter().find_map(|glob| {
+            let globbed = self.resolve(place, glob)?;
+            let (module, how) = self.find_in_module(globbed, name)?;
+            // What the other module imports itself is rewritten there.
+            let how = if how == How::Child {
+                How::Glob(globbed)
+            } else {
+                how
+            };
+            Some((module, how))
+        })
+    }
+
+    /// Returns the module that a whole path names.
+    pub(super) fn resolve(&self, place: Place<'_>, path: &UsePath) -> Option<ModuleId> {
+        let segments: Vec<&str> = path.segments.iter().map(String::as_str).collect();
+        let hops = self.walk(place, path.is_global, &segments);
+        let last = hops.last()?;
+        (hops.len() == segments.len()).then_some(last.module)
+    }
+
+    /// Returns whether a place declares or imports a name, other than with a glob.
+    pub(super) fn is_bound(&self, place: Place<'_>, name: &str) -> bool {
+        let mut scopes = place.blocks.iter().chain([&self.module(place.module).scope]);
+        scopes.any(|scope| scope.names.contains_key(name))
+    }
+
+    /// Returns whether a name in a place would be found in a module: the module itself, or one that is imported with a
+    /// glob.
+    pub(super) fn sees_names_of(&self, place: Place<'_>, module: &[String]) -> bool {
+        let is_it = |id: ModuleId| self.module(id).is_library && self.module(id).path == module;
+        let scopes = place.blocks.iter().chain([&self.module(place.module).scope]);
+        let mut globs = scopes.flat_map(|scope| &scope.globs);
+        is_it(place.module) || globs.any(|glob| self.resolve(place, glob).is_some_and(is_it))
+    }
+}

@@ -1,0 +1,285 @@
+//! The segments of a path that change when modules move.
+
+use std::ops::Range;
+
+use super::Obstruction;
+use super::modules::{ModuleId, Modules};
+use super::resolve::{Hop, How};
+
+/// A path as it is written, without generic arguments.
+#[derive(Clone, Debug)]
+pub(super) struct WrittenPath {
+    /// True if it begins with `::`.
+    pub(super) is_global: bool,
+    pub(super) segments: Vec<Segment>,
+}
+
+/// A segment of a path.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub(super) name: String,
+    pub(super) range: Range<usize>,
+    /// End of the `::` after it, if there is one.
+    pub(super) end_of_colons: Option<usize>,
+    /// Number of braces of the import around it.
+    pub(super) depth: usize,
+}
+
+/// A replacement of a range of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Edit {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) text: String,
+}
+
+impl WrittenPath {
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.segments
+            .iter()
+            .map(|segment| segment.name.as_str())
+            .collect()
+    }
+
+    /// Returns the path for messages.
+    pub(super) fn shown(&self) -> String {
+        let start = if self.is_global { "::" } else { "" };
+        format!("{start}{}", self.names().join("::"))
+    }
+
+    /// Returns the place of its first segment.
+    pub(super) fn start(&self) -> usize {
+        self.segments.first().map_or(0, |segment| segment.range.start)
+    }
+}
+
+/// The rewriting of one path.
+pub(super) struct Rewrite<'r, 't> {
+    pub(super) modules: &'r Modules<'t>,
+    /// The module that the path is written in.
+    pub(super) module: ModuleId,
+    /// The modules that its first segments name.
+    pub(super) hops: &'r [Hop],
+    pub(super) path: &'r WrittenPath,
+}
+
+impl Rewrite<'_, '_> {
+    /// Returns the edits that make the path name the same modules after the move.
+    ///
+    /// # Errors
+    /// Fails with the reason, a phrase about the path, if no edit does.
+    pub(super) fn edits(&self) -> Result<Vec<Edit>, String> {
+        let mut edits = Vec::new();
+        let Some(last) = self.hops.len().checked_sub(1) else {
+            return Ok(edits);
+        };
+        if !self.is_kept_by_parents(last) {
+            self.reach(last, &mut edits)?;
+        }
+        Ok(edits)
+    }
+
+    /// Returns the path with the name of its crate first, as it is after the move.
+    pub(super) fn absolute(&self) -> Option<String> {
+        let last = self.hops.last()?;
+        let target = self.modules.target(last.module)?;
+        let module = |id: ModuleId| &self.modules.all[id];
+        let is_other = module(last.module).is_library && !module(self.module).is_library;
+        let root = if is_other { self.modules.library } else { "crate" };
+        let rest = &self.path.names()[self.hops.len()..];
+        let parts = [root].into_iter().chain(target.iter().map(String::as_str));
+        Some(parts.chain(rest.iter().copied()).collect::<Vec<_>>().join("::"))
+    }
+
+    /// Returns the number of `super` at the start of the path.
+    fn supers(&self) -> usize {
+        let names = self.path.names();
+        let start = usize::from(names.first() == Some(&"self"));
+        let supers = names[start..].iter().take_while(|name| **name == "super");
+        match supers.count() {
+            0 => 0,
+            count => start + count,
+        }
+    }
+
+    /// Returns the module that the `super` at the start name from where this module will be.
+    fn parent_after_move(&self) -> Option<Vec<String>> {
+        let names = &self.path.names()[..self.supers()];
+        let count = names.iter().filter(|name| **name == "super").count();
+        let mut path = self.modules.target(self.module)?;
+        let left = path.len().checked_sub(count)?;
+        path.truncate(left);
+        Some(path)
+    }
+
+    /// Returns whether a path that begins with `super` reaches the same module as it is, because both move together.
+    fn is_kept_by_parents(&self, last: usize) -> bool {
+        let supers = self.supers();
+        let below = &self.hops[supers.min(self.hops.len())..];
+        if supers == 0 || below.is_empty() || below.iter().any(|hop| hop.how != How::Child) {
+            return false;
+        }
+        let Some(parent) = self.parent_after_move() else {
+            return false;
+        };
+        let below = self.path.segments[supers..=last].iter();
+        let reached = parent
+            .into_iter()
+            .chain(below.map(|segment| segment.name.clone()));
+        self.modules.target(self.hops[last].module) == Some(reached.collect())
+    }
+
+    /// Adds the edits of the segments up to one that names a module.
+    fn reach(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
+        let hop = self.hops[index];
+        let before = |edits: &mut Vec<Edit>| match index.checked_sub(1) {
+            Some(before) => self.reach(before, edits),
+            None => Ok(()),
+        };
+        match hop.how {
+            How::Start => self.reach_start(index, edits),
+            How::Import => {
+                self.target(hop.module)?;
+                before(edits)
+            }
+            How::Glob(globbed) => {
+                let mut expected = self.target(globbed)?;
+                expected.push(self.path.segments[index].name.clone());
+                if self.target(hop.module)? != expected {
+                    return Err(format!(
+                        "finds `{}` through a glob import, which will not bring it in any more",
+                        self.path.segments[index].name
+                    ));
+                }
+                before(edits)
+            }
+            How::Child => self.reach_child(index, edits),
+        }
+    }
+
+    fn target(&self, module: ModuleId) -> Result<Vec<String>, String> {
+        let gone = || {
+            let path = self.modules.all[module].path.join("::");
+            format!("names the module `{path}`, which will be gone")
+        };
+        self.modules.target(module).ok_or_else(gone)
+    }
+
+    fn reach_start(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
+        let supers = self.supers();
+        if supers == 0 || index + 1 > supers {
+            return Ok(());
+        }
+        let target = self.target(self.hops[index].module)?;
+        let here = self.target(self.module)?;
+        // `super` of a shorter path is the same place from where the edits begin: the last one.
+        if self.parent_after_move().as_ref() == Some(&target) && index + 1 == supers {
+            return Ok(());
+        }
+        let text = match here.strip_prefix(target.as_slice()) {
+            Some(below) if !below.is_empty() => vec!["super"; below.len()].join("::"),
+            _ => [vec!["crate".to_owned()], target].concat().join("::"),
+        };
+        edits.push(Edit {
+            start: self.path.segments[0].range.start,
+            end: self.path.segments[index].range.end,
+            text,
+        });
+        Ok(())
+    }
+
+    /// Adds the edits of a segment that is declared by the module before it. They begin below the last module before it
+    /// that will still be above it.
+    fn reach_child(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
+        let target = self.target(self.hops[index].module)?;
+        let is_library = |module: ModuleId| self.modules.all[module].is_library;
+        let below = |module: ModuleId| -> Option<Vec<String>> {
+            if is_library(module) != is_library(self.hops[index].module) {
+                return None;
+            }
+            let above = self.modules.target(module)?;
+            Some(target.strip_prefix(above.as_slice())?.to_vec())
+        };
+        let mut first = index;
+        while self.hops[first].how == How::Child {
+            let Some(before) = first.checked_sub(1) else {
+                let tail = below(self.module).ok_or_else(|| self.is_elsewhere())?;
+                return self.replace(0..index + 1, &tail, edits);
+            };
+            if let Some(tail) = below(self.hops[before].module) {
+                self.replace(first..index + 1, &tail, edits)?;
+                return self.reach(before, edits);
+            }
+            first = before;
+        }
+        Err(self.is_elsewhere())
+    }
+
+    fn is_elsewhere(&self) -> String {
+        "will be in another module".to_owned()
+    }
+
+    /// Adds the edits that make segments read as given. Only those that differ are replaced.
+    fn replace(&self, run: Range<usize>, tail: &[String], edits: &mut Vec<Edit>) -> Result<(), String> {
+        let segments = &self.path.segments[run];
+        let kept = segments.iter().rev().zip(tail.iter().rev());
+        let kept = kept.take_while(|(segment, name)| segment.name == **name).count();
+        let removed = &segments[..segments.len() - kept];
+        let mut added = tail[..tail.len() - kept].join("::");
+        let Some((first, last)) = removed.first().zip(removed.last()) else {
+            if let (Some(next), false) = (segments.first(), added.is_empty()) {
+                added.push_str("::");
+                let start = next.range.start;
+                edits.push(Edit {
+                    start,
+                    end: start,
+                    text: added,
+                });
+            }
+            return Ok(());
+        };
+        if first.depth != last.depth {
+            return Err("divides in braces where it changes".to_owned());
+        }
+        let end = match (added.is_empty(), last.end_of_colons) {
+            (true, Some(end)) => end,
+            (true, None) => return Err(self.is_elsewhere()),
+            (false, _) => last.range.end,
+        };
+        edits.push(Edit {
+            start: first.range.start,
+            end,
+            text: added,
+        });
+        Ok(())
+    }
+}
+
+/// Makes the edits of a text.
+///
+/// # Errors
+/// Fails if two of them overlap: a path that is shared by names whose modules go apart.
+pub(super) fn apply_edits(path: &str, text: &str, edits: &mut Vec<Edit>) -> Result<String, Obstruction> {
+    edits.sort();
+    edits.dedup();
+    for pair in edits.windows(2) {
+        if pair[0].end > pair[1].start || pair[0].start == pair[1].start {
+            return Err(Obstruction::at(
+                path,
+                text,
+                pair[1].start,
+                "this import is shared by names whose modules go apart".to_owned(),
+                "import each of them in a line of its own".to_owned(),
+            ));
+        }
+    }
+    let mut edited = String::with_capacity(text.len() + 64);
+    let mut done = 0;
+    for edit in edits.iter() {
+        edited.push_str(&text[done..edit.start]);
+        edited.push_str(&edit.text);
+        done = edit.end;
+    }
+    edited.push_str(&text[done..]);
+    Ok(edited)
+}
