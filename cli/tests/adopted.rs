@@ -518,6 +518,13 @@ fn settings_change_and_the_package_does_not() {
     let folder = with_manager();
     folder.run(ADOPT).ok();
     let before = folder.tree();
+    let with_kind = folder.copy();
+    with_kind.run(API).ok();
+    refused(
+        &with_kind,
+        "edit --multigroup",
+        &["the modules of an adopted package are its own, and `--multigroup` does not move them"],
+    );
     let ran = folder.run("edit --namespaced --kubernetes 1.35 --owner Us").ok();
     assert!(
         ran.err
