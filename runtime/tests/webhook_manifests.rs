@@ -91,7 +91,6 @@ fn kubernetes_own_kinds_are_known() {
         k8s_openapi::api::coordination::v1alpha2::LeaseCandidate,
         k8s_openapi::api::coordination::v1beta1::LeaseCandidate,
         k8s_openapi::api::core::v1::Binding,
-        k8s_openapi::api::core::v1::ComponentStatus,
         k8s_openapi::api::core::v1::ConfigMap,
         k8s_openapi::api::core::v1::Endpoints,
         k8s_openapi::api::core::v1::Event,

@@ -150,15 +150,18 @@ fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Diagnostic>
         false => Severity::Warning,
     };
     let diagnostic = |(resource, operations): (&String, &[&str])| {
-        Diagnostic::new(
-            severity,
-            entry.webhook.operations_span,
-            format!("the webhook is never called for `{resource}`, which has other operations"),
-        )
-        .help(match operations {
-            [] => "remove it: the API server calls webhooks for changes only".to_owned(),
-            operations => format!("write `operations = \"{}\"`", operations.join(";").to_lowercase()),
-        })
+        let (reason, help) = match operations {
+            [] => (
+                "which clients can only read",
+                "remove it: the API server calls webhooks for changes only".to_owned(),
+            ),
+            operations => (
+                "which has other operations",
+                format!("write `operations = \"{}\"`", operations.join(";").to_lowercase()),
+            ),
+        };
+        let message = format!("the webhook is never called for `{resource}`, {reason}");
+        Diagnostic::new(severity, entry.webhook.operations_span, message).help(help)
     };
     never.into_iter().map(diagnostic).collect()
 }

@@ -48,3 +48,6 @@ fn operations_of_connections(node: &Node) {}
 
 #[webhook(validating, resources = "memcacheds;pools", groups = "*", versions = "*", scope = "Namespaced", path = "/i", name = "i.example.com")]
 fn right(memcached: &Memcached) {}
+
+#[webhook(validating)]
+fn health(status: &k8s_openapi::api::core::v1::ComponentStatus) {}
