@@ -70,6 +70,21 @@ pub enum Operator {
     ShiftRight,
 }
 
+impl Operator {
+    /// Returns the result for two integers; `None` if it has none or overflows, as a division by zero.
+    pub fn apply(self, left: i128, right: i128) -> Option<i128> {
+        match self {
+            Operator::Add => left.checked_add(right),
+            Operator::Sub => left.checked_sub(right),
+            Operator::Mul => left.checked_mul(right),
+            Operator::Div => left.checked_div(right),
+            Operator::Rem => left.checked_rem(right),
+            Operator::ShiftLeft => left.checked_mul(1i128.checked_shl(u32::try_from(right).ok()?)?),
+            Operator::ShiftRight => left.checked_shr(u32::try_from(right).ok()?),
+        }
+    }
+}
+
 impl<'a> Expr<'a> {
     /// Reads the expression that is next, up to a comma or the end. One of a form that is not known here is
     /// [`ExprKind::Other`].

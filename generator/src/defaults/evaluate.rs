@@ -455,15 +455,7 @@ fn calculate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
         signed.or_else(|| value.as_u64().map(i128::from))
     };
     let (left, right) = (integer(left)?, integer(right)?);
-    let result = match operator {
-        Operator::Add => left.checked_add(right),
-        Operator::Sub => left.checked_sub(right),
-        Operator::Mul => left.checked_mul(right),
-        Operator::Div => left.checked_div(right),
-        Operator::Rem => left.checked_rem(right),
-        Operator::ShiftLeft => left.checked_mul(1i128.checked_shl(u32::try_from(right).ok()?)?),
-        Operator::ShiftRight => left.checked_shr(u32::try_from(right).ok()?),
-    }?;
+    let result = operator.apply(left, right)?;
     let signed = i64::try_from(result).map(Value::from);
     signed.or_else(|_| u64::try_from(result).map(Value::from)).ok()
 }

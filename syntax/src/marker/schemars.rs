@@ -4,7 +4,7 @@
 //! the derive and for the generator. The keys that serde knows too are read with serde's (`serde_attrs`). What schemars would have to run
 //! code for is an error, unless a marker of ours says what comes out.
 
-use rbuilder_reader::{Attribute, Expr, ExprKind, Operator, Span};
+use rbuilder_reader::{Attribute, Expr, ExprKind, Span};
 use serde_json::{Map, Value};
 
 use super::{Kind, Place, Reading, x_kube};
@@ -415,18 +415,7 @@ fn calculate(expr: &Expr<'_>) -> Option<i128> {
             .or_else(|| value.as_u64().map(i128::from)),
         ExprKind::Path(names) => constant(names),
         ExprKind::Negative(inner) => calculate(inner)?.checked_neg(),
-        ExprKind::Binary(left, operator, right) => {
-            let (left, right) = (calculate(left)?, calculate(right)?);
-            match operator {
-                Operator::Add => left.checked_add(right),
-                Operator::Sub => left.checked_sub(right),
-                Operator::Mul => left.checked_mul(right),
-                Operator::Div => left.checked_div(right),
-                Operator::Rem => left.checked_rem(right),
-                Operator::ShiftLeft => left.checked_mul(1i128.checked_shl(u32::try_from(right).ok()?)?),
-                Operator::ShiftRight => left.checked_shr(u32::try_from(right).ok()?),
-            }
-        }
+        ExprKind::Binary(left, operator, right) => operator.apply(calculate(left)?, calculate(right)?),
         _ => None,
     }
 }
