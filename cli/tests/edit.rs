@@ -18,12 +18,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 fn project(flags: &str) -> Folder {
-    let folder = Folder::in_memory();
-    folder.run(&format!("{INIT} {flags}")).ok();
-    for command in COMMANDS {
-        folder.run(command).ok();
-    }
-    folder
+    begun(flags, COMMANDS)
 }
 
 #[test]

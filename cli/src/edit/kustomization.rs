@@ -23,14 +23,10 @@ pub fn add_resource(text: &str, entry: &str) -> Result<String, String> {
 }
 
 /// Returns the entries that are missing from `resources`.
-pub fn find_missing(text: &str, mut entries: Vec<String>) -> Vec<String> {
-    let (_, body) = split_mark(text);
-    let known: BTreeSet<String> = match find(body, RESOURCES) {
-        Ok(list) if is_plain(body) => list.entries.into_iter().map(|known| known.name).collect(),
-        _ => listed(body, RESOURCES).into_iter().collect(),
-    };
-    entries.retain(|entry| !known.contains(entry));
-    entries
+pub fn find_missing(text: &str, mut wanted: Vec<String>) -> Vec<String> {
+    let known: BTreeSet<String> = entries(text, RESOURCES).into_iter().collect();
+    wanted.retain(|entry| !known.contains(entry));
+    wanted
 }
 
 /// Returns the entries of a list, in order; none if there is no such list.
