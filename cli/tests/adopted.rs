@@ -48,7 +48,7 @@ fn plain() -> Folder {
     folder
 }
 
-/// What a package needs for `create`, as the refusals say.
+/// A program with the places that `create` needs, as the refusals print them.
 const MAIN: &str = "\
 use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};

@@ -21,7 +21,7 @@ struct Doubt {
     /// The file that a diagnostic would name.
     path: String,
     range: Range<usize>,
-    /// What is to be said of the choice, if one was made.
+    /// A remark on the choice, if one was made.
     remark: Option<String>,
     /// The types of other minors; none where each type may differ.
     others: Vec<Catalogue<'static>>,

@@ -1,4 +1,4 @@
-//! What published kube-rs projects write that scaffolds do not.
+//! Forms that published kube-rs projects have and scaffolds do not.
 
 mod support;
 

@@ -176,7 +176,7 @@ pub struct Schema {
     /// The form of a map's keys, for messages.
     #[serde(skip)]
     pub keys: KeyForm,
-    /// Whether serde fills in the field where it is absent, with a value that is no default here, for messages.
+    /// Set if serde fills in the field where it is absent, with a value that is no default here; for messages.
     #[serde(skip)]
     pub lacks_default: LacksDefault,
 }
@@ -192,7 +192,7 @@ impl PartialEq for KeyForm {
     }
 }
 
-/// Whether serde gives an absent field a value that the API server does not. The schema language has no word for it, so
+/// Set if serde gives an absent field a value that the API server does not. The schema language has no word for it, so
 /// that two schemas are the same whatever it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LacksDefault(pub bool);

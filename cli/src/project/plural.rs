@@ -89,7 +89,7 @@ const ALONE: &[(&str, &str)] = &[
     ("tuna", "tuna"),
 ];
 
-/// What the ends of words become. The first that fits counts; a word that ends in `s` otherwise is a plural already, and
+/// Ends of words in the singular and in the plural. The first that fits counts; a word that ends in `s` otherwise is a plural already, and
 /// any other gets an `s`.
 const ENDINGS: &[(&str, &str)] = &[
     // f and fe
@@ -197,7 +197,7 @@ mod tests {
         ("tea", "teas"),
     ];
 
-    /// What flect's `Pluralize` says to words that kinds are called, and to words that try its rules.
+    /// Answers of flect's `Pluralize` to words that kinds are called, and to words that try its rules.
     const RECORDED: &str = include_str!("../../tests/plurals.txt");
 
     #[test]

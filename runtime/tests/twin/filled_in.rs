@@ -336,7 +336,7 @@ pub enum Tagged {
     Flat(Flat),
 }
 
-/// What stands for a parameter need not have a form in JSON.
+/// A type that stands for a parameter need not have a form in JSON.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Page<T> {
     #[serde(default = "Vec::new")]

@@ -26,7 +26,7 @@ pub(in crate::commands) struct StorageChange {
     changed: Vec<String>,
     /// Types that could not be changed, with the reason.
     problems: Vec<(String, String)>,
-    /// What stays for the author to do, because clusters may have objects.
+    /// The change that is left to the author, because clusters may have objects.
     left: Option<LeftChange>,
 }
 

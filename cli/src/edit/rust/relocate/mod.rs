@@ -42,7 +42,7 @@ pub struct Obstruction {
     pub column: usize,
     /// The reason, a phrase.
     pub reason: String,
-    /// What to write instead.
+    /// The remedy: an imperative.
     pub help: String,
 }
 

@@ -1,4 +1,4 @@
-//! Where modules of the library move.
+//! Moves of the modules of a library.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ pub struct ModuleMoves {
     moves: BTreeMap<Vec<String>, Option<Vec<String>>>,
 }
 
-/// What becomes of a file in `src/`.
+/// The fate of a file in `src/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileFate {
     /// It stays.
