@@ -303,7 +303,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
     let ident = cursor.ident()?;
     let mut generics = Generics::read(cursor)?;
     // Bounds in a trait.
-    if cursor.is_punct(b':') {
+    if cursor.eat(b':') {
         types::pass_type(cursor);
     }
     generics.read_predicates(cursor);
@@ -441,4 +441,34 @@ fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, Diagnostic> {
     cursor
         .group(Delimiter::Brace)
         .ok_or_else(|| cursor.expected("`{`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::lex;
+
+    /// Reads the only item; returns its type, if it is an alias with one.
+    fn alias_target(source: &str) -> Option<String> {
+        let tokens = lex(source).expect("tokens");
+        let mut items = Items::new(tokens.cursor(), None);
+        let item = items.read().expect(source).expect("an item");
+        assert!(items.read().expect(source).is_none(), "{source}");
+        let ItemKind::Alias(alias) = item.kind else {
+            panic!("{source} is no alias");
+        };
+        alias.target.map(|target| source[target.span.range()].to_owned())
+    }
+
+    #[test]
+    fn aliases_with_bounds() {
+        for (source, target) in [
+            ("type A: Clone + a::B<C> + 'static;", None),
+            ("type A<T: X>: Clone where T: Y;", None),
+            ("type A: Fn(u8) -> u8 = fn(u8) -> u8;", Some("fn(u8) -> u8")),
+            ("type A<T> = Vec<T>;", Some("Vec<T>")),
+        ] {
+            assert_eq!(alias_target(source).as_deref(), target, "{source}");
+        }
+    }
 }
